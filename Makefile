@@ -1,0 +1,61 @@
+# `make` = lint and test. `make help` lists everything.
+.DEFAULT_GOAL := test
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(BIN)/python -W error
+
+.PHONY: help install demo test lint types unit integration bench playground docs lock clean
+
+help:  ## Show this list.
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/.installed: requirements/dev.txt requirements/go.txt pyproject.toml
+	@echo "Installing into $(VENV) ..."
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+install: $(VENV)/.installed  ## Make .venv with everything that development needs.
+
+demo: install  ## Show the main job on an embedded default: neither Go nor a cluster is needed.
+	@$(BIN)/mpijob-webhook demo
+
+test: lint types  ## Lint, types and every test, against a real control plane.
+	@$(BIN)/python -m tests.controlplane.build
+	@$(BIN)/pytest
+
+lint: install  ## ruff and the import contracts.
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports
+
+types: install  ## The strict type checker.
+	@$(BIN)/mypy
+
+unit: install  ## Only the tests that need no cluster.
+	@$(BIN)/pytest tests/unit
+
+integration: install  ## Only the tests against the real control plane.
+	@$(BIN)/python -m tests.controlplane.build
+	@$(BIN)/pytest tests/integration
+
+bench: install  ## Throughput, latency and memory beside a Go server, in one run.
+	@$(BIN)/python -m tests.bench
+
+playground: install  ## A real API server, operator, nodes and the webhook to type kubectl at, until Ctrl-C.
+	@$(BIN)/python -m tests.controlplane.playground
+
+docs: install  ## Write the generated parts of docs/ anew.
+	@$(BIN)/python -m webhook.reference docs
+
+lock: install  ## Renew the hashed lock files.
+	@$(BIN)/python -m pip install --quiet uv
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements/run.txt
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group go -o requirements/go.txt
+
+clean:  ## Remove what was made here (the cache of built programs stays).
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build *.egg-info

@@ -1,0 +1,3 @@
+"""Admission webhook for Kubeflow MPIJobs."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,186 @@
+"""`kubeflow.org/v2beta1` MPIJob: only the fields that are read, and the operator's own defaults.
+
+Upstream: mpi-operator `pkg/apis/kubeflow/v2beta1/{types,default}.go`.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+
+from webhook.api.pod import PodTemplate
+from webhook.api.shape import ShapeError, decode_error
+
+GROUP = "kubeflow.org"
+API_VERSION = "kubeflow.org/v2beta1"
+LAUNCHER = "Launcher"
+WORKER = "Worker"
+
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class OwnerReference(msgspec.Struct, gc=False):
+    """Who made the object; `controller` is true for at most one."""
+
+    kind: str = ""
+    controller: bool | None = None
+
+
+class ObjectMeta(msgspec.Struct, rename="camel", gc=False):
+    """The metadata that is read."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    deletion_timestamp: str | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class SchedulingPolicy(msgspec.Struct, rename="camel", gc=False):
+    """Gang scheduling wishes."""
+
+    min_available: Int32 | None = None
+    queue: str | None = None
+    priority_class: str | None = None
+    schedule_timeout_seconds: Int32 | None = None
+
+
+class RunPolicy(msgspec.Struct, rename="camel", gc=False):
+    """Life and end of the job; times in seconds."""
+
+    clean_pod_policy: str | None = None
+    ttl_seconds_after_finished: Int32 | None = None
+    active_deadline_seconds: Int64 | None = None
+    backoff_limit: Int32 | None = None
+    suspend: bool | None = None
+    managed_by: str | None = None
+    scheduling_policy: SchedulingPolicy | None = None
+
+
+class ReplicaSpec(msgspec.Struct, rename="camel", gc=False):
+    """Launcher or Worker."""
+
+    replicas: Int32 | None = None
+    restart_policy: str | None = None
+    template: PodTemplate = msgspec.field(default_factory=PodTemplate)
+
+
+class MPIJobSpec(msgspec.Struct, rename="camel", gc=False):
+    """The job's spec; `mpi_replica_specs` keeps every key that the user wrote."""
+
+    mpi_replica_specs: dict[str, ReplicaSpec | None] | None = None
+    slots_per_worker: Int32 | None = None
+    run_launcher_as_worker: bool | None = None
+    run_policy: RunPolicy | None = None
+    ssh_auth_mount_path: str | None = None
+    launcher_creation_policy: str | None = None
+    mpi_implementation: str | None = None
+
+
+class MPIJob(msgspec.Struct, rename="camel", gc=False):
+    """An MPIJob as a user, the API server or a file gives it."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: MPIJobSpec = msgspec.field(default_factory=MPIJobSpec)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The job's own labels (they do not reach the pods)."""
+        return self.metadata.labels or {}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The job's own annotations (they do not reach the pods)."""
+        return self.metadata.annotations or {}
+
+    @property
+    def run_policy(self) -> RunPolicy:
+        """The run policy, an empty one when there is none."""
+        return self.spec.run_policy or RunPolicy()
+
+    @property
+    def launcher(self) -> ReplicaSpec | None:
+        """The Launcher spec."""
+        return (self.spec.mpi_replica_specs or {}).get(LAUNCHER)
+
+    @property
+    def worker(self) -> ReplicaSpec | None:
+        """The Worker spec."""
+        return (self.spec.mpi_replica_specs or {}).get(WORKER)
+
+    @property
+    def workers(self) -> int:
+        """How many worker pods the operator would make: 0 without a Worker spec or without its `replicas`."""
+        return max((self.worker and self.worker.replicas) or 0, 0)
+
+    @property
+    def suspended(self) -> bool:
+        """Whether the job waits, for a user or for Kueue."""
+        return bool(self.run_policy.suspend)
+
+    def replicas(self) -> Iterator[tuple[str, str, ReplicaSpec]]:
+        """(role, path, spec) of the Launcher, then the Worker, as far as they exist."""
+        for role in (LAUNCHER, WORKER):
+            if spec := (self.spec.mpi_replica_specs or {}).get(role):
+                yield role, replica_path(role), spec
+
+
+def replica_path(role: str) -> str:
+    """Where the replica spec of `role` stands in the user's YAML."""
+    return f"spec.mpiReplicaSpecs[{role}]"
+
+
+_decoder = msgspec.json.Decoder(MPIJob)
+
+
+def decode(data: bytes | msgspec.Raw) -> MPIJob:
+    """The job in JSON `data`; ShapeError with the path of the first field of a wrong type."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise decode_error(error, map_key=lambda: _bad_replica(data)) from None
+
+
+def _bad_replica(data: bytes | msgspec.Raw) -> str:
+    """Which key of mpiReplicaSpecs does not decode: msgspec's own paths leave map keys out."""
+    try:
+        replicas = msgspec.json.decode(data)["spec"]["mpiReplicaSpecs"]
+    except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
+        return "..."
+    for role, spec in replicas.items() if isinstance(replicas, dict) else ():
+        try:
+            msgspec.convert(spec, ReplicaSpec | None)
+        except msgspec.ValidationError:
+            return str(role)
+    return "..."
+
+
+def apply_operator_defaults(job: MPIJob) -> MPIJob:
+    """Fill in what the operator assumes in memory and never stores (`default.go`); changes and returns `job`.
+
+    A Worker without `replicas` counts as 0, whatever the field's documentation says, and 0 is then invalid.
+    """
+    spec = job.spec
+    spec.run_policy = spec.run_policy or RunPolicy()
+    if spec.run_policy.clean_pod_policy is None:
+        spec.run_policy.clean_pod_policy = "None"
+    if spec.slots_per_worker is None:
+        spec.slots_per_worker = 1
+    spec.ssh_auth_mount_path = spec.ssh_auth_mount_path or "/root/.ssh"
+    spec.mpi_implementation = spec.mpi_implementation or "OpenMPI"
+    spec.launcher_creation_policy = spec.launcher_creation_policy or "AtStartup"
+    for role, replicas, restart_policy in ((LAUNCHER, 1, "OnFailure"), (WORKER, 0, "Never")):
+        replica = (spec.mpi_replica_specs or {}).get(role)
+        if replica is not None:
+            replica.replicas = replicas if replica.replicas is None else replica.replicas
+            replica.restart_policy = replica.restart_policy or restart_policy
+    return job
+
+
+__all__ = ["API_VERSION", "GROUP", "LAUNCHER", "WORKER", "MPIJob", "ReplicaSpec", "RunPolicy", "ShapeError", "decode"]

@@ -1,0 +1,96 @@
+"""The pod template inside a replica spec: only the fields that are read.
+
+Every field may be absent or null: mutating webhooks see objects before schema validation, and files on disk
+were never validated at all.
+"""
+
+import msgspec
+
+
+class EnvVar(msgspec.Struct, gc=False):
+    """An environment variable; `value` is None when it comes from elsewhere."""
+
+    name: str
+    value: str | None = None
+
+
+class VolumeMount(msgspec.Struct, rename="camel", gc=False):
+    """Where a volume appears in the container."""
+
+    name: str = ""
+    mount_path: str = ""
+
+
+class ResourceRequirements(msgspec.Struct, gc=False):
+    """Quantities by resource name, as written: `webhook.api.quantity.parse` reads them."""
+
+    requests: dict[str, object] | None = None
+    limits: dict[str, object] | None = None
+
+
+class Container(msgspec.Struct, rename="camel", gc=False):
+    """A container or init container."""
+
+    name: str = ""
+    image: str | None = None
+    command: list[str] | None = None
+    args: list[str] | None = None
+    env: list[EnvVar] | None = None
+    volume_mounts: list[VolumeMount] | None = None
+    resources: ResourceRequirements | None = None
+
+
+class Named(msgspec.Struct, gc=False):
+    """Anything that is referred to by its name: volumes, pull secrets."""
+
+    name: str = ""
+
+
+class PodSpec(msgspec.Struct, rename="camel", gc=False):
+    """The pod's spec."""
+
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    volumes: list[Named] | None = None
+    image_pull_secrets: list[Named] | None = None
+    service_account_name: str | None = None
+    service_account: str | None = None
+    automount_service_account_token: bool | None = None
+    restart_policy: str | None = None
+    scheduler_name: str | None = None
+    hostname: str | None = None
+    subdomain: str | None = None
+
+
+class TemplateMeta(msgspec.Struct, gc=False):
+    """The metadata that reaches the pods."""
+
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class PodTemplate(msgspec.Struct, gc=False):
+    """A pod template; `metadata` and `spec` may be missing."""
+
+    metadata: TemplateMeta | None = None
+    spec: PodSpec | None = None
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels, empty when there are none."""
+        return (self.metadata and self.metadata.labels) or {}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """Annotations, empty when there are none."""
+        return (self.metadata and self.metadata.annotations) or {}
+
+    @property
+    def containers(self) -> list[Container]:
+        """Containers in order: the first is the MPI container."""
+        return (self.spec and self.spec.containers) or []
+
+    @property
+    def init_containers(self) -> list[Container]:
+        """Init containers in order."""
+        return (self.spec and self.spec.init_containers) or []

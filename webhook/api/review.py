@@ -1,0 +1,145 @@
+"""AdmissionReview `admission.k8s.io/v1`: the request that we read and the response that we write.
+
+https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
+"""
+
+from base64 import b64encode
+from typing import Literal
+
+import msgspec
+
+API_VERSION = "admission.k8s.io/v1"
+
+
+class ReviewError(ValueError):
+    """The body is not an AdmissionReview that can be answered; `uid` is set when at least that was readable."""
+
+    def __init__(self, message: str, uid: str = "") -> None:
+        super().__init__(message)
+        self.uid = uid
+
+
+class GroupVersionKind(msgspec.Struct, gc=False):
+    """What kind of object it is."""
+
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class UserInfo(msgspec.Struct, gc=False):
+    """Who sent the request to the API server."""
+
+    username: str = ""
+    groups: list[str] | None = None
+
+
+class AdmissionRequest(msgspec.Struct, rename="camel", gc=False):
+    """One request; `object` and `old_object` stay raw until their kind is known."""
+
+    uid: str
+    operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+    kind: GroupVersionKind = msgspec.field(default_factory=GroupVersionKind)
+    sub_resource: str = ""
+    name: str = ""
+    namespace: str = ""
+    user_info: UserInfo = msgspec.field(default_factory=UserInfo)
+    object: msgspec.Raw = msgspec.Raw(b"null")
+    old_object: msgspec.Raw = msgspec.Raw(b"null")
+    dry_run: bool | None = None
+
+
+class AdmissionReview(msgspec.Struct, rename="camel", gc=False):
+    """The envelope of a request."""
+
+    api_version: str
+    kind: str
+    request: AdmissionRequest
+
+
+class StatusCause(msgspec.Struct, gc=False):
+    """One violation, for programs: `reason` is Kubernetes' CauseType, `field` a path in the user's object."""
+
+    reason: str
+    message: str
+    field: str
+
+
+class StatusDetails(msgspec.Struct, omit_defaults=True, gc=False):
+    """Which object was refused, and why."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    causes: list[StatusCause] = []
+
+
+class Status(msgspec.Struct, omit_defaults=True, gc=False):
+    """metav1.Status of a denial."""
+
+    message: str
+    reason: str
+    code: int
+    details: StatusDetails | None = None
+
+
+class AdmissionResponse(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
+    """The answer; `patch` and `patch_type` are given together or not at all (the API server refuses one alone)."""
+
+    uid: str
+    allowed: bool
+    status: Status | None = None
+    patch: str | None = None
+    patch_type: Literal["JSONPatch"] | None = None
+    audit_annotations: dict[str, str] = {}
+    warnings: list[str] = []
+
+
+class _Reply(msgspec.Struct, rename="camel", gc=False):
+    response: AdmissionResponse
+    api_version: str = API_VERSION
+    kind: str = "AdmissionReview"
+
+
+class _UidOnly(msgspec.Struct, gc=False):
+    class Request(msgspec.Struct, gc=False):
+        uid: str = ""
+
+    request: Request | None = None
+
+
+_review = msgspec.json.Decoder(AdmissionReview)
+_uid = msgspec.json.Decoder(_UidOnly)
+_encoder = msgspec.json.Encoder()
+
+
+def decode(body: bytes) -> AdmissionRequest:
+    """The request in `body`; ReviewError for anything else, with its uid where that can still be read."""
+    try:
+        review = _review.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise ReviewError(f"not an AdmissionReview: {error}", uid=_uid_of(body)) from None
+    if review.api_version != API_VERSION or review.kind != "AdmissionReview":
+        got = f"{review.api_version} {review.kind}"
+        raise ReviewError(f"expected {API_VERSION} AdmissionReview, got {got[:100]}", uid=review.request.uid)
+    if not review.request.uid:
+        raise ReviewError("the AdmissionReview has an empty request.uid")
+    return review.request
+
+
+def encode(response: AdmissionResponse) -> bytes:
+    """The AdmissionReview that carries `response`."""
+    return _encoder.encode(_Reply(response))
+
+
+def encode_patch(operations: list[dict[str, object]]) -> str:
+    """A JSON patch as the API server wants it: JSON in base64."""
+    return b64encode(_encoder.encode(operations)).decode("ascii")
+
+
+def _uid_of(body: bytes) -> str:
+    try:
+        request = _uid.decode(body).request
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return ""
+    return request.uid if request else ""

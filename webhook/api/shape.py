@@ -1,0 +1,40 @@
+"""Objects of the wrong shape: one error with the path in the user's YAML and words that a user knows."""
+
+import re
+from collections.abc import Callable
+
+_AT = re.compile(r" - at `(?P<where>key in )?\$?(?P<path>[^`]*)`\Z")
+_TYPES = {
+    "array": "a list",
+    "object": "a mapping",
+    "str": "a string",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "null",
+}
+_EXPECTED = re.compile(r"\AExpected `(?P<want>[^`]+)`, got `(?P<got>[^`]+)`\Z")
+
+
+class ShapeError(ValueError):
+    """A field has the wrong type; `path` is where, as in `spec.mpiReplicaSpecs[Worker].replicas`."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
+        self.message = message
+
+
+def decode_error(error: Exception, map_key: Callable[[], str] = lambda: "...") -> ShapeError:
+    """msgspec's error in our words; `map_key` finds the key of the first map on the path, which msgspec leaves out."""
+    text = str(error)
+    path = ""
+    if at := _AT.search(text):
+        path = at["path"].lstrip(".")
+        text = text[: at.start()]
+        if "[...]" in path:
+            path = path.replace("[...]", f"[{map_key()}]", 1)
+    if expected := _EXPECTED.match(text):
+        wants = [_TYPES.get(want, want) for want in expected["want"].split(" | ") if want != "null"]
+        text = f"must be {' or '.join(wants)}, not {_TYPES.get(expected['got'], expected['got'])}"
+    return ShapeError(path, text)

@@ -1,0 +1,22 @@
+"""What a rule or an injection may look at besides the job itself."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from webhook.api.mpijob import MPIJob
+from webhook.cluster.view import ClusterView, NothingKnown
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One request: who asks for what, and what is known of the cluster.
+
+    `old` is the stored job on UPDATE, with the operator's defaults applied, else None.
+    """
+
+    operation: Literal["CREATE", "UPDATE"] = "CREATE"
+    namespace: str = ""
+    username: str = ""
+    groups: tuple[str, ...] = ()
+    old: MPIJob | None = None
+    view: ClusterView = field(default_factory=NothingKnown)

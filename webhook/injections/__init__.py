@@ -1,0 +1,49 @@
+"""The injections: one file each, found by its name. Each puts in what the user left open; the user's value always wins.
+
+The docstring of an injection's module is what `mpijob-webhook explain` and the reference show.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from webhook.api.mpijob import MPIJob
+from webhook.context import Context
+from webhook.injections.patch import PatchBuilder
+from webhook.policy.settings import InjectionSettings
+from webhook.registry import Registry, documentation
+
+S = TypeVar("S", bound=InjectionSettings)
+Inject = Callable[[MPIJob, S, Context, PatchBuilder], Iterator[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """A registered injection.
+
+    `inject` reads the job as it was submitted (no defaults of the operator), writes to the PatchBuilder, and yields
+    a short note, shown to the user as a warning, for what it did or could not do.
+    """
+
+    id: str
+    settings: type[InjectionSettings]
+    inject: Callable[[MPIJob, Any, Context, PatchBuilder], Iterator[str]]
+    since: str
+
+    @property
+    def documentation(self) -> tuple[str, str]:
+        """(summary, explanation) from the docstring of the injection's module."""
+        return documentation(self.inject.__module__)
+
+
+REGISTRY: Registry[Injection] = Registry(__name__)
+
+
+def injection(injection_id: str, settings: type[S], *, since: str) -> Callable[[Inject[S]], Inject[S]]:
+    """Register the decorated function as the injection `injection_id`, there since version `since`."""
+
+    def register(inject: Inject[S]) -> Inject[S]:
+        REGISTRY.add(Injection(id=injection_id, settings=settings, inject=inject, since=since))
+        return inject
+
+    return register

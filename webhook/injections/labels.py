@@ -1,0 +1,49 @@
+"""Labels that let jobs be found and counted.
+
+`training.kubeflow.org/job-type: mpijob` on the job tells dashboards and selectors what kind of training it is.
+`job` adds labels to the job, `pods` to both pod templates: for cost centres and the like.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field, field_validator
+
+from webhook.api import names
+from webhook.api.mpijob import MPIJob
+from webhook.context import Context
+from webhook.injections import injection
+from webhook.injections.patch import PatchBuilder
+from webhook.policy.settings import InjectionSettings
+
+# The operator's own keys: it overwrites them on pods, and selectors rely on them.
+OPERATOR_PREFIX = "training.kubeflow.org/"
+JOB_TYPE = "training.kubeflow.org/job-type"
+
+
+class Settings(InjectionSettings):
+    """Extra labels."""
+
+    job: dict[str, str] = Field({}, description="Labels for the job, besides the job type.")
+    pods: dict[str, str] = Field({}, description="Labels for the pods of launcher and workers.")
+
+    @field_validator("job", "pods")
+    @classmethod
+    def _labels(cls, labels: dict[str, str]) -> dict[str, str]:
+        for key, value in labels.items():
+            problem = names.label_key_problem(key) or names.label_value_problem(value)
+            if key.startswith(OPERATOR_PREFIX):
+                problem = f"{OPERATOR_PREFIX} belongs to the MPI operator"
+            if problem:
+                raise ValueError(f"{key}: {problem}")
+        return labels
+
+
+@injection("labels", Settings, since="0.1")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Add the missing labels."""
+    added = patch.add_entries(("metadata", "labels"), {JOB_TYPE: "mpijob", **settings.job})
+    for role, _, _ in job.replicas():
+        path = ("spec", "mpiReplicaSpecs", role, "template", "metadata", "labels")
+        added |= patch.add_entries(path, settings.pods)
+    if added:
+        yield "added " + ", ".join(f"{key}={value}" for key, value in added.items())

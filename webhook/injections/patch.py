@@ -1,0 +1,108 @@
+"""A JSON patch (RFC 6902) that is correct by construction.
+
+Each operation is applied to the builder's own copy of the object when it is recorded, so what the API server will
+apply has been applied before. A patch that does not apply rejects the request even under `failurePolicy: Ignore`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+Path = tuple[str | int, ...]
+
+
+class PatchConflict(ValueError):
+    """The object has another shape at this path than the patch needs; `path` is a JSON pointer."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}")
+
+
+class PatchBuilder:
+    """Collects operations on `document`, a decoded JSON object that the builder owns and changes.
+
+    Only `add` is ever written, and never over a value of the user's. `author` names the injection at work;
+    `operations` and `authors` run in parallel.
+    """
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+        self.operations: list[dict[str, object]] = []
+        self.authors: list[str] = []
+        self.author = ""
+
+    def get(self, path: Path) -> Any:
+        """The value at `path` as it is now, None where there is none."""
+        value: Any = self.document
+        for token in path:
+            if isinstance(value, dict) and isinstance(token, str):
+                value = value.get(token)
+            elif isinstance(value, list) and isinstance(token, int) and token < len(value):
+                value = value[token]
+            else:
+                return None
+        return value
+
+    def add(self, path: Path, value: object) -> bool:
+        """Put `value` at `path` unless something other than null is there; True when it was put in.
+
+        Missing parents are created in the same operation.
+        """
+        parent: Any = self.document
+        for depth, token in enumerate(path):
+            child = _child(parent, token, path[: depth + 1])
+            if child is None:
+                for missing in reversed(path[depth + 1 :]):
+                    if isinstance(missing, int):
+                        raise PatchConflict(pointer(path), "the list does not exist")
+                    value = {missing: value}
+                parent[token] = value
+                self._record(path[: depth + 1], value)
+                return True
+            parent = child
+        return False
+
+    def add_entries(self, path: Path, entries: Mapping[str, str]) -> dict[str, str]:
+        """Put the entries whose keys are missing into the map at `path`; returns those that were put in."""
+        return {key: value for key, value in entries.items() if self.add((*path, key), value)}
+
+    def append(self, path: Path, item: dict[str, object], *, key: str = "name") -> bool:
+        """Append `item` to the list at `path` unless an item with the same `key` is in it; True when it was appended.
+
+        The MPIJob schema's lists are maps by a key: a second item with the same key would reject the whole job.
+        """
+        items = self.get(path)
+        if items is None:
+            return self.add(path, [item])
+        if not isinstance(items, list):
+            raise PatchConflict(pointer(path), "is not a list")
+        if any(isinstance(existing, dict) and existing.get(key) == item[key] for existing in items):
+            return False
+        items.append(item)
+        self._record((*path, "-"), item)
+        return True
+
+    def _record(self, path: Path, value: object) -> None:
+        self.operations.append({"op": "add", "path": pointer(path), "value": _copy(value)})
+        self.authors.append(self.author)
+
+
+def pointer(path: Path) -> str:
+    """The JSON pointer (RFC 6901) of `path`: `~` is escaped before `/`."""
+    return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in path)
+
+
+def _child(parent: Any, token: str | int, path: Path) -> Any:
+    if isinstance(parent, dict) and isinstance(token, str):
+        return parent.get(token)
+    if isinstance(parent, list) and isinstance(token, int) and token < len(parent):
+        return parent[token]
+    raise PatchConflict(pointer(path), "does not fit the object")
+
+
+def _copy(value: object) -> object:
+    """A copy, so that later changes to the document do not change operations that are already recorded."""
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copy(item) for item in value]
+    return value

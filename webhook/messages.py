@@ -1,0 +1,56 @@
+"""The words that users see around the violations and injections.
+
+The API server drops warnings beyond 4,096 characters in total and cuts long ones, so they stay short and few
+(apiserver `pkg/endpoints/filters/warning.go`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from webhook.rules import Violation
+
+MAX_WARNINGS = 10
+MAX_WARNING_LENGTH = 120
+# Room for every finding of a job with thousands of containers would not help anybody.
+MAX_LISTED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A violation and the rule that found it."""
+
+    rule: str
+    violation: Violation
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong and how to mend it, without the field."""
+        return f"{self.violation.message}. {self.violation.fix} [{self.rule}]"
+
+
+def denial(name: str, findings: Sequence[Finding]) -> str:
+    """The text of a refusal: every violation, numbered, with field, fault, fix and rule."""
+    problems = "1 problem" if len(findings) == 1 else f"{len(findings)} problems"
+    lines = [f'MPIJob "{name}" is refused, {problems} to mend:']
+    for number, finding in enumerate(findings[:MAX_LISTED], start=1):
+        violation = finding.violation
+        lines.append(f"{number}. {violation.path}: {violation.message} [{finding.rule}]")
+        lines.append(f"   {violation.fix}")
+    if len(findings) > MAX_LISTED:
+        lines.append(f"... and {len(findings) - MAX_LISTED} more")
+    return "\n".join(lines)
+
+
+def warnings(texts: Sequence[str]) -> list[str]:
+    """At most ten warnings of at most 120 characters each, the first ones first."""
+    unique = list(dict.fromkeys(texts))
+    kept = [shorten(text) for text in unique[:MAX_WARNINGS]]
+    if len(unique) > MAX_WARNINGS:
+        kept[-1] = f"... and {len(unique) - MAX_WARNINGS + 1} more warnings"
+    return kept
+
+
+def shorten(text: str) -> str:
+    """`text` on one line, cut to the length of a warning."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_WARNING_LENGTH else line[: MAX_WARNING_LENGTH - 3] + "..."

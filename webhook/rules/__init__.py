@@ -1,0 +1,69 @@
+"""The rules: one file each, found by its name. A rule is an id, settings, a docstring and one pure function.
+
+The docstring of a rule's module is what `mpijob-webhook explain` and the reference show: first line the summary.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from webhook.api.mpijob import MPIJob
+from webhook.context import Context
+from webhook.policy.settings import RuleSettings
+from webhook.registry import Registry, documentation
+
+
+class Reason(StrEnum):
+    """Kubernetes' CauseType: what kind of fault it is, for programs (apimachinery `meta/v1/types.go`)."""
+
+    INVALID = "FieldValueInvalid"
+    REQUIRED = "FieldValueRequired"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+    FORBIDDEN = "FieldValueForbidden"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """What is wrong at `path` (in the user's YAML), and how to mend it.
+
+    `advisory`: likely, not certain, so it never does more than warn, whatever the rule's action.
+    """
+
+    path: str
+    message: str
+    fix: str
+    reason: Reason = Reason.INVALID
+    advisory: bool = False
+
+
+S = TypeVar("S", bound=RuleSettings)
+Check = Callable[[MPIJob, S, Context], Iterator[Violation]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A registered rule; `check` sees the job with the operator's defaults applied and must not change it."""
+
+    id: str
+    settings: type[RuleSettings]
+    check: Callable[[MPIJob, Any, Context], Iterator[Violation]]
+    since: str
+
+    @property
+    def documentation(self) -> tuple[str, str]:
+        """(summary, explanation) from the docstring of the rule's module."""
+        return documentation(self.check.__module__)
+
+
+REGISTRY: Registry[Rule] = Registry(__name__)
+
+
+def rule(rule_id: str, settings: type[S], *, since: str) -> Callable[[Check[S]], Check[S]]:
+    """Register the decorated function as the rule `rule_id`, there since version `since`."""
+
+    def register(check: Check[S]) -> Check[S]:
+        REGISTRY.add(Rule(id=rule_id, settings=settings, check=check, since=since))
+        return check
+
+    return register

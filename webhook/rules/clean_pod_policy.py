@@ -1,0 +1,37 @@
+"""What happens to the pods at the end is one of the ways that the platform supports.
+
+`Running` removes pods that still run, `All` removes all of them, `None` keeps them, and the GPUs of the workers with
+them, until the job is deleted. A job that does not say gets `None` from the operator.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from webhook.api.mpijob import MPIJob
+from webhook.context import Context
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Reason, Violation, rule
+from webhook.rules.upstream_contract import CLEAN_POD_POLICIES
+
+
+class Settings(RuleSettings):
+    """The policies that jobs may choose."""
+
+    allowed: tuple[Literal["All", "Running", "None"], ...] = Field(
+        ("All", "Running", "None"), min_length=1, description="The values a job may choose."
+    )
+
+
+@rule("clean-pod-policy", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """The policy against `allowed`; values that the operator does not know are `upstream-contract`'s to refuse."""
+    value = job.run_policy.clean_pod_policy
+    if value in CLEAN_POD_POLICIES and value not in settings.allowed:
+        yield Violation(
+            "spec.runPolicy.cleanPodPolicy",
+            f'"{value}" is not allowed here (a job that does not say gets "None")',
+            fix=f"Use one of {', '.join(settings.allowed)}.",
+            reason=Reason.NOT_SUPPORTED,
+        )

@@ -1,0 +1,36 @@
+"""The MPI implementation is one that the platform supports.
+
+The operator knows Open MPI, Intel MPI and MPICH; `allowed` narrows them where, say, licences or images speak for fewer.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from webhook.api.mpijob import MPIJob
+from webhook.context import Context
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Reason, Violation, rule
+from webhook.rules.upstream_contract import IMPLEMENTATIONS
+
+
+class Settings(RuleSettings):
+    """The implementations that jobs may choose."""
+
+    allowed: tuple[Literal["OpenMPI", "Intel", "MPICH"], ...] = Field(
+        ("OpenMPI", "Intel", "MPICH"), min_length=1, description="The values a job may choose."
+    )
+
+
+@rule("mpi-implementation", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """The implementation against `allowed`; unknown ones are `upstream-contract`'s to refuse."""
+    value = job.spec.mpi_implementation
+    if value in IMPLEMENTATIONS and value not in settings.allowed:
+        yield Violation(
+            "spec.mpiImplementation",
+            f'"{value}" is not allowed here (a job that does not say gets "OpenMPI")',
+            fix=f"Use one of {', '.join(settings.allowed)}.",
+            reason=Reason.NOT_SUPPORTED,
+        )

@@ -1,0 +1,48 @@
+"""The job's name leaves room for scaling up.
+
+Worker pods are called `<name>-worker-<index>`, and that has to be a DNS label of at most 63 characters. A name that
+just fits ten workers becomes invalid with the eleventh, and the operator then freezes the running job. The name must
+fit as many workers as `scaleTo` says, now or later; names that do not fit today are `upstream-contract`'s to refuse.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from webhook.api import names
+from webhook.api.mpijob import MPIJob
+from webhook.context import Context
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Violation, rule
+
+
+class Settings(RuleSettings):
+    """How far a job may grow."""
+
+    scale_to: int = Field(100, ge=1, le=1_000_000, description="The name must fit this many workers.")
+
+
+@rule("name-length", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """The length of the name of the last worker, at `scaleTo` workers."""
+    if job.metadata.generate_name:
+        path, kind = "metadata.generateName", "generateName"
+        base = min(len(job.metadata.generate_name), names.GENERATED_BASE_MAX_LENGTH)
+        length = len(job.metadata.name) or base + names.GENERATED_SUFFIX_LENGTH
+    else:
+        path, kind, length = "metadata.name", "name", len(job.metadata.name)
+    now = _room(max(job.workers, 1))
+    later = _room(settings.scale_to)
+    if later < length <= now:
+        suffix = names.GENERATED_SUFFIX_LENGTH if job.metadata.generate_name else 0
+        added = f" ({suffix} of them generated)" if suffix else ""
+        yield Violation(
+            path,
+            f"{length} characters{added} leave no room for {settings.scale_to} workers",
+            fix=f"Use a {kind} of at most {later - suffix} characters.",
+        )
+
+
+def _room(workers: int) -> int:
+    """How long a name may be for that many workers."""
+    return names.DNS_LABEL_MAX_LENGTH - len(f"-worker-{workers - 1}")

@@ -1,0 +1,74 @@
+"""A running job is not changed in a way that breaks it.
+
+The operator rewrites the hostfile and the Service at once when some fields change, but not the launcher that already
+runs; other fields make it abandon the job without a word (mpi-operator `pkg/controller/mpi_job_controller.go`). These
+are refused unless the stored job is suspended. Nothing here looks at new jobs.
+"""
+
+from collections.abc import Iterator
+
+from webhook.api.mpijob import MPIJob
+from webhook.context import Context
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Reason, Violation, rule
+
+OPERATOR = "kubeflow.org/mpi-operator"
+QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+
+
+class Settings(RuleSettings):
+    """Nothing but the action."""
+
+
+@rule("update-safety", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """The new object against the stored one."""
+    old = ctx.old
+    if old is None or old.suspended:
+        return
+    for path, before, after in _fixed(old, job):
+        if before != after:
+            yield Violation(
+                path,
+                f"changed from {_shown(before)} to {_shown(after)} while the job runs, which breaks it",
+                fix="Suspend the job first (spec.runPolicy.suspend: true), or make a new one.",
+                reason=Reason.FORBIDDEN,
+            )
+    yield from _scaling(old, job)
+
+
+def _fixed(old: MPIJob, new: MPIJob) -> Iterator[tuple[str, object, object]]:
+    yield "spec.runPolicy.managedBy", _manager(old), _manager(new)
+    yield "spec.mpiImplementation", old.spec.mpi_implementation, new.spec.mpi_implementation
+    yield "spec.slotsPerWorker", old.spec.slots_per_worker, new.spec.slots_per_worker
+    yield "spec.runLauncherAsWorker", bool(old.spec.run_launcher_as_worker), bool(new.spec.run_launcher_as_worker)
+    yield "spec.sshAuthMountPath", old.spec.ssh_auth_mount_path, new.spec.ssh_auth_mount_path
+
+
+def _manager(job: MPIJob) -> str:
+    manager = job.run_policy.managed_by
+    return OPERATOR if manager is None else manager
+
+
+def _scaling(old: MPIJob, new: MPIJob) -> Iterator[Violation]:
+    if old.workers == new.workers:
+        return
+    path = "spec.mpiReplicaSpecs[Worker].replicas"
+    if old.labels.get(QUEUE_NAME) and not new.suspended:
+        yield Violation(
+            path,
+            "Kueue stops the job and queues it anew when the number of workers changes",
+            fix="Leave it as it is unless a restart is what you want.",
+            advisory=True,
+        )
+    elif new.workers < old.workers and new.spec.run_launcher_as_worker:
+        yield Violation(
+            path,
+            "with runLauncherAsWorker the operator also restarts one of the workers that stay",
+            fix="Expect one more worker to be lost.",
+            advisory=True,
+        )
+
+
+def _shown(value: object) -> str:
+    return f'"{value[:100]}"' if isinstance(value, str) else str(value).lower()

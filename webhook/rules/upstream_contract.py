@@ -1,0 +1,167 @@
+"""What the operator itself would refuse, said before the job is stored instead of after.
+
+The MPI operator checks a job only when it works on it: a job that fails gets one event, no status, and is never tried
+again. These are its checks (mpi-operator `pkg/apis/kubeflow/validation/validation.go`), on the object with the
+operator's defaults, and what it ought to check and does not: keys of `mpiReplicaSpecs` that it ignores or crashes on,
+enums that the schema leaves out, and volumes, mounts and names that are its own.
+"""
+
+from collections.abc import Iterator
+
+from webhook.api import names
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
+from webhook.context import Context
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Reason, Violation, rule
+
+CLEAN_POD_POLICIES = ("All", "None", "Running")
+CREATION_POLICIES = ("AtStartup", "WaitForWorkersReady")
+IMPLEMENTATIONS = ("Intel", "MPICH", "OpenMPI")
+MANAGERS = ("kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue")
+RESTART_POLICIES = ("Never", "OnFailure")
+
+RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth",)}
+CONFIG_MOUNT_PATH = "/etc/mpi"
+RESERVED_LABELS = tuple(
+    f"training.kubeflow.org/{key}" for key in ("operator-name", "job-name", "job-role", "replica-index")
+)
+
+
+class Settings(RuleSettings):
+    """Nothing but the action: what the operator refuses cannot be tuned."""
+
+
+@rule("upstream-contract", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """The checks in the order of upstream's own."""
+    yield from _name(job)
+    yield from _replica_keys(job)
+    for role, path, spec in job.replicas():
+        yield from _replica(role, path, spec)
+        yield from _reserved(job, role, path, spec)
+    yield from _spec(job)
+    yield from _run_policy(job)
+
+
+def _name(job: MPIJob) -> Iterator[Violation]:
+    base, path = job.metadata.name, "metadata.name"
+    if not base and job.metadata.generate_name:
+        base = job.metadata.generate_name[: names.GENERATED_BASE_MAX_LENGTH] + "x" * names.GENERATED_SUFFIX_LENGTH
+        path = "metadata.generateName"
+    last_worker = f"{base}-worker-{max(job.workers, 1) - 1}"
+    problem = names.dns_1035_label_problem(last_worker)
+    if problem is None:
+        return
+    room = names.DNS_LABEL_MAX_LENGTH - (len(last_worker) - len(base))
+    if path == "metadata.generateName" or job.metadata.generate_name:
+        room -= names.GENERATED_SUFFIX_LENGTH
+        fix = f"Use a generateName of at most {room} characters: lower case letters, digits and -, a letter first."
+    else:
+        fix = f"Use a name of at most {room} characters: lower case letters, digits and -, a letter first."
+    shown = f'"{last_worker[:100]}"'
+    yield Violation(path, f"the last worker would be called {shown}, and that {problem}", fix=fix)
+
+
+def _replica_keys(job: MPIJob) -> Iterator[Violation]:
+    path = "spec.mpiReplicaSpecs"
+    specs = job.spec.mpi_replica_specs
+    if specs is None:
+        yield Violation(path, "is missing", "Add the replica specs Launcher and Worker.", Reason.REQUIRED)
+        return
+    for key in specs:
+        if key not in {LAUNCHER, WORKER}:
+            meant = next((role for role in (LAUNCHER, WORKER) if key.lower().rstrip("s") == role.lower()), None)
+            fix = f"Rename it to {meant}." if meant else "Remove it: there are only Launcher and Worker."
+            shown = key[:100]
+            yield Violation(
+                f"{path}[{shown}]", f'the operator does not know "{shown}" and ignores it', fix, Reason.NOT_SUPPORTED
+            )
+    if job.launcher is None:
+        yield Violation(f"{path}[Launcher]", "is missing", "Add the Launcher: it runs mpirun.", Reason.REQUIRED)
+
+
+def _replica(role: str, path: str, spec: ReplicaSpec) -> Iterator[Violation]:
+    if role == LAUNCHER and spec.replicas != 1:
+        yield Violation(f"{path}.replicas", f"is {spec.replicas}, there is always one launcher", "Set replicas to 1.")
+    if role == WORKER and (spec.replicas or 0) < 1:
+        yield Violation(
+            f"{path}.replicas",
+            f"is {spec.replicas} (not set counts as 0), and the operator needs at least 1",
+            "Set replicas to the number of workers.",
+        )
+    yield from _one_of(f"{path}.restartPolicy", spec.restart_policy, RESTART_POLICIES)
+    if not spec.template.containers:
+        yield Violation(
+            f"{path}.template.spec.containers", "has no container", "Add the container to run.", Reason.REQUIRED
+        )
+
+
+def _spec(job: MPIJob) -> Iterator[Violation]:
+    if (job.spec.slots_per_worker or 0) < 0:
+        yield _negative("spec.slotsPerWorker", job.spec.slots_per_worker)
+    if not job.spec.ssh_auth_mount_path:
+        yield Violation("spec.sshAuthMountPath", "is empty", "Remove it, or name a folder.", Reason.REQUIRED)
+    yield from _one_of("spec.mpiImplementation", job.spec.mpi_implementation, IMPLEMENTATIONS)
+    yield from _one_of("spec.launcherCreationPolicy", job.spec.launcher_creation_policy, CREATION_POLICIES)
+
+
+def _run_policy(job: MPIJob) -> Iterator[Violation]:
+    policy = job.run_policy
+    yield from _one_of("spec.runPolicy.cleanPodPolicy", policy.clean_pod_policy, CLEAN_POD_POLICIES)
+    for field, value in (
+        ("ttlSecondsAfterFinished", policy.ttl_seconds_after_finished),
+        ("activeDeadlineSeconds", policy.active_deadline_seconds),
+        ("backoffLimit", policy.backoff_limit),
+    ):
+        if value is not None and value < 0:
+            yield _negative(f"spec.runPolicy.{field}", value)
+    if policy.managed_by is not None:
+        yield from _one_of("spec.runPolicy.managedBy", policy.managed_by, MANAGERS)
+
+
+def _reserved(job: MPIJob, role: str, path: str, spec: ReplicaSpec) -> Iterator[Violation]:
+    """What the operator adds to the first container and the pod: a second of the same name, and no pod is ever made."""
+    template = spec.template
+    pod_path = f"{path}.template.spec"
+    for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
+        if volume.name in RESERVED_VOLUMES[role]:
+            yield Violation(
+                f"{pod_path}.volumes[{index}].name", f'"{volume.name}" is the operator\'s own', "Rename the volume."
+            )
+    mounts = (job.spec.ssh_auth_mount_path, CONFIG_MOUNT_PATH) if role == LAUNCHER else (job.spec.ssh_auth_mount_path,)
+    for index, mount in enumerate((template.containers[0].volume_mounts if template.containers else None) or ()):
+        if mount.mount_path in mounts:
+            yield Violation(
+                f"{pod_path}.containers[0].volumeMounts[{index}].mountPath",
+                f'the operator itself mounts something at "{mount.mount_path[:100]}"',
+                "Mount the volume elsewhere.",
+            )
+    for key in RESERVED_LABELS:
+        if key in template.labels:
+            yield _overwritten(f"{path}.template.metadata.labels[{key}]")
+    if template.spec is not None:
+        for field in ("hostname", "subdomain"):
+            if getattr(template.spec, field):
+                yield _overwritten(f"{pod_path}.{field}")
+        if template.spec.restart_policy:
+            yield Violation(
+                f"{pod_path}.restartPolicy",
+                "the operator overwrites it",
+                f"Remove it, and set {path}.restartPolicy.",
+                advisory=True,
+            )
+
+
+def _one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Iterator[Violation]:
+    if value not in allowed:
+        choices = ", ".join(allowed)
+        shown = (value or "")[:100]
+        yield Violation(path, f'"{shown}" is not supported', f"Use one of {choices}.", Reason.NOT_SUPPORTED)
+
+
+def _negative(path: str, value: int | None) -> Violation:
+    return Violation(path, f"is {value}, must not be negative", "Use 0 or more.")
+
+
+def _overwritten(path: str) -> Violation:
+    return Violation(path, "the operator overwrites it", "Remove it.", advisory=True)

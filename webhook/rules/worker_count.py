@@ -1,0 +1,50 @@
+"""The number of workers stays within what the cluster supports.
+
+Distributed training needs at least two workers, and the platform is tested up to one hundred. With
+`runLauncherAsWorker` the launcher takes part in the training, so it counts too.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field, model_validator
+
+from webhook.api.mpijob import MPIJob
+from webhook.context import Context
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Violation, rule
+
+PATH = "spec.mpiReplicaSpecs[Worker].replicas"
+
+
+class Settings(RuleSettings):
+    """Bounds of the worker count."""
+
+    min: int = Field(2, ge=1, description="Fewest workers a job may ask for.")
+    max: int = Field(100, ge=1, description="Most workers a job may ask for.")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Settings":
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) is above max ({self.max})")
+        return self
+
+
+@rule("worker-count", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """Workers, and the launcher where it is one, against `min` and `max`."""
+    launcher = 1 if job.spec.run_launcher_as_worker else 0
+    count = job.workers + launcher
+    noun = "worker" if count == 1 else "workers"
+    asked = f"{count} {noun}{' (the launcher is one of them)' if launcher else ''}"
+    if count < settings.min:
+        yield Violation(
+            PATH,
+            f"{asked}, at least {settings.min} required",
+            fix=f"Set replicas to {settings.min - launcher} or more.",
+        )
+    elif count > settings.max:
+        yield Violation(
+            PATH,
+            f"{asked}, at most {settings.max} allowed",
+            fix=f"Set replicas to {settings.max - launcher} or fewer.",
+        )
