@@ -73,8 +73,7 @@ class Decision:
     @property
     def warnings(self) -> list[str]:
         """What a user sees beside the verdict: findings first, then what was put in."""
-        findings = [f"{finding.violation.path}: {finding.sentence}" for finding in self.warned]
-        return messages.warnings([*findings, *self.notes])
+        return messages.warnings([*(finding.warning for finding in self.warned), *self.notes])
 
     def response(self, uid: str) -> review.AdmissionResponse:
         """The reply for the request `uid`."""

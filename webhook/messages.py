@@ -27,6 +27,14 @@ class Finding:
         """What is wrong and how to mend it, without the field."""
         return f"{self.violation.message}. {self.violation.fix} [{self.rule}]"
 
+    @property
+    def warning(self) -> str:
+        """Field, fault and fix on one line; the fix is left out where it would not fit."""
+        whole = f"{self.violation.path}: {self.sentence}"
+        if len(whole) <= MAX_WARNING_LENGTH:
+            return whole
+        return f"{self.violation.path}: {self.violation.message} [{self.rule}]"
+
 
 def denial(name: str, findings: Sequence[Finding]) -> str:
     """The text of a refusal: every violation, numbered, with field, fault, fix and rule."""

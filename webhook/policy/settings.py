@@ -23,7 +23,7 @@ class Action(StrEnum):
 class Settings(BaseModel):
     """Settings are frozen, written in camelCase, and refuse what they do not know."""
 
-    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
 
 
 class RuleSettings(Settings):

@@ -1,0 +1,92 @@
+import json
+
+import pytest
+
+from tests.jobs import GOOD, REMOVE, changed
+from webhook.api import mpijob
+from webhook.api.shape import ShapeError
+
+
+def decode(job: object) -> mpijob.MPIJob:
+    return mpijob.decode(json.dumps(job).encode())
+
+
+def test_the_operators_defaults() -> None:
+    job = mpijob.apply_operator_defaults(
+        decode({"spec": {"mpiReplicaSpecs": {"Launcher": {}, "Worker": {}, "Foo": {}}}})
+    )
+    assert job.spec.slots_per_worker == 1
+    assert job.spec.ssh_auth_mount_path == "/root/.ssh"
+    assert job.spec.mpi_implementation == "OpenMPI"
+    assert job.spec.launcher_creation_policy == "AtStartup"
+    assert job.run_policy.clean_pod_policy == "None"
+    assert job.launcher is not None
+    assert (job.launcher.replicas, job.launcher.restart_policy) == (1, "OnFailure")
+    assert job.worker is not None
+    assert (job.worker.replicas, job.worker.restart_policy) == (0, "Never")
+
+
+def test_defaults_leave_what_is_set() -> None:
+    values = {"Worker.restartPolicy": "Always", "spec.slotsPerWorker": 0, "spec.runPolicy.cleanPodPolicy": ""}
+    job = mpijob.apply_operator_defaults(decode(changed(values)))
+    assert job.worker is not None
+    assert job.worker.restart_policy == "Always"
+    assert job.spec.slots_per_worker == 0
+    assert job.run_policy.clean_pod_policy == ""
+    assert job.workers == 4
+
+
+def test_unknown_fields_and_keys_are_no_error() -> None:
+    job = decode(changed({"spec.foo": {"a": [1]}, "spec.mpiReplicaSpecs.Foo": None}))
+    assert list(job.spec.mpi_replica_specs or {}) == ["Launcher", "Worker", "Foo"]
+    assert [(role, path) for role, path, _ in job.replicas()] == [
+        ("Launcher", "spec.mpiReplicaSpecs[Launcher]"),
+        ("Worker", "spec.mpiReplicaSpecs[Worker]"),
+    ]
+
+
+@pytest.mark.parametrize("workers", [REMOVE, None, 0, -3])
+def test_workers_that_the_operator_would_not_make_count_as_none(workers: object) -> None:
+    assert decode(changed({"Worker.replicas": workers})).workers == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "path", "message"),
+    [
+        (b"", "", "Input data was truncated"),
+        (b"null", "", "must be a mapping, not null"),
+        (b'{"spec": 3}', "spec", "must be a mapping, not a whole number"),
+        (b'{"metadata": {"labels": {"a": 1}}}', "metadata.labels[...]", "must be a string, not a whole number"),
+        (
+            b'{"spec": {"mpiReplicaSpecs": {"a": {}, "Worker": {"replicas": 2.5}}}}',
+            "spec.mpiReplicaSpecs[Worker].replicas",
+            "must be a whole number, not a number",
+        ),
+        (
+            b'{"spec": {"mpiReplicaSpecs": {"Worker": {"template": {"spec": {"containers": [null]}}}}}}',
+            "spec.mpiReplicaSpecs[Worker].template.spec.containers[0]",
+            "must be a mapping, not null",
+        ),
+        (
+            b'{"spec": {"runPolicy": {"suspend": "yes"}}}',
+            "spec.runPolicy.suspend",
+            "must be true or false, not a string",
+        ),
+        (b"[" * 200_000, "", "must be a mapping, not a list"),
+        (b'{"a":' * 200_000, "", "maximum recursion depth exceeded"),
+        (b'{"spec": "\xff"}', "spec", "must be a mapping, not a string"),
+        (b'{"kind": "\xff"}', "", "codec can't decode byte 0xff"),
+    ],
+)
+def test_a_wrong_shape_has_a_path(data: bytes, path: str, message: str) -> None:
+    with pytest.raises(ShapeError) as caught:
+        mpijob.decode(data)
+    assert caught.value.path == path
+    assert message.lower() in caught.value.message.lower()
+
+
+def test_every_field_that_upstream_examples_use_decodes() -> None:
+    job = decode(GOOD)
+    assert job.launcher is not None
+    assert job.launcher.template.containers[0].command == ["mpirun", "-np", "8", "python", "train.py"]
+    assert job.metadata.name == "train"

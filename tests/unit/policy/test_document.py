@@ -1,0 +1,91 @@
+import pytest
+
+from webhook import injections, rules
+from webhook.admission import load_policy, policy_model
+from webhook.policy.document import PolicyError
+from webhook.policy.settings import Action
+
+HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+
+
+def test_the_defaults_hold_every_rule_and_injection() -> None:
+    policy = load_policy(None)
+    assert {rule.id for rule, _, _ in policy.rules} == {
+        name for name, rule in rules.REGISTRY.items() if rule.settings().action is not Action.OFF
+    }
+    assert {found.id for found, _ in policy.injections} == {
+        name for name, found in injections.REGISTRY.items() if found.settings().enabled
+    }
+
+
+def test_an_empty_document_is_the_defaults() -> None:
+    assert load_policy(HEADER) == load_policy(None)
+
+
+def test_settings_reach_their_rule() -> None:
+    policy = load_policy(HEADER + "rules: {worker-count: {min: 3, max: 8}, images: {action: 'off'}}")
+    settings = {rule.id: settings.model_dump() for rule, settings, _ in policy.rules}
+    assert settings["worker-count"] == {"action": "deny", "min": 3, "max": 8}
+    assert "images" not in settings
+
+
+def test_an_injection_can_be_switched_off() -> None:
+    policy = load_policy(HEADER + "injections: {labels: {enabled: false}}")
+    assert "labels" not in {found.id for found, _ in policy.injections}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected one document of kind MPIJobPolicy, found 0 documents"),
+        ("[]", "expected one document of kind MPIJobPolicy, found a list"),
+        ("a\n---\nb", "expected one document of kind MPIJobPolicy, found 2 documents"),
+        ("kind: MPIJobPolicy", "apiVersion: is missing, write apiVersion: policy.training.openshift.io/v1"),
+        ("apiVersion: policy.training.openshift.io/v1", "kind: is missing, write kind: MPIJobPolicy"),
+        (HEADER.replace("v1", "v2"), "apiVersion: Input should be 'policy.training.openshift.io/v1'"),
+        (HEADER + "mode: off", "mode: Input should be 'enforce', 'warn' or 'audit' (it is False)"),
+        (HEADER + "mode: loud", "mode: Input should be 'enforce', 'warn' or 'audit' (it is 'loud')"),
+        (HEADER + "rules: []", "rules: Input should be a valid dictionary"),
+        (HEADER + "rules: {worker_count: {min: 3}}", "rules.worker_count: is not a setting"),
+        (HEADER + "rules: {worker-count: {minimum: 3}}", "rules.worker-count.minimum: is not a setting"),
+        (
+            HEADER + "rules: {worker-count: {min: 0}}",
+            "rules.worker-count.min: Input should be greater than or equal to 1",
+        ),
+        (HEADER + "rules: {worker-count: {min: two}}", "rules.worker-count.min: Input should be a valid integer"),
+        (HEADER + "rules: {worker-count: {min: 9, max: 8}}", "rules.worker-count: min (9) is above max (8)"),
+        (
+            HEADER + "rules: {worker-count: {action: refuse}}",
+            "rules.worker-count.action: Input should be 'deny', 'warn'",
+        ),
+        (HEADER + "mode: warn\nmode: audit", 'line 4, column 1: the key "mode" is there twice'),
+        (HEADER + "rules: {worker-count: {min: 3}", "line 4, column 1"),
+        (HEADER + "injections: {labels: {job: {'a b': c}}}", "injections.labels.job: a b: "),
+        (
+            HEADER + "injections: {labels: {pods: {training.kubeflow.org/job-name: c}}}",
+            "training.kubeflow.org/ belongs to the MPI operator",
+        ),
+    ],
+)
+def test_a_broken_document_is_refused_with_field_and_reason(text: str, message: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        load_policy(text)
+    assert message in str(caught.value)
+
+
+def test_every_fault_is_told() -> None:
+    with pytest.raises(PolicyError) as caught:
+        load_policy(HEADER + "mode: x\nrules: {worker-count: {min: a, max: b}}")
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def test_every_setting_is_described() -> None:
+    model = policy_model()
+    for section in (*model.model_fields.values(),):
+        assert section.description
+    for entry in (*rules.REGISTRY.values(), *injections.REGISTRY.values()):
+        for name, field in entry.settings.model_fields.items():
+            assert field.description, f"{entry.id}.{name}"
+        summary, _ = entry.documentation
+        assert summary.endswith("."), entry.id
+        assert entry.since

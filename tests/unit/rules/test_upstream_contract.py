@@ -1,0 +1,145 @@
+from typing import Any
+
+import pytest
+
+from tests.jobs import REMOVE
+from tests.unit.rules.checks import found, violations
+
+LAUNCHER = "spec.mpiReplicaSpecs[Launcher]"
+WORKER = "spec.mpiReplicaSpecs[Worker]"
+SPEC = "Worker.template.spec"
+
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    # 1 the name
+    ({"metadata.name": "x" * 55}, "metadata.name", "has 64 characters, at most 63 are allowed"),
+    ({"metadata.name": "x" * 54, "Worker.replicas": 11}, "metadata.name", "has 64 characters"),
+    ({"metadata.name": "my.job"}, "metadata.name", 'contains "."'),
+    ({"metadata.name": "1-foo"}, "metadata.name", "must start with a lower case letter"),
+    ({"metadata.name": "Train"}, "metadata.name", 'contains "T"'),
+    ({"metadata.name": "", "metadata.generateName": "x" * 60}, "metadata.generateName", "has 72 characters"),
+    # 2, 3 the replica specs
+    ({"spec.mpiReplicaSpecs": REMOVE}, "spec.mpiReplicaSpecs", "is missing"),
+    ({"Launcher": REMOVE}, LAUNCHER, "is missing"),
+    ({"Launcher": None}, LAUNCHER, "is missing"),
+    # 4, 5, 6 replicas
+    ({"Launcher.replicas": 2}, f"{LAUNCHER}.replicas", "is 2, there is always one launcher"),
+    ({"Launcher.replicas": 0}, f"{LAUNCHER}.replicas", "is 0, there is always one launcher"),
+    ({"Worker.replicas": 0}, f"{WORKER}.replicas", "is 0 (not set counts as 0), and the operator needs at least 1"),
+    ({"Worker.replicas": REMOVE}, f"{WORKER}.replicas", "is 0 (not set counts as 0)"),
+    ({"Worker.replicas": -1}, f"{WORKER}.replicas", "is -1"),
+    # 7 restart policies
+    ({"Worker.restartPolicy": "Always"}, f"{WORKER}.restartPolicy", '"Always" is not supported'),
+    ({"Launcher.restartPolicy": "ExitCode"}, f"{LAUNCHER}.restartPolicy", '"ExitCode" is not supported'),
+    # 8 containers
+    ({"Worker.template.spec.containers": []}, f"{WORKER}.template.spec.containers", "has no container"),
+    ({"Worker.template": {}}, f"{WORKER}.template.spec.containers", "has no container"),
+    # 9 slots
+    ({"spec.slotsPerWorker": -1}, "spec.slotsPerWorker", "is -1, must not be negative"),
+    # 10 to 12 the run policy
+    ({"spec.runPolicy.cleanPodPolicy": ""}, "spec.runPolicy.cleanPodPolicy", '"" is not supported'),
+    ({"spec.runPolicy.cleanPodPolicy": "running"}, "spec.runPolicy.cleanPodPolicy", '"running" is not supported'),
+    ({"spec.runPolicy.ttlSecondsAfterFinished": -1}, "spec.runPolicy.ttlSecondsAfterFinished", "is -1"),
+    ({"spec.runPolicy.activeDeadlineSeconds": -5}, "spec.runPolicy.activeDeadlineSeconds", "is -5"),
+    ({"spec.runPolicy.backoffLimit": -1}, "spec.runPolicy.backoffLimit", "is -1"),
+    ({"spec.runPolicy.managedBy": ""}, "spec.runPolicy.managedBy", '"" is not supported'),
+    ({"spec.runPolicy.managedBy": "me"}, "spec.runPolicy.managedBy", '"me" is not supported'),
+    # 14 (13, an empty path, is defaulted by the operator before it looks)
+    ({"spec.mpiImplementation": "MVAPICH"}, "spec.mpiImplementation", '"MVAPICH" is not supported'),
+    # what upstream does not check
+    ({"spec.launcherCreationPolicy": "Later"}, "spec.launcherCreationPolicy", '"Later" is not supported'),
+    (
+        {"spec.mpiReplicaSpecs.worker": {"replicas": 2}},
+        "spec.mpiReplicaSpecs[worker]",
+        'the operator does not know "worker" and ignores it',
+    ),
+    ({f"{SPEC}.volumes": [{"name": "ssh-auth"}]}, f"{WORKER}.template.spec.volumes[0].name", "is the operator's own"),
+    (
+        {"Launcher.template.spec.volumes": [{"name": "data"}, {"name": "mpi-job-config"}]},
+        f"{LAUNCHER}.template.spec.volumes[1].name",
+        "is the operator's own",
+    ),
+    (
+        {f"{SPEC}.containers.0.volumeMounts": [{"name": "k", "mountPath": "/root/.ssh"}]},
+        f"{WORKER}.template.spec.containers[0].volumeMounts[0].mountPath",
+        "the operator itself mounts something",
+    ),
+    (
+        {"Launcher.template.spec.containers.0.volumeMounts": [{"name": "k", "mountPath": "/etc/mpi"}]},
+        f"{LAUNCHER}.template.spec.containers[0].volumeMounts[0].mountPath",
+        "the operator itself mounts something",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "path", "message"), REFUSED)
+def test_refused(changes: dict[str, Any], path: str, message: str) -> None:
+    [violation] = violations("upstream-contract", changes)
+    assert violation.path == path
+    assert message in violation.message
+    assert violation.fix.endswith(".")
+    assert not violation.advisory
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"Worker": REMOVE},
+        {"Launcher.replicas": REMOVE},
+        {"metadata.name": "x" * 54},
+        {"metadata.name": "x" * 52, "Worker.replicas": 1000},
+        {"metadata.name": "", "metadata.generateName": "train-"},
+        {"spec.runPolicy": REMOVE},
+        {"spec.slotsPerWorker": 0},
+        {"spec.sshAuthMountPath": ""},
+        {"spec.mpiImplementation": ""},
+        {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"},
+        {"spec.runPolicy.activeDeadlineSeconds": 0},
+        {f"{SPEC}.volumes": [{"name": "mpi-job-config"}]},  # only the launcher gets that volume
+        {f"{SPEC}.containers.0.volumeMounts": [{"name": "k", "mountPath": "/etc/mpi"}]},
+        {"Launcher.template.spec.containers.0.volumeMounts": [{"name": "k", "mountPath": "/data"}]},
+    ],
+)
+def test_accepted(changes: dict[str, Any]) -> None:
+    assert found(violations("upstream-contract", changes)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({f"{SPEC}.hostname": "h"}, f"{WORKER}.template.spec.hostname"),
+        ({f"{SPEC}.subdomain": "s"}, f"{WORKER}.template.spec.subdomain"),
+        ({f"{SPEC}.restartPolicy": "Never"}, f"{WORKER}.template.spec.restartPolicy"),
+        (
+            {"Worker.template.metadata.labels": {"training.kubeflow.org/job-role": "boss"}},
+            f"{WORKER}.template.metadata.labels[training.kubeflow.org/job-role]",
+        ),
+    ],
+)
+def test_what_the_operator_overwrites_is_only_advice(changes: dict[str, Any], path: str) -> None:
+    [violation] = violations("upstream-contract", changes)
+    assert violation.advisory
+    assert violation.path == path
+    assert violation.message == "the operator overwrites it"
+
+
+@pytest.mark.parametrize(
+    ("key", "fix"),
+    [
+        ("worker", "Rename it to Worker."),
+        ("Workers", "Rename it to Worker."),
+        ("launcher", "Rename it to Launcher."),
+        ("Master", "Remove it: there are only Launcher and Worker."),
+    ],
+)
+def test_a_wrong_replica_key_is_told_what_was_meant(key: str, fix: str) -> None:
+    [violation] = violations("upstream-contract", {f"spec.mpiReplicaSpecs.{key}": {}})
+    assert violation.fix == fix
+
+
+def test_the_longest_name_is_told() -> None:
+    [violation] = violations("upstream-contract", {"metadata.name": "x" * 60, "Worker.replicas": 100})
+    assert violation.fix.startswith("Use a name of at most 53 characters")
+    generated = {"metadata.name": "x" * 63, "metadata.generateName": "x" * 60, "Worker.replicas": 100}
+    [violation] = violations("upstream-contract", generated)
+    assert violation.fix.startswith("Use a generateName of at most 48 characters")
