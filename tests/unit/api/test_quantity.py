@@ -1,0 +1,248 @@
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from webhook.api import quantity
+from webhook.api.quantity import NANO, Quantity, QuantityError, parse
+
+CAP = 2**63 - 1
+FACTORS = {
+    "": Fraction(1),
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    "k": Fraction(1000),
+    "M": Fraction(10**6),
+    "G": Fraction(10**9),
+    "T": Fraction(10**12),
+    "P": Fraction(10**15),
+    "E": Fraction(10**18),
+    "Ki": Fraction(2**10),
+    "Mi": Fraction(2**20),
+    "Gi": Fraction(2**30),
+    "Ti": Fraction(2**40),
+    "Pi": Fraction(2**50),
+    "Ei": Fraction(2**60),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0", 0),
+        ("0Ki", 0),
+        ("1", 1),
+        ("+1", 1),
+        ("-1", -1),
+        ("007", 7),
+        ("8Ki", 8 * 2**10),
+        ("6Gi", 6 * 2**30),
+        ("3Ei", 3 * 2**60),
+        ("100Ti", 100 * 2**40),
+        ("5n", Fraction(5, 10**9)),
+        ("4u", Fraction(4, 10**6)),
+        ("3m", Fraction(3, 1000)),
+        ("50k", 50_000),
+        ("300T", 3 * 10**14),
+        ("1E", 10**18),
+        ("1E-3", Fraction(1, 1000)),
+        ("1e3", 1000),
+        ("1E18", 10**18),
+        ("1.3E+6", 1_300_000),
+        ("1e0000000003", 1000),
+        ("0.5e-2", Fraction(5, 1000)),
+        ("0.0005k", Fraction(1, 2)),
+        ("100.035k", 100_035),
+        ("6.987654321G", 6_987_654_321),
+        # beyond nano: rounded away from zero
+        ("3.001n", Fraction(4, 10**9)),
+        ("1.1E-9", Fraction(2, 10**9)),
+        ("0.0000000001", Fraction(1, 10**9)),
+        ("0.00000012345", Fraction(124, 10**9)),
+        ("-0.00000012345", Fraction(-124, 10**9)),
+        ("0.000000000001Ki", Fraction(2, 10**9)),
+        ("1e-99", Fraction(1, 10**9)),
+        # binary units saturate at the largest int64, decimal ones do not
+        ("9Ei", CAP),
+        ("-9Ei", -CAP),
+        ("9223372036854775807Ki", CAP),
+        ("12E", 12 * 10**18),
+        ("1e99", 10**99),
+        # fractions of binary units
+        ("100.035Ki", Fraction(10243584, 100)),
+        ("0.5Mi", 2**19),
+        ("0.025Ti", Fraction(2748779069440, 100)),
+        # odd but valid
+        (".001", Fraction(1, 1000)),
+        ("1.", 1),
+        ("1.G", 10**9),
+    ],
+)
+def test_text_means_what_upstream_reads(text: str, value: Fraction | int) -> None:
+    assert parse(text) == value * NANO
+
+
+@pytest.mark.parametrize(
+    ("value", "nano"),
+    [
+        (0, 0),
+        (4, 4 * NANO),
+        (-1, -NANO),
+        (0.5, NANO // 2),
+        (0.1, NANO // 10),
+        (1e3, 1000 * NANO),
+        (1e22, 10**22 * NANO),
+    ],
+)
+def test_json_numbers(value: float, nano: int) -> None:
+    assert parse(value) == nano
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *["", " ", " 5 ", "5 ", "4 Gi", "5\n", "\uff11", "\u0665", "\u00bd", "\u22121"],
+        *["NaN", "nan", "Infinity", "inf", "1_000", "1,5", "0x10", "--1", "+-1", "1.2.3", "1-3", "5m5"],
+        *["1K", "1g", "4GB", "1KiB", "1ki", "1i", "1b", "1mm", "1Gi5", "1e", "1e+", "1e1.5", "1e3m", "1ee3"],
+        *["Gi", "m", "+", "-", ".", "-.", "+.Ki", "e3"],
+        *["1e100", "1e-100", "1e1000000", "1e4294967296", "1e" + "9" * 60],
+        *["9" * 65, "0" * 65, "1" * 2**20, "1e" + "9" * 2**20],
+        *[True, False, None, [], {}, b"1", 10**64, -(10**64), 10**5000],
+        *[math.nan, math.inf, -math.inf, 1e300, 1e-300],
+    ],
+    ids=lambda value: repr(value)[:20] if not isinstance(value, int) or isinstance(value, bool) else "int",
+)
+def test_all_else_is_refused_with_an_example(value: object) -> None:
+    with pytest.raises(QuantityError, match=r'such as .*"16Gi"') as caught:
+        parse(value)
+    message = str(caught.value)
+    assert message.isascii()
+    assert len(message) < 300
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            "",
+            'empty text is not a quantity: write a number, directly followed by a unit if it needs one, such as "4", ',
+        ),
+        ("1K", 'there is no unit "K", write "Ki" (powers of 1024) or "k" (of 1000), such as "16Gi"'),
+        ("4GB", '"4GB" is not a quantity: there is no unit "GB", write "Gi" (powers of 1024) or "G" (of 1000)'),
+        ("4gib", 'there is no unit "gib", write "Gi", such as'),
+        ("\uff15", r'"\uff15" is not a quantity: write a number'),
+        ("1e1000", '"1e1000" has an exponent beyond 99'),
+        ("7" * 65, "text of 65 characters is too long"),
+        (10**64, "the number is too large"),
+        (True, "true or false is not a quantity"),
+        (None, "nothing is not a quantity"),
+        ({"cpu": 1}, "a mapping is not a quantity"),
+    ],
+)
+def test_messages_say_what_to_write_instead(value: object, message: str) -> None:
+    with pytest.raises(QuantityError) as caught:
+        parse(value)
+    assert message in str(caught.value)
+
+
+def test_suggested_units_are_valid() -> None:
+    for letter in "kmgtpe":
+        with pytest.raises(QuantityError) as caught:
+            parse(f"1{letter}B")
+        words = str(caught.value).partition("write ")[2].split('"')
+        assert parse(f"1{words[1]}") > parse(f"1{words[3]}") > NANO
+
+
+digits = st.text("0123456789", max_size=20)
+
+
+@given(
+    st.sampled_from(["", "+", "-"]),
+    digits,
+    st.none() | digits,
+    st.sampled_from(sorted(FACTORS)) | st.tuples(st.sampled_from("eE"), st.integers(-99, 99)),
+)
+@example("-", "", "0000000001", "Ki")
+@example("", str(CAP), "5", "")
+@example("", str(CAP // 1024), "9999999", "Ki")
+def test_agrees_with_arithmetic_on_fractions(
+    sign: str, whole: str, fraction: str | None, unit: str | tuple[str, int]
+) -> None:
+    assume(whole or fraction)
+    suffix = unit if isinstance(unit, str) else f"{unit[0]}{unit[1]}"
+    text = f"{sign}{whole}{'' if fraction is None else '.' + fraction}{suffix}"
+    factor = FACTORS[unit] if isinstance(unit, str) else Fraction(10) ** unit[1]
+    nano = (Fraction(whole or 0) + Fraction(int(fraction or 0), 10 ** len(fraction or ""))) * factor * NANO
+    if suffix.endswith("i"):
+        nano = min(nano, Fraction(CAP * NANO))
+    magnitude = math.ceil(nano)
+    assert parse(text) == (-magnitude if sign == "-" else magnitude)
+
+
+@given(st.text("0123456789.+-eEinumkKMGTP_ ", max_size=12) | st.text() | st.integers() | st.floats() | st.binary())
+def test_nothing_but_a_quantity_error_escapes(value: object) -> None:
+    try:
+        result = parse(value)
+    except QuantityError:
+        return
+    assert type(result) is int
+
+
+@given(st.floats(min_value=0, max_value=1e15))
+def test_a_float_is_the_decimal_it_was_written_as(value: float) -> None:
+    assume(value == 0 or value > 1e-90)  # smaller ones have an exponent of three digits
+    assert parse(value) == math.ceil(Fraction(repr(value)) * NANO)
+
+
+@pytest.mark.parametrize(
+    ("text", "units", "is_whole"),
+    [("0", 0, True), ("2", 2, True), ("1500m", 2, False), ("1n", 1, False), ("-1500m", -2, False), ("-2", -2, True)],
+)
+def test_whole_rounds_away_from_zero(text: str, units: int, is_whole: bool) -> None:
+    assert quantity.whole(parse(text)) == units
+    assert quantity.is_whole(parse(text)) is is_whole
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("0", "0"),
+        ("32", "32"),
+        ("1024", "1024"),
+        ("1.5", "1500m"),
+        ("0.1", "100m"),
+        ("-0.5", "-500m"),
+        ("2u", "2u"),
+        ("7n", "7n"),
+        ("999999", "999999"),
+        ("1000000", "1M"),
+        ("4Gi", "4Gi"),
+        ("4096Mi", "4Gi"),
+        ("-4Gi", "-4Gi"),
+        ("1.5Gi", "1536Mi"),
+        ("1500M", "1500M"),
+        ("1000Ki", "1024k"),
+        ("9875Ki", "9875Ki"),
+        ("1234567", "1234567"),
+        ("1000000.5", "1000000500m"),
+    ],
+)
+def test_format_is_the_shortest_exact_text(text: str, shown: str) -> None:
+    assert quantity.format(parse(text)) == shown
+
+
+def test_format_of_a_sum_above_the_cap_stays_exact() -> None:
+    assert quantity.format(Quantity(2 * parse("8E"))) == "16E"
+    assert quantity.format(Quantity(16 * 2**60 * NANO)) == "16Ei"
+
+
+@given(
+    st.integers(-CAP * NANO, CAP * NANO)
+    | st.builds(lambda n, unit: int(n * FACTORS[unit] * NANO), st.integers(-999, 999), st.sampled_from("EPTGMk"))
+)
+def test_parse_reads_what_format_writes(nano: int) -> None:
+    assume(abs(nano) <= CAP * NANO)
+    assert parse(quantity.format(Quantity(nano))) == nano

@@ -1,0 +1,127 @@
+"""Label selectors (`matchLabels`, `matchExpressions`), compiled once and matched often.
+
+Validity follows the API server, meaning follows `metav1.LabelSelectorAsSelector`:
+https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/validation/validation.go
+https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/helpers.go
+A field that selectors do not have is an error: a misspelt `matchLabel` would otherwise select everything.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Self
+
+from webhook.api import names
+
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+class SelectorError(ValueError):
+    """Not a label selector. `path` is relative to the selector (`matchExpressions[0].values`), empty for itself."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on one label: its value is among `values`, or, with None, it is present. `wanted` False negates."""
+
+    key: str
+    values: frozenset[str] | None
+    wanted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """All requirements hold. None instead of requirements selects nothing, no requirement selects everything."""
+
+    requirements: tuple[Requirement, ...] | None
+
+    @classmethod
+    def parse(cls, obj: object) -> Self:
+        """Compile a LabelSelector as decoded from JSON or YAML; raises `SelectorError` at the first fault.
+
+        An absent selector (None) selects nothing, an empty one (`{}`) everything.
+        """
+        if obj is None:
+            return cls(None)
+        fields = _fields(obj, "", ("matchLabels", "matchExpressions"))
+        equals = _equals(fields.get("matchLabels"))
+        expressions = _list(fields.get("matchExpressions"), "matchExpressions")
+        return cls((*equals, *(_expression(e, f"matchExpressions[{i}]") for i, e in enumerate(expressions))))
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels is selected. A label that is missing satisfies NotIn, like upstream."""
+        if self.requirements is None:
+            return False
+        for requirement in self.requirements:
+            key, values = requirement.key, requirement.values
+            found = key in labels if values is None else labels.get(key) in values
+            if found is not requirement.wanted:
+                return False
+        return True
+
+
+def _equals(obj: object) -> Iterator[Requirement]:
+    if obj is None:
+        return
+    for key, value in _mapping(obj, "matchLabels").items():
+        name = _key(key, "matchLabels")
+        yield Requirement(name, frozenset([_value(value, f"matchLabels[{name}]")]), wanted=True)
+
+
+def _expression(obj: object, path: str) -> Requirement:
+    fields = _fields(obj, path, ("key", "operator", "values"))
+    key = _key(fields.get("key"), f"{path}.key")
+    operator = fields.get("operator")
+    if operator not in _OPERATORS:
+        raise SelectorError(f"{path}.operator", f"must be one of {', '.join(_OPERATORS)}")
+    values = _list(fields.get("values"), f"{path}.values")
+    takes_values = operator in {"In", "NotIn"}
+    if takes_values and not values:
+        raise SelectorError(f"{path}.values", f"operator {operator} needs at least one value")
+    if values and not takes_values:
+        raise SelectorError(f"{path}.values", f"operator {operator} takes no values, remove them")
+    allowed = frozenset([_value(value, f"{path}.values[{i}]") for i, value in enumerate(values)])
+    return Requirement(key, allowed if takes_values else None, wanted=operator in {"In", "Exists"})
+
+
+def _mapping(obj: object, path: str) -> Mapping[object, object]:
+    if not isinstance(obj, Mapping):
+        raise SelectorError(path, "must be a mapping")
+    return obj
+
+
+def _fields(obj: object, path: str, known: tuple[str, ...]) -> Mapping[object, object]:
+    fields = _mapping(obj, path)
+    for name in fields:
+        if name not in known:
+            shown = f' "{name[:63]}"' if isinstance(name, str) else ""
+            raise SelectorError(path, f"unknown field{shown}, known are {', '.join(known)}")
+    return fields
+
+
+def _list(obj: object, path: str) -> list[object]:
+    if obj is None:
+        return []
+    if not isinstance(obj, list):
+        raise SelectorError(path, "must be a list")
+    return obj
+
+
+def _key(key: object, path: str) -> str:
+    if not isinstance(key, str):
+        raise SelectorError(path, "must be the key of a label, as text")
+    if problem := names.label_key_problem(key):
+        raise SelectorError(path, f"the label key {problem}")
+    return key
+
+
+def _value(value: object, path: str) -> str:
+    if not isinstance(value, str):
+        raise SelectorError(path, "must be the value of a label, as text: numbers, true and false need quotes")
+    if problem := names.label_value_problem(value):
+        raise SelectorError(path, f"the label value {problem}")
+    return value

@@ -1,0 +1,120 @@
+"""Kubernetes quantities (`32`, `1500m`, `16Gi`) as exact integers of nano units.
+
+A `Quantity` is a plain int that counts billionths: `1` is 1_000_000_000. Sums and comparisons are those of int, nothing
+is rounded after parsing. Grammar, rounding (away from zero, beyond nano) and cap (a number with a binary unit saturates
+at 2**63-1, one with a decimal unit does not) are those of `resource.ParseQuantity`:
+https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/resource/quantity.go
+
+Refused here although `ParseQuantity` takes it:
+
+* text without a digit (`Gi`, `+`, `.`), which it reads as 0, and surrounding blanks, which are dropped when it decodes
+  JSON: the pattern for quantities in CRD schemas refuses both, so no stored MPIJob holds one;
+* more than 64 characters, or an exponent beyond +-99: a few bytes of text must not become an integer of gigabytes.
+  `ParseQuantity` cuts the exponent to 32 bits instead, and so reads `1e4294967296` as 1.
+"""
+
+import json
+import re
+from functools import lru_cache
+from typing import Final, NewType
+
+Quantity = NewType("Quantity", int)
+
+NANO: Final = 10**9
+"""Nano units in one unit."""
+
+MAX_LENGTH: Final = 64
+MAX_EXPONENT: Final = 99
+
+_TOO_LARGE: Final = 10**MAX_LENGTH
+_CAP: Final = (2**63 - 1) * NANO
+_BINARY: Final = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", 1)}
+_DECIMAL: Final = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_SMALL_UNITS: Final = (("", NANO), ("m", 10**6), ("u", 10**3), ("n", 1))
+# Binary before decimal: the order in which `format` prefers texts of equal length.
+_WHOLE_UNITS: Final = (*_BINARY.items(), *((unit, 10 ** _DECIMAL[unit]) for unit in "kMGTPE"))
+
+_GRAMMAR: Final = re.compile(
+    r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?",
+)
+_UNKNOWN_UNIT: Final = re.compile(r"[+-]?[0-9.]+([a-zA-Z]+)")
+_KINDS: Final = {bool: "true or false", dict: "a mapping", list: "a list", type(None): "nothing"}
+_HELP: Final = 'write a number, directly followed by a unit if it needs one, such as "4", "500m" or "16Gi"'
+
+
+class QuantityError(ValueError):
+    """The value is not a quantity; the message says why and shows valid ones."""
+
+
+def parse(value: object) -> Quantity:
+    """Nano units of a quantity as it stands in JSON or YAML: text, an integer, or a finite float.
+
+    Any JSON number is a quantity to `Quantity.UnmarshalJSON`, while CRD schemas admit integers and text only. A float
+    counts as the shortest decimal that names it: `0.1` is exactly 100m. All else, bool included, is a `QuantityError`.
+    """
+    if isinstance(value, str):
+        if len(value) > MAX_LENGTH:
+            raise QuantityError(f"text of {len(value)} characters is too long for a quantity: {_HELP}")
+        return _parse_text(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        kind = _KINDS.get(type(value), "this")
+        raise QuantityError(f"{kind} is not a quantity: {_HELP}")
+    if isinstance(value, float):
+        return _parse_text(repr(value))
+    if not -_TOO_LARGE < value < _TOO_LARGE:
+        raise QuantityError(f"the number is too large for a quantity: {_HELP}")
+    return Quantity(value * NANO)
+
+
+@lru_cache(maxsize=4096)  # a cluster's jobs repeat a few hundred texts; 64 characters each bound the memory
+def _parse_text(text: str) -> Quantity:
+    match = _GRAMMAR.fullmatch(text)
+    if match is None:
+        raise QuantityError(_explain(text))
+    sign, digits, fraction, unit = match.groups(default="")
+    exponent = 0 if unit in _BINARY else _DECIMAL[unit] if unit in _DECIMAL else int(unit[1:])
+    if abs(exponent) > MAX_EXPONENT:
+        raise QuantityError(f"{json.dumps(text)} has an exponent beyond {MAX_EXPONENT}: {_HELP}")
+    mantissa = int(digits + fraction) * _BINARY.get(unit, 1)
+    shift = exponent + 9 - len(fraction)
+    amount: int = mantissa * 10**shift if shift >= 0 else -(-mantissa // 10**-shift)
+    if unit in _BINARY:
+        amount = min(amount, _CAP)
+    return Quantity(-amount if sign == "-" else amount)
+
+
+def _explain(text: str) -> str:
+    shown = json.dumps(text)  # escapes what only looks like a digit or a blank
+    if not text:
+        return f"empty text is not a quantity: {_HELP}"
+    if unknown := _UNKNOWN_UNIT.fullmatch(text):
+        unit = unknown[1].lower().removesuffix("b")  # 16GB, 16gib
+        letter, binary = unit[:1], unit[:1].upper() + "i"
+        if binary in _BINARY and unit in {letter, letter + "i"}:
+            decimal = "k" if letter == "k" else letter.upper()
+            meant = f'"{binary}"' if unit.endswith("i") else f'"{binary}" (powers of 1024) or "{decimal}" (of 1000)'
+            return f'{shown} is not a quantity: there is no unit "{unknown[1]}", write {meant}, such as "16Gi"'
+    return f"{shown} is not a quantity: {_HELP}"
+
+
+def is_whole(quantity: Quantity) -> bool:
+    """Whether the quantity counts whole units, as extended resources (GPUs) must."""
+    return quantity % NANO == 0
+
+
+def whole(quantity: Quantity) -> int:
+    """Whole units, rounded up away from zero like upstream's `Quantity.Value`."""
+    return quantity // NANO if quantity < 0 else -(-quantity // NANO)
+
+
+def format(quantity: Quantity) -> str:  # noqa: A001 - the counterpart of `parse`, always used as quantity.format
+    """Shortest exact text for a person: `32`, `1500m`, `4Gi`.
+
+    Whole numbers below a million stay plain, so that 1024 GPUs are not `1Ki`. `parse` reads the text back to the same
+    quantity, unless that is above the cap for binary units.
+    """
+    number, unit = next((quantity // size, unit) for unit, size in _SMALL_UNITS if quantity % size == 0)
+    if unit or abs(number) < 10**6:
+        return f"{number}{unit}"
+    texts = [f"{number // size}{unit}" for unit, size in _WHOLE_UNITS if number % size == 0]
+    return min([*texts, str(number)], key=len)
