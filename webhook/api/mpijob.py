@@ -46,6 +46,7 @@ class SchedulingPolicy(msgspec.Struct, rename="camel", gc=False):
     min_available: Int32 | None = None
     queue: str | None = None
     priority_class: str | None = None
+    min_resources: dict[str, object] | None = None
     schedule_timeout_seconds: Int32 | None = None
 
 

@@ -3,12 +3,13 @@
 The MPI operator checks a job only when it works on it: a job that fails gets one event, no status, and is never tried
 again. These are its checks (mpi-operator `pkg/apis/kubeflow/validation/validation.go`), on the object with the
 operator's defaults, and what it ought to check and does not: keys of `mpiReplicaSpecs` that it ignores or crashes on,
-enums that the schema leaves out, and volumes, mounts and names that are its own.
+enums that the schema leaves out, volumes, mounts and names that are its own, and quantities (`1e1.5`) that the schema
+lets through although no Kubernetes program can read them: with one of these stored, the operator lists no job at all.
 """
 
 from collections.abc import Iterator
 
-from webhook.api import names
+from webhook.api import names, quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 from webhook.context import Context
 from webhook.policy.settings import RuleSettings
@@ -39,6 +40,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     for role, path, spec in job.replicas():
         yield from _replica(role, path, spec)
         yield from _reserved(job, role, path, spec)
+        yield from _quantities(path, spec)
     yield from _spec(job)
     yield from _run_policy(job)
 
@@ -107,6 +109,8 @@ def _spec(job: MPIJob) -> Iterator[Violation]:
 
 def _run_policy(job: MPIJob) -> Iterator[Violation]:
     policy = job.run_policy
+    if policy.scheduling_policy is not None:
+        yield from _readable("spec.runPolicy.schedulingPolicy.minResources", policy.scheduling_policy.min_resources)
     yield from _one_of("spec.runPolicy.cleanPodPolicy", policy.clean_pod_policy, CLEAN_POD_POLICIES)
     for field, value in (
         ("ttlSecondsAfterFinished", policy.ttl_seconds_after_finished),
@@ -150,6 +154,26 @@ def _reserved(job: MPIJob, role: str, path: str, spec: ReplicaSpec) -> Iterator[
                 f"Remove it, and set {path}.restartPolicy.",
                 advisory=True,
             )
+
+
+def _quantities(path: str, spec: ReplicaSpec) -> Iterator[Violation]:
+    pod = f"{path}.template.spec"
+    template = spec.template
+    for kind, containers in (("containers", template.containers), ("initContainers", template.init_containers)):
+        for index, container in enumerate(containers):
+            if container.resources is None:
+                continue
+            where = f"{pod}.{kind}[{index}].resources"
+            yield from _readable(f"{where}.requests", container.resources.requests)
+            yield from _readable(f"{where}.limits", container.resources.limits)
+
+
+def _readable(path: str, resources: dict[str, object] | None) -> Iterator[Violation]:
+    for name, value in (resources or {}).items():
+        try:
+            quantity.parse(value)
+        except quantity.QuantityError as error:
+            yield Violation(f"{path}[{name}]", str(error), "Correct the quantity.")
 
 
 def _one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Iterator[Violation]:

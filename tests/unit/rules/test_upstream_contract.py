@@ -45,6 +45,22 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"spec.runPolicy.managedBy": "me"}, "spec.runPolicy.managedBy", '"me" is not supported'),
     # 14 (13, an empty path, is defaulted by the operator before it looks)
     ({"spec.mpiImplementation": "MVAPICH"}, "spec.mpiImplementation", '"MVAPICH" is not supported'),
+    # quantities: the schema takes 1e1.5, Go's decoder does not
+    (
+        {f"{SPEC}.containers.0.resources.limits.cpu": "1e1.5"},
+        f"{WORKER}.template.spec.containers[0].resources.limits[cpu]",
+        '"1e1.5"',
+    ),
+    (
+        {f"{SPEC}.initContainers": [{"name": "i", "resources": {"requests": {"cpu": "NaN"}}}]},
+        f"{WORKER}.template.spec.initContainers[0].resources.requests[cpu]",
+        '"NaN"',
+    ),
+    (
+        {"spec.runPolicy.schedulingPolicy": {"minResources": {"memory": "4GB"}}},
+        "spec.runPolicy.schedulingPolicy.minResources[memory]",
+        '"4GB"',
+    ),
     # what upstream does not check
     ({"spec.launcherCreationPolicy": "Later"}, "spec.launcherCreationPolicy", '"Later" is not supported'),
     (

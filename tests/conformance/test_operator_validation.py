@@ -1,0 +1,119 @@
+"""Truth: `upstream-contract` against the operator's own defaults and validation, compiled from its pinned module."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.controlplane.assets import assets
+from tests.jobs import REMOVE, changed
+from tests.unit.rules.checks import violations
+
+Verdict = Callable[[dict[str, Any]], list[dict[str, str]]]
+
+# What upstream lets through and we refuse, with reason: see the docstring of the rule.
+BEYOND = ("spec.launcherCreationPolicy", "spec.mpiReplicaSpecs[worker]", "spec.mpiReplicaSpecs[Master]")
+
+
+@pytest.fixture(scope="module")
+def verdict() -> Iterator[Verdict]:
+    """The operator's errors for a job: a list of field, type and detail."""
+    with subprocess.Popen([assets().operator_verdict], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def ask(job: dict[str, Any]) -> list[dict[str, str]]:
+            process.stdin.write(json.dumps(job).encode() + b"\n")
+            process.stdin.flush()
+            answer: list[dict[str, str]] = json.loads(process.stdout.readline())
+            return answer
+
+        yield ask
+        process.stdin.close()
+
+
+def some(*values: Any) -> st.SearchStrategy[Any]:
+    return st.sampled_from([REMOVE, *values])
+
+
+NAMES = st.one_of(
+    st.sampled_from(["train", "a", "1-foo", "my.job", "Train", "-x", "x-", "", "x_y", "jöb"]),
+    st.integers(50, 64).map(lambda length: "x" * length),
+)
+CONTAINERS = [{"name": "main", "image": "x"}]
+CHANGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "metadata.name": NAMES,
+        "spec.slotsPerWorker": some(-1, 0, 1, 2**31 - 1),
+        "spec.sshAuthMountPath": some("", "/root/.ssh", "relative"),
+        "spec.mpiImplementation": some("", "OpenMPI", "Intel", "MPICH", "openmpi", "MVAPICH"),
+        "spec.launcherCreationPolicy": some("", "AtStartup", "WaitForWorkersReady", "Later"),
+        "spec.runPolicy": st.sampled_from([REMOVE, {}]),
+        "Worker": st.sampled_from([REMOVE, {}, None]),
+        "Launcher": st.sampled_from([REMOVE, {}, None]),
+        "spec.mpiReplicaSpecs.worker": st.sampled_from([{}, {"replicas": 2}]),
+        "spec.mpiReplicaSpecs.Master": st.just({}),
+    },
+)
+RUN_POLICY = st.fixed_dictionaries(
+    {},
+    optional={
+        "cleanPodPolicy": st.sampled_from(["", "All", "None", "Running", "all", "Always"]),
+        "ttlSecondsAfterFinished": st.sampled_from([-1, 0, 60]),
+        "activeDeadlineSeconds": st.sampled_from([-(2**63), -1, 0, 2**63 - 1]),
+        "backoffLimit": st.sampled_from([-1, 0, 6]),
+        "managedBy": st.sampled_from(["", "kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue", "me"]),
+        "suspend": st.booleans(),
+    },
+)
+REPLICA = st.fixed_dictionaries(
+    {},
+    optional={
+        "replicas": st.sampled_from([-1, 0, 1, 2, 10, 11, 100, 101, 1001]),
+        "restartPolicy": st.sampled_from(["", "Never", "OnFailure", "Always", "ExitCode", "never"]),
+        "template": st.sampled_from(
+            [{}, {"spec": {}}, {"spec": {"containers": []}}, {"spec": {"containers": CONTAINERS}}]
+        ),
+    },
+)
+
+
+@settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(changes=CHANGES, run_policy=RUN_POLICY, launcher=REPLICA, worker=REPLICA)
+def test_both_find_fault_with_the_same_fields(
+    verdict: Verdict,
+    changes: dict[str, Any],
+    run_policy: dict[str, Any],
+    launcher: dict[str, Any],
+    worker: dict[str, Any],
+) -> None:
+    fields = {f"spec.runPolicy.{key}": value for key, value in run_policy.items()}
+    fields |= {f"Launcher.{key}": value for key, value in launcher.items()}
+    fields |= {f"Worker.{key}": value for key, value in worker.items()}
+    whole = [key for key in ("Worker", "Launcher", "spec.runPolicy") if key in changes]
+    wanted = {k: v for k, v in fields.items() if not any(k.startswith(key + ".") for key in whole)} | changes
+    upstream = {error["field"] for error in verdict(changed(wanted))}
+    ours = {found.path for found in violations("upstream-contract", wanted) if not found.advisory}
+    assert ours - set(BEYOND) == upstream
+
+
+@pytest.mark.parametrize("name", sorted(assets().upstream_examples))
+def test_the_upstream_examples_pass_both(verdict: Verdict, name: str) -> None:
+    import yaml  # noqa: PLC0415
+
+    job = yaml.safe_load(assets().upstream_examples[name].read_text())
+    assert verdict(job) == []
+
+
+def test_an_unreadable_quantity_stops_the_operators_decoder() -> None:
+    job = changed({"Worker.template.spec.containers.0.resources.limits.cpu": "1e1.5"})
+    result = subprocess.run(
+        [assets().operator_verdict], input=json.dumps(job) + "\n", capture_output=True, text=True, check=False
+    )
+    assert result.returncode != 0
+    assert "quantities must match the regular expression" in result.stderr
