@@ -134,12 +134,13 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     """Put in what the job needs. Never denies: an object of a wrong shape is left to the API server's schema."""
     try:
         job = mpijob.decode(request.object)
-    except ShapeError as error:
+        # Here the fields that nobody reads are parsed for the first time.
+        patch = PatchBuilder(msgspec.json.decode(request.object))
+    except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
     decision = Decision(name=_name(request, job), skipped=_hands_off(request, job))
     if decision.skipped:
         return decision
-    patch = PatchBuilder(msgspec.json.decode(request.object))
     ctx = _context(request, job, view, old=None)
     try:
         for injection, settings in policy.injections:

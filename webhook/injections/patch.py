@@ -55,7 +55,7 @@ class PatchBuilder:
                     if isinstance(missing, int):
                         raise PatchConflict(pointer(path), "the list does not exist")
                     value = {missing: value}
-                parent[token] = value
+                parent[token] = _copy(value)
                 self._record(path[: depth + 1], value)
                 return True
             parent = child
@@ -77,12 +77,12 @@ class PatchBuilder:
             raise PatchConflict(pointer(path), "is not a list")
         if any(isinstance(existing, dict) and existing.get(key) == item[key] for existing in items):
             return False
-        items.append(item)
+        items.append(_copy(item))
         self._record((*path, "-"), item)
         return True
 
     def _record(self, path: Path, value: object) -> None:
-        self.operations.append({"op": "add", "path": pointer(path), "value": _copy(value)})
+        self.operations.append({"op": "add", "path": pointer(path), "value": value})
         self.authors.append(self.author)
 
 
@@ -100,7 +100,7 @@ def _child(parent: Any, token: str | int, path: Path) -> Any:
 
 
 def _copy(value: object) -> object:
-    """A copy, so that later changes to the document do not change operations that are already recorded."""
+    """A copy: later changes to the document must reach neither the recorded operations nor the caller's value."""
     if isinstance(value, dict):
         return {key: _copy(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,0 +1,48 @@
+import pytest
+
+from tests.unit.injections.support import PATHS, inject, mpijob, pod_spec
+
+LAUNCHER = {f"{PATHS['Launcher']}/spec/automountServiceAccountToken": False}
+WORKER = {f"{PATHS['Worker']}/spec/automountServiceAccountToken": False}
+NOTE = "no Kubernetes API token for {}; set serviceAccountName where one is needed"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"serviceAccountName": ""},
+        {"serviceAccountName": None, "serviceAccount": None},
+        {"serviceAccountName": "", "serviceAccount": ""},
+        {"automountServiceAccountToken": None},
+    ],
+)
+def test_no_token_when_no_account_is_named(fields):
+    added, notes = inject("api-access", mpijob(launcher={"spec": pod_spec(**fields)}))
+    assert added == {**LAUNCHER, **WORKER}
+    assert notes == [NOTE.format("Launcher and Worker")]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"serviceAccountName": "trainer"},
+        {"serviceAccount": "trainer"},
+        {"serviceAccountName": "default"},
+        {"automountServiceAccountToken": True},
+        {"automountServiceAccountToken": False},
+        {"serviceAccountName": "trainer", "automountServiceAccountToken": True},
+    ],
+)
+def test_the_users_choice_stays(fields):
+    job = mpijob(launcher={"spec": pod_spec(**fields)})
+    assert inject("api-access", job) == (WORKER, [NOTE.format("Worker")])
+    job = mpijob(launcher={"spec": pod_spec(**fields)}, worker={"spec": pod_spec(**fields)})
+    assert inject("api-access", job) == ({}, [])
+
+
+@pytest.mark.parametrize("template", [{}, {"spec": None}])
+def test_a_template_without_a_spec_gets_none(template):
+    job = mpijob()
+    job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"] = template
+    assert inject("api-access", job)[0] == WORKER

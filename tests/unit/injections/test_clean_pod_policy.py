@@ -1,0 +1,53 @@
+import pytest
+
+from tests.unit.injections.support import inject, mpijob
+
+DEBUG = "training.openshift.io/debug-mode"
+RUNNING = "set cleanPodPolicy: Running, so workers that still run are removed when the job ends"
+ALL = "set cleanPodPolicy: All, so workers are removed when the job ends"
+NONE = "set cleanPodPolicy: None, so workers stay, with their GPUs, until the job is deleted"
+
+
+@pytest.mark.parametrize(
+    ("run_policy", "added"),
+    [
+        (None, {"/spec/runPolicy": {"cleanPodPolicy": "Running"}}),
+        ({}, {"/spec/runPolicy/cleanPodPolicy": "Running"}),
+        ({"cleanPodPolicy": None}, {"/spec/runPolicy/cleanPodPolicy": "Running"}),
+        ({"backoffLimit": 2}, {"/spec/runPolicy/cleanPodPolicy": "Running"}),
+    ],
+)
+def test_running_when_unset(run_policy, added):
+    assert inject("clean-pod-policy", mpijob(run_policy=run_policy)) == (added, [RUNNING])
+
+
+@pytest.mark.parametrize("debug", [None, "true", "yes"])
+@pytest.mark.parametrize("value", ["None", "All", "Running", "", "running"])
+def test_the_users_policy_stays(value, debug):
+    metadata = {"annotations": {DEBUG: debug}} if debug else {}
+    assert inject("clean-pod-policy", mpijob(run_policy={"cleanPodPolicy": value}, metadata=metadata)) == ({}, [])
+
+
+@pytest.mark.parametrize(("policy", "note"), [("Running", RUNNING), ("All", ALL), ("None", NONE)])
+def test_the_policy_is_a_setting(policy, note):
+    expected = ({"/spec/runPolicy": {"cleanPodPolicy": policy}}, [note])
+    assert inject("clean-pod-policy", mpijob(), policy=policy) == expected
+
+
+@pytest.mark.parametrize(
+    ("debug", "policy", "notes"),
+    [
+        ("true", "None", [NONE]),
+        ("false", "Running", [RUNNING]),
+        ("yes", "Running", [RUNNING, f'{DEBUG} "yes" is not "true", so it has no effect']),
+        ("True", "Running", [RUNNING, f'{DEBUG} "True" is not "true", so it has no effect']),
+        ("", "Running", [RUNNING, f'{DEBUG} "" is not "true", so it has no effect']),
+    ],
+)
+def test_debug_mode(debug, policy, notes):
+    added = {"/spec/runPolicy": {"cleanPodPolicy": policy}}
+    assert inject("clean-pod-policy", mpijob(metadata={"annotations": {DEBUG: debug}})) == (added, notes)
+
+
+def test_debug_mode_is_an_annotation_not_a_label():
+    assert inject("clean-pod-policy", mpijob(metadata={"labels": {DEBUG: "true"}}))[1] == [RUNNING]

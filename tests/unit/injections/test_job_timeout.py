@@ -1,0 +1,107 @@
+import pytest
+from pydantic import ValidationError
+
+from tests.unit.injections.support import inject, mpijob, only
+from webhook.api import annotations, duration
+
+TIMEOUT = "training.openshift.io/timeout"
+ACTION = "training.openshift.io/timeout-action"
+DAY = ({"/spec/runPolicy": {"activeDeadlineSeconds": 86_400}}, "set activeDeadlineSeconds: 86400 (24h), the default")
+
+
+def annotated(**values: str) -> dict[str, object]:
+    return mpijob(metadata={"annotations": {ACTION if key == "action" else TIMEOUT: v for key, v in values.items()}})
+
+
+def test_a_day_by_default():
+    added, notes = inject("job-timeout", mpijob())
+    assert added == DAY[0]
+    assert notes == [f"set activeDeadlineSeconds: 86400 (24h), change it with the annotation {TIMEOUT}"]
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("72h", 259_200), ("90m", 5_400), ("1h30m", 5_400), ("7d", 604_800)])
+@pytest.mark.parametrize("values", [{}, {"action": "terminate"}])
+def test_the_annotation(text, seconds, values):
+    added, notes = inject("job-timeout", annotated(timeout=text, **values))
+    assert added == {"/spec/runPolicy": {"activeDeadlineSeconds": seconds}}
+    assert notes == [f"set activeDeadlineSeconds: {seconds} ({text}), as annotated"]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("3 days", '"3 days" is not a duration like 72h or 7d'),
+        ("", '"" is not a duration like 72h or 7d'),
+        ("3600", '"3600" has no unit, as 72h or 7d have'),
+        ("0h", '"0h" is no time at all'),
+        ("0.5s", '"0.5s" is not whole seconds'),
+        ("99999d", '"99999d" is longer than 24855d'),
+        ("a very long while", '"a very lo..." is not a duration like 72h or 7d'),
+        ("\x1b[31m7d", '"?[31m7d" is not a duration like 72h or 7d'),
+    ],
+)
+def test_an_annotation_that_is_no_duration_is_told_and_the_default_applies(text, fault):
+    added, notes = inject("job-timeout", annotated(timeout=text))
+    assert added == DAY[0]
+    assert notes == [f"{TIMEOUT} {fault}; 24h applies", DAY[1]]
+
+
+def test_without_a_default_only_the_annotation_counts():
+    assert inject("job-timeout", mpijob(), default=None) == ({}, [])
+    assert inject("job-timeout", annotated(timeout="2d"), default=None)[0] == {
+        "/spec/runPolicy": {"activeDeadlineSeconds": 172_800}
+    }
+    notes = [f'{TIMEOUT} "soon" is not a duration like 72h or 7d; no limit applies']
+    assert inject("job-timeout", annotated(timeout="soon"), default=None) == ({}, notes)
+
+
+@pytest.mark.parametrize("seconds", [0, 60, 10**9])
+@pytest.mark.parametrize("values", [{}, {"timeout": "72h"}, {"timeout": "soon"}, {"action": "never"}])
+def test_the_users_deadline_stays(seconds, values):
+    job = annotated(**values)
+    job["spec"]["runPolicy"] = {"activeDeadlineSeconds": seconds}
+    assert inject("job-timeout", job) == ({}, [])
+
+
+@pytest.mark.parametrize("values", [{}, {"timeout": "72h"}, {"timeout": "soon"}])
+def test_notify_only_puts_nothing_in(values):
+    assert inject("job-timeout", annotated(action="notify-only", **values)) == ({}, [])
+
+
+@pytest.mark.parametrize("action", ["Notify-Only", "kill", ""])
+def test_an_unknown_action_is_told(action):
+    added, notes = inject("job-timeout", annotated(action=action, timeout="1h"))
+    assert added == {"/spec/runPolicy": {"activeDeadlineSeconds": 3_600}}
+    assert notes[0] == f'{ACTION} "{action}" is not terminate or notify-only; terminate applies'
+
+
+def test_the_deadline_joins_what_is_there():
+    added, _ = inject("job-timeout", mpijob(run_policy={"activeDeadlineSeconds": None, "backoffLimit": 1}))
+    assert added == {"/spec/runPolicy/activeDeadlineSeconds": 86_400}
+
+
+@pytest.mark.parametrize("default", ["", "1 day", "0s", 86400])
+def test_the_default_must_be_a_duration(default):
+    with pytest.raises(ValidationError):
+        only("job-timeout", default=default)
+
+
+def test_the_longest_notes_fit_a_warning():
+    longest = "24855d3h14m7s"
+    assert duration.parse(longest) == duration.MAX_SECONDS
+    for text in (
+        "x" * 300,
+        "1" * duration.MAX_LENGTH,
+        "0" * (duration.MAX_LENGTH - 1) + "s",
+        "99999999999d",
+        "0.00001s",
+    ):
+        job = annotated(timeout=text, action="y" * 300)
+        notes = inject("job-timeout", job, default=longest)[1]
+        assert len(notes) == 3
+        assert all(len(f"job-timeout: {note}") <= 120 for note in notes), notes
+
+
+def test_the_constants_are_the_documented_names():
+    assert (annotations.TIMEOUT, annotations.TIMEOUT_ACTION) == (TIMEOUT, ACTION)
+    assert (annotations.TERMINATE, annotations.NOTIFY_ONLY) == ("terminate", "notify-only")

@@ -1,0 +1,47 @@
+import pytest
+from pydantic import ValidationError
+
+from tests.unit.injections.support import PATHS, inject, mpijob, only
+
+JOB_TYPE = {"training.kubeflow.org/job-type": "mpijob"}
+ESCAPED = "/metadata/labels/training.kubeflow.org~1job-type"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "added"),
+    [
+        ({}, {"/metadata/labels": JOB_TYPE}),
+        ({"labels": None}, {"/metadata/labels": JOB_TYPE}),
+        ({"labels": {"app": "x"}}, {ESCAPED: "mpijob"}),
+    ],
+)
+def test_the_job_type(metadata, added):
+    notes = ["added training.kubeflow.org/job-type=mpijob"]
+    assert inject("labels", mpijob(metadata=metadata)) == (added, notes)
+
+
+@pytest.mark.parametrize("value", ["mpijob", "mine", ""])
+def test_the_users_value_stays(value):
+    job = mpijob(metadata={"labels": {"training.kubeflow.org/job-type": value, "team": value}})
+    assert inject("labels", job, job={"team": "a"}) == ({}, [])
+
+
+def test_labels_of_the_policy():
+    settings = {"job": {"team": "ml"}, "pods": {"cost-centre": "42"}}
+    added, notes = inject("labels", mpijob(worker={"metadata": {"labels": {"cost-centre": "7"}}}), **settings)
+    assert added == {
+        "/metadata/labels": JOB_TYPE,
+        "/metadata/labels/team": "ml",
+        f"{PATHS['Launcher']}/metadata": {"labels": {"cost-centre": "42"}},
+    }
+    assert notes == ["added training.kubeflow.org/job-type=mpijob, team=ml, cost-centre=42"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [{"training.kubeflow.org/job-name": "x"}, {"": "x"}, {"a b": "x"}, {"a": "x" * 64}, {"a": "b c"}, {"a": 1}],
+)
+@pytest.mark.parametrize("field", ["job", "pods"])
+def test_a_policy_with_labels_that_kubernetes_or_the_operator_refuses(field, labels):
+    with pytest.raises(ValidationError):
+        only("labels", **{field: labels})

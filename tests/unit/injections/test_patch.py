@@ -1,0 +1,135 @@
+import copy
+
+import jsonpatch
+import pytest
+
+from webhook.injections.patch import PatchBuilder, PatchConflict, pointer
+
+
+def build(document, *steps):
+    builder = PatchBuilder(copy.deepcopy(document))
+    results = [getattr(builder, method)(*arguments) for method, *arguments in steps]
+    assert jsonpatch.JsonPatch(builder.operations).apply(document) == builder.document
+    return builder, results
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ((), ""),
+        (("a", "b"), "/a/b"),
+        (("a/b", "c~d"), "/a~1b/c~0d"),
+        (("~1", "/~"), "/~01/~1~0"),
+        (("", 0, "-"), "//0/-"),
+    ],
+)
+def test_pointer(path, expected):
+    assert pointer(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "operations"),
+    [
+        ({}, ("a",), [("/a", 1)]),
+        ({"a": None}, ("a",), [("/a", 1)]),
+        ({}, ("a", "b", "c"), [("/a", {"b": {"c": 1}})]),
+        ({"a": {}}, ("a", "b", "c"), [("/a/b", {"c": 1})]),
+        ({"a": {"b": None}}, ("a", "b", "c"), [("/a/b", {"c": 1})]),
+        ({"a": [{}]}, ("a", 0, "b/c"), [("/a/0/b~1c", 1)]),
+        ({"a": 0}, ("a",), []),
+        ({"a": ""}, ("a",), []),
+        ({"a": False}, ("a",), []),
+        ({"a": {"b": {}}}, ("a", "b"), []),
+    ],
+)
+def test_add(document, path, operations):
+    builder, (added,) = build(document, ("add", path, 1))
+    assert [(o["path"], o["value"]) for o in builder.operations] == operations
+    assert all(o["op"] == "add" for o in builder.operations)
+    assert added == bool(operations)
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        ({"a": 1}, ("a", "b")),
+        ({"a": "text"}, ("a", 0)),
+        ({"a": []}, ("a", 0, "b")),
+        ({"a": []}, ("a", "b")),
+        ({"a": {}}, ("a", 0)),
+        ({}, ("a", 0, "b")),
+    ],
+)
+def test_add_where_the_object_has_another_shape(document, path):
+    builder = PatchBuilder(copy.deepcopy(document))
+    with pytest.raises(PatchConflict, match=f"^{pointer(path[:1])}"):
+        builder.add(path, 1)
+    assert (builder.operations, builder.document) == ([], document)
+
+
+def test_add_entries_returns_what_was_missing():
+    builder, (added,) = build({"m": {"a": "1", "b": None}}, ("add_entries", ("m",), {"a": "x", "b": "y", "c/d": "z"}))
+    assert added == {"b": "y", "c/d": "z"}
+    assert builder.document == {"m": {"a": "1", "b": "y", "c/d": "z"}}
+
+
+@pytest.mark.parametrize(
+    ("document", "added"),
+    [
+        ({}, True),
+        ({"l": None}, True),
+        ({"l": []}, True),
+        ({"l": [{"name": "other"}, None, "text", {}]}, True),
+        ({"l": [{"name": "x", "value": "mine"}]}, False),
+        ({"l": [{"name": "x"}, {"name": "x"}]}, False),
+    ],
+)
+def test_append_once(document, added):
+    item = {"name": "x", "value": "ours"}
+    builder, results = build(document, ("append", ("l",), item), ("append", ("l",), item))
+    assert results == [added, False]
+    assert len(builder.operations) == added
+
+
+def test_append_by_another_key():
+    mount = {"name": "shm", "mountPath": "/dev/shm"}
+    builder = PatchBuilder({"l": [{"name": "shm", "mountPath": "/other"}]})
+    assert builder.append(("l",), mount, key="mountPath")
+    assert not builder.append(("l",), {"name": "mine", "mountPath": "/dev/shm"}, key="mountPath")
+
+
+def test_append_to_what_is_no_list():
+    with pytest.raises(PatchConflict, match="/a: is not a list"):
+        PatchBuilder({"a": {}}).append(("a",), {"name": "x"})
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [(("a", 0, "b"), 1), (("a", 1), None), (("a", "b"), None), (("x", "y"), None), ((), {"a": [{"b": 1}]})],
+)
+def test_get(path, value):
+    assert PatchBuilder({"a": [{"b": 1}]}).get(path) == value
+
+
+def test_later_steps_reach_neither_earlier_operations_nor_the_callers_value():
+    policy, item = {"list": [{"name": "x", "nested": {"a": "1"}}]}, {"name": "y"}
+    before = copy.deepcopy(policy)
+    builder, _ = build(
+        {},
+        ("add", ("there",), policy),
+        ("append", ("there", "list"), item),
+        ("add", ("there", "list", 0, "nested", "b"), "2"),
+        ("add", ("there", "list", 1, "value"), "3"),
+    )
+    assert (policy, item) == (before, {"name": "y"})
+    assert [operation["value"] for operation in builder.operations] == [before, {"name": "y"}, "2", "3"]
+
+
+def test_every_operation_has_its_author():
+    builder = PatchBuilder({})
+    for author in ("one", "two"):
+        builder.author = author
+        builder.add((author,), 1)
+        builder.add((author,), 1)
+    assert builder.authors == ["one", "two"]
+    assert len(builder.operations) == 2

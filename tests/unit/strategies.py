@@ -1,0 +1,215 @@
+"""Generated MPIJobs as JSON values, for property tests.
+
+`jobs()` are objects that the wire types can read, with every optional part there, missing or null.
+`mangled_jobs()` are the same with arbitrary JSON in up to three places. `json_values()` is arbitrary JSON.
+`COMPLETE` has every field that is read, and `replaced(value)` walks it: each place in turn gets another value.
+"""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+# No time limit for an example: how fast this machine is today is not a property.
+PROPERTY = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+
+ISTIO = "sidecar.istio.io/inject"
+TRAINING = "training.openshift.io"
+KEYS = (ISTIO, f"{TRAINING}/timeout", f"{TRAINING}/timeout-action", f"{TRAINING}/debug-mode", "app", "a/b~c", "")
+VALUES = ("true", "false", "", "on", "72h", "7d", "0h", "3 days", "notify-only", "terminate", "x" * 300, "\x1b[1m\n")
+ENV = ("PRTE_MCA_prte_default_hostfile", "PRTE_MCA_plm_ssh_args", "HYDRA_LAUNCHER_EXTRA_ARGS", "NCCL_DEBUG", "PATH")
+
+# JSON that Go and JavaScript read alike: no NaN, no lone surrogates.
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+scalars = (
+    st.none() | st.booleans() | st.integers(-(2**80), 2**80) | st.floats(allow_nan=False, allow_infinity=False) | text
+)
+
+
+def json_values() -> st.SearchStrategy[Any]:
+    """Arbitrary JSON, a few levels deep."""
+    return st.recursive(
+        scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3), max_leaves=8
+    )
+
+
+def sparse(required: dict[str, Any] | None = None, /, **nullable: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """A mapping with all of `required`, and each of `nullable` present, null or missing."""
+    optional = {key: st.none() | value for key, value in nullable.items()}
+    return st.fixed_dictionaries(required or {}, optional=optional)
+
+
+def one_of(*values: Any) -> st.SearchStrategy[Any]:
+    return st.sampled_from(values)
+
+
+string_maps = st.dictionaries(one_of(*KEYS) | text, one_of(*VALUES) | text, max_size=4)
+quantities = one_of("1", "500m", "16Gi", 2, 0.5, "many")
+env_vars = sparse({"name": one_of(*ENV) | text}, value=text, valueFrom=json_values())
+containers = sparse(
+    {"name": one_of("mpi", "sidecar", "mpi")},
+    image=one_of("registry.example.com/mpi:1", "horovod/horovod"),
+    command=st.lists(one_of("mpirun", "-np", "2", "python"), max_size=3),
+    args=st.lists(text, max_size=2),
+    env=st.lists(env_vars, max_size=4),
+    envFrom=json_values(),
+    resources=sparse(
+        limits=st.dictionaries(one_of("cpu", "memory", "nvidia.com/gpu"), quantities),
+        requests=st.dictionaries(one_of("cpu", "memory", "nvidia.com/gpu"), quantities),
+    ),
+    volumeMounts=st.lists(sparse({"name": text, "mountPath": text}), max_size=2),
+    securityContext=json_values(),
+)
+pod_specs = sparse(
+    containers=st.lists(containers, max_size=3),
+    initContainers=st.lists(containers, max_size=1),
+    volumes=st.lists(sparse({"name": text}), max_size=2),
+    serviceAccountName=one_of("", "default", "trainer"),
+    serviceAccount=one_of("", "trainer"),
+    automountServiceAccountToken=st.booleans(),
+    restartPolicy=one_of("Never", "OnFailure"),
+    affinity=json_values(),
+    tolerations=json_values(),
+)
+pod_templates = sparse(metadata=sparse(labels=string_maps, annotations=string_maps), spec=pod_specs)
+replica_specs = st.fixed_dictionaries(
+    {},
+    optional={
+        "template": pod_templates,
+        "replicas": st.none() | st.integers(-1, 2**31 - 1),
+        "restartPolicy": st.none() | one_of("Never", "OnFailure", "Always", ""),
+    },
+)
+run_policies = sparse(
+    cleanPodPolicy=one_of("Running", "All", "None", "running", ""),
+    activeDeadlineSeconds=st.integers(-1, 2**63 - 1),
+    ttlSecondsAfterFinished=st.integers(-1, 10**6),
+    backoffLimit=st.integers(-1, 10),
+    suspend=st.booleans(),
+    schedulingPolicy=sparse(minAvailable=st.integers(-1, 200), queue=text),
+)
+job_metadata = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": one_of("train", "pi", "x" * 60),
+        "generateName": one_of("train-"),
+        "namespace": one_of("team"),
+        "labels": st.none() | string_maps,
+        "annotations": st.none() | string_maps,
+        "managedFields": json_values(),
+    },
+)
+job_specs = sparse(
+    {},
+    mpiReplicaSpecs=st.dictionaries(
+        one_of("Launcher", "Worker", "Launcher", "Worker", "worker"), st.none() | replica_specs, max_size=3
+    ),
+    slotsPerWorker=st.integers(0, 16),
+    runLauncherAsWorker=st.booleans(),
+    runPolicy=run_policies,
+    sshAuthMountPath=one_of("/root/.ssh", "/home/mpiuser/.ssh"),
+    mpiImplementation=one_of("OpenMPI", "Intel", "MPICH", "", "LAM"),
+)
+
+
+def jobs() -> st.SearchStrategy[dict[str, Any]]:
+    """MPIJobs that the wire types read; by far not all of them valid."""
+    return st.fixed_dictionaries(
+        {"apiVersion": st.just("kubeflow.org/v2beta1"), "kind": st.just("MPIJob")},
+        optional={"metadata": job_metadata, "spec": job_specs, "status": json_values()},
+    )
+
+
+@st.composite
+def mangled_jobs(draw: st.DrawFn) -> Any:
+    """MPIJobs with arbitrary JSON in one to three places."""
+    job = draw(jobs() | st.just(COMPLETE).map(copy.deepcopy))
+    for _ in range(draw(st.integers(1, 3))):
+        *parents, last = draw(one_of(*paths(job)))
+        parent = job
+        for key in parents:
+            parent = parent[key]
+        parent[last] = draw(json_values())
+    return job
+
+
+def paths(value: Any, prefix: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The path of everything in `value`, itself left out."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*prefix, key)
+        yield from paths(item, (*prefix, key))
+
+
+def replaced(value: Any) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
+    """(path, COMPLETE with `value` at this path) for every path in it."""
+    for path in paths(COMPLETE):
+        job: Any = copy.deepcopy(COMPLETE)
+        parent = job
+        for key in path[:-1]:
+            parent = parent[key]
+        parent[path[-1]] = copy.deepcopy(value)
+        yield path, job
+
+
+def _replica(replicas: int, **container: Any) -> dict[str, Any]:
+    return {
+        "replicas": replicas,
+        "restartPolicy": "Never",
+        "template": {
+            "metadata": {"labels": {"app": "train"}, "annotations": {"note": "x"}},
+            "spec": {
+                "containers": [
+                    {
+                        "name": "mpi",
+                        "image": "registry.example.com/mpi:1",
+                        "env": [{"name": "NCCL_DEBUG", "value": "INFO"}],
+                        "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}},
+                        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+                        **container,
+                    }
+                ],
+                "initContainers": [{"name": "fetch", "image": "busybox", "env": []}],
+                "volumes": [{"name": "data", "emptyDir": {}}],
+                "imagePullSecrets": [{"name": "pull"}],
+                "serviceAccountName": "",
+                "serviceAccount": "",
+                "restartPolicy": "Never",
+                "schedulerName": "default-scheduler",
+                "hostname": "",
+                "subdomain": "",
+            },
+        },
+    }
+
+
+COMPLETE: dict[str, Any] = {
+    "apiVersion": "kubeflow.org/v2beta1",
+    "kind": "MPIJob",
+    "metadata": {
+        "name": "train",
+        "namespace": "team",
+        "labels": {"app": "train"},
+        "annotations": {"training.openshift.io/timeout": "72h"},
+        "ownerReferences": [{"kind": "Workflow", "controller": False}],
+    },
+    "spec": {
+        "slotsPerWorker": 1,
+        "runLauncherAsWorker": False,
+        "sshAuthMountPath": "/root/.ssh",
+        "launcherCreationPolicy": "AtStartup",
+        "mpiImplementation": "OpenMPI",
+        "runPolicy": {
+            "ttlSecondsAfterFinished": 600,
+            "backoffLimit": 3,
+            "suspend": False,
+            "schedulingPolicy": {"minAvailable": 3, "queue": "q", "priorityClass": "p", "scheduleTimeoutSeconds": 60},
+        },
+        "mpiReplicaSpecs": {
+            "Launcher": _replica(1, command=["mpirun", "-n", "2", "train"]),
+            "Worker": _replica(2),
+        },
+    },
+}

@@ -1,0 +1,27 @@
+"""The annotations on a job by which its user tells the service what to do. They do not reach the pods."""
+
+from typing import Final
+
+DEBUG_MODE: Final = "training.openshift.io/debug-mode"
+"""`"true"`: keep the pods after the end, to look into them."""
+
+TIMEOUT: Final = "training.openshift.io/timeout"
+"""How long the job may run, as `webhook.api.duration` reads it."""
+
+TIMEOUT_ACTION: Final = "training.openshift.io/timeout-action"
+"""What happens then: `terminate` (also when absent) or `notify-only`."""
+
+TERMINATE: Final = "terminate"
+NOTIFY_ONLY: Final = "notify-only"
+
+_SHOWN: Final = 12
+
+
+def mention(key: str, value: str) -> str:
+    """The annotation for use in a message of one line: the key, and enough of the value to recognise it.
+
+    Control characters are replaced: the API server drops a warning that has one
+    (apimachinery `pkg/util/net/http.go`, `NewWarningHeader`).
+    """
+    start = value if len(value) <= _SHOWN else value[: _SHOWN - 3] + "..."
+    return f'{key} "{"".join(char if char.isprintable() else "?" for char in start)}"'

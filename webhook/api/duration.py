@@ -1,0 +1,42 @@
+"""Durations as users write them: `90m`, `72h`, `1h30m`, `7d`. One is a number of whole seconds.
+
+The grammar is that of Go (https://pkg.go.dev/time#ParseDuration) with days, and without signs, blanks and units below
+a second: what it measures (`activeDeadlineSeconds`) counts seconds.
+"""
+
+import re
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+MAX_SECONDS: Final = 2**31 - 1
+"""The longest `activeDeadlineSeconds` that Kubernetes takes on a pod, 68 years (core validation, `ValidatePodSpec`)."""
+
+MAX_LENGTH: Final = 16
+"""Characters in a text; `24855d3h14m7s` is MAX_SECONDS."""
+
+_UNITS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_PART: Final = re.compile(rf"({_NUMBER.pattern})([dhms])")
+_GRAMMAR: Final = re.compile(f"(?:{_PART.pattern})+")
+
+
+class DurationError(ValueError):
+    """The text is not a duration; the message is a short predicate, to stand after the text."""
+
+
+@lru_cache(maxsize=1024)
+def parse(text: str) -> int:
+    """The seconds in `text`, at least 1 and at most MAX_SECONDS; DurationError for anything else."""
+    if len(text) <= MAX_LENGTH and _NUMBER.fullmatch(text):
+        raise DurationError("has no unit, as 72h or 7d have")
+    if len(text) > MAX_LENGTH or not _GRAMMAR.fullmatch(text):
+        raise DurationError("is not a duration like 72h or 7d")
+    seconds = sum(Fraction(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    if not seconds:
+        raise DurationError("is no time at all")
+    if seconds.denominator != 1:
+        raise DurationError("is not whole seconds")
+    if seconds > MAX_SECONDS:
+        raise DurationError(f"is longer than {MAX_SECONDS // _UNITS['d']}d")
+    return int(seconds)

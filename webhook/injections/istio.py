@@ -1,0 +1,48 @@
+"""MPI pods stay out of the Istio mesh.
+
+A sidecar refuses the direct connections between pods that MPI and sshd make, and as long as it runs the launcher does
+not complete, nor does the job (mpi-operator issues 407 and 480). `sidecar.istio.io/inject: "false"` goes on both pod
+templates, as label and as annotation because releases of Istio differ in what they read, and as annotation on the job
+for tools that look there.
+
+Who asks for the sidecar gets it: on a template, or on the job for both. Of label and annotation Istio prefers the label
+(istio `pkg/kube/inject/inject.go`, `injectRequired`), so no label goes beside an annotation that says yes.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from webhook.api.mpijob import MPIJob
+from webhook.context import Context
+from webhook.injections import injection
+from webhook.injections.patch import PatchBuilder
+from webhook.policy.settings import InjectionSettings
+
+KEY = "sidecar.istio.io/inject"
+OFF = {KEY: "false"}
+# What Istio reads as yes, and the empty text, which leaves it to the namespace. Anything else is no.
+NOT_OFF = frozenset({"", "y", "yes", "true", "on"})
+
+
+@injection("istio", InjectionSettings, since="0.1")
+def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Add what keeps the sidecar away, and warn where the user wants it."""
+    default = _wanted(job.labels, job.annotations, default=False)
+    wanted, added = [], []
+    for role, _, replica in job.replicas():
+        if _wanted(replica.template.labels, replica.template.annotations, default=default):
+            wanted.append(role)
+            continue
+        path = ("spec", "mpiReplicaSpecs", role, "template", "metadata")
+        if patch.add_entries((*path, "labels"), OFF) | patch.add_entries((*path, "annotations"), OFF):
+            added.append(role)
+    if wanted:
+        yield f"{KEY} stays on for {' and '.join(wanted)}: a sidecar blocks MPI ports and the launcher's end"
+    elif patch.add_entries(("metadata", "annotations"), OFF):
+        added.append("job")
+    if added:
+        yield f'added {KEY}: "false" to {", ".join(added)}: MPI does not work through a sidecar'
+
+
+def _wanted(labels: Mapping[str, str], annotations: Mapping[str, str], *, default: bool) -> bool:
+    choice = labels.get(KEY, annotations.get(KEY))
+    return default if choice is None else choice.lower() in NOT_OFF

@@ -1,0 +1,58 @@
+"""Every job ends some day: a time limit from an annotation, else the default.
+
+`training.openshift.io/timeout: "72h"` becomes `spec.runPolicy.activeDeadlineSeconds`, which the operator copies to the
+launcher's Job: when it is over, Kubernetes ends the launcher and the job has failed. An `activeDeadlineSeconds` of the
+user's stays. With `training.openshift.io/timeout-action: notify-only` no limit is put in.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field, field_validator
+
+from webhook.api import annotations, duration
+from webhook.api.mpijob import MPIJob
+from webhook.context import Context
+from webhook.injections import injection
+from webhook.injections.patch import PatchBuilder
+from webhook.policy.settings import InjectionSettings
+
+PATH = ("spec", "runPolicy", "activeDeadlineSeconds")
+NO_LIMIT = "no limit"
+
+
+class Settings(InjectionSettings):
+    """The limit of jobs that ask for none."""
+
+    default: str | None = Field(
+        "24h", description="How long a job without the annotation may run, as 90m, 72h or 7d; null for no limit."
+    )
+
+    @field_validator("default")
+    @classmethod
+    def _duration(cls, text: str | None) -> str | None:
+        if text is not None:
+            duration.parse(text)
+        return text
+
+
+@injection("job-timeout", Settings, since="0.1")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Set `spec.runPolicy.activeDeadlineSeconds`."""
+    if job.run_policy.active_deadline_seconds is not None:
+        return
+    action = job.annotations.get(annotations.TIMEOUT_ACTION, annotations.TERMINATE)
+    if action == annotations.NOTIFY_ONLY:
+        return
+    if action != annotations.TERMINATE:
+        shown = annotations.mention(annotations.TIMEOUT_ACTION, action)
+        yield f"{shown} is not terminate or notify-only; terminate applies"
+    timeout, origin = settings.default, f"change it with the annotation {annotations.TIMEOUT}"
+    if (asked := job.annotations.get(annotations.TIMEOUT)) is not None:
+        try:
+            duration.parse(asked)
+            timeout, origin = asked, "as annotated"
+        except duration.DurationError as error:
+            yield f"{annotations.mention(annotations.TIMEOUT, asked)} {error}; {timeout or NO_LIMIT} applies"
+            origin = "the default"
+    if timeout is not None and patch.add(PATH, duration.parse(timeout)):
+        yield f"set activeDeadlineSeconds: {duration.parse(timeout)} ({timeout}), {origin}"
