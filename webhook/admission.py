@@ -25,6 +25,8 @@ from webhook.rules import Reason, Rule, Violation
 # `pkg/controller/jobframework`, "prebuilt workload is out of sync").
 KUEUE_FIXED = ("kueue.x-k8s.io/multikueue-origin", "kueue.x-k8s.io/prebuilt-workload-name")
 SCHEMA = "schema"
+NOT_OURS = "not a CREATE or UPDATE of a job"
+BY_CONTROLLER = "an update by a controller"
 # Seconds kept back for writing the reply.
 RESERVE = 0.05
 
@@ -131,22 +133,31 @@ def load_policy(text: str | bytes | None) -> Policy:
 
 
 def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
-    """Put in what the job needs. Never denies: an object of a wrong shape is left to the API server's schema."""
+    """Put in what the job needs. Never denies: an object of a wrong shape is left to the API server's schema.
+
+    On UPDATE only what was put in at creation and has gone is put back: `kubectl apply` replaces whole lists of a
+    custom resource, and Kueue stops a running job whose containers differ from those that it admitted.
+    """
+    stored = None
     try:
         job = mpijob.decode(request.object)
         # Here the fields that nobody reads are parsed for the first time.
-        patch = PatchBuilder(msgspec.json.decode(request.object))
+        patched = msgspec.json.decode(request.object)
+        if request.operation == "UPDATE":
+            stored = msgspec.json.decode(request.old_object) or {}
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
-    decision = Decision(name=_name(request, job), skipped=_hands_off(request, job))
+    decision = Decision(name=_name(request, job), skipped=_hands_off(request, job, policy))
     if decision.skipped:
         return decision
+    patch = PatchBuilder(patched, stored)
     ctx = _context(request, job, view, old=None)
     try:
         for injection, settings in policy.injections:
             patch.author = injection.id
-            for note in injection.inject(job, settings, ctx, patch):
-                decision.notes.append(f"{injection.id}: {note}")
+            notes = [f"{injection.id}: {note}" for note in injection.inject(job, settings, ctx, patch)]
+            if stored is None:
+                decision.notes += notes
     except PatchConflict as error:
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
     decision.patch, decision.authors, decision.document = patch.operations, patch.authors, patch.document
@@ -202,10 +213,12 @@ def _all_findings(policy: Policy, job: MPIJob, ctx: Context, time_left: Callable
         yield from _findings(rule, settings, job, ctx, time_left)
 
 
-def _hands_off(request: review.AdmissionRequest, job: MPIJob) -> str:
+def _hands_off(request: review.AdmissionRequest, job: MPIJob, policy: Policy) -> str:
     """Why nothing may be put into this object, empty when it may."""
-    if request.operation != "CREATE":
-        return "not a CREATE"
+    if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
+        return NOT_OURS
+    if request.operation == "UPDATE" and request.user_info.username in policy.document.controllers:
+        return BY_CONTROLLER
     if job.metadata.deletion_timestamp:
         return "being deleted"
     if any(owner.controller for owner in job.metadata.owner_references or ()):
@@ -218,11 +231,11 @@ def _hands_off(request: review.AdmissionRequest, job: MPIJob) -> str:
 def _passes(request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy) -> str:
     """Why this object is admitted unseen, empty when it is not."""
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
-        return "not a CREATE or UPDATE of a job"
+        return NOT_OURS
     if job.metadata.deletion_timestamp:
         return "being deleted"
     if request.operation == "UPDATE" and request.user_info.username in policy.document.controllers:
-        return "an update by a controller"
+        return BY_CONTROLLER
     if old is not None and job.spec == old.spec and _same_metadata(job, old):
         return "nothing changed that is checked"
     return ""

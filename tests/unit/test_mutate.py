@@ -10,12 +10,14 @@ import jsonpatch
 import pytest
 from hypothesis import given
 
+from tests.jobs import request as sent_for
 from tests.unit.injections.support import DEFAULTS, mpijob, mutate, only
 from tests.unit.strategies import COMPLETE, PROPERTY, jobs, json_values, mangled_jobs, replaced
 from webhook import admission, injections, yaml
 from webhook.admission import Policy
 from webhook.api import mpijob as wire
 from webhook.api.shape import ShapeError
+from webhook.cluster.view import NothingKnown
 from webhook.injections import Injection
 from webhook.policy.settings import InjectionSettings
 
@@ -200,10 +202,49 @@ def test_jobs_that_are_not(metadata):
     assert decision.patch
 
 
-@pytest.mark.parametrize("operation", ["UPDATE", "DELETE", "CONNECT"])
-def test_only_creates_are_mutated(operation):
+@pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
+def test_only_creates_and_updates_are_mutated(operation):
     decision = mutate(mpijob(), operation=operation)
-    assert (decision.skipped, decision.patch, decision.notes) == ("not a CREATE", [], [])
+    assert (decision.skipped, decision.patch, decision.notes) == ("not a CREATE or UPDATE of a job", [], [])
+
+
+def update(new, old, username="alice"):
+    sent = sent_for(new, old=old, operation="UPDATE", username=username)
+    return admission.mutate(sent, policy=DEFAULTS, view=NothingKnown())
+
+
+class TestUpdate:
+    """What creation put in stays; nothing new comes to a job that exists."""
+
+    def test_what_an_apply_drops_is_put_back(self):
+        submitted = mpijob()
+        created = mutate(submitted).document
+        again = update(submitted, created)
+        assert again.document == created
+        assert again.notes == []
+
+    @pytest.mark.parametrize("old", [mpijob(), {}, None, 3])
+    def test_a_job_that_never_got_it_does_not_get_it_now(self, old):
+        assert update(mpijob(), old).patch == []
+
+    def test_a_value_that_the_user_changes_is_changed(self):
+        created = mutate(mpijob()).document
+        new = copy.deepcopy(created)
+        new["spec"]["runPolicy"]["cleanPodPolicy"] = "All"
+        new["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["env"][0]["value"] = "/mine"
+        assert update(new, created).patch == []
+
+    def test_a_value_that_was_another_one_is_not_put_back(self):
+        created = mutate(mpijob()).document
+        created["spec"]["runPolicy"]["activeDeadlineSeconds"] = 60
+        again = update(mpijob(), created)
+        assert "activeDeadlineSeconds" not in again.document["spec"].get("runPolicy", {})
+
+    def test_kueue_is_left_alone(self):
+        kueue = "system:serviceaccount:kueue-system:kueue-controller-manager"
+        created = mutate(mpijob()).document
+        again = update(mpijob(), created, username=kueue)
+        assert (again.skipped, again.patch) == ("an update by a controller", [])
 
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))

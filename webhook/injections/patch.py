@@ -20,33 +20,32 @@ class PatchConflict(ValueError):
 class PatchBuilder:
     """Collects operations on `document`, a decoded JSON object that the builder owns and changes.
 
-    Only `add` is ever written, and never over a value of the user's. `author` names the injection at work;
-    `operations` and `authors` run in parallel.
+    Only `add` is ever written, and never over a value of the user's. With `stored`, the object as it was before an
+    update, only what that has is put in, so that nothing new comes to a job that exists. `author` names the injection
+    at work; `operations` and `authors` run in parallel.
     """
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, document: dict[str, Any], stored: dict[str, Any] | None = None) -> None:
         self.document = document
+        self._stored = stored
         self.operations: list[dict[str, object]] = []
         self.authors: list[str] = []
         self.author = ""
 
     def get(self, path: Path) -> Any:
         """The value at `path` as it is now, None where there is none."""
-        value: Any = self.document
-        for token in path:
-            if isinstance(value, dict) and isinstance(token, str):
-                value = value.get(token)
-            elif isinstance(value, list) and isinstance(token, int) and token < len(value):
-                value = value[token]
-            else:
-                return None
-        return value
+        return _at(self.document, path)
 
     def add(self, path: Path, value: object) -> bool:
         """Put `value` at `path` unless something other than null is there; True when it was put in.
 
         Missing parents are created in the same operation.
         """
+        if self._stored is not None and _at(self._stored, path) != value:
+            return False
+        return self._add(path, value)
+
+    def _add(self, path: Path, value: object) -> bool:
         parent: Any = self.document
         for depth, token in enumerate(path):
             child = _child(parent, token, path[: depth + 1])
@@ -70,9 +69,11 @@ class PatchBuilder:
 
         The MPIJob schema's lists are maps by a key: a second item with the same key would reject the whole job.
         """
+        if self._stored is not None and item not in (_at(self._stored, path) or ()):
+            return False
         items = self.get(path)
         if items is None:
-            return self.add(path, [item])
+            return self._add(path, [item])
         if not isinstance(items, list):
             raise PatchConflict(pointer(path), "is not a list")
         if any(isinstance(existing, dict) and existing.get(key) == item[key] for existing in items):
@@ -89,6 +90,17 @@ class PatchBuilder:
 def pointer(path: Path) -> str:
     """The JSON pointer (RFC 6901) of `path`: `~` is escaped before `/`."""
     return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in path)
+
+
+def _at(value: Any, path: Path) -> Any:
+    for token in path:
+        if isinstance(value, dict) and isinstance(token, str):
+            value = value.get(token)
+        elif isinstance(value, list) and isinstance(token, int) and token < len(value):
+            value = value[token]
+        else:
+            return None
+    return value
 
 
 def _child(parent: Any, token: str | int, path: Path) -> Any:

@@ -46,22 +46,21 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _name(job: MPIJob) -> Iterator[Violation]:
-    base, path = job.metadata.name, "metadata.name"
-    if not base and job.metadata.generate_name:
-        base = job.metadata.generate_name[: names.GENERATED_BASE_MAX_LENGTH] + "x" * names.GENERATED_SUFFIX_LENGTH
-        path = "metadata.generateName"
+    base, generated = job.metadata.name, job.metadata.generate_name
+    if not base and generated:
+        base = generated[: names.GENERATED_BASE_MAX_LENGTH] + "x" * names.GENERATED_SUFFIX_LENGTH
     last_worker = f"{base}-worker-{max(job.workers, 1) - 1}"
     problem = names.dns_1035_label_problem(last_worker)
     if problem is None:
         return
+    field = "generateName" if generated else "name"
     room = names.DNS_LABEL_MAX_LENGTH - (len(last_worker) - len(base))
-    if path == "metadata.generateName" or job.metadata.generate_name:
-        room -= names.GENERATED_SUFFIX_LENGTH
-        fix = f"Use a generateName of at most {room} characters: lower case letters, digits and -, a letter first."
-    else:
-        fix = f"Use a name of at most {room} characters: lower case letters, digits and -, a letter first."
-    shown = f'"{last_worker[:100]}"'
-    yield Violation(path, f"the last worker would be called {shown}, and that {problem}", fix=fix)
+    room -= names.GENERATED_SUFFIX_LENGTH if generated else 0
+    yield Violation(
+        f"metadata.{field}",
+        f'the last worker would be called "{last_worker[:100]}", and that {problem}',
+        fix=f"Use a {field} of at most {room} characters: lower case letters, digits and -, a letter first.",
+    )
 
 
 def _replica_keys(job: MPIJob) -> Iterator[Violation]:
