@@ -1,19 +1,27 @@
 """The validating pipeline: splitting by action, updates, controllers, shapes, deadlines, the reply."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.jobs import GOOD, REMOVE, body, changed, request
+from tests import jobs
+from tests.jobs import REMOVE, body, request
 from webhook import admission
 from webhook.admission import Decision, load_policy
 from webhook.api import review
 from webhook.cluster.view import NothingKnown
 
+# A job whose command tells nothing about the number of ranks: no rule compares it with the workers.
+GOOD = jobs.changed({"Launcher.template.spec.containers.0.command": ["train.sh"]})
 DEFAULTS = load_policy(None)
 HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+
+
+def changed(changes: Mapping[str, Any], base: Mapping[str, Any] = GOOD) -> dict[str, Any]:
+    return jobs.changed(changes, base)
 
 
 def validate(job: Any, *, policy: admission.Policy = DEFAULTS, **fields: Any) -> Decision:
@@ -78,6 +86,7 @@ def test_the_reply_for_programs() -> None:
         ("rules: {worker-count: {action: audit}}", [], [], ["worker-count"]),
         ("mode: warn\nrules: {worker-count: {action: audit}}", [], [], ["worker-count"]),
         ("rules: {worker-count: {action: 'off'}}", [], [], []),
+        ("rules: {worker-count: {action: off}}", [], [], []),
         ("rules: {worker-count: {min: 1}}", [], [], []),
     ],
 )

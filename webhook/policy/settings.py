@@ -1,8 +1,9 @@
 """The base of every rule's and injection's settings."""
 
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 
@@ -20,6 +21,10 @@ class Action(StrEnum):
         return max(self, ceiling, key=order.index)
 
 
+# YAML 1.1, which kubectl reads, takes an unquoted `off` for false.
+ActionField = Annotated[Action, BeforeValidator(lambda value: Action.OFF if value is False else value)]
+
+
 class Settings(BaseModel):
     """Settings are frozen, written in camelCase, and refuse what they do not know."""
 
@@ -29,7 +34,7 @@ class Settings(BaseModel):
 class RuleSettings(Settings):
     """What every rule has."""
 
-    action: Action = Field(Action.DENY, description="What a violation leads to: deny, warn, audit or off.")
+    action: ActionField = Field(Action.DENY, description="What a violation leads to: deny, warn, audit or off.")
 
 
 class InjectionSettings(Settings):

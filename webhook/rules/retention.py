@@ -10,14 +10,14 @@ from pydantic import Field
 
 from webhook.api.mpijob import MPIJob
 from webhook.context import Context
-from webhook.policy.settings import Action, RuleSettings
+from webhook.policy.settings import Action, ActionField, RuleSettings
 from webhook.rules import Violation, rule
 
 
 class Settings(RuleSettings):
     """How short is too short."""
 
-    action: Action = Field(Action.WARN, description="What a violation leads to: deny, warn, audit or off.")
+    action: ActionField = Field(Action.WARN, description="What a violation leads to: deny, warn, audit or off.")
     min_seconds: int = Field(30, ge=0, description="Seconds below which the job may run twice.")
 
 
