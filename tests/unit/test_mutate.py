@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 
 from tests.jobs import request as sent_for
+from tests.unit.any_job import any_job
 from tests.unit.injections.support import DEFAULTS, mpijob, mutate, only
 from tests.unit.strategies import COMPLETE, PROPERTY, jobs, json_values, mangled_jobs, replaced
 from webhook import admission, injections, yaml
@@ -105,7 +106,7 @@ def no_new_duplicates(before, after):
 
 
 @PROPERTY
-@given(jobs())
+@given(jobs() | any_job())
 def test_generated_jobs(job):
     assert readable(json.dumps(job).encode())
     hold(job)

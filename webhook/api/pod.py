@@ -4,6 +4,8 @@ Every field may be absent or null: mutating webhooks see objects before schema v
 were never validated at all.
 """
 
+from collections.abc import Iterator
+
 import msgspec
 
 
@@ -38,6 +40,7 @@ class Container(msgspec.Struct, rename="camel", gc=False):
     env: list[EnvVar] | None = None
     volume_mounts: list[VolumeMount] | None = None
     resources: ResourceRequirements | None = None
+    restart_policy: str | None = None
 
 
 class Named(msgspec.Struct, gc=False):
@@ -94,3 +97,9 @@ class PodTemplate(msgspec.Struct, gc=False):
     def init_containers(self) -> list[Container]:
         """Init containers in order."""
         return (self.spec and self.spec.init_containers) or []
+
+    def each_container(self, path: str) -> Iterator[tuple[str, Container]]:
+        """(path, container) of every container, then of every init container; `path` is where the template stands."""
+        for kind, containers in (("containers", self.containers), ("initContainers", self.init_containers)):
+            for index, container in enumerate(containers):
+                yield f"{path}.spec.{kind}[{index}]", container

@@ -1,0 +1,177 @@
+"""Ranks in command lines. The calls marked as read were compared with Open MPI 5.0, MPICH 5.0 and Intel MPI 2021."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.strategies import PROPERTY
+from webhook.api.mpirun import HOSTFILE, MAX_CALLS, MAX_SCRIPT_LENGTH, MAX_WORDS, Invocation, find
+
+
+def ranks(script: str, implementation: str = "OpenMPI") -> list[int | None]:
+    return [call.ranks for call in find(["/bin/bash", "-c"], [script], implementation)]
+
+
+@pytest.mark.parametrize(
+    ("command", "args", "expected"),
+    [
+        (["mpirun", "-np", "4", "python", "x.py"], None, [4]),
+        (["/usr/bin/mpirun"], ["-n", "2", "/home/mpiuser/pi"], [2]),
+        (None, ["mpirun", "-n", "2", "/home/mpiuser/pi"], [2]),
+        (["/entrypoint.sh"], ["mpirun", "-np", "4", "train"], [4]),
+        (["/entrypoint.sh"], ["bash", "-c", "mpirun -np 4 train"], [4]),
+        (["sh", "-c", "mpirun -np 4 train"], None, [4]),
+        (["/bin/bash", "-o", "pipefail", "-exc"], ["mpirun -np 4 train"], [4]),
+        (["bash", "--rcfile", "x", "-c"], ["mpirun -np 4 train"], [4]),
+        (["bash", "-lc", "mpirun -np 4 train", "bash"], None, [4]),
+        (["bash", "run.sh"], None, []),
+        (["bash", "-c"], None, []),
+        (["python", "mpirun.py", "-np", "4", "x"], None, []),
+        (["mpirun"], None, [None]),
+        ([], [], []),
+        (None, None, []),
+    ],
+)
+def test_where_the_call_stands(command: list[str] | None, args: list[str] | None, expected: list[int | None]) -> None:
+    assert [call.ranks for call in find(command, args, "OpenMPI")] == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("mpirun -np 4 x", 4),
+        ("mpirun --np 4 x", 4),
+        ("mpirun --np=4 x", 4),
+        ("mpirun -c 4 x", 4),
+        ("mpirun --n 4 x", 4),
+        ("mpirun x -n 5", None),
+        ("mpirun -np 4 x -n 5", 4),
+        ("mpirun --allow-run-as-root -x A=b -x PATH -mca pml ob1 --prtemca c d -bind-to none -np 4 x", 4),
+        ("mpirun -np 4 --brand-new-option x", None),
+        ("mpirun -np 4 --tag-output=yes x", None),
+        ("mpirun -np 4 -- x", None),
+        ("mpirun -np 4", None),
+        ("mpirun -np", None),
+        ("mpirun -np 4 -np 2 x", None),
+        ("mpirun -np 0 x", None),
+        ("mpirun -np -4 x", None),
+        ("mpirun -np \uff14 x", None),
+        ("mpirun -np 1e3 x", None),
+        (f"mpirun -np {'9' * 5000} x", None),
+        ("mpirun -np $NP x", None),
+        ("mpirun -np $(NP) x", None),
+        ("mpirun -np 4 $OPTIONS x", None),
+        ("mpirun -np 4 $HOME/x", 4),
+        ("mpirun -np 2 x : -np 2 y", None),
+        ("mpirun -np 4 -H a,b x", None),
+        ("mpirun -np 4 --hostfile hosts x", None),
+        (f"mpirun -np 4 --hostfile {HOSTFILE} x", 4),
+        (f"mpirun -np 4 --hostfile={HOSTFILE} x", 4),
+    ],
+)
+def test_options_of_open_mpi(line: str, expected: int | None) -> None:
+    assert [call.ranks for call in find(line.split(), None, "OpenMPI")] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("line", "implementation", "expected"),
+    [
+        ("mpirun -n 4 x", "Intel", 4),
+        ("mpiexec -np=4 x", "MPICH", 4),
+        ("mpirun -genv A b -n 4 x", "Intel", 4),
+        ("mpirun -genv A=b -n 4 x", "Intel", 4),
+        ("mpiexec.hydra -l -n 4 x", "OpenMPI", 4),
+        ("mpirun -c 4 x", "MPICH", None),
+        ("mpirun -x A -n 4 x", "Intel", None),
+        ("orterun -x A -n 4 x", "MPICH", 4),
+        ("prterun -n 4 x", "OpenMPI", 4),
+        (f"horovodrun -np 4 --hostfile {HOSTFILE} python x.py", "OpenMPI", 4),
+        (f"horovodrun --num-proc 4 -hostfile {HOSTFILE} python x.py", "OpenMPI", 4),
+        ("horovodrun -np 4 python x.py", "OpenMPI", None),
+        ("horovodrun -np 4 -H a:2,b:2 python x.py", "OpenMPI", None),
+        ("horovodrun -np 4 --min-np 2 --host-discovery-script d.sh python x.py", "OpenMPI", None),
+    ],
+)
+def test_other_launchers(line: str, implementation: str, expected: int | None) -> None:
+    assert [call.ranks for call in find(line.split(), None, implementation)] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("mpirun -np 4 x", [4]),
+        ("set -e\ncd /data && mpirun -np 4 x | tee log", [4]),
+        ("mpirun \\\n  -np 4 \\\n  --tag-output \\\n  python x.py\necho done -np 7", [4]),
+        ("A=1 B='2' mpirun -np 4 x", [4]),
+        ("env A=1 mpirun -np 4 x", [4]),
+        ("exec /opt/mpi/bin/mpirun -np 4 x", [4]),
+        ("$MPI_HOME/bin/mpirun -np 4 x", [4]),
+        ("${MPI_HOME}/bin/mpirun -np 4 x", [4]),
+        ("if ! mpirun -np 4 x; then exit 1; fi", [4]),
+        ("for i in 1 2; do mpirun -np 4 x; done", [4]),
+        ("{ mpirun -np 4 x; }; (mpirun -np 2 y)", [4, 2]),
+        ("mpirun -np '4' \"x\"", [4]),
+        ('mpirun -x \'A=b c\' -x "D=\\"e f\\"" -np 4 x', [4]),
+        ("mpirun -x A=b#c -np 4 x", [4]),
+        ("mpirun -np 4 x # -np 8", [4]),
+        ("mpirun -np 4 # x", [None]),
+        ("mpirun -np 4 x 2>&1", [4]),
+        ("mpirun -np ${NP:-4} x", [None]),
+        ("mpirun -np 4 -x A=$(pwd) x", [None]),
+        ("mpirun -np `nproc` x", [None]),
+        ("mpirun -np 4 'x", [None]),
+        ("# mpirun -np 4 x", [None]),
+        ("#/bin/mpirun -np 4 x", [None]),
+        ("timeout 1h mpirun -np 4 x", [None]),
+        ("echo mpirun -np 4 x", [None]),
+        ("echo 'mpirun -np 4 x'", [None]),
+        ("mpirun_rsh -np 4 x", [None]),
+        ("cat <<EOF > run.sh\nmpirun -np 4 x\nEOF\nbash run.sh", [None]),
+        ("python x.py -np 4", []),
+        ("mpirun -np 4 x\n" + " " * MAX_SCRIPT_LENGTH, [None]),
+        ("mpirun -np 4 x\n" * MAX_CALLS, [4] * MAX_CALLS),
+        ("mpirun -np 4 x\n" * (MAX_CALLS + 1), [None] * (MAX_CALLS + 1)),
+        ("mpirun -np 4 " + "-v " * MAX_WORDS + "x", [None]),
+    ],
+)
+def test_scripts(script: str, expected: list[int | None]) -> None:
+    assert ranks(script) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "implementation", "expected"),
+    [
+        ("mpirun -np 4 x", "OpenMPI", Invocation("mpirun", 4, refuses=True)),
+        ("mpirun -np 4 x", "MPICH", Invocation("mpirun", 4)),
+        ("mpirun -np 4 --oversubscribe x", "OpenMPI", Invocation("mpirun", 4, refuses=True, oversubscribe=True)),
+        (
+            "mpirun -np 4 --map-by slot:OVERSUBSCRIBE x",
+            "OpenMPI",
+            Invocation("mpirun", 4, refuses=True, oversubscribe=True),
+        ),
+        (
+            "mpirun -np 4 -mca rmaps_base_oversubscribe 1 x",
+            "OpenMPI",
+            Invocation("mpirun", 4, refuses=True, oversubscribe=True),
+        ),
+        ("mpirun -np 4 --nooversubscribe x", "OpenMPI", Invocation("mpirun", 4, refuses=True)),
+        ("mpirun -np 4 -mca rmaps_base_no_oversubscribe 1 x", "OpenMPI", Invocation("mpirun", 4, refuses=True)),
+        ("mpirun -np 4 --map-by ppr:2:node x", "OpenMPI", Invocation("mpirun", 4, per_node=True, refuses=True)),
+        ("mpirun -np 4 -N 2 x", "OpenMPI", Invocation("mpirun", 4, per_node=True, refuses=True)),
+        ("mpirun -n 4 -ppn 2 x", "Intel", Invocation("mpirun", 4, per_node=True)),
+    ],
+)
+def test_what_else_is_read(line: str, implementation: str, expected: Invocation) -> None:
+    assert find(line.split(), None, implementation) == [expected]
+
+
+words = st.sampled_from(
+    ["mpirun", "sh", "-c", "-np", "4", "=", "-x", "$", '"', "'", "\\", "\n", ":", "#", ";", "(", "--hostfile", "-genv"]
+)
+
+
+@PROPERTY
+@given(st.lists(words | st.text(max_size=4), max_size=12), st.booleans())
+def test_never_raises(parts: list[str], as_script: bool) -> None:
+    calls = find(["sh", "-c", " ".join(parts)] if as_script else parts, None, "MPICH")
+    assert all(call.ranks is None or call.ranks > 0 for call in calls)

@@ -1,0 +1,184 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tests.jobs import REMOVE
+from tests.unit.any_job import Json, any_job
+from tests.unit.rules.checks import violations
+from tests.unit.rules.conftest import fits_a_warning, run
+from tests.unit.strategies import PROPERTY
+from webhook.rules import Reason, Violation
+from webhook.rules.gang import Settings
+
+POLICY = "spec.runPolicy.schedulingPolicy"
+MIN = f"{POLICY}.minAvailable"
+TIMEOUT = f"{POLICY}.scheduleTimeoutSeconds"
+QUEUE = f"{POLICY}.queue"
+LAUNCHER_SCHEDULER = "spec.mpiReplicaSpecs[Launcher].template.spec.schedulerName"
+ANNOTATION = "scheduling.volcano.sh/queue-name"
+
+WAIT = {"spec.launcherCreationPolicy": "WaitForWorkersReady"}
+SUSPENDED = {"spec.runPolicy.suspend": True}
+KUEUE = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "team"}}
+VOLCANO = {"scheduler": "volcano"}
+COSCHEDULING = {"scheduler": "scheduler-plugins-scheduler"}
+VOID = Violation(
+    "spec.launcherCreationPolicy",
+    "has no effect on suspended or queued jobs",
+    fix="Let the launcher itself wait for them.",
+    advisory=True,
+)
+
+
+def policy(**fields: Any) -> Json:
+    return {POLICY: fields}
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings"),
+    [
+        ({}, {}),
+        ({}, VOLCANO),
+        (WAIT, {}),
+        (policy(), {}),
+        (policy(minAvailable=1), VOLCANO),
+        (policy(minAvailable=5), VOLCANO),
+        (policy(minAvailable=4) | WAIT, VOLCANO),
+        (policy(minAvailable=1) | WAIT | {"Worker": REMOVE}, VOLCANO),
+        (policy(scheduleTimeoutSeconds=900), COSCHEDULING),
+        (policy(scheduleTimeoutSeconds=900), {"maxScheduleTimeoutSeconds": 900}),
+        (policy(queue="default", priorityClass="high"), VOLCANO),
+        (policy(queue="default"), {}),
+        ({"metadata.annotations": {ANNOTATION: "team"}}, VOLCANO),
+        (KUEUE, VOLCANO),
+        (KUEUE | SUSPENDED, {}),
+        ({"Worker.template.spec.schedulerName": "volcano"}, VOLCANO),
+        ({"Worker.template.spec.schedulerName": "other"}, {}),
+        (WAIT | SUSPENDED | {"Worker": REMOVE}, {}),
+    ],
+)
+def test_accepted(changes: Json, settings: Json) -> None:
+    assert violations("gang", changes, settings=settings) == []
+
+
+@pytest.mark.parametrize("settings", [{}, VOLCANO, COSCHEDULING])
+@pytest.mark.parametrize(
+    ("changes", "message", "fix"),
+    [
+        (policy(minAvailable=-1), "is -1, must not be negative", "Set it to 5 or fewer, at least 1."),
+        (policy(minAvailable=6), "6 pods, but the job has 5", "Set it to 5 or fewer."),
+        (policy(minAvailable=6) | WAIT, "6 pods, but the job has 5", "Set it to 4 or fewer."),
+        (
+            policy(minAvailable=5) | WAIT,
+            "5 pods, but the launcher waits until all 4 workers run",
+            "Set it to 4 or fewer.",
+        ),
+        (policy(minAvailable=2) | {"Worker": REMOVE}, "2 pods, but the job has 1", "Set it to 1 or fewer."),
+    ],
+)
+def test_min_available(changes: Json, settings: Json, message: str, fix: str) -> None:
+    assert violations("gang", changes, settings=settings) == [Violation(MIN, message, fix=fix)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "advisory"),
+    [
+        (WAIT, VOLCANO, False),
+        (WAIT, COSCHEDULING, False),
+        (WAIT | policy(), {}, True),
+        (WAIT | policy(), VOLCANO, False),
+    ],
+)
+def test_deadlock_by_default(changes: Json, settings: Json, advisory: bool) -> None:
+    found = violations("gang", changes | {"Worker.replicas": 100}, settings=settings)
+    message = "unset means 101, but the launcher waits for workers"
+    assert found == [Violation(MIN, message, fix="Set it to 100.", reason=Reason.REQUIRED, advisory=advisory)]
+    assert fits_a_warning("gang", found[0])
+
+
+@pytest.mark.parametrize("state", [SUSPENDED, KUEUE, SUSPENDED | KUEUE])
+@pytest.mark.parametrize("changes", [{}, policy(minAvailable=5)])
+def test_no_deadlock_in_a_queue(state: Json, changes: Json) -> None:
+    assert violations("gang", WAIT | state | changes, settings=VOLCANO) == [VOID]
+    assert fits_a_warning("gang", VOID)
+
+
+def test_no_deadlock_on_resuming() -> None:
+    assert violations("gang", WAIT, settings=VOLCANO, old=WAIT | SUSPENDED) == [VOID]
+    assert violations("gang", WAIT, settings=VOLCANO, old=WAIT) != [VOID]
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "message", "fix"),
+    [
+        (policy(scheduleTimeoutSeconds=-5), {}, "is -5, must not be negative", "Use 0 or more."),
+        (policy(scheduleTimeoutSeconds=-5), VOLCANO, "is -5, must not be negative", "Use 0 or more."),
+        (
+            policy(scheduleTimeoutSeconds=901),
+            {"maxScheduleTimeoutSeconds": 900},
+            "901 seconds, at most 900 allowed",
+            "Set it to 900 or less.",
+        ),
+    ],
+)
+def test_timeout(changes: Json, settings: Json, message: str, fix: str) -> None:
+    assert violations("gang", changes, settings=settings) == [Violation(TIMEOUT, message, fix=fix)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "path", "message", "fix"),
+    [
+        (policy(minAvailable=0), {}, MIN, "0 turns gang scheduling off", "Set it to 5."),
+        (policy(minAvailable=0) | WAIT, VOLCANO, MIN, "0 turns gang scheduling off", "Set it to 4."),
+        (policy(scheduleTimeoutSeconds=9), VOLCANO, TIMEOUT, "Volcano does not read it", "Remove it."),
+        (policy(queue="q") | KUEUE, {}, QUEUE, "Kueue queues the job too", "Remove one of the two."),
+        (
+            policy(queue="q") | KUEUE,
+            COSCHEDULING,
+            QUEUE,
+            "Kueue queues the job too",
+            "Remove one of the two.",
+        ),
+        (
+            {"metadata.annotations": {ANNOTATION: "q"}} | KUEUE,
+            VOLCANO,
+            f"metadata.annotations[{ANNOTATION}]",
+            "Kueue queues the job too",
+            "Remove one of the two.",
+        ),
+        (
+            policy(queue="q"),
+            COSCHEDULING,
+            QUEUE,
+            "only Volcano reads it",
+            "Remove it; Kueue reads kueue.x-k8s.io/queue-name.",
+        ),
+        (
+            {"Launcher.template.spec.schedulerName": "default-scheduler"},
+            VOLCANO,
+            LAUNCHER_SCHEDULER,
+            "the operator replaces it",
+            "Remove it.",
+        ),
+    ],
+)
+def test_warned(changes: Json, settings: Json, path: str, message: str, fix: str) -> None:
+    found = violations("gang", changes, settings=settings)
+    assert found == [Violation(path, message, fix=fix, advisory=True)]
+    assert fits_a_warning("gang", found[0])
+
+
+@pytest.mark.parametrize("settings", [{"scheduler": "Volcano!"}, {"maxScheduleTimeoutSeconds": 0}])
+def test_broken_settings(settings: Json) -> None:
+    with pytest.raises(ValidationError):
+        Settings.model_validate(settings)
+
+
+@PROPERTY
+@given(any_job(launcherCreationPolicy=st.just("WaitForWorkersReady")))
+def test_never_raises(job: Json) -> None:
+    for settings in ({}, VOLCANO, COSCHEDULING):
+        run("gang", job, settings)

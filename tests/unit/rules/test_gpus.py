@@ -1,0 +1,202 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from pydantic import ValidationError
+
+from tests.jobs import REMOVE
+from tests.unit.any_job import Json, any_job
+from tests.unit.rules.checks import violations
+from tests.unit.rules.conftest import fits_a_warning, run
+from tests.unit.strategies import PROPERTY
+from webhook.rules import Reason, Violation
+from webhook.rules.gpus import Settings
+
+GPU = "nvidia.com/gpu"
+WORKER = "spec.mpiReplicaSpecs[Worker].template.spec.containers"
+LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template.spec.containers"
+LIMIT = f"{WORKER}[0].resources.limits[{GPU}]"
+REQUEST = f"{WORKER}[0].resources.requests[{GPU}]"
+AS_WORKER = {"spec.runLauncherAsWorker": True}
+
+
+def gpus(limit: Any = None, request: Any = None, role: str = "Worker", name: str = GPU) -> Json:
+    """Changes: the resources of the first container, without what is None."""
+    resources = {
+        "limits": {} if limit is None else {name: limit},
+        "requests": {} if request is None else {name: request},
+    }
+    return {f"{role}.template.spec.containers.0.resources": resources}
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings"),
+    [
+        ({}, {}),
+        ({"Worker.template.spec.containers.0.resources": REMOVE}, {}),
+        ({"Worker.template.spec.containers.0.resources": {"limits": {"cpu": "500m"}, "requests": {"cpu": "two"}}}, {}),
+        ({"Worker": REMOVE}, {}),
+        ({"Worker.template.spec": REMOVE, "Launcher.template.spec.containers": []}, {}),
+        (gpus(0), {}),
+        (gpus(0, 0), {}),
+        (gpus(16), {}),
+        (gpus("16", 16), {}),
+        (gpus("4", "4000m"), {}),
+        (gpus("two"), {}),  # upstream-contract says so
+        (gpus(2, "two"), {}),
+        (gpus("two", 2), {}),
+        (gpus(2, name="nvidia.com/mig-1g.5gb"), {}),
+        (gpus(99, name="rdma/hca"), {}),
+        (gpus("0.5", name="example.com/gpu"), {}),
+        (gpus(17), {"max": 17}),
+        (gpus("0.5"), {"resources": []}),
+        (gpus(2) | gpus(2, role="Launcher") | AS_WORKER, {}),
+        (gpus(0, name="amd.com/gpu", role="Launcher"), {}),
+    ],
+)
+def test_accepted(changes: Json, settings: Json) -> None:
+    assert violations("gpus", changes, settings=settings) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "expected"),
+    [
+        (
+            gpus("500m"),
+            {},
+            Violation(LIMIT, "500m is not whole, and GPUs are not divided", fix="Set it to 1."),
+        ),
+        (
+            gpus("-2"),
+            {},
+            Violation(LIMIT, "-2 is negative", fix="Set it to 0 or more, or remove it."),
+        ),
+        (
+            gpus(2, "1500m"),
+            {},
+            Violation(REQUEST, "1500m is not whole, and GPUs are not divided", fix="Set it to 2."),
+        ),
+        (
+            gpus(4, 2),
+            {},
+            Violation(
+                REQUEST,
+                "2 differs from the limit of 4, and GPUs are not overcommitted",
+                fix="Set it to 4, or remove it: the limit counts.",
+            ),
+        ),
+        (
+            gpus(None, 2),
+            {},
+            Violation(LIMIT, "is missing, but the request is 2", fix="Set it to 2 too.", reason=Reason.REQUIRED),
+        ),
+        (
+            gpus(17),
+            {},
+            Violation(
+                WORKER,
+                "a worker asks for 17 GPUs, at most 16 allowed",
+                fix="Ask for 16 or fewer for each, and use more workers.",
+            ),
+        ),
+        (
+            gpus(1),
+            {"min": 2},
+            Violation(
+                WORKER, "a worker asks for 1 GPU, at least 2 required", fix="Ask for 2 or more in resources.limits."
+            ),
+        ),
+        (
+            gpus(17),
+            {"max": 17, "min": 17, "resources": ["amd.com/*"]},
+            Violation(
+                WORKER, "a worker asks for 0 GPUs, at least 17 required", fix="Ask for 17 or more in resources.limits."
+            ),
+        ),
+        (
+            gpus(1, role="Launcher") | gpus(2) | AS_WORKER,
+            {"min": 2},
+            Violation(
+                LAUNCHER,
+                "the launcher, which is a worker, asks for 1 GPU, at least 2 required",
+                fix="Ask for 2 or more in resources.limits.",
+            ),
+        ),
+        (
+            gpus(2) | gpus(1, role="Launcher", name="amd.com/gpu") | AS_WORKER,
+            {},
+            Violation(
+                LIMIT,
+                "nvidia.com/gpu beside amd.com/gpu, but a job has one kind of accelerator",
+                fix="Use amd.com/gpu everywhere, or make the part that needs nvidia.com/gpu a job of its own.",
+                reason=Reason.NOT_SUPPORTED,
+            ),
+        ),
+    ],
+)
+def test_refused(changes: Json, settings: Json, expected: Violation) -> None:
+    assert violations("gpus", changes, settings=settings) == [expected]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_idle_on_the_launcher_is_a_warning(count: int) -> None:
+    found = violations("gpus", gpus(count, role="Launcher"))
+    stay = "1 GPU stays" if count == 1 else "2 GPUs stay"
+    fix = "Remove them, or set runLauncherAsWorker: true."
+    assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", f"its {stay} idle", fix=fix, advisory=True)]
+    assert all(fits_a_warning("gpus", violation) for violation in found)
+
+
+def test_every_container_counts() -> None:
+    limits = {"resources": {"limits": {GPU: 6}}}
+    pod = {"containers": [limits, limits], "initContainers": [limits | {"restartPolicy": "Always"}, limits]}
+    found = violations("gpus", {"Worker.template.spec": pod})
+    assert [violation.message for violation in found] == ["a worker asks for 18 GPUs, at most 16 allowed"]
+
+
+def test_every_container_is_checked_at_its_own_path() -> None:
+    half = {"resources": {"limits": {GPU: "0.5"}}}
+    pod = {"containers": [{}, half], "initContainers": [half]}
+    found = violations("gpus", {"Worker.template.spec": pod, "Launcher.template.spec": pod})
+    assert [violation.path for violation in found] == [
+        f"{pods}.resources.limits[{GPU}]"
+        for role in ("Launcher", "Worker")
+        for pods in (
+            f"spec.mpiReplicaSpecs[{role}].template.spec.containers[1]",
+            f"spec.mpiReplicaSpecs[{role}].template.spec.initContainers[0]",
+        )
+    ]
+
+
+def test_a_sidecar_of_the_launcher_may_use_a_gpu() -> None:
+    pod = {"containers": [{}, {"resources": {"limits": {GPU: 1}}}]}
+    assert violations("gpus", {"Launcher.template.spec": pod}) == []
+
+
+def test_each_further_kind_is_named_once() -> None:
+    limits = {"nvidia.com/gpu": 1, "nvidia.com/mig-1g.5gb": 1, "habana.ai/gaudi": 1, "amd.com/gpu": 0}
+    container = {"resources": {"limits": limits, "requests": limits}}
+    found = violations("gpus", {"Worker.template.spec": {"containers": [container, container]}})
+    assert [violation.path for violation in found] == [
+        f"{WORKER}[0].resources.limits[{name}]" for name in ("nvidia.com/mig-1g.5gb", "habana.ai/gaudi")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"min": 3, "max": 2}, r"min \(3\) is above max \(2\)"),
+        ({"min": -1}, "greater than or equal to 0"),
+        ({"resources": ["gpu"]}, '"gpu" is not a resource name such as nvidia.com/gpu'),
+        ({"resources": ["nvidia.com/gpu?"]}, "is not a resource name"),
+    ],
+)
+def test_broken_settings(settings: Json, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Settings.model_validate(settings)
+
+
+@PROPERTY
+@given(any_job())
+def test_never_raises(job: Json) -> None:
+    run("gpus", job)

@@ -1,0 +1,197 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tests.jobs import REMOVE
+from tests.unit.any_job import Json, any_job
+from tests.unit.rules.checks import violations
+from tests.unit.rules.conftest import fits_a_warning, run
+from tests.unit.strategies import PROPERTY
+from webhook.rules import Reason, Violation
+from webhook.rules.images import Settings
+
+IMAGE = "Worker.template.spec.containers.0.image"
+PATH = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0].image"
+SECRETS = "spec.mpiReplicaSpecs[Worker].template.spec.imagePullSecrets"
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+OURS = {"allowedRegistries": ["registry.example.com/ml"]}
+
+
+@pytest.mark.parametrize(
+    ("image", "settings"),
+    [
+        ("ubuntu", {}),
+        ("mpioperator/mpi-pi:openmpi", {}),
+        ("docker.io/kubeflow/mpi-horovod-mnist", {}),
+        ("localhost:5000/app:latest", {}),
+        (f"quay.io/team/app@{DIGEST}", {}),
+        ("registry.example.com/ml/app", OURS),
+        ("docker.io/library/ubuntu", {"allowedRegistries": ["registry.example.com/ml", "docker.io"]}),
+        (f"registry.example.com/ml/app:1@{DIGEST}", {"requireDigest": True}),
+        (f"registry.example.com/ml/app:latest@{DIGEST}", {"refuseLatest": True}),
+        ("registry.example.com/ml/app:1", {"refuseLatest": True}),
+    ],
+)
+def test_accepted(image: str, settings: Json) -> None:
+    assert violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings) == []
+
+
+@pytest.mark.parametrize("image", [REMOVE, None, ""])
+def test_missing(image: object) -> None:
+    fix = "Name the image, such as registry.example.com/team/app:1.0."
+    assert violations("images", {IMAGE: image}) == [Violation(PATH, "is missing", fix=fix, reason=Reason.REQUIRED)]
+
+
+@pytest.mark.parametrize(
+    ("image", "message", "fix"),
+    [
+        (" ubuntu", '" ubuntu" contains a blank or a character outside ASCII', 'Write "ubuntu".'),
+        ("ubuntu\n", '"ubuntu\\n" contains a blank or a character outside ASCII', 'Write "ubuntu".'),
+        (
+            "my app:1",
+            '"my app:1" contains a blank or a character outside ASCII',
+            'Write it like "registry.example.com/team/app:1.0".',
+        ),
+        (
+            "https://quay.io/Team/app:V1",
+            '"https://quay.io/Team/app:V1" starts with a scheme',
+            'Write "quay.io/team/app:V1".',
+        ),
+        (
+            "quay.io/team/App:V1",
+            '"team/App" has upper case letters, an image name is lower case',
+            'Write "quay.io/team/app:V1".',
+        ),
+        (
+            "docker://",
+            '"docker://" starts with a scheme',
+            "Remove everything up to and including ://.",
+        ),
+        (
+            "quay.io/team/app:-1",
+            '"-1" is not a tag',
+            'Allowed are letters, digits, "_", "." and "-", the last two not at the start.',
+        ),
+        (
+            "quay.io/team/app@sha256:abc",
+            'a sha256 digest has 64 characters out of 0-9 and a-f, not "abc"',
+            "Write it like registry.example.com/team/app:1.0.",
+        ),
+        (
+            "a" * 2000,
+            "an image reference has at most 1024 characters, this one has 2000",
+            "Write it like registry.example.com/team/app:1.0.",
+        ),
+    ],
+)
+def test_unreadable(image: str, message: str, fix: str) -> None:
+    assert violations("images", {IMAGE: image}) == [Violation(PATH, message, fix=fix)]
+
+
+@pytest.mark.parametrize(
+    ("image", "settings", "message", "fix"),
+    [
+        ("ubuntu", OURS, '"docker.io/library/ubuntu" is not from an allowed registry', "registry.example.com/ml"),
+        (
+            "registry.example.com/mlx/app:1",
+            OURS,
+            '"registry.example.com/mlx/app" is not from an allowed registry',
+            None,
+        ),
+        (
+            "ubuntu",
+            {"allowedRegistries": ["quay.io", "a.io", "b.io", "c.io", "d.io", "e.io"]},
+            '"docker.io/library/ubuntu" is not from an allowed registry',
+            "quay.io, a.io, b.io, c.io, d.io, ...",
+        ),
+    ],
+)
+def test_registries(image: str, settings: Json, message: str, fix: str | None) -> None:
+    found = violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings)
+    fix = f"Use an image from {fix or 'registry.example.com/ml'}."
+    assert found == [Violation(PATH, message, fix=fix, reason=Reason.FORBIDDEN)]
+
+
+@pytest.mark.parametrize(
+    ("image", "settings", "message", "fix"),
+    [
+        (
+            "quay.io/a/b:1",
+            {"requireDigest": True},
+            '"quay.io/a/b:1" has no digest, so it may change',
+            "Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
+        ),
+        (
+            "quay.io/a/b:latest",
+            {"requireDigest": True, "refuseLatest": True},
+            '"quay.io/a/b:latest" has no digest, so it may change',
+            "Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
+        ),
+        (
+            "quay.io/a/b:latest",
+            {"refuseLatest": True},
+            '"quay.io/a/b:latest" has the tag latest, which changes over time',
+            "Name the tag of a version, or a digest.",
+        ),
+        (
+            "quay.io/a/b",
+            {"refuseLatest": True},
+            '"quay.io/a/b" has no tag, which means latest, which changes over time',
+            "Name the tag of a version, or a digest.",
+        ),
+    ],
+)
+def test_immutable_images(image: str, settings: Json, message: str, fix: str) -> None:
+    found = violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings)
+    assert found == [Violation(PATH, message, fix=fix, reason=Reason.FORBIDDEN)]
+
+
+def test_long_names_are_cut() -> None:
+    found = violations("images", {IMAGE: "quay.io/" + "a" * 200}, settings={"requireDigest": True})
+    assert found[-1].message == f'"quay.io/{"a" * 89}..." has no digest, so it may change'
+
+
+def test_every_container_at_its_own_path() -> None:
+    pod = {"containers": [{"image": "ok"}, {"image": "A B"}], "initContainers": [{}]}
+    found = violations("images", {"Worker.template.spec": pod, "Launcher.template.spec": pod})
+    assert [violation.path for violation in found] == [
+        f"spec.mpiReplicaSpecs[{role}].template.spec.{container}.image"
+        for role in ("Launcher", "Worker")
+        for container in ("containers[1]", "initContainers[0]")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "warned"),
+    [
+        ({}, False),
+        ({IMAGE: "private.example.com/team/app:1"}, True),
+        ({IMAGE: "private.example.com/other/app:1"}, False),
+        ({IMAGE: "broken image"}, False),
+        ({IMAGE: "private.example.com/team/app:1", "Worker.template.spec.imagePullSecrets": []}, True),
+        ({IMAGE: "private.example.com/team/app:1", "Worker.template.spec.imagePullSecrets": [{"name": "a"}]}, False),
+        ({"Worker.template.spec": REMOVE}, False),
+    ],
+)
+def test_pull_secrets(changes: Json, warned: bool) -> None:
+    settings = {"pullSecretsFor": ["private.example.com/team"]}
+    expected = Violation(
+        SECRETS, "none for private.example.com/team", fix="Add one.", reason=Reason.REQUIRED, advisory=True
+    )
+    assert [v for v in violations("images", changes, settings=settings) if v.advisory] == [expected] * warned
+    assert fits_a_warning("images", expected)
+
+
+@pytest.mark.parametrize("setting", ["allowedRegistries", "pullSecretsFor"])
+def test_broken_settings(setting: str) -> None:
+    with pytest.raises(ValidationError, match='"team" does not start with a registry'):
+        Settings.model_validate({setting: ["team"]})
+
+
+@PROPERTY
+@given(any_job(image=st.sampled_from(["ubuntu", " a", "https://A/b:C", "a@sha256:1", "quay.io/a:" + "b" * 200])))
+def test_never_raises(job: Json) -> None:
+    settings = {"allowedRegistries": ["quay.io"], "requireDigest": True, "pullSecretsFor": ["docker.io"]}
+    run("images", job, settings)
+    run("images", job, {"refuseLatest": True})

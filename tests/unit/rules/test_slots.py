@@ -1,0 +1,170 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tests.jobs import REMOVE
+from tests.unit.any_job import Json, any_job
+from tests.unit.rules.checks import violations
+from tests.unit.rules.conftest import fits_a_warning, run
+from tests.unit.strategies import PROPERTY
+from webhook.rules import Violation
+from webhook.rules.slots import Settings
+
+PATH = "spec.slotsPerWorker"
+SLOTS = "spec.slotsPerWorker"
+AS_WORKER = "spec.runLauncherAsWorker"
+COMMAND = "Launcher.template.spec.containers.0.command"
+
+
+def resources(role: str = "Worker", *, requests: Json | None = None, **limits: Any) -> Json:
+    named = {{"gpu": "nvidia.com/gpu"}.get(name, name): value for name, value in limits.items()}
+    return {f"{role}.template.spec.containers.0.resources": {"limits": named, "requests": requests}}
+
+
+def sized(slots: int, gpu: int, command: str, **others: Any) -> Json:
+    """Changes: four workers with so many slots and GPUs, and this in the launcher."""
+    return {SLOTS: slots, COMMAND: command.split(), **resources(gpu=gpu), **others}
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings"),
+    [
+        ({}, {}),
+        (sized(1, 0, "mpirun -np 4 x"), {}),
+        (sized(8, 8, "mpirun -np 32 x"), {}),
+        (sized(8, 16, "mpirun -np 32 x"), {}),  # no more slots allowed
+        (sized(9, 0, "sleep 1"), {"max": 9}),
+        (sized(0, 0, "sleep 1"), {"min": 0}),
+        ({SLOTS: -1}, {}),  # upstream-contract says so
+        ({SLOTS: REMOVE, **resources(gpu=1), COMMAND: REMOVE}, {}),
+        (sized(3, 0, "mpirun x") | resources(cpu="2500m"), {}),
+        (sized(3, 0, "mpirun x") | resources(cpu="0", requests={"cpu": "1"}), {}),
+        (sized(3, 0, "mpirun x") | resources(cpu="-1"), {}),
+        (sized(3, 0, "mpirun x") | resources(cpu="two"), {}),
+        (sized(3, 0, "mpirun x") | resources(memory="1Gi"), {}),
+        (sized(2, 0, "mpirun -np 4 x"), {}),  # fewer ranks, but no GPUs
+        (sized(2, 2, "mpirun -np 4 -N 1 x"), {}),
+        (sized(2, 2, "mpirun -np 4 --map-by ppr:1:node x"), {}),
+        (sized(2, 2, "mpirun -np 9 --oversubscribe x"), {}),
+        (sized(2, 2, "mpirun -np $NP x"), {}),
+        (sized(2, 2, "mpirun -np 10 x") | {AS_WORKER: True} | resources("Launcher", gpu=2), {}),
+        (sized(2, 2, "mpirun -np 8 x") | {"Worker": REMOVE}, {}),
+        (sized(2, 2, "mpirun -np 8 x") | {"Launcher": REMOVE}, {}),
+        (sized(2, 2, "") | {COMMAND: ["sh", "-c", "mpirun -np 1 hostname; mpirun -np 8 x"]}, {}),
+        (sized(2, 2, "") | {COMMAND: ["sh", "-c", "mpirun -np 1 hostname; mpirun -np $NP x"]}, {}),
+        (sized(2, 2, "mpirun x") | {"Worker.template.spec.containers.0.resources": REMOVE}, {}),
+        (sized(1, 2, "mpirun -np 4 x"), {"resources": ["amd.com/gpu"]}),
+    ],
+)
+def test_accepted(changes: Json, settings: Json) -> None:
+    assert violations("slots", changes, settings=settings) == []
+
+
+@pytest.mark.parametrize(
+    ("slots", "settings", "message", "fix"),
+    [
+        (9, {}, "9 slots per worker, at most 8 allowed", "Set slotsPerWorker to 8 or fewer."),
+        (0, {}, "0 slots per worker, at least 1 required", "Set slotsPerWorker to 1 or more."),
+        (1, {"min": 2}, "1 slot per worker, at least 2 required", "Set slotsPerWorker to 2 or more."),
+    ],
+)
+def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
+    assert violations("slots", {SLOTS: slots}, settings=settings) == [Violation(PATH, message, fix=fix)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message", "fix"),
+    [
+        (sized(1, 8, "x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
+        (sized(2, 1, "x"), "2 slots but 1 GPU per worker", "Set it to 1."),
+        (sized(4, 16, "x"), "4 slots but 16 GPUs per worker", "Set it to 8."),
+        (sized(4, 0, "x") | resources(cpu="1500m"), "4 slots but 2 CPUs per worker", "Set it to 2, or ask for 4 CPUs."),
+        (
+            sized(4, 0, "x") | resources(requests={"cpu": "500m"}),
+            "4 slots but 1 CPU per worker",
+            "Set it to 1, or ask for 4 CPUs.",
+        ),
+        (sized(4, 0, "x") | resources(gpu=4, cpu=2), "4 slots but 2 CPUs per worker", "Ask for 4 CPUs."),
+        (
+            sized(2, 0, "x") | resources(cpu=2) | resources("Launcher", cpu=1) | {AS_WORKER: True},
+            "2 slots but 1 CPU per worker",
+            "Set it to 1, or ask for 2 CPUs.",
+        ),
+        (
+            sized(2, 0, "mpirun -np 16 x"),
+            "mpirun -np 16 refuses to start: 8 slots in all",
+            "Set it to 4, or -np to 8.",
+        ),
+        (
+            sized(2, 0, "mpirun -n 16 x") | {"spec.mpiImplementation": "Intel"},
+            "mpirun -np 16 puts several ranks on a slot: 8 slots in all",
+            "Set it to 4, or -np to 8.",
+        ),
+        (
+            sized(2, 0, "mpirun -np 40 x"),
+            "mpirun -np 40 refuses to start: 8 slots in all",
+            "Set -np to 8 or add workers.",
+        ),
+        (
+            sized(2, 2, "mpirun -np 9 x"),
+            "mpirun -np 9 refuses to start: 8 slots in all",
+            "Set -np to 8 or add workers.",
+        ),
+        (
+            sized(1, 0, "mpirun -np 6 x") | {AS_WORKER: True},
+            "mpirun -np 6 refuses to start: 5 slots in all",
+            "Set it to 2, or -np to 5.",
+        ),
+        (
+            sized(1, 0, "") | {COMMAND: ["sh", "-c", "mpirun -np 2 x && mpirun -np 5 y"]},
+            "mpirun -np 5 refuses to start: 4 slots in all",
+            "Set it to 2, or -np to 4.",
+        ),
+        (
+            sized(2, 2, "mpirun -np 4 x"),
+            "mpirun -np 4 leaves GPUs idle: 8 slots in all",
+            "Set -np to 8.",
+        ),
+    ],
+)
+def test_warned(changes: Json, message: str, fix: str) -> None:
+    found = violations("slots", changes)
+    assert found == [Violation(PATH, message, fix=fix, advisory=True)]
+    assert all(fits_a_warning("slots", violation) for violation in found)
+
+
+def test_a_launcher_that_is_a_worker_needs_the_same_gpus() -> None:
+    found = violations("slots", sized(2, 2, "x") | {AS_WORKER: True} | resources("Launcher", cpu=2))
+    message = "asks for 0 GPUs and a worker for 2, but both run ranks"
+    assert found == [
+        Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Ask for the same number.", advisory=True)
+    ]
+    assert fits_a_warning("slots", found[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+        ("PRTE_MCA_rmaps_default_mapping_policy", ":OVERSUBSCRIBE"),
+    ],
+)
+def test_oversubscription_by_environment(name: str, value: str) -> None:
+    environment = {"Launcher.template.spec.containers.0.env": [{"name": name, "value": value}]}
+    changes = sized(1, 0, "mpirun -np 9 x")
+    assert len(violations("slots", changes)) == 1
+    assert violations("slots", changes | environment) == []
+
+
+def test_bounds_are_in_order() -> None:
+    with pytest.raises(ValidationError, match=r"min \(9\) is above max \(8\)"):
+        Settings(min=9)
+
+
+@PROPERTY
+@given(any_job(command=st.sampled_from([["mpirun", "-np", "4", "x"], ["sh", "-c", "mpirun -np 4 x"]])))
+def test_never_raises(job: Json) -> None:
+    run("slots", job)

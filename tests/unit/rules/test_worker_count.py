@@ -1,0 +1,73 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from pydantic import ValidationError
+
+from tests.jobs import REMOVE
+from tests.unit.rules.checks import violations
+from tests.unit.any_job import Json, any_job
+from tests.unit.rules.conftest import run
+from tests.unit.strategies import PROPERTY
+from webhook.rules import Violation
+from webhook.rules.worker_count import Settings
+
+PATH = "spec.mpiReplicaSpecs[Worker].replicas"
+LAUNCHER = "(the launcher is one of them)"
+
+
+def replicas(count: Any, *, launcher: bool = False) -> Json:
+    return {"Worker.replicas": count, "spec.runLauncherAsWorker": launcher}
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings"),
+    [
+        (replicas(2), {}),
+        (replicas(100), {}),
+        (replicas(1, launcher=True), {}),
+        (replicas(99, launcher=True), {}),
+        (replicas(1), {"min": 1}),
+        (replicas(101), {"max": 101}),
+    ],
+)
+def test_accepted(changes: Json, settings: Json) -> None:
+    assert violations("worker-count", changes, settings=settings) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "message", "fix"),
+    [
+        (replicas(1), {}, "1 worker, at least 2 required", "Set replicas to 2 or more."),
+        (replicas(REMOVE), {}, "0 workers, at least 2 required", "Set replicas to 2 or more."),
+        ({"Worker": REMOVE}, {}, "0 workers, at least 2 required", "Set replicas to 2 or more."),
+        (replicas(-3), {}, "0 workers, at least 2 required", "Set replicas to 2 or more."),
+        (replicas(101), {}, "101 workers, at most 100 allowed", "Set replicas to 100 or fewer."),
+        (replicas(3), {"max": 2}, "3 workers, at most 2 allowed", "Set replicas to 2 or fewer."),
+        (
+            {"Worker": REMOVE, "spec.runLauncherAsWorker": True},
+            {},
+            f"1 worker {LAUNCHER}, at least 2 required",
+            "Set replicas to 1 or more.",
+        ),
+        (
+            replicas(100, launcher=True),
+            {},
+            f"101 workers {LAUNCHER}, at most 100 allowed",
+            "Set replicas to 99 or fewer.",
+        ),
+    ],
+)
+def test_refused(changes: Json, settings: Json, message: str, fix: str) -> None:
+    assert violations("worker-count", changes, settings=settings) == [Violation(PATH, message, fix=fix)]
+
+
+def test_bounds_are_in_order() -> None:
+    with pytest.raises(ValidationError, match=r"min \(5\) is above max \(4\)"):
+        Settings(min=5, max=4)
+
+
+@PROPERTY
+@given(any_job())
+def test_never_raises(job: Json) -> None:
+    run("worker-count", job)

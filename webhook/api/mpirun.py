@@ -1,0 +1,165 @@
+"""Finds mpirun in a container's command line and reads how many ranks it starts.
+
+Nothing is guessed. Only options whose number of words is known are read, up to the first word that is none: the
+program, whose own `-n` means something else. Whatever cannot be told (a shell variable, an unknown option, several
+programs, hosts of the user's own) makes the number of ranks None.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, OPEN_MPI, PAIRS, PER_NODE, Dialect
+
+HOSTFILE: Final = "/etc/mpi/hostfile"
+"""The operator's own list of workers and slots."""
+
+# What is longer than this is not read: admission must stay fast whatever a job holds.
+MAX_SCRIPT_LENGTH: Final = 32_768
+MAX_CALLS: Final = 20
+MAX_WORDS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One call of mpirun or its like.
+
+    `ranks`: how many it starts, None if that cannot be told. `per_node`: it says itself how many go to each worker.
+    `refuses`: more ranks than slots are an error to it, unless `oversubscribe`, which the user asked for, is set.
+    """
+
+    program: str
+    ranks: int | None = None
+    per_node: bool = False
+    refuses: bool = False
+    oversubscribe: bool = False
+
+
+_OWN_DIALECT: Final = {
+    "orterun": OPEN_MPI,
+    "prterun": OPEN_MPI,
+    "mpiexec.hydra": HYDRA,
+    "horovodrun": HOROVODRUN,
+}
+_LAUNCHERS: Final = frozenset(("mpirun", "mpiexec", *_OWN_DIALECT))
+_SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
+
+_NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
+_PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[ \t\\])")
+# What may stand before it where a shell expects a command: an operator or keyword, assignments, a folder.
+_BEFORE: Final = re.compile(
+    r"(?:^|[\n;&|(]|(?:\b(?:do|then|else|if|while|until|exec|time|nohup|env|command)|[!{])[ \t])[ \t]*+"
+    r"(?:[A-Za-z_]\w*=[^\s;&|()]*+[ \t]++)*+(?:\$\{?\w++\}?)?(?:[^\s;&|()<>'\"`$={}#]*/)?\Z"
+)
+_BEFORE_MAX_LENGTH: Final = 200
+_WORD: Final = re.compile(
+    r"""(?:[ \t]|\\\n)*+((?:[^\s;&|()<>'"\\`#]++|\\[^\n]|'[^']*+'|"(?:[^"\\`]++|\\.)*+"|(?<!\s)\#)++)""", re.DOTALL
+)
+_QUOTING: Final = re.compile(r"""['"]|\\(.)""", re.DOTALL)
+
+
+def find(command: Sequence[str] | None, args: Sequence[str] | None, implementation: str | None) -> list[Invocation]:
+    """The calls of mpirun and its like that a container makes, as far as its command line shows them.
+
+    `implementation` is the job's `mpiImplementation`: it says whose mpirun that is.
+    """
+    argv = [*(command or ()), *(args or ())]
+    # The second start is for an entry point that runs its arguments: command [/entrypoint.sh], args [mpirun, ...].
+    for start in sorted({0, len(command or ())}):
+        if start == len(argv):
+            break
+        program = argv[start].rpartition("/")[2]
+        if program in _LAUNCHERS:
+            return [_read(program, iter(argv[start + 1 :]), implementation)]
+        if program in _SHELLS:
+            return list(_calls(_script(argv[start + 1 :]), implementation))
+    return []
+
+
+def _script(options: Sequence[str]) -> str:
+    """What follows `-c` (or `-lc`, `-ec`, ...)."""
+    for index, option in enumerate(options[:-1]):
+        if option.startswith("-") and not option.startswith("--") and "c" in option:
+            return options[index + 1]
+    return ""
+
+
+def _calls(script: str, implementation: str | None) -> Iterator[Invocation]:
+    mentions = list(islice(_mentions(script[:MAX_SCRIPT_LENGTH]), MAX_CALLS + 1))
+    # A here-document holds lines that may never run.
+    readable = len(script) <= MAX_SCRIPT_LENGTH and len(mentions) <= MAX_CALLS and "<<" not in script
+    for start in mentions:
+        first = max(script.rfind("\n", 0, start), start - _BEFORE_MAX_LENGTH, 0)
+        program = _PROGRAM.match(script, start)
+        if readable and program and _BEFORE.search(script, first, start):
+            yield _read(program[0], _words(script, program.end()), implementation)
+        else:
+            yield Invocation("mpirun")
+
+
+def _mentions(script: str) -> Iterator[int]:
+    for name in _NAMES:
+        start = script.find(name)
+        while start >= 0:
+            yield start
+            start = script.find(name, start + 1)
+
+
+def _words(script: str, position: int) -> Iterator[str]:
+    """The words of one command, up to an operator, the end of the line, or what only a shell could expand."""
+    while match := _WORD.match(script, position):
+        position = match.end()
+        word = match[1]
+        yield _QUOTING.sub(r"\1", word) if "'" in word or '"' in word or "\\" in word else word
+
+
+def _read(program: str, words: Iterator[str], implementation: str | None) -> Invocation:
+    """The call of `program` with these words, read up to the program that it starts."""
+    dialect = _OWN_DIALECT.get(program) or (OPEN_MPI if implementation == "OpenMPI" else HYDRA)
+    unknown = Invocation(program)
+    options: list[tuple[str, list[str]]] = []
+    started = None
+    words = islice(words, MAX_WORDS)
+    for word in words:
+        if not word.startswith("-"):
+            started = word
+            break
+        name, equals, value = word.lstrip("-").partition("=")
+        count = dialect.words.get(name)
+        if count is None or (equals and count != 1):
+            return unknown
+        values = [value] if equals else list(islice(words, 1 if name in PAIRS else count))
+        if name in PAIRS and not any("=" in pair for pair in values):
+            next(words, None)
+        options.append((name, values))
+    # A variable may hold more options, and a colon starts a second program with ranks of its own.
+    if started is None or (started.startswith("$") and "/" not in started) or ":" in words:
+        return unknown
+    return _sum_up(program, options, dialect)
+
+
+def _sum_up(program: str, options: list[tuple[str, list[str]]], dialect: Dialect) -> Invocation:
+    ranks = [_number(values) for name, values in options if name in dialect.ranks]
+    hosts = [values for name, values in options if name in HOSTS]
+    if len(ranks) != 1 or any(values != [HOSTFILE] for values in hosts) or (dialect.needs_hostfile and not hosts):
+        return Invocation(program)
+    return Invocation(
+        program,
+        ranks=ranks[0],
+        per_node=any(name in PER_NODE or (name == "map-by" and "ppr" in "".join(values)) for name, values in options),
+        refuses=dialect.refuses,
+        oversubscribe=oversubscribes(" ".join(f"{name} {' '.join(values)}" for name, values in options)),
+    )
+
+
+def oversubscribes(text: str) -> bool:
+    """Whether an option or environment variable lets more ranks start than there are slots."""
+    plain = text.lower().replace("_", "")
+    return "oversubscribe" in plain and "nooversubscribe" not in plain
+
+
+def _number(values: list[str]) -> int | None:
+    text = "".join(values)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 and text.strip("0") else None

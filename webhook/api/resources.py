@@ -1,0 +1,83 @@
+"""What a pod of a template asks for, counted the way Kubernetes counts it, and which resources are accelerators.
+
+https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go (`PodRequests`)
+"""
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Final
+
+from webhook.api import quantity
+from webhook.api.pod import Container, PodTemplate
+from webhook.api.quantity import Quantity, QuantityError
+
+DEFAULT_ACCELERATORS: Final = (
+    "nvidia.com/gpu",
+    "nvidia.com/gpu.shared",  # the device plugin's name for time-sliced GPUs, with `renameByDefault`
+    "nvidia.com/mig-*",
+    "amd.com/gpu",
+    "gpu.intel.com/i915",
+    "gpu.intel.com/xe",
+    "habana.ai/gaudi",
+)
+"""Resource names and patterns: `*` stands for any text."""
+
+# A qualified name: a DNS subdomain of 253, "/", a name of 63. Longer keys name nothing that a node could offer.
+_NAME_MAX_LENGTH: Final = 253 + 1 + 63
+
+
+def is_accelerator(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether the resource `name` is among `patterns`. Names without a domain (`cpu`) never are."""
+    return "/" in name and len(name) <= _NAME_MAX_LENGTH and _matches(name, patterns)
+
+
+@lru_cache(maxsize=1024)
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def read(value: object) -> Quantity:
+    """The quantity, 0 for one that cannot be read: the rule `upstream-contract` refuses those."""
+    try:
+        return quantity.parse(value)
+    except QuantityError:
+        return Quantity(0)
+
+
+def effective(container: Container, name: str) -> Quantity:
+    """What is reserved for the container: its request, else its limit, which then becomes the request, else 0."""
+    resources = container.resources
+    if resources is None:
+        return Quantity(0)
+    if resources.requests and name in resources.requests:
+        return read(resources.requests[name])
+    return read(resources.limits[name]) if resources.limits and name in resources.limits else Quantity(0)
+
+
+def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
+    """How many accelerators, of all kinds, the container gets; a negative number of one counts as none."""
+    resources = container.resources
+    if resources is None:
+        return 0
+    total = 0
+    for amounts, others in ((resources.limits, None), (resources.requests, resources.limits)):
+        for name in amounts or ():
+            if is_accelerator(name, patterns) and not (others and name in others):
+                total += max(quantity.whole(effective(container, name)), 0)
+    return total
+
+
+def pod_total(template: PodTemplate, amount: Callable[[Container], int]) -> int:
+    """The most that is in use at once in a pod, where a container uses `amount(container)` (not negative).
+
+    Containers run side by side. Init containers run before, one after the other, those with `restartPolicy: Always`
+    (sidecars) from then on.
+    """
+    running = peak = 0
+    for container in template.init_containers:
+        used = amount(container)
+        peak = max(peak, running + used)
+        if container.restart_policy == "Always":
+            running += used
+    return max(peak, running + sum(map(amount, template.containers)))

@@ -1,0 +1,152 @@
+"""GPUs and other accelerators are asked for in a way that a node can give them.
+
+A worker gets between `min` and `max` of them, counted like Kubernetes counts a pod (init containers and sidecars
+included). They come whole, with requests and limits equal, and of one kind in the whole job: mixed kinds are not
+supported, so the part that needs another kind is a job of its own. Which resource names count is a setting.
+A GPU of a launcher that is no worker stays idle (the operator empties its `NVIDIA_VISIBLE_DEVICES`): that is a warning.
+"""
+
+import re
+from collections.abc import Iterator
+
+from pydantic import Field, field_validator, model_validator
+
+from webhook.api import quantity
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.pod import PodTemplate, ResourceRequirements
+from webhook.api.quantity import Quantity, QuantityError
+from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, pod_total
+from webhook.context import Context
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Reason, Violation, rule
+
+_PATTERN = re.compile(r"[A-Za-z0-9.*-]+/[A-Za-z0-9._*-]+")
+
+
+class Settings(RuleSettings):
+    """How many of which accelerators."""
+
+    min: int = Field(0, ge=0, description="Fewest accelerators a worker may ask for.")
+    max: int = Field(16, ge=0, description="Most accelerators a worker may ask for.")
+    resources: tuple[str, ...] = Field(
+        DEFAULT_ACCELERATORS,
+        description="Resource names that count as accelerators; `*` in a name stands for any text.",
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Settings":
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) is above max ({self.max})")
+        return self
+
+    @field_validator("resources")
+    @classmethod
+    def _qualified(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if not _PATTERN.fullmatch(name):
+                raise ValueError(f'"{name}" is not a resource name such as nvidia.com/gpu or nvidia.com/mig-*')
+        return names
+
+
+@rule("gpus", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """Each quantity, then the kinds, then the number for each pod."""
+    kinds: dict[str, str] = {}
+    for role, path, replica in job.replicas():
+        for where, container in replica.template.each_container(f"{path}.template"):
+            if container.resources is not None:
+                yield from _quantities(f"{where}.resources", container.resources, settings, kinds)
+        if role == WORKER or job.spec.run_launcher_as_worker:
+            yield from _bounds(role, path, replica.template, settings)
+        elif replica.template.containers:
+            yield from _idle(path, replica.template, settings)
+    first, *others = kinds or [""]
+    for name in others:
+        yield Violation(
+            kinds[name],
+            f"{name} beside {first}, but a job has one kind of accelerator",
+            fix=f"Use {first} everywhere, or make the part that needs {name} a job of its own.",
+            reason=Reason.NOT_SUPPORTED,
+        )
+
+
+def _quantities(
+    path: str, asked: ResourceRequirements, settings: Settings, kinds: dict[str, str]
+) -> Iterator[Violation]:
+    """Whole, not negative, requests equal to limits; notes in `kinds` where each accelerator first appears."""
+    limits, requests = asked.limits or {}, asked.requests or {}
+    for field, amounts in (("limits", limits), ("requests", requests)):
+        for name, value in amounts.items():
+            if not is_accelerator(name, settings.resources):
+                continue
+            where = f"{path}.{field}[{name}]"
+            try:
+                amount = quantity.parse(value)
+            except QuantityError:
+                continue  # upstream-contract refuses it
+            if amount > 0:
+                kinds.setdefault(name, where)
+            if amount < 0:
+                fault = f"{quantity.format(amount)} is negative"
+                yield Violation(where, fault, fix="Set it to 0 or more, or remove it.")
+            elif not quantity.is_whole(amount):
+                fault = f"{quantity.format(amount)} is not whole, and GPUs are not divided"
+                yield Violation(where, fault, fix=f"Set it to {quantity.whole(amount)}.")
+            elif field == "requests":
+                yield from _equal(path, name, amount, limits)
+
+
+def _equal(path: str, name: str, request: Quantity, limits: dict[str, object]) -> Iterator[Violation]:
+    """Kubernetes does not overcommit such resources: a request needs a limit, and the same one.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
+    (`validateResourceRequirements`)
+    """
+    shown = quantity.format(request)
+    if name not in limits:
+        yield Violation(
+            f"{path}.limits[{name}]",
+            f"is missing, but the request is {shown}",
+            fix=f"Set it to {shown} too.",
+            reason=Reason.REQUIRED,
+        )
+        return
+    try:
+        limit = quantity.parse(limits[name])
+    except QuantityError:
+        return  # upstream-contract refuses it
+    if request != limit:
+        wanted = quantity.format(limit)
+        yield Violation(
+            f"{path}.requests[{name}]",
+            f"{shown} differs from the limit of {wanted}, and GPUs are not overcommitted",
+            fix=f"Set it to {wanted}, or remove it: the limit counts.",
+        )
+
+
+def _bounds(role: str, path: str, template: PodTemplate, settings: Settings) -> Iterator[Violation]:
+    count = pod_total(template, lambda container: accelerators(container, settings.resources))
+    if settings.min <= count <= settings.max:
+        return
+    pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
+    where = f"{path}.template.spec.containers"
+    noun = "GPU" if count == 1 else "GPUs"
+    if count < settings.min:
+        fix = f"Ask for {settings.min} or more in resources.limits."
+        yield Violation(where, f"{pod} asks for {count} {noun}, at least {settings.min} required", fix=fix)
+    else:
+        fix = f"Ask for {settings.max} or fewer for each, and use more workers."
+        yield Violation(where, f"{pod} asks for {count} {noun}, at most {settings.max} allowed", fix=fix)
+
+
+def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Violation]:
+    # The operator blinds only the first container; a sidecar may well use a GPU.
+    count = accelerators(template.containers[0], settings.resources)
+    if count:
+        noun = "GPU stays" if count == 1 else "GPUs stay"
+        yield Violation(
+            path,
+            f"its {count} {noun} idle",
+            fix="Remove them, or set runLauncherAsWorker: true.",
+            advisory=True,
+        )

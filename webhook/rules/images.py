@@ -1,0 +1,139 @@
+"""Container images are named in a way that a node can pull, from registries that are allowed.
+
+Kubernetes itself checks no more than that there is a name, so a typing error shows only on the node, as
+`InvalidImageName`, one pod after the other. Init containers count too.
+
+Off unless set: `allowedRegistries` (a registry, or one with a path: `registry.example.com/team`), `requireDigest`,
+`refuseLatest`, and `pullSecretsFor`, registries that need a pull secret. That one only warns: the secret may as well
+come with the service account.
+"""
+
+import re
+from collections.abc import Iterator
+
+from pydantic import Field, field_validator
+
+from webhook.api import images
+from webhook.api.images import ImageError, ImageReference
+from webhook.api.mpijob import MPIJob
+from webhook.api.pod import PodSpec
+from webhook.context import Context
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Reason, Violation, rule
+
+_SHOWN_REGISTRIES = 5
+_TAG_OR_DIGEST = re.compile("[:@]")
+
+
+class Settings(RuleSettings):
+    """Which images are welcome."""
+
+    allowed_registries: tuple[str, ...] = Field(
+        (), description="Registries, or paths in them, that images may come from; none means all."
+    )
+    require_digest: bool = Field(False, description="Whether every image must be named by its digest.")
+    refuse_latest: bool = Field(False, description="Whether the tag latest, also where it is only implied, is refused.")
+    pull_secrets_for: tuple[str, ...] = Field(
+        (), description="Registries, or paths in them, whose images need an imagePullSecret."
+    )
+
+    @field_validator("allowed_registries", "pull_secrets_for")
+    @classmethod
+    def _registries(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        for entry in entries:
+            if problem := images.registry_problem(entry):
+                raise ValueError(f'"{entry}" {problem}')
+        return entries
+
+
+@rule("images", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """Each container's image; then, once for each template, the pull secrets."""
+    for _, path, replica in job.replicas():
+        references = []
+        for where, container in replica.template.each_container(f"{path}.template"):
+            field = f"{where}.image"
+            if not container.image:
+                fix = "Name the image, such as registry.example.com/team/app:1.0."
+                yield Violation(field, "is missing", fix=fix, reason=Reason.REQUIRED)
+                continue
+            try:
+                reference = images.parse(container.image)
+            except ImageError as error:
+                yield _unreadable(field, container.image, error)
+                continue
+            references.append(reference)
+            yield from _policy(field, container.image, reference, settings)
+        if settings.pull_secrets_for:
+            yield from _pull_secrets(path, replica.template.spec, references, settings)
+
+
+def _unreadable(field: str, image: str, error: ImageError) -> Violation:
+    """The fault and the advice that the error names, or, where it is plain what was meant, that as the advice."""
+    fault, _, advice = str(error).rpartition(": ")
+    if not fault:
+        fault, advice = advice, "write it like registry.example.com/team/app:1.0"
+    if meant := _meant(image):
+        advice = f'write "{_shorten(meant)}"'
+    return Violation(field, fault, fix=f"{advice[0].upper()}{advice[1:]}.")
+
+
+def _meant(image: str) -> str | None:
+    """The reference without blanks around it and without a scheme, its name in lower case, if that is a valid one."""
+    text = image[: 2 * images.MAX_LENGTH].strip().rpartition("://")[2]
+    path, slash, last = text.rpartition("/")
+    name = _TAG_OR_DIGEST.split(last, maxsplit=1)[0]
+    candidate = f"{path}{slash}{name}".lower() + last[len(name) :]
+    try:
+        images.parse(candidate)
+    except ImageError:
+        return None
+    return candidate
+
+
+def _policy(where: str, image: str, reference: ImageReference, settings: Settings) -> Iterator[Violation]:
+    allowed = settings.allowed_registries
+    if allowed and not any(images.in_registry(reference, entry) for entry in allowed):
+        source = f"{reference.registry}/{reference.repository}"
+        shown = ", ".join(allowed[:_SHOWN_REGISTRIES]) + (", ..." if len(allowed) > _SHOWN_REGISTRIES else "")
+        yield Violation(
+            where,
+            f'"{_shorten(source)}" is not from an allowed registry',
+            fix=f"Use an image from {shown}.",
+            reason=Reason.FORBIDDEN,
+        )
+    if settings.require_digest and reference.digest is None:
+        yield Violation(
+            where,
+            f'"{_shorten(image)}" has no digest, so it may change',
+            fix="Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
+            reason=Reason.FORBIDDEN,
+        )
+    elif settings.refuse_latest and reference.effective_tag == "latest":
+        said = "has the tag" if reference.tag else "has no tag, which means"
+        yield Violation(
+            where,
+            f'"{_shorten(image)}" {said} latest, which changes over time',
+            fix="Name the tag of a version, or a digest.",
+            reason=Reason.FORBIDDEN,
+        )
+
+
+def _pull_secrets(
+    path: str, pod: PodSpec | None, references: list[ImageReference], settings: Settings
+) -> Iterator[Violation]:
+    entries = settings.pull_secrets_for
+    private = [entry for entry in entries if any(images.in_registry(reference, entry) for reference in references)]
+    if private and pod is not None and not pod.image_pull_secrets:
+        shown = _shorten(", ".join(private), 30)
+        yield Violation(
+            f"{path}.template.spec.imagePullSecrets",
+            f"none for {shown}",
+            fix="Add one.",
+            reason=Reason.REQUIRED,
+            advisory=True,
+        )
+
+
+def _shorten(text: str, limit: int = 100) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."

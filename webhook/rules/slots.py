@@ -1,0 +1,120 @@
+"""Slots for each worker stay in range and fit its GPUs or CPUs and the ranks that mpirun starts.
+
+Outside of `min` and `max` is refused. The rest are warnings, since only the program knows how it uses its ranks:
+
+* slots that differ from the GPUs of a worker (each rank usually drives one GPU), or exceed its CPUs: mpirun then
+  hangs or fails (kubeflow/mpi-operator#318);
+* more ranks in the launcher's `mpirun -np` than there are slots: Open MPI and Horovod refuse to start, MPICH and Intel
+  MPI put several ranks on one slot; fewer ranks than slots leave GPUs idle.
+
+Only what the command line shows for certain is compared; variables and options that are not known mean silence.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field, model_validator
+
+from webhook.api import mpirun, quantity
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_path
+from webhook.api.pod import Container
+from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total, read
+from webhook.context import Context
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Violation, rule
+
+PATH = "spec.slotsPerWorker"
+
+
+class Settings(RuleSettings):
+    """Bounds of slotsPerWorker."""
+
+    min: int = Field(1, ge=0, description="Fewest slots a worker may have.")
+    max: int = Field(8, ge=1, description="Most slots a worker may have.")
+    resources: tuple[str, ...] = Field(
+        DEFAULT_ACCELERATORS, description="Resource names that count as GPUs, as in the rule `gpus`."
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Settings":
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) is above max ({self.max})")
+        return self
+
+
+@rule("slots", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """The range; then, for slots within it, the GPUs and CPUs of the pods that run ranks, and the number of ranks."""
+    slots = job.spec.slots_per_worker or 0
+    if slots < 0:
+        return  # upstream-contract refuses it
+    if slots < settings.min:
+        fix = f"Set slotsPerWorker to {settings.min} or more."
+        yield Violation(PATH, f"{_count(slots, 'slot')} per worker, at least {settings.min} required", fix=fix)
+    elif slots > settings.max:
+        fix = f"Set slotsPerWorker to {settings.max} or fewer."
+        yield Violation(PATH, f"{_count(slots, 'slot')} per worker, at most {settings.max} allowed", fix=fix)
+    else:
+        pods = [spec for role, _, spec in job.replicas() if role == WORKER or job.spec.run_launcher_as_worker]
+        gpus = [pod_total(pod.template, lambda c: accelerators(c, settings.resources)) for pod in pods]
+        yield from _gpus(slots, gpus, settings)
+        yield from _cpus(slots, pods, fixed=slots in gpus)
+        yield from _ranks(job, slots, gpus, settings)
+
+
+def _gpus(slots: int, gpus: list[int], settings: Settings) -> Iterator[Violation]:
+    """`gpus` is for the launcher, if it is a worker, then for a worker."""
+    if not any(gpus):
+        return
+    wanted = min(gpus[-1], settings.max)
+    if wanted and slots != wanted:
+        fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
+        yield Violation(PATH, fault, fix=f"Set it to {wanted}.", advisory=True)
+    if gpus[0] != gpus[-1]:
+        fault = f"asks for {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
+        yield Violation(replica_path(LAUNCHER), fault, fix="Ask for the same number.", advisory=True)
+
+
+def _cpus(slots: int, pods: list[ReplicaSpec], *, fixed: bool) -> Iterator[Violation]:
+    """`fixed`: the slots fit the GPUs, so it is the CPUs that have to change."""
+    known = [count for pod in pods for container in pod.template.containers[:1] if (count := _cpu_count(container))]
+    if known and slots > min(known):
+        cpus = min(known)
+        fix = f"Ask for {slots} CPUs." if fixed else f"Set it to {cpus}, or ask for {slots} CPUs."
+        yield Violation(PATH, f"{_count(slots, 'slot')} but {_count(cpus, 'CPU')} per worker", fix=fix, advisory=True)
+
+
+def _cpu_count(container: Container) -> int:
+    """CPUs that the container may use, rounded up: its limit, else its request; 0 when it says neither."""
+    if container.resources is None:
+        return 0
+    limits, requests = container.resources.limits or {}, container.resources.requests or {}
+    return max(quantity.whole(read(limits.get("cpu", requests.get("cpu", 0)))), 0)
+
+
+def _ranks(job: MPIJob, slots: int, gpus: list[int], settings: Settings) -> Iterator[Violation]:
+    """The number of ranks in the launcher's command line against the slots of all workers."""
+    nodes = job.workers + (1 if job.spec.run_launcher_as_worker else 0)
+    total = slots * nodes
+    for container in job.launcher.template.containers[:1] if job.launcher and total else ():
+        calls = mpirun.find(container.command, container.args, job.spec.mpi_implementation)
+        largest = max(calls, key=lambda call: call.ranks or 0, default=None)
+        if largest is None or largest.ranks is None:
+            return
+        shown = f"{largest.program} -np {largest.ranks}"
+        if largest.ranks > total and not (largest.oversubscribe or _oversubscribes(container)):
+            needed = -(-largest.ranks // nodes)
+            may_grow = needed <= min(settings.max, max(gpus) or settings.max)
+            effect = "refuses to start" if largest.refuses else "puts several ranks on a slot"
+            fix = f"Set it to {needed}, or -np to {total}." if may_grow else f"Set -np to {total} or add workers."
+            yield Violation(PATH, f"{shown} {effect}: {_count(total, 'slot')} in all", fix=fix, advisory=True)
+        elif largest.ranks < total and any(gpus) and all(call.ranks and not call.per_node for call in calls):
+            fault = f"{shown} leaves GPUs idle: {_count(total, 'slot')} in all"
+            yield Violation(PATH, fault, fix=f"Set -np to {total}.", advisory=True)
+
+
+def _oversubscribes(container: Container) -> bool:
+    return any(mpirun.oversubscribes(f"{variable.name} {variable.value}") for variable in container.env or ())
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
