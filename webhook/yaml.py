@@ -1,54 +1,222 @@
-"""YAML as Kubernetes users write it: safe, and a key written twice is an error instead of a silent loss."""
+"""YAML and JSON as kubectl reads them, and nothing that JSON could not carry.
 
-from typing import Any
+Scalars follow kubectl's parser (https://github.com/yaml/go-yaml/blob/v2.4.3/resolve.go, through sigs.k8s.io/yaml), not
+PyYAML: `1e-4` is a number, `y` is true, `10:30` and `2026-01-31` are text, `2.0` is 2. A key written twice is an error
+instead of a silent loss. Aliases and depth are bounded, so that a few lines cannot become gigabytes.
+"""
+
+import re
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any, Final
 
 import yaml
+from yaml import events
 
-# libyaml's parser, in C: https://pyyaml.org/wiki/PyYAMLDocumentation
-_Base = yaml.CSafeLoader
+# Values that aliases may repeat in one document: real files repeat a few hundred.
+MAX_ALIASED: Final = 100_000
+# Kubernetes' deepest schemas (CustomResourceDefinitions) stay below 100 levels.
+MAX_DEPTH: Final = 200
+
+_TRUE: Final = ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON")
+_FALSE: Final = ("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF")
+_WORDS: Final[dict[str, bool | None]] = (
+    dict.fromkeys(("", "~", "null", "Null", "NULL")) | dict.fromkeys(_TRUE, True) | dict.fromkeys(_FALSE, False)
+)
+_INTEGER: Final = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]{0,19}))")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NO_NUMBER: Final = re.compile(r"\.(?:nan|NaN|NAN)|[-+]?\.(?:inf|Inf|INF)")
+# JSON writes a character beyond U+FFFF as two escapes, YAML as one.
+_JSON_PAIR: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_TAG: Final = "tag:yaml.org,2002:"
+_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
+    "bool": bool, "int": int, "float": (int, float), "null": type(None), "timestamp": str,
+}  # fmt: skip
 
 
 class YamlError(ValueError):
     """The text is not YAML, or not YAML that can be used; the message has line and column."""
 
 
-class _Loader(_Base):
-    """Refuses duplicate keys and keys that JSON cannot have; timestamps stay text, as in Kubernetes."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        self.flatten_mapping(node)
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, str | int | float | bool):
-                raise yaml.constructor.ConstructorError(None, None, "a key must be plain text", key_node.start_mark)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} is there twice", key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep=deep)
-
-
-def _text(loader: _Loader, node: yaml.ScalarNode) -> str:
-    return str(loader.construct_scalar(node))
-
-
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", _text)
-
-
 def load_all(text: str | bytes) -> list[Any]:
-    """Every document in `text`, empty ones left out; YamlError with line and column for what cannot be read."""
+    """Every document in `text` as JSON values, empty ones left out; YamlError for what cannot be read.
+
+    Mappings have text as keys, numbers are finite. Values that an alias repeats are the same objects.
+    """
     try:
-        return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
+        if isinstance(text, bytes):
+            text = text.decode("utf-8-sig")
+        if text.lstrip().startswith(("{", "[")):
+            text = _JSON_PAIR.sub(_join_pair, text)
+        return list(_documents(yaml.parse(text, Loader=yaml.CSafeLoader)))
     except yaml.YAMLError as error:
         raise YamlError(_words(error)) from None
-    except (RecursionError, UnicodeDecodeError, ValueError) as error:
-        raise YamlError(f"cannot be read: {error}") from None
+    except UnicodeError:
+        raise YamlError("is not text in UTF-8") from None
+
+
+def dump(value: Any) -> str:
+    """`value` as block YAML, keys in their order, list items indented, text of several lines as a block."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)
+
+
+def dump_inline(value: Any) -> str:
+    """`value` as YAML on one line."""
+    text: str = yaml.safe_dump([value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=1_000_000)
+    return text.strip()[1:-1]
+
+
+class _Dumper(yaml.SafeDumper):
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, indentless=False)
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _block(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar(_TAG + "str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _block)
+
+
+def _documents(stream: Iterator[events.Event]) -> Iterator[Any]:
+    for event in stream:
+        if isinstance(event, events.DocumentStartEvent):
+            document = _Document(stream).value(next(stream))
+            if document is not None:
+                yield document
+
+
+class _Document:
+    """Builds one document from the parser's events; `anchors` holds finished values with their expanded size."""
+
+    def __init__(self, stream: Iterator[events.Event]) -> None:
+        self.stream = stream
+        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.size = self.aliased = self.depth = 0
+
+    def value(self, event: Any) -> Any:
+        if isinstance(event, events.AliasEvent):
+            return self.alias(event)
+        before = self.size
+        self.size += 1
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise _error(f"nested deeper than {MAX_DEPTH} levels", event)
+        if isinstance(event, events.ScalarEvent):
+            value = _scalar(event)
+        elif isinstance(event, events.SequenceStartEvent):
+            value = self.sequence(event)
+        else:
+            value = self.mapping(event)
+        self.depth -= 1
+        if event.anchor:
+            self.anchors[event.anchor] = value, self.size - before
+        return value
+
+    def alias(self, event: events.AliasEvent) -> Any:
+        if event.anchor not in self.anchors:
+            raise _error(f"the alias *{event.anchor} refers to nothing before it, or to itself", event)
+        value, size = self.anchors[event.anchor]
+        self.size += size
+        self.aliased += size
+        if self.aliased > MAX_ALIASED:
+            raise _error(f"aliases repeat more than {MAX_ALIASED:,} values", event)
+        return value
+
+    def sequence(self, event: events.SequenceStartEvent) -> list[Any]:
+        _expect_tag("seq", event)
+        items = []
+        while not isinstance(item := next(self.stream), events.SequenceEndEvent):
+            items.append(self.value(item))
+        return items
+
+    def mapping(self, event: events.Event) -> dict[str, Any]:
+        _expect_tag("map", event)
+        mapping: dict[str, Any] = {}
+        merged: list[dict[str, Any]] = []
+        while not isinstance(start := next(self.stream), events.MappingEndEvent):
+            if isinstance(start, events.ScalarEvent) and start.value == "<<" and start.implicit[0]:
+                merged += _to_merge(self.value(next(self.stream)), start)
+                continue
+            key = _key(self.value(start), start)
+            if key in mapping:
+                raise _error(f'the key "{key[:100]}" is there twice', start)
+            mapping[key] = self.value(next(self.stream))
+        for other in merged:
+            for key, value in other.items():
+                mapping.setdefault(key, value)
+        return mapping
+
+
+def _scalar(event: events.ScalarEvent) -> Any:
+    if event.implicit[0] and event.tag is None:
+        return _plain(event.value, event)
+    tag = (event.tag or "!").removeprefix(_TAG)
+    if tag in {"!", "str"}:
+        return event.value
+    value = _plain(event.value, event)
+    if tag not in _TYPES or not isinstance(value, _TYPES[tag]):
+        raise _error(f'"{event.value[:100]}" cannot be read as {event.tag}', event)
+    return value
+
+
+def _plain(text: str, event: events.Event) -> Any:
+    """What a scalar without quotes means."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    digits = text.replace("_", "")
+    if match := _INTEGER.fullmatch(digits):
+        sign, *by_base = match.groups()
+        base, number = next((b, n) for b, n in zip((16, 2, 8, 10), by_base, strict=True) if n is not None)
+        integer = int(sign + number, base)
+        if -(2**63) <= integer < (2**63 if sign else 2**64):
+            return integer
+    if _NO_NUMBER.fullmatch(text):
+        raise _error(f"{text} is a number that JSON does not have", event)
+    if _FLOAT.fullmatch(digits) and isfinite(value := float(digits)):
+        # Go writes whole numbers without a point, up to this bound.
+        return int(value) if value.is_integer() and abs(value) < 1e21 else value
+    return text
+
+
+def _key(key: Any, event: events.Event) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if not isinstance(key, str | int | float):
+        raise _error("a key must be text", event)
+    return str(key)
+
+
+def _to_merge(value: Any, event: events.Event) -> list[dict[str, Any]]:
+    mappings = value if isinstance(value, list) else [value]
+    if not all(isinstance(mapping, dict) for mapping in mappings):
+        raise _error("<< takes a mapping or a list of mappings", event)
+    return mappings
+
+
+def _expect_tag(kind: str, event: Any) -> None:
+    if event.tag not in {None, "!", _TAG + kind}:
+        raise _error(f"the tag {event.tag} has no meaning here", event)
+
+
+def _join_pair(match: re.Match[str]) -> str:
+    backslashes, high, low = match.groups()
+    return f"{backslashes}\\U{0x10000 + ((int(high, 16) - 0xD800) << 10) + (int(low, 16) - 0xDC00):08X}"
+
+
+def _error(problem: str, event: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
 def _words(error: yaml.YAMLError) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem or error.context}"
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"is not text: {error.reason} at position {error.position}"
     return " ".join(str(error).split())

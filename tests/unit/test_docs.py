@@ -1,0 +1,121 @@
+"""The documentation is complete and as the code is."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from webhook import admission, explain, manifests, reference, telemetry
+from webhook.api import annotations
+from webhook.check import check
+from webhook.cli import main
+from webhook.cluster.snapshot import Snapshot
+from webhook.policy.document import Document
+
+DOCS = Path(__file__).parents[2] / "docs"
+WRITTEN = ("index.md", "users.md", "administrators.md", "development.md")
+PAGES = reference.pages()
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_the_generated_pages_are_as_the_code_is(name: str) -> None:
+    assert page(name) == PAGES[name], "run `make docs`"
+
+
+def test_no_generated_page_is_left_over() -> None:
+    found = {str(path.relative_to(DOCS)) for path in (DOCS / "reference").iterdir()}
+    assert found == set(PAGES)
+
+
+@pytest.mark.parametrize("entry", explain.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
+def test_every_rule_injection_and_setting_is_there(entry: explain.Entry) -> None:
+    text = page(f"reference/{entry.kind}s.md")
+    assert f"\n## {entry.id}\n\n{entry.summary} " in text
+    section = text.partition(f"\n## {entry.id}\n")[2].partition("\n## ")[0]
+    assert entry.explanation in section
+    for setting in entry.settings:
+        assert f"| `{setting.name}` | " in section
+        assert f"| [{entry.id}]({entry.kind}s.md#{entry.id}) | `{setting.name}` | " in page("reference/policy.md")
+
+
+def test_every_setting_of_the_policy_document_is_there() -> None:
+    for field in Document.model_fields.values():
+        name = field.alias or ""
+        assert f"| `{name}` | " in page("reference/policy.md") or f"\n## {name}\n" in page("reference/policy.md"), name
+
+
+@pytest.mark.parametrize("name", sorted(main.commands))
+def test_every_command_and_option_is_there(name: str) -> None:
+    section = page("reference/cli.md").partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+    for option in main.commands[name].params:
+        if isinstance(option, click.Option):
+            assert all(text in section for text in option.opts)
+
+
+def test_every_metric_is_there() -> None:
+    for metric in telemetry.METRICS:
+        assert f"| `{metric.name}` | {metric.kind} | " in page("reference/metrics.md")
+    named = set(re.findall(r"mpijob_webhook_[a-z_]+", "".join(map(page, WRITTEN))))
+    assert named <= {metric.name for metric in telemetry.METRICS}
+
+
+def test_every_annotation_that_users_may_set_is_there() -> None:
+    keys = [value for value in vars(annotations).values() if isinstance(value, str) and value.startswith("training.op")]
+    assert keys
+    assert [key for key in keys if key not in page("users.md")] == []
+
+
+def _policies() -> Iterator[str]:
+    for name in (*WRITTEN, *PAGES):
+        for block in re.findall(r"```yaml\n(.*?)```", page(name), re.DOTALL):
+            if "kind: MPIJobPolicy" in block:
+                yield block
+
+
+def test_every_policy_that_is_shown_can_be_used() -> None:
+    blocks = list(_policies())
+    assert len(blocks) > len(explain.entries())
+    for block in blocks:
+        admission.load_policy(block)
+
+
+@pytest.mark.parametrize("name", [*WRITTEN, *PAGES])
+def test_links_lead_somewhere(name: str) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page(name)):
+        if target.startswith("https://"):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (DOCS / name).parent / path if path else DOCS / name
+        assert file.exists(), target
+        assert not anchor or f"# {anchor}\n" in file.read_text(encoding="utf-8"), target
+
+
+def test_commands_that_are_shown_exist() -> None:
+    """Every `mpijob-webhook COMMAND --options` in the texts, the help included."""
+    texts = [page(name) for name in (*WRITTEN, *PAGES)] + [page("../README.md")]
+    shown = re.findall(r"mpijob-webhook ([a-z]+)((?: [^\n`|]*)?)", "\n".join(texts))
+    assert shown
+    for command, rest in shown:
+        if command in main.commands:
+            known = {text for option in main.commands[command].params for text in (*option.opts, "--help")}
+            assert set(re.findall(r"(?<=\s)--?[a-z][a-z-]*", rest)) <= known, f"{command}{rest}"
+
+
+def test_the_refusal_in_the_texts_is_the_real_one() -> None:
+    lines = re.findall(r"^\* (spec\S+): (.*) \[([a-z-]+)\]$", page("users.md"), re.MULTILINE)
+    example = Path(__file__).parents[2] / "manifests" / "examples" / "bad-one-worker.yaml"
+    (manifest,), _ = manifests.load([str(example)])
+    verdict = check(manifest, policy=admission.load_policy(None), cluster=Snapshot([]))
+    causes = [(cause["field"], cause["message"], cause["rule"]) for cause in verdict.as_json()["causes"]]
+    assert lines == causes
+
+
+def test_writing(tmp_path: Path) -> None:
+    assert sorted(reference.write(tmp_path)) == sorted(tmp_path / name for name in PAGES)
+    assert {name: (tmp_path / name).read_text(encoding="utf-8") for name in PAGES} == PAGES

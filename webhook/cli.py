@@ -1,0 +1,294 @@
+"""The command `mpijob-webhook`: parses, calls, prints. What a command needs is imported when it runs."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+import io
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import click
+
+from webhook import __version__
+from webhook.terminal import bad, faint, printable
+
+if TYPE_CHECKING:
+    from webhook.admission import Policy
+    from webhook.cluster.snapshot import Snapshot
+
+PROGRAM: Final = "mpijob-webhook"
+REFUSED: Final = 1
+UNUSABLE: Final = 2
+
+LEVELS: Final = ("debug", "info", "warning", "error")
+FILE: Final = click.Path(path_type=Path, dir_okay=False)
+SECONDS: Final = click.FloatRange(min=0)
+OUTPUT: Final = click.Choice(["text", "json"])
+COUNT: Final = click.IntRange(min=1)
+Address = tuple[str, int]
+
+
+class AddressType(click.ParamType[Address]):
+    """HOST:PORT as a pair, an IPv6 address in brackets; port 0 lets the system choose."""
+
+    name = "HOST:PORT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Address:
+        """(host, port), else a usage error that says what is wrong."""
+        host, _, port = str(value).rpartition(":")
+        if not host.strip("[]"):
+            self.fail(f'"{value}" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443', param, ctx)
+        if not (port.isascii() and port.isdigit() and int(port[:6]) <= 65535):
+            self.fail(f'"{value}" has no port from 0 to 65535 after its last colon', param, ctx)
+        if host.startswith("[") and host.endswith("]"):
+            return host[1:-1], int(port)
+        if ":" in host:
+            self.fail(f'"{value}" is ambiguous, write an IPv6 address in brackets: [{host}]:{port}', param, ctx)
+        return host, int(port)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True})
+@click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Admission webhook for Kubeflow MPIJobs (kubeflow.org/v2beta1).
+
+    A job gets, at the moment it is submitted, the verdict that the cluster would otherwise give minutes later; and what
+    it needs to run well is put in. The same verdict can be had without a cluster.
+
+    \b
+    To start with:
+      mpijob-webhook demo                  what it does, shown on examples
+      mpijob-webhook check job.yaml        what would become of my job?
+      mpijob-webhook explain worker-count  what is this rule about?
+
+    Colours appear on a terminal only, and not where NO_COLOR is set.
+    """
+    # https://no-color.org
+    ctx.color = False if os.environ.get("NO_COLOR") else None
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@main.command()
+@click.option("--kubeconfig", type=FILE, help="How --register reaches the API server. Default: as kubectl.")
+@click.option("--listen", type=AddressType(), help="Where the API server calls. Default: 0.0.0.0:8443.")
+@click.option("--ops-listen", type=AddressType(), help="Health and metrics, plain HTTP. Default: 0.0.0.0:8081.")
+@click.option("--policy", type=FILE, help="Policy document (kind MPIJobPolicy). Default: the built-in policy.")
+@click.option("--register", is_flag=True, help="For development: tell the API server of this process until it ends.")
+@click.option("--tls-cert", type=FILE, help="Certificate chain (PEM). Default: one made for this process.")
+@click.option("--tls-key", type=FILE, help="Its private key (PEM).")
+@click.option("--ca-file", type=FILE, help="Where to write the CA (PEM) of the certificate made for this process.")
+@click.option(
+    "--drain-seconds", metavar="SECONDS", type=SECONDS, default=5.0, help="How long to go on serving after SIGTERM."
+)
+@click.option(
+    "--max-in-flight", metavar="COUNT", type=COUNT, default=64, help="Reviews at the same time; more are turned away."
+)
+@click.option("--timeout", metavar="SECONDS", type=SECONDS, default=10.0, help="The longest that one review may take.")
+@click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
+def serve(
+    *, listen: Address | None, ops_listen: Address | None, register: bool, timeout: float, **settings: Any
+) -> NoReturn:
+    """Run the webhook until SIGTERM or Ctrl-C.
+
+    It answers POST /mutate-mpijob and /validate-mpijob over TLS at --listen, and GET /healthz, /readyz and /metrics
+    over plain HTTP at --ops-listen.
+
+    With --register it listens on free ports of 127.0.0.1, makes its own CA, installs the two webhook configurations
+    with its URL, and removes them when it ends: for a cluster on this machine.
+
+    \b
+    Examples:
+      mpijob-webhook serve --tls-cert tls.crt --tls-key tls.key --policy policy.yaml
+      mpijob-webhook serve --register --kubeconfig ~/.kube/config
+      mpijob-webhook serve --listen 127.0.0.1:8443 --ops-listen 127.0.0.1:8081 --ca-file ca.pem
+
+    \b
+    Exit code:
+      0    ended on a signal, every request answered
+      2    could not start; the message says why
+      130  ended at once by a second signal (143: SIGTERM)
+    """
+    from webhook.serve import ServeSettings, run
+
+    host = "127.0.0.1" if register else "0.0.0.0"  # noqa: S104 - in a pod every address is the pod's own
+    sys.exit(
+        run(
+            ServeSettings(
+                listen=listen or (host, 0 if register else 8443),
+                ops_listen=ops_listen or (host, 0 if register else 8081),
+                register=register,
+                timeout_seconds=timeout,
+                **settings,
+            )
+        )
+    )
+
+
+@main.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--policy", type=FILE, help="Policy document (kind MPIJobPolicy). Default: the built-in policy.")
+@click.option("--cluster", type=FILE, help="What the cluster holds, as `kubectl get ... -o yaml` prints it.")
+@click.option("-n", "--namespace", default="default", help="For jobs that name no namespace.")
+@click.option("-o", "--output", type=OUTPUT, default="text", help="For people or for programs.")
+def check(files: tuple[str, ...], policy: Path | None, cluster: Path | None, namespace: str, output: str) -> NoReturn:
+    """Check the MPIJobs in files, without a cluster.
+
+    Each job goes the way that it goes through the webhook: what is missing is put in, then every rule looks at it. A
+    FILE may hold several documents and lists, be JSON, be a directory (its .yaml, .yml and .json files), or be - for
+    standard input. Objects of other kinds are passed over.
+
+    A job that the --cluster file holds already is checked as a change to it, as `kubectl apply` would make it. The
+    MPIJob schema is not at hand here: a dry run on the server finds misspelt fields too.
+
+    \b
+    Examples:
+      mpijob-webhook check job.yaml
+      mpijob-webhook check manifests/ --policy policy.yaml
+      kustomize build . | mpijob-webhook check - -o json
+      kubectl get namespaces,mpijobs -A -o yaml > cluster.yaml
+      mpijob-webhook check job.yaml --cluster cluster.yaml
+      kubectl apply --dry-run=server -f job.yaml
+
+    \b
+    Exit code:
+      0  every job would be admitted
+      1  at least one would be refused
+      2  unusable input: a file, the policy or the cluster file is broken, or there is no MPIJob
+    """
+    from webhook import check as checking
+    from webhook import manifests
+
+    rules, known = _policy(policy), _cluster(cluster)
+    found, errors = manifests.load(files)
+    jobs = [manifest for manifest in found if manifest.kind == "MPIJob"]
+    verdicts = [checking.check(job, policy=rules, cluster=known, namespace=namespace) for job in jobs]
+    if output == "json":
+        click.echo(json.dumps([verdict.as_json() for verdict in verdicts], indent=2))
+    else:
+        for other in (manifest for manifest in found if manifest.kind != "MPIJob"):
+            click.echo(printable(f"{other.source}: passed over {other.kind} {other.title}"), err=True)
+        for line in checking.report(verdicts):
+            click.echo(line)
+    if not jobs and not errors:
+        _complain(f"no MPIJob in {', '.join(files)}")
+    _complain(*errors)
+    refused = any(not verdict.allowed for verdict in verdicts)
+    sys.exit(UNUSABLE if errors or not jobs else REFUSED if refused else 0)
+
+
+@main.command()
+@click.argument("name", metavar="RULE|INJECTION")
+def explain(name: str) -> NoReturn:
+    """Explain a rule or an injection, and its settings.
+
+    Every refusal and warning ends with the name of its rule in brackets. `mpijob-webhook rules` lists the names.
+
+    \b
+    Examples:
+      mpijob-webhook explain worker-count
+      mpijob-webhook explain istio
+
+    \b
+    Exit code:
+      0  explained
+      2  there is no such rule or injection
+    """
+    from webhook import explain as explaining
+
+    entries = explaining.find(name)
+    if not entries:
+        meant = explaining.similar(name)
+        hint = f"did you mean {' or '.join(meant)}?" if meant else f"`{PROGRAM} rules` lists them"
+        _fail(f'there is no rule or injection "{name}", {hint}')
+    click.echo("\n\n".join("\n".join(entry.as_text()) for entry in entries))
+    sys.exit(0)
+
+
+@main.command()
+@click.option("-o", "--output", type=OUTPUT, default="text", help="For people or for programs.")
+def rules(output: str) -> None:
+    """List every rule and injection with its default.
+
+    \b
+    Examples:
+      mpijob-webhook rules
+      mpijob-webhook rules -o json
+    """
+    from webhook import explain as explaining
+
+    entries = explaining.entries()
+    if output == "json":
+        click.echo(json.dumps(explaining.as_json(entries), indent=2))
+        return
+    for line in explaining.overview(entries):
+        click.echo(line)
+    click.echo(faint(f"`{PROGRAM} explain NAME` says more."))
+
+
+@main.command()
+@click.argument("files", nargs=-1, metavar="[FILE...]")
+def demo(files: tuple[str, ...]) -> NoReturn:
+    """Show on examples what the webhook does.
+
+    The real service starts on 127.0.0.1 with a certificate of its own, and gets each job as the API server would send
+    it: mutate, apply the patch, validate. You see what kubectl would show, and what was put in. No cluster is needed.
+
+    Without FILE the examples of this project are shown: Open MPI, Intel MPI, MPICH and Horovod, and some bad ones.
+
+    \b
+    Examples:
+      mpijob-webhook demo
+      mpijob-webhook demo job.yaml
+
+    \b
+    Exit code:
+      0  shown, and every example did what its first line says
+      1  an example did something else
+      2  a file cannot be used, or the service failed
+    """
+    from webhook import demo as showing
+    from webhook.manifests import ManifestError
+
+    try:
+        sys.exit(0 if showing.show(files) else 1)
+    except (ManifestError, showing.DemoError) as error:
+        _fail(error)
+
+
+def _policy(path: Path | None) -> "Policy":
+    from webhook import admission, manifests
+    from webhook.policy.document import PolicyError
+
+    try:
+        return admission.load_policy(manifests.read(str(path)) if path else None)
+    except manifests.ManifestError as error:
+        _fail(error)
+    except PolicyError as error:
+        _fail(*(f"{path}: {line}" for line in str(error).splitlines()))
+
+
+def _cluster(path: Path | None) -> "Snapshot":
+    from webhook import manifests
+    from webhook.cluster.snapshot import Snapshot, SnapshotError
+
+    found, errors = manifests.load([str(path)] if path else [])
+    if errors:
+        _fail(*errors)
+    try:
+        return Snapshot(manifest.document for manifest in found)
+    except SnapshotError as error:
+        _fail(f"{path}: {error}")
+
+
+def _complain(*problems: object) -> None:
+    for problem in problems:
+        click.echo(f"{bad('error')}: {printable(str(problem))}", err=True)
+
+
+def _fail(*problems: object) -> NoReturn:
+    _complain(*problems)
+    sys.exit(UNUSABLE)
