@@ -1,24 +1,21 @@
 """The two pipelines: mutate(request) and validate(request). Pure: given request, policy and cluster view."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
 
 import msgspec
 
-from webhook import injections, messages, rules
+from webhook import exemption
+from webhook.active_policy import Policy, load_policy, policy_model
 from webhook.api import mpijob, review
 from webhook.api.mpijob import MPIJob
 from webhook.api.shape import ShapeError
 from webhook.cluster.view import ClusterView
 from webhook.context import Context
-from webhook.injections import Injection
+from webhook.decision import Decision
 from webhook.injections.patch import PatchBuilder, PatchConflict
 from webhook.messages import Finding
-from webhook.policy import document
-from webhook.policy.document import Document
-from webhook.policy.settings import Action, InjectionSettings, RuleSettings
+from webhook.policy.settings import Action, RuleSettings
 from webhook.rules import Reason, Rule, Violation
 
 # Kueue compares these jobs with a Workload that exists already: any change makes it stop them (Kueue
@@ -33,103 +30,6 @@ RESERVE = 0.05
 
 class DeadlineExceeded(Exception):
     """The API server will not wait for the verdict any longer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """A policy document, ready for the hot path: what is off is not in it."""
-
-    document: Document
-    rules: tuple[tuple[Rule, RuleSettings, Action], ...]
-    injections: tuple[tuple[Injection, InjectionSettings], ...]
-
-
-@dataclass(slots=True)
-class Decision:
-    """What was decided, for the reply, the log, the metrics and the command line.
-
-    `denied`, `warned` and `audited` are the findings by what they led to; `skipped` says why nothing was looked at;
-    `patch` and `authors` (the injection of each operation) run in parallel, `document` is the patched object.
-    """
-
-    denied: list[Finding] = field(default_factory=list)
-    warned: list[Finding] = field(default_factory=list)
-    audited: list[Finding] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    skipped: str = ""
-    name: str = ""
-    patch: list[dict[str, object]] = field(default_factory=list)
-    authors: list[str] = field(default_factory=list)
-    document: dict[str, Any] | None = None
-
-    @property
-    def allowed(self) -> bool:
-        """Whether the API server may go on."""
-        return not self.denied
-
-    @property
-    def message(self) -> str:
-        """The text of the refusal, empty for an admitted job."""
-        return messages.denial(self.name, self.denied) if self.denied else ""
-
-    @property
-    def warnings(self) -> list[str]:
-        """What a user sees beside the verdict: findings first, then what was put in."""
-        return messages.warnings([*(finding.warning for finding in self.warned), *self.notes])
-
-    def response(self, uid: str) -> review.AdmissionResponse:
-        """The reply for the request `uid`."""
-        return review.AdmissionResponse(
-            uid=uid,
-            allowed=self.allowed,
-            status=self._status() if self.denied else None,
-            patch=review.encode_patch(self.patch) if self.patch else None,
-            patch_type="JSONPatch" if self.patch else None,
-            warnings=self.warnings,
-            audit_annotations=self._audit(),
-        )
-
-    def _status(self) -> review.Status:
-        causes = [
-            review.StatusCause(reason=str(f.violation.reason), message=f.sentence, field=f.violation.path)
-            for f in self.denied[: messages.MAX_LISTED]
-        ]
-        details = review.StatusDetails(name=self.name, group=mpijob.GROUP, kind="MPIJob", causes=causes)
-        return review.Status(message=self.message, reason="Invalid", code=422, details=details)
-
-    def _audit(self) -> dict[str, str]:
-        found = {
-            "denied": _ids(self.denied),
-            "warned": _ids(self.warned),
-            "audited": _ids(self.audited),
-            "injected": ",".join(dict.fromkeys(self.authors)),
-            "skipped": self.skipped,
-        }
-        return {key: value for key, value in found.items() if value}
-
-
-@cache
-def policy_model() -> type[Document]:
-    """The policy document's model, with every rule and injection there is."""
-    return document.assemble(rules.REGISTRY, injections.REGISTRY)
-
-
-def load_policy(text: str | bytes | None) -> Policy:
-    """The policy in YAML `text`, the built-in defaults for None; PolicyError for a broken document."""
-    model = policy_model()
-    loaded = model.model_validate({}) if text is None else document.load(text, model)
-    active = []
-    for rule in rules.REGISTRY.values():
-        settings = loaded.settings_of_rule(rule.id)
-        action = settings.action.at_most(loaded.ceiling)
-        if action is not Action.OFF:
-            active.append((rule, settings, action))
-    switched_on = [
-        (injection, loaded.settings_of_injection(injection.id))
-        for injection in injections.REGISTRY.values()
-        if loaded.settings_of_injection(injection.id).enabled
-    ]
-    return Policy(document=loaded, rules=tuple(active), injections=tuple(switched_on))
 
 
 def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
@@ -169,16 +69,20 @@ def validate(
     *,
     policy: Policy,
     view: ClusterView,
+    today: date = date.min,
+    granted: Mapping[str, bool] | None = None,
     time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
     """Every violation in one decision; `time_left` gives the seconds until the API server stops waiting.
 
-    On UPDATE only what the old object did not already violate counts. DeadlineExceeded when the time is up.
+    On UPDATE only what the old object did not already violate counts. `today` (UTC) is what exemptions expire by.
+    `granted` says for rules that the job asks to be exempted from whether the requester may; without it the decision
+    names those rules in `requested`, for the caller to find out and ask again. DeadlineExceeded when the time is up.
     """
     try:
         job = mpijob.apply_operator_defaults(mpijob.decode(request.object))
     except ShapeError as error:
-        return Decision(denied=[_wrong_shape(error)], name=request.name)
+        return _wrong_shape(request.name, error, policy)
     decision = Decision(name=_name(request, job))
     old = _old(request) if request.operation == "UPDATE" else None
     decision.skipped = _passes(request, job, old, policy)
@@ -195,7 +99,13 @@ def validate(
         found = [(finding, action) for finding, action in found if finding not in known]
     for finding, action in found:
         effective = action.at_most(Action.WARN) if finding.violation.advisory else action
-        {Action.DENY: decision.denied, Action.WARN: decision.warned}.get(effective, decision.audited).append(finding)
+        outcome = exemption.judge(finding, job=job, ctx=ctx, policy=policy.document, today=today, granted=granted)
+        if outcome.reason:
+            decision.exempted.append((finding, outcome.reason))
+            continue
+        if outcome.requested and effective is Action.DENY:
+            decision.requested.append(finding.rule)
+        decision.add(outcome.finding, effective)
     return decision
 
 
@@ -268,12 +178,11 @@ def _name(request: review.AdmissionRequest, job: MPIJob) -> str:
     return job.metadata.name or request.name or f"{job.metadata.generate_name}*"
 
 
-def _wrong_shape(error: ShapeError) -> Finding:
-    return Finding(SCHEMA, Violation(error.path, error.message, fix="Correct the type.", reason=Reason.INVALID))
-
-
-def _ids(findings: list[Finding]) -> str:
-    return ",".join(dict.fromkeys(finding.rule for finding in findings))
+def _wrong_shape(name: str, error: ShapeError, policy: Policy) -> Decision:
+    violation = Violation(error.path, error.message, fix="Correct the type.", reason=Reason.INVALID)
+    decision = Decision(name=name)
+    decision.add(Finding(SCHEMA, violation), policy.document.ceiling)
+    return decision
 
 
 __all__ = ["DeadlineExceeded", "Decision", "Policy", "load_policy", "mutate", "policy_model", "validate"]

@@ -1,11 +1,14 @@
 """The policy document (`kind: MPIJobPolicy`), assembled from the settings of every rule and injection."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from functools import cached_property
+from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import Field, ValidationError, create_model
+from pydantic import AfterValidator, Field, ValidationError, create_model, model_validator
 
 from webhook import yaml
+from webhook.api.labels import Selector
+from webhook.policy.exemptions import EVERY_RULE, Exemption
 from webhook.policy.settings import Action, InjectionSettings, RuleSettings, Settings
 
 API_VERSION: Literal["policy.training.openshift.io/v1"] = "policy.training.openshift.io/v1"
@@ -34,19 +37,47 @@ class Described(Protocol):
         ...
 
 
+def _selector(value: dict[str, Any] | None) -> dict[str, Any] | None:
+    Selector.parse(value)  # its errors are ValueErrors with the path
+    return value
+
+
 class Document(Settings):
     """What every policy document has; `assemble` adds `rules` and `injections`."""
 
     api_version: Literal["policy.training.openshift.io/v1"] = Field(API_VERSION, description="Always this.")
     kind: Literal["MPIJobPolicy"] = Field(KIND, description="Always this.")
+    priority: int = Field(
+        0, ge=-1_000_000, le=1_000_000, description="Among documents for the same namespace, the higher wins."
+    )
+    namespaces: Annotated[dict[str, Any] | None, AfterValidator(_selector)] = Field(
+        None, description="A label selector: the namespaces that the document is for; absent for all."
+    )
     mode: Literal["enforce", "warn", "audit"] = Field(
         "enforce", description="A ceiling on every rule's action: warn and audit let every job through."
     )
     controllers: tuple[str, ...] = Field(
         CONTROLLERS, description="Users whose updates of jobs pass unchecked: Kueue and Kubernetes' own controllers."
     )
+    exemptions: tuple[Exemption, ...] = Field(
+        (), description="Who need not follow which rules, until when, and why. Those of all documents add up."
+    )
     rules: Settings
     injections: Settings
+
+    @model_validator(mode="after")
+    def _exemptions_name_rules(self) -> "Document":
+        known = {field.alias or name for name, field in type(self.rules).model_fields.items()}
+        for index, exemption in enumerate(self.exemptions):
+            for rule_id in exemption.rules:
+                if rule_id != EVERY_RULE and rule_id not in known:
+                    raise ValueError(f'exemptions[{index}].rules: "{rule_id}" is not a rule')
+        return self
+
+    @cached_property
+    def selector(self) -> Selector | None:
+        """The compiled `namespaces`, None for all namespaces."""
+        return None if self.namespaces is None else Selector.parse(self.namespaces)
 
     def settings_of_rule(self, rule_id: str) -> RuleSettings:
         """The settings of one rule."""

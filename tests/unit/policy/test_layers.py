@@ -1,0 +1,101 @@
+from itertools import permutations
+
+import pytest
+
+from webhook.active_policy import PolicySet, policy_model
+from webhook.cluster.view import ABSENT, UNKNOWN, Namespace
+from webhook.policy import document, layers
+from webhook.policy.layers import Layer
+from webhook.policy.settings import Action
+
+HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+
+
+def layer(name: str, text: str) -> Layer:
+    return Layer(name, document.load(HEADER + text, policy_model()))
+
+
+def setting(policy_set: PolicySet, rule: str, name: str, labels: dict[str, str] | None = None) -> object:
+    policy = policy_set.effective(Namespace("ns", labels or {}))
+    return policy.document.settings_of_rule(rule).model_dump(by_alias=True)[name]
+
+
+BASE = layer("base", "rules: {worker-count: {max: 8}, gpus: {max: 4}}")
+PREMIUM = layer(
+    "premium",
+    "priority: 10\nnamespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64, action: warn}}",
+)
+
+
+@pytest.mark.parametrize("order", list(permutations([BASE, PREMIUM])))
+def test_the_higher_priority_wins_value_by_value(order: tuple[Layer, ...]) -> None:
+    policies = PolicySet(order)
+    premium = policies.effective(Namespace("ns", {"tier": "premium"}))
+    count = premium.document.settings_of_rule("worker-count")
+    assert count.model_dump() == {"action": "warn", "min": 2, "max": 64}
+    assert premium.document.settings_of_rule("gpus").model_dump()["max"] == 4
+    assert premium.sources == {
+        "rules.worker-count.max": "premium",
+        "rules.worker-count.action": "premium",
+        "rules.gpus.max": "base",
+    }
+    assert setting(policies, "worker-count", "max") == 8
+
+
+def test_without_documents_the_defaults_hold() -> None:
+    policy = PolicySet().effective(UNKNOWN)
+    assert policy.document == policy_model()()
+    assert policy.sources == {}
+
+
+def test_the_same_policy_is_compiled_once() -> None:
+    policies = PolicySet([BASE, PREMIUM])
+    assert policies.effective(Namespace("a", {})) is policies.effective(Namespace("b", {"x": "y"}))
+
+
+def test_equal_priorities_go_by_name_and_are_told() -> None:
+    one, two = layer("a", "rules: {gpus: {max: 1}}"), layer("b", "mode: warn\nrules: {gpus: {max: 2, min: 1}}")
+    assert setting(PolicySet([two, one]), "gpus", "max") == 2
+    assert layers.ties([two, one]) == [("a", "b", "rules.gpus.max")]
+    assert layers.ties([one, layer("c", "priority: 1\nrules: {gpus: {max: 2}}")]) == []
+    assert layers.ties([one, layer("d", "rules: {gpus: {max: 1}}")]) == []
+
+
+def test_a_list_is_one_value_and_exemptions_add_up() -> None:
+    one = layer(
+        "a", "rules: {images: {allowedRegistries: [a.io]}}\nexemptions: [{rules: [gpus], users: [u], reason: r}]"
+    )
+    two = layer(
+        "b", "rules: {images: {allowedRegistries: [b.io]}}\nexemptions: [{rules: ['*'], users: [v], reason: s}]"
+    )
+    policy = PolicySet([one, two]).effective(ABSENT)
+    assert policy.document.settings_of_rule("images").model_dump(by_alias=True)["allowedRegistries"] == ("b.io",)
+    assert [exemption.users for exemption in policy.document.exemptions] == [("u",), ("v",)]
+
+
+def test_documents_that_do_not_go_together() -> None:
+    low, high = layer("low", "rules: {gpus: {max: 2}}"), layer("high", "priority: 1\nrules: {gpus: {min: 3}}")
+    outcome = layers.merge([low, high], policy_model())
+    assert outcome.dropped == (("high", "min (3) is above max (2)"),)
+    assert outcome.document.settings_of_rule("gpus").model_dump()["min"] == 0
+    assert outcome.sources == {"rules.gpus.max": "low"}
+
+
+class TestUnknownNamespace:
+    def actions(self, *documents: Layer) -> dict[str, Action]:
+        return {rule.id: action for rule, _, action in PolicySet(documents).effective(UNKNOWN).rules}
+
+    def test_what_a_selective_document_is_about_only_warns(self) -> None:
+        actions = self.actions(BASE, PREMIUM)
+        assert actions["worker-count"] is Action.WARN
+        assert actions["gpus"] is Action.DENY
+
+    @pytest.mark.parametrize("text", ["mode: audit", "exemptions: [{rules: [gpus], users: [u], reason: r}]"])
+    def test_a_selective_document_about_everything_weakens_everything(self, text: str) -> None:
+        actions = self.actions(BASE, layer("some", f"namespaces: {{matchLabels: {{a: b}}}}\n{text}"))
+        assert Action.DENY not in actions.values()
+
+    def test_documents_for_all_namespaces_hold(self) -> None:
+        policy = PolicySet([BASE, PREMIUM]).effective(UNKNOWN)
+        assert policy.document.settings_of_rule("worker-count").model_dump()["max"] == 8
+        assert self.actions(BASE)["worker-count"] is Action.DENY

@@ -1,0 +1,72 @@
+"""Exemptions: who need not follow which rules, where, until when, and why."""
+
+from collections.abc import Collection
+from datetime import date
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, model_validator
+
+from webhook.policy.settings import Settings
+
+EVERY_RULE = "*"
+# The annotations by which a job asks for an exemption; it is granted to whom RBAC allows to `exempt` MPIJobs.
+ASKED = "training.openshift.io/exempt"
+REASON = "training.openshift.io/exempt-reason"
+
+SERVICE_ACCOUNT = "system:serviceaccount:"
+
+
+def _namespaced(accounts: tuple[str, ...]) -> tuple[str, ...]:
+    for account in accounts:
+        namespace, slash, name = account.partition("/")
+        if not (namespace and slash and name) or "/" in name:
+            raise ValueError(f'"{account}" is not NAMESPACE/NAME')
+    return accounts
+
+
+class Exemption(Settings):
+    """Jobs that match every field given need not follow `rules`."""
+
+    rules: tuple[str, ...] = Field(min_length=1, description='Ids of rules, or "*" for all of them.')
+    namespaces: tuple[str, ...] = Field((), description="Names of namespaces; empty for all that the document covers.")
+    users: tuple[str, ...] = Field((), description="User names, as the API server knows them.")
+    groups: tuple[str, ...] = Field((), description="Group names.")
+    service_accounts: Annotated[tuple[str, ...], AfterValidator(_namespaced)] = Field(
+        (), description="Service accounts, as NAMESPACE/NAME."
+    )
+    expires: date | None = Field(None, description="The last day (UTC) on which it holds; absent for no end.")
+    reason: str = Field(min_length=1, description="Why; it is shown to users and in the audit log.")
+
+    @model_validator(mode="after")
+    def _narrowed(self) -> "Exemption":
+        if not (self.namespaces or self.users or self.groups or self.service_accounts):
+            raise ValueError(
+                "names no namespaces, users, groups or serviceAccounts: set the rule's action to off instead"
+            )
+        return self
+
+    def covers(self, rule_id: str, *, namespace: str, username: str, groups: Collection[str]) -> bool:
+        """Whether it is about this rule and this request; `expires` is not looked at."""
+        if rule_id not in self.rules and EVERY_RULE not in self.rules:
+            return False
+        if self.namespaces and namespace not in self.namespaces:
+            return False
+        if not (self.users or self.groups or self.service_accounts):
+            return True
+        return (
+            username in self.users
+            or any(group in self.groups for group in groups)
+            or username.removeprefix(SERVICE_ACCOUNT).replace(":", "/") in self._accounts(username)
+        )
+
+    def _accounts(self, username: str) -> tuple[str, ...]:
+        return self.service_accounts if username.startswith(SERVICE_ACCOUNT) else ()
+
+    def expired(self, today: date) -> bool:
+        """Whether its last day is over."""
+        return self.expires is not None and self.expires < today
+
+
+def asked_rules(annotations: dict[str, str]) -> tuple[str, ...]:
+    """The ids of the rules that a job's annotation asks to be exempted from."""
+    return tuple(part.strip() for part in annotations.get(ASKED, "").split(",") if part.strip())

@@ -1,0 +1,118 @@
+"""Several policy documents and a namespace become one effective document, with the source of every value.
+
+The built-in defaults come first, then the documents that select the namespace, lowest priority first: a higher one wins
+value by value (a list or a mapping of labels is one value). Exemptions add up. Documents of equal priority are taken in
+the order of their names, so that the outcome never depends on the order in which they were read.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from webhook.policy.document import Document
+
+DEFAULTS = "built-in default"
+# What says which namespaces a document is for, and when it wins, is no value of the outcome.
+OWN = frozenset({"apiVersion", "kind", "priority", "namespaces"})
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A policy document and where it came from (the name of its ConfigMap, or a file)."""
+
+    name: str
+    document: Document
+
+    def selects(self, labels: Mapping[str, str] | None) -> bool:
+        """Whether it is for a namespace with these labels; None for a namespace of which nothing is known."""
+        selector = self.document.selector
+        return selector is None or (labels is not None and selector.matches(labels))
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """The outcome. `sources` has the layer's name for each value that is not a default, by path (`rules.gpus.max`).
+
+    `dropped` are (layer, reason) of documents that would have made the outcome invalid and were left out.
+    """
+
+    document: Document
+    sources: Mapping[str, str]
+    dropped: tuple[tuple[str, str], ...] = ()
+
+
+def in_order(layers: Iterable[Layer]) -> list[Layer]:
+    """Lowest priority first; equal priorities by name."""
+    return sorted(layers, key=lambda layer: (layer.document.priority, layer.name))
+
+
+def ties(layers: Sequence[Layer]) -> list[tuple[str, str, str]]:
+    """(layer, layer, path) of values that two documents of equal priority set differently: the second by name wins."""
+    found = []
+    ordered = in_order(layers)
+    for index, first in enumerate(ordered):
+        for second in ordered[index + 1 :]:
+            if first.document.priority != second.document.priority:
+                break
+            mine, theirs = (dict(_leaves(written(layer.document))) for layer in (first, second))
+            found += [(first.name, second.name, path) for path in mine if path in theirs and mine[path] != theirs[path]]
+    return found
+
+
+def merge(layers: Sequence[Layer], model: type[Document]) -> Effective:
+    """The effective document of `layers`, which are in order and all select the namespace.
+
+    Each document is valid by itself; two together may not be (`min` of one above `max` of another). Then the higher
+    one is left out as a whole.
+    """
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    dropped: list[tuple[str, str]] = []
+    document = model()
+    for layer in layers:
+        ours = written(layer.document)
+        candidate = _over(values, ours)
+        try:
+            document = model.model_validate(candidate)
+        except ValidationError as error:
+            dropped.append(
+                (layer.name, "; ".join(fault["msg"].removeprefix("Value error, ") for fault in error.errors()))
+            )
+            continue
+        values = candidate
+        sources.update((path, layer.name) for path, _ in _leaves(ours))
+    return Effective(document, sources, tuple(dropped))
+
+
+def written(document: Document) -> dict[str, Any]:
+    """What the document's author set, and nothing of the defaults."""
+    values = document.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return {key: value for key, value in values.items() if key not in OWN}
+
+
+def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        if key == "exemptions":
+            merged[key] = [*below.get(key, []), *value]
+        elif key in {"rules", "injections"}:
+            settings = dict(below.get(key, {}))
+            for entry, changes in value.items():
+                settings[entry] = {**settings.get(entry, {}), **changes}
+            merged[key] = settings
+        else:
+            merged[key] = value
+    return merged
+
+
+def _leaves(values: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """(path, value) of each value that a document sets."""
+    for key, value in values.items():
+        if key in {"rules", "injections"}:
+            for entry, settings in value.items():
+                for name, setting in settings.items():
+                    yield f"{key}.{entry}.{name}", setting
+        elif key != "exemptions":
+            yield key, value

@@ -1,0 +1,70 @@
+"""Policy ConfigMaps become layers; where one is broken, its last good document stays in force."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from webhook.policy import document
+from webhook.policy.document import Document, PolicyError
+from webhook.policy.layers import Layer
+
+LABEL = "training.openshift.io/mpijob-policy"
+KEY = "policy.yaml"
+# A policy of every setting there is has a few kilobytes; parsing must not hold up admission.
+MAX_LENGTH = 256 * 1024
+
+State = Literal["current", "last-good", "unusable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A policy ConfigMap: name, uid and version, and the text under `policy.yaml` (None when that is missing)."""
+
+    name: str
+    uid: str
+    version: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What came of the ConfigMaps.
+
+    `states` says for each what is in force: its current document, its last good one, or none of it; `errors` why it is
+    not the current one. `last_good` are the texts to remember, for all ConfigMaps that still exist.
+    """
+
+    layers: tuple[Layer, ...] = ()
+    states: Mapping[str, State] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    last_good: Mapping[str, str] = field(default_factory=dict)
+
+
+def load(sources: Iterable[Source], remembered: Mapping[str, str], model: type[Document]) -> Loaded:
+    """Load every ConfigMap, with the texts in `remembered` (by name) where one is broken. Never raises."""
+    layers: list[Layer] = []
+    states: dict[str, State] = {}
+    errors: dict[str, str] = {}
+    last_good: dict[str, str] = {}
+    for source in sorted(sources, key=lambda each: each.name):
+        for state, text in (("current", source.text), ("last-good", remembered.get(source.name))):
+            try:
+                layers.append(Layer(source.name, read(text, model)))
+            except PolicyError as error:
+                errors.setdefault(source.name, str(error))
+                continue
+            states[source.name] = "current" if state == "current" else "last-good"
+            last_good[source.name] = text or ""
+            break
+        else:
+            states[source.name] = "unusable"
+    return Loaded(tuple(layers), states, errors, last_good)
+
+
+def read(text: str | None, model: type[Document]) -> Document:
+    """The document in a ConfigMap's text; PolicyError for a broken one."""
+    if text is None:
+        raise PolicyError(f"data has no key {KEY}, which holds the document")
+    if len(text) > MAX_LENGTH:
+        raise PolicyError(f"{KEY} has {len(text):,} characters, at most {MAX_LENGTH:,} are read")
+    return document.load(text, model)
