@@ -5,8 +5,8 @@ from hypothesis import given
 from pydantic import ValidationError
 
 from tests.jobs import REMOVE
-from tests.unit.rules.checks import violations
 from tests.unit.any_job import Json, any_job
+from tests.unit.rules.checks import violations
 from tests.unit.rules.conftest import run
 from tests.unit.strategies import PROPERTY
 from webhook.rules import Violation
