@@ -55,6 +55,26 @@ def load_all(text: str | bytes) -> list[Any]:
         raise YamlError("is not text in UTF-8") from None
 
 
+def lines(text: str | bytes) -> dict[tuple[str | int, ...], int]:
+    """The line (from 1) of each value of the first document in `text`, by path; `load_all` must have accepted it."""
+    found: dict[tuple[str | int, ...], int] = {}
+
+    def walk(node: yaml.Node, path: tuple[str | int, ...]) -> None:
+        if path in found or len(found) > MAX_ALIASED:
+            return  # an alias, seen at its anchor
+        found[path] = node.start_mark.line + 1
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                walk(value, (*path, key.value))
+                found[*path, key.value] = key.start_mark.line + 1
+        elif isinstance(node, yaml.SequenceNode):
+            for index, item in enumerate(node.value):
+                walk(item, (*path, index))
+
+    walk(next(yaml.compose_all(text, Loader=yaml.CSafeLoader)), ())
+    return found
+
+
 def dump(value: Any) -> str:
     """`value` as block YAML, keys in their order, list items indented, text of several lines as a block."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000)

@@ -1,6 +1,7 @@
 """The policy document (`kind: MPIJobPolicy`), assembled from the settings of every rule and injection."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, Protocol
 
@@ -14,6 +15,8 @@ from webhook.policy.settings import Action, InjectionSettings, RuleSettings, Set
 API_VERSION: Literal["policy.training.openshift.io/v1"] = "policy.training.openshift.io/v1"
 KIND: Literal["MPIJobPolicy"] = "MPIJobPolicy"
 
+HINT = "`mpijob-webhook rules` lists rules and injections, `mpijob-webhook explain NAME` their settings"
+
 # Updates by these pass unchecked: Kueue starts, stops and restores jobs through them, and the garbage collector
 # removes finalizers. A refusal would leak quota or leave objects behind.
 CONTROLLERS = (
@@ -24,8 +27,25 @@ CONTROLLERS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong: the field (empty for the document itself), why, and the line of the text (from 1)."""
+
+    field: str
+    reason: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}{self.field or 'the document'}: {self.reason}"
+
+
 class PolicyError(ValueError):
-    """The document cannot be used; one `field: reason` line for each fault."""
+    """The document cannot be used; its text has a line for each fault."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__("\n".join(map(str, faults)))
+        self.faults = faults
 
 
 class Described(Protocol):
@@ -111,16 +131,21 @@ def load(text: str | bytes, model: type[Document]) -> Document:
     try:
         documents = yaml.load_all(text)
     except yaml.YamlError as error:
-        raise PolicyError(str(error)) from None
+        raise PolicyError(Fault("", str(error))) from None
     if len(documents) != 1 or not isinstance(documents[0], dict):
-        raise PolicyError(f"expected one document of kind {KIND}, found {_found(documents)}")
-    for field, expected in (("apiVersion", API_VERSION), ("kind", KIND)):
-        if field not in documents[0]:
-            raise PolicyError(f"{field}: is missing, write {field}: {expected}")
+        raise PolicyError(Fault("", f"expected one mapping of kind {KIND}, found {_found(documents)}"))
+    missing = [
+        Fault(field, f"is missing, write {field}: {expected}")
+        for field, expected in (("apiVersion", API_VERSION), ("kind", KIND))
+        if field not in documents[0]
+    ]
+    if missing:
+        raise PolicyError(*missing)
     try:
         return model.model_validate(documents[0])
     except ValidationError as error:
-        raise PolicyError("\n".join(_line(fault["loc"], fault) for fault in error.errors())) from None
+        lines = yaml.lines(text)
+        raise PolicyError(*(_fault(fault, lines) for fault in error.errors())) from None
 
 
 def _section(name: str, entries: Mapping[str, Described], description: str) -> Any:
@@ -140,12 +165,12 @@ def _found(documents: list[Any]) -> str:
     return f"{len(documents)} documents" if len(documents) != 1 else f"a {type(documents[0]).__name__}"
 
 
-def _line(location: tuple[int | str, ...], fault: Mapping[str, Any]) -> str:
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
-    if fault["type"] == "extra_forbidden":
-        reason = "is not a setting; `mpijob-webhook rules` lists rules and injections, `explain` their settings"
-    else:
-        reason = fault["msg"].removeprefix("Value error, ")
-    value = fault.get("input")
-    shown = f" (it is {value!r})" if isinstance(value, str | int | float | bool) else ""
-    return f"{path or 'the document'}: {reason}{shown if fault['type'] != 'extra_forbidden' else ''}"
+def _fault(error: Mapping[str, Any], lines: Mapping[tuple[str | int, ...], int]) -> Fault:
+    location = tuple(error["loc"])
+    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
+    line = next((lines[location[:end]] for end in range(len(location), 0, -1) if location[:end] in lines), None)
+    if error["type"] == "extra_forbidden":
+        return Fault(field, f"is not a setting; {HINT}", line)
+    value = error.get("input")
+    shown = f" (it is {value!r})"[:100] if isinstance(value, str | int | float | bool) else ""
+    return Fault(field, error["msg"].removeprefix("Value error, ") + shown, line)

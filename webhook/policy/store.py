@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from webhook.policy import document
-from webhook.policy.document import Document, PolicyError
+from webhook.policy.document import Document, Fault, PolicyError
 from webhook.policy.layers import Layer
 
 LABEL = "training.openshift.io/mpijob-policy"
@@ -64,7 +64,7 @@ def load(sources: Iterable[Source], remembered: Mapping[str, str], model: type[D
 def read(text: str | None, model: type[Document]) -> Document:
     """The document in a ConfigMap's text; PolicyError for a broken one."""
     if text is None:
-        raise PolicyError(f"data has no key {KEY}, which holds the document")
+        raise PolicyError(Fault("data", f"has no key {KEY}, which holds the document"))
     if len(text) > MAX_LENGTH:
-        raise PolicyError(f"{KEY} has {len(text):,} characters, at most {MAX_LENGTH:,} are read")
+        raise PolicyError(Fault("", f"has {len(text):,} characters, at most {MAX_LENGTH:,} are read"))
     return document.load(text, model)

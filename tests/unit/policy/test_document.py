@@ -37,9 +37,9 @@ def test_an_injection_can_be_switched_off() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected one document of kind MPIJobPolicy, found 0 documents"),
-        ("[]", "expected one document of kind MPIJobPolicy, found a list"),
-        ("a\n---\nb", "expected one document of kind MPIJobPolicy, found 2 documents"),
+        ("", "expected one mapping of kind MPIJobPolicy, found 0 documents"),
+        ("[]", "expected one mapping of kind MPIJobPolicy, found a list"),
+        ("a\n---\nb", "expected one mapping of kind MPIJobPolicy, found 2 documents"),
         ("kind: MPIJobPolicy", "apiVersion: is missing, write apiVersion: policy.training.openshift.io/v1"),
         ("apiVersion: policy.training.openshift.io/v1", "kind: is missing, write kind: MPIJobPolicy"),
         (HEADER.replace("v1", "v2"), "apiVersion: Input should be 'policy.training.openshift.io/v1'"),
@@ -71,6 +71,18 @@ def test_a_broken_document_is_refused_with_field_and_reason(text: str, message: 
     with pytest.raises(PolicyError) as caught:
         load_policy(text)
     assert message in str(caught.value)
+
+
+def test_each_fault_has_its_line() -> None:
+    text = HEADER + "rules:\n  worker-count:\n    min: 0\n    most: 3\nexemptions:\n- rules: [gpus]\n  reason: r\n"
+    with pytest.raises(PolicyError) as caught:
+        load_policy(text)
+    assert [(fault.field, fault.line) for fault in caught.value.faults] == [
+        ("exemptions[0]", 8),
+        ("rules.worker-count.min", 5),
+        ("rules.worker-count.most", 6),
+    ]
+    assert str(caught.value).splitlines()[1].startswith("line 5: rules.worker-count.min: Input should be greater")
 
 
 def test_every_fault_is_told() -> None:
