@@ -32,6 +32,8 @@ class UserInfo(msgspec.Struct, gc=False):
 
     username: str = ""
     groups: list[str] | None = None
+    uid: str = ""
+    extra: dict[str, list[str]] | None = None
 
 
 class AdmissionRequest(msgspec.Struct, rename="camel", gc=False):

@@ -1,0 +1,183 @@
+"""Policy ConfigMaps of one namespace, in force as soon as they are seen; a broken one does no harm.
+
+Each ConfigMap's last good document is remembered in the ConfigMap `mpijob-webhook-last-good` beside them, so that it is
+found again after a restart. Replicas write the same there, so nobody needs to lead.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+from webhook.active_policy import PolicySet, policy_model
+from webhook.cluster.client import ApiError, Client, ClusterError
+from webhook.cluster.watch import Watch
+from webhook.policy import store
+from webhook.policy.layers import Layer
+from webhook.policy.store import Loaded, Source
+
+REMEMBERED = "mpijob-webhook-last-good"
+COMPONENT = "mpijob-webhook"
+# Seconds after which writing what could not be written is tried again.
+RETRY = 30.0
+# The API server takes 1024 characters.
+MAX_MESSAGE = 1000
+
+
+class PolicyWatch:
+    """Turns the records of `watch` into a PolicySet for `apply`, again whenever one changes.
+
+    `base` are layers that come from elsewhere (a file). `apply` gets the policies and how each ConfigMap fared.
+    """
+
+    def __init__(
+        self,
+        *,
+        watch: Watch[str, Source],
+        api: Client,
+        namespace: str,
+        apply: Callable[[PolicySet, Loaded], None],
+        log: Any,
+        base: tuple[Layer, ...] = (),
+    ) -> None:
+        self._watch = watch
+        self._api = api
+        self._namespace = namespace
+        self._apply = apply
+        self._log = log
+        self._base = base
+        self._changed = asyncio.Event()
+        self._loaded = asyncio.Event()
+        self._good: Mapping[str, str] = {}
+        self._written: Mapping[str, str] | None = None  # what REMEMBERED holds, as far as we know
+        self._reported: dict[str, str] = {}
+        watch.store.on_change(lambda *_: self._changed.set())
+        watch.store.on_list(self._changed.set)
+
+    async def loaded(self) -> None:
+        """Return once the policies that exist are in force, or it is clear that they cannot be read."""
+        settled = asyncio.create_task(self._watch.settled())
+        await settled
+        if self._watch.synced:
+            await self._loaded.wait()
+
+    async def run(self) -> NoReturn:
+        """Load, report and remember after each change, until cancelled."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            await self._recall()
+            outcome = self._load()
+            self._loaded.set()
+            if not await self._report(outcome):
+                asyncio.get_running_loop().call_later(RETRY, self._changed.set)
+
+    def _load(self) -> Loaded:
+        remembered = {**(self._written or {}), **self._good}
+        outcome = store.load(self._watch.store.records.values(), remembered, policy_model())
+        self._good = outcome.last_good
+        self._apply(PolicySet([*self._base, *outcome.layers]), outcome)
+        return outcome
+
+    async def _report(self, outcome: Loaded) -> bool:
+        """Log and announce what is newly broken, remember what is good; False when some of it has to be done again."""
+        sources = self._watch.store.records
+        self._reported = {name: version for name, version in self._reported.items() if name in outcome.errors}
+        done = True
+        for name, error in outcome.errors.items():
+            source = sources.get(name)
+            if source is None or self._reported.get(name) == source.version:
+                continue
+            state = outcome.states[name]
+            self._log.warning("policy is broken", configmap=name, in_force=state, error=error[:MAX_MESSAGE])
+            done &= await self._announce(source, error, state)
+            self._reported[name] = source.version
+        return done & await self._remember(outcome.last_good)
+
+    async def _announce(self, source: Source, error: str, state: store.State) -> bool:
+        in_force = "its last good document stays in force" if state == "last-good" else "nothing of it is in force"
+        event = _event(self._namespace, source, f"The policy is broken, {in_force}: {error}"[:MAX_MESSAGE])
+        try:
+            await self._api.request("POST", f"/api/v1/namespaces/{self._namespace}/events", event)
+        except ClusterError as failure:
+            if not (isinstance(failure, ApiError) and failure.status == 409):  # another replica was first
+                self._log.warning("event not written", configmap=source.name, reason=str(failure))
+                return not isinstance(failure, ApiError)
+        return True
+
+    async def _recall(self) -> None:
+        """Read what earlier runs remembered, once it can be read."""
+        if self._written is not None:
+            return
+        try:
+            self._written = _texts(await self._api.request("GET", f"{self._configmaps}/{REMEMBERED}"))
+        except ClusterError as error:
+            if isinstance(error, ApiError) and error.status == 404:
+                self._written = {}
+            else:
+                self._log.warning("last good policies not readable", reason=str(error))
+
+    async def _remember(self, last_good: Mapping[str, str]) -> bool:
+        """Write the texts down unless they are there already; False when that has to be tried again."""
+        if self._written is None:
+            return False
+        try:
+            if last_good != self._written:
+                await self._write(last_good)
+                self._written = last_good
+        except ClusterError as error:
+            self._log.warning("last good policies not remembered", reason=str(error))
+            return False
+        return True
+
+    async def _write(self, texts: Mapping[str, str]) -> None:
+        metadata: dict[str, Any] = {"name": REMEMBERED, "labels": {"app.kubernetes.io/name": COMPONENT}}
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(texts)}
+        try:
+            found = await self._api.request("GET", f"{self._configmaps}/{REMEMBERED}")
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            await self._api.request("POST", self._configmaps, body)
+            return
+        if _texts(found) != texts:
+            metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
+            await self._api.request("PUT", f"{self._configmaps}/{REMEMBERED}", body)
+
+    @property
+    def _configmaps(self) -> str:
+        return f"/api/v1/namespaces/{self._namespace}/configmaps"
+
+
+def _texts(configmap: Mapping[str, Any]) -> dict[str, str]:
+    data = configmap.get("data")
+    return {str(name): str(text) for name, text in data.items()} if isinstance(data, dict) else {}
+
+
+def _event(namespace: str, source: Source, message: str) -> dict[str, Any]:
+    """A Warning about a version of a ConfigMap; its name makes the second one, from another replica, a conflict."""
+    key = hashlib.sha256(f"{source.uid} {source.version}".encode()).hexdigest()[:16]
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{source.name[:200]}.{key}", "namespace": namespace},
+        "involvedObject": {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "namespace": namespace,
+            "name": source.name,
+            "uid": source.uid,
+            "resourceVersion": source.version,
+        },
+        "reason": "PolicyBroken",
+        "message": message,
+        "type": "Warning",
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "reportingInstance": COMPONENT,
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
