@@ -1,0 +1,300 @@
+"""Truth: our verdict on pods, and every word of it, against the Pod Security admission of the real API server.
+
+Pods at the edges of the checks are created with a server-side dry run in namespaces of every level and version. What
+the API server enforces is in its error, what it warns about in a header of its reply, and what it audits in its audit
+log. MPIJOB_POD_SECURITY_PODS sets how many pods are tried.
+"""
+
+import asyncio
+import base64
+import itertools
+import json
+import os
+import ssl
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+
+from tests.controlplane.cluster import Cluster
+from tests.unit.pod_security.edges import all_containers
+from tests.unit.pod_security.pods import compliant_pod, pod
+from webhook.pod_security import LATEST, Level, Version, evaluate, labels, messages
+from webhook.pod_security.pod import convert
+from webhook.pod_security.standard import checks
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+PODS = int(os.environ.get("MPIJOB_POD_SECURITY_PODS", "6000"))
+VERSIONS = [*map(Version, range(38)), Version(99), LATEST]
+PARALLEL = 8
+DRY_RUN = {"dryRun": "All"}
+
+POLICIES = (
+    "warn=baseline warn-version={version}",
+    "warn=restricted warn-version={version}",
+    "enforce=baseline enforce-version={version} warn=restricted warn-version={version}",
+    "enforce=restricted enforce-version={version}",
+)
+READABLE = ("v1.20", "v1.0", f"v1.{2**63 - 1}")
+UNREADABLE = ("v1.01", "v2.0", "1.20", "v1", "v1.x", "", f"v1.{2**63}")
+ODD_LABELS = (
+    "",
+    *(
+        f"{mode}={level}"
+        for mode in labels.Policy._fields
+        for level in ("baseline", "restricted", "Baseline", "no", "")
+    ),
+    *(f"enforce=baseline enforce-version={version}" for version in (*READABLE, *UNREADABLE)),
+    "enforce=oops enforce-version=v1.20",
+    "enforce=oops enforce-version=oops audit=oops audit-version=oops warn=oops warn-version=oops",
+    "enforce=baseline enforce-version=v1.20 warn-version=v1.10",
+    "enforce=baseline enforce-version=v1.20 warn=privileged",
+    "enforce=baseline enforce-version=v1.20 warn=oops",
+    "enforce-version=v1.10 audit-version=v1.11 warn-version=v1.12",
+    "audit=restricted audit-version=v1.7 warn=baseline warn-version=v1.34",
+    "audit=baseline audit-version=oops warn=restricted warn-version=oops",
+)
+
+
+def prefixed(short: str) -> dict[str, str]:
+    return {labels.PREFIX + key: value for key, value in (pair.split("=") for pair in short.split())}
+
+
+NAMESPACES = {
+    f"{str(version).replace('.', '-')}-{index}": prefixed(policy.format(version=version))
+    for version, (index, policy) in itertools.product(VERSIONS, enumerate(POLICIES))
+}
+ODD_NAMESPACES = {f"odd-{index}": prefixed(short) for index, short in enumerate(ODD_LABELS)}
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "Metadata", "resources": [{"group": "", "resources": ["pods"]}], "namespaces": [*ODD_NAMESPACES]},
+        {"level": "None"},
+    ],
+}
+
+
+class Client:
+    """The API server, asked in parallel over connections that stay open."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    async def send(self, method: str, path: str, body: Any, **params: str) -> tuple[int, Any, list[str]]:
+        """(status, reply, Pod Security's warnings)."""
+        async with self._session.request(method, path, json=body, params=params) as response:
+            warnings = [
+                _unquoted(header) for header in response.headers.getall("Warning", []) if "PodSecurity" in header
+            ]
+            return response.status, await response.json(), warnings
+
+    async def newest(self) -> Version:
+        """The version of Kubernetes that the API server is, or plays."""
+        _, reply, _ = await self.send("GET", "/version", None)
+        return Version(int(reply.get("emulationMinor", reply["minor"])))
+
+
+def _unquoted(header: str) -> str:
+    """The text of a Warning header: `299 - "text"`."""
+    return header.removeprefix('299 - "').removesuffix('"').replace('\\"', '"').replace("\\\\", "\\")
+
+
+@asynccontextmanager
+async def client(cluster: Cluster) -> AsyncIterator[Client]:
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    user, server = config["users"][0]["user"], config["clusters"][0]["cluster"]
+    context = ssl.create_default_context(cadata=base64.b64decode(server["certificate-authority-data"]).decode())
+    pem = cluster.dir / "admin.pem"
+    pem.write_bytes(base64.b64decode(user["client-key-data"]) + base64.b64decode(user["client-certificate-data"]))
+    context.load_cert_chain(pem)
+    connector = aiohttp.TCPConnector(ssl=context, limit=PARALLEL)
+    async with aiohttp.ClientSession(server["server"], connector=connector) as session:
+        yield Client(session)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """An API server with all the namespaces: made without Pod Security, which would refuse the odd labels."""
+    folder = tmp_path_factory.mktemp("pod-security")
+    audit_policy = folder / "audit-policy.yaml"
+    audit_policy.write_text(json.dumps(AUDIT_POLICY))
+    flags = ["--disable-admission-plugins=PodSecurity"]
+    with Cluster(controller_manager=False, apiserver_flags=flags, log_dir=folder) as running:
+        asyncio.run(make_namespaces(running))
+        restart(running, f"--audit-policy-file={audit_policy}")
+        yield running
+
+
+def restart(cluster: Cluster, *flags: str) -> None:
+    cluster.stop_apiserver()
+    cluster._apiserver_flags = flags
+    cluster.start_apiserver()
+
+
+async def make_namespaces(cluster: Cluster) -> None:
+    async def make(api: Client, name: str, given: Mapping[str, str]) -> None:
+        status, reply, _ = await api.send("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": given}})
+        assert status == 201, reply
+        account = {"metadata": {"name": "default"}}
+        status, reply, _ = await api.send("POST", f"/api/v1/namespaces/{name}/serviceaccounts", account)
+        assert status == 201, reply
+
+    async with client(cluster) as api:
+        await asyncio.gather(*(make(api, *item) for item in (NAMESPACES | ODD_NAMESPACES).items()))
+
+
+def expected(policy: labels.Policy, made: Any, newest: Version) -> tuple[str, str]:
+    """(error, warning) as we would have them; no warning beside an error."""
+    template = convert(made)
+    if found := evaluate(*policy.enforce, template, newest=newest):
+        return f'pods "p" is forbidden: {messages.denial(policy.enforce, found)}', ""
+    found = evaluate(*policy.warn, template, newest=newest)
+    return "", messages.warning(policy.warn, found) if found else ""
+
+
+def verdict(status: int, reply: Any, warnings: list[str]) -> tuple[str, str] | None:
+    """(error, warning) of the API server; None where its validation refused the pod before Pod Security saw it."""
+    if status == 422:
+        return None
+    assert status in (200, 201, 403), reply
+    return (reply["message"] if status == 403 else ""), "".join(warnings)
+
+
+Seen = tuple[Level, str, Version]  # level, check, and since when the revision of the check holds
+
+# The API server's validation lets "Unmasked" in with `hostUsers: false` only, and that is what v1.35 came to allow.
+UNREACHABLE: set[Seen] = {(Level.BASELINE, "procMount", Version(35))}
+
+
+class Comparison:
+    """Both verdicts on many pods."""
+
+    def __init__(self, newest: Version) -> None:
+        self.newest = newest
+        self.counts: Counter[str] = Counter()
+        self.differences: list[str] = []
+        self.seen: set[Seen] = set()
+
+    def add(self, namespace: str, made: Any, theirs: tuple[str, str] | None) -> None:
+        if theirs is None:
+            self.counts["refused by validation"] += 1
+            return
+        policy, _ = labels.read(NAMESPACES[namespace])
+        ours = expected(policy, made, self.newest)
+        self.counts["error" if ours[0] else "warning" if ours[1] else "allowed"] += 1
+        level, version = policy.enforce if ours[0] else policy.warn
+        for result in evaluate(level, version, convert(made), newest=self.newest):
+            self.seen.add((level, result.check, checks(level, min(version, self.newest))[result.check].since))
+        if ours != theirs:
+            self.differences.append(f"{namespace}\nours:   {ours}\ntheirs: {theirs}\n{json.dumps(made)}")
+
+    def check(self, *kinds: str) -> None:
+        """No difference, and enough of each of `kinds` to mean something."""
+        assert not self.differences, f"{len(self.differences)} differ:\n" + "\n\n".join(self.differences[:5])
+        share = {kind: self.counts[kind] / self.counts.total() for kind in (*kinds, "refused by validation")}
+        assert share.pop("refused by validation") < 0.05
+        assert min(share.values()) > 0.05
+
+
+async def compare(api: Client, *, pods: int, seed: int, namespaces: list[str]) -> Comparison:
+    comparison = Comparison(await api.newest())
+    rng = Random(seed)
+    work = iter([(rng.choice(namespaces), pod(rng)) for _ in range(pods)])
+
+    async def worker() -> None:
+        for namespace, made in work:
+            reply = await api.send("POST", f"/api/v1/namespaces/{namespace}/pods", made, **DRY_RUN)
+            comparison.add(namespace, made, verdict(*reply))
+
+    await asyncio.gather(*(worker() for _ in range(PARALLEL)))
+    return comparison
+
+
+async def test_pods(cluster: Cluster) -> None:
+    """Created pods: allowed or not, and why, byte for byte."""
+    async with client(cluster) as api:
+        comparison = await compare(api, pods=PODS, seed=1, namespaces=[*NAMESPACES])
+        reachable = {
+            (level, check, revision.since)
+            for level in (Level.BASELINE, Level.RESTRICTED)
+            for minor in range(comparison.newest.minor + 1)
+            for check, revision in checks(level, Version(minor)).items()
+        }
+    comparison.check("error", "warning", "allowed")
+    assert comparison.seen == reachable - UNREACHABLE, "each revision of each check has refused a pod"
+
+
+async def test_ephemeral_containers(cluster: Cluster) -> None:
+    """Ephemeral containers only ever come by an update of a pod that is there."""
+    namespaces = [name for name in NAMESPACES if name.endswith(("-0", "-1"))]
+    async with client(cluster) as api:
+        comparison = Comparison(await api.newest())
+
+        async def debug(namespace: str) -> None:
+            rng = Random(namespace)
+            path = f"/api/v1/namespaces/{namespace}/pods"
+            made = compliant_pod(rng)
+            made["metadata"]["name"] = "debugged"
+            status, stored, _ = await api.send("POST", path, made)
+            assert status == 201, stored
+            for _ in range(6):
+                contexts = [container.get("securityContext", {}) for container in all_containers(pod(rng)["spec"])]
+                for context in contexts:
+                    context.pop("procMount", None)  # other than the default it needs `hostUsers: false`
+                    context.pop("windowsOptions", None)  # and this `hostNetwork: true`
+                added = [{"name": f"d{i}", "image": "x", "securityContext": it} for i, it in enumerate(contexts)]
+                made = stored | {"spec": stored["spec"] | {"ephemeralContainers": added}}
+                reply = await api.send("PUT", f"{path}/debugged/ephemeralcontainers", made, **DRY_RUN)
+                comparison.add(namespace, made, verdict(*reply))
+
+        await asyncio.gather(*(debug(namespace) for namespace in namespaces))
+    comparison.check("warning", "allowed")
+
+
+HOSTILE = {"metadata": {"name": "p"}, "spec": {"hostPID": True, "containers": [{"name": "a", "image": "x"}]}}
+
+
+async def test_labels(cluster: Cluster) -> None:
+    """What labels mean, also those that cannot be read: what is enforced, audited and warned about, and the errors."""
+    async with client(cluster) as api:
+        newest = await api.newest()
+        for namespace, given in ODD_NAMESPACES.items():
+            policy, errors = labels.read(given)
+            reply = await api.send("POST", f"/api/v1/namespaces/{namespace}/pods", HOSTILE, **DRY_RUN)
+            assert verdict(*reply) == expected(policy, HOSTILE, newest), given
+
+            new = {"metadata": {"name": "new", "labels": given}}
+            status, refusal, _ = await api.send("POST", "/api/v1/namespaces", new, **DRY_RUN)
+            texts = [str(error) for error in errors]
+            joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+            answer = (422, f'Namespace "new" is invalid: {joined}') if errors else (201, None)
+            assert (status, refusal.get("message")) == answer
+
+    log = [json.loads(line) for line in (cluster.dir / "audit.log").read_text().splitlines()]
+    audited = {event["objectRef"]["namespace"]: event["annotations"] for event in log if "annotations" in event}
+    for namespace, given in ODD_NAMESPACES.items():
+        policy, errors = labels.read(given)
+        found = evaluate(*policy.audit, convert(HOSTILE), newest=newest)
+        violations = messages.warning(policy.audit, found) if found else None
+        assert audited[namespace].get(labels.PREFIX + "audit-violations") == violations, given
+        assert (labels.PREFIX + "error" in audited[namespace]) == bool(errors), given
+        if errors or {mode.level for mode in policy} != {Level.PRIVILEGED}:  # else it does not look at versions either
+            assert audited[namespace][labels.PREFIX + "enforce-policy"] == str(policy.enforce), given
+
+
+async def test_an_older_api_server(cluster: Cluster) -> None:
+    """`latest`, and versions that it does not know, mean the API server's own version. Last, for it restarts it."""
+    restart(cluster, "--emulated-version=1.33")
+    newer = [name for name in NAMESPACES if name.startswith(("v1-33", "v1-34", "v1-35", "v1-36", "v1-99", "latest"))]
+    async with client(cluster) as api:
+        assert await api.newest() == Version(33)
+        comparison = await compare(api, pods=600, seed=3, namespaces=newer)
+    comparison.check("error", "warning", "allowed")

@@ -1,0 +1,210 @@
+"""The pod template as far as Pod Security looks at it.
+
+The types stand apart from `webhook.api.pod`, which every request decodes: a template is decoded into these only where a
+namespace asks for a level. Every field may be absent, and all but names null. Beyond what the checks read there is only
+the runtime class, by which administrators exempt pods.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from webhook.api.shape import decode_error
+
+
+class Profile(msgspec.Struct, gc=False):
+    """A seccomp or AppArmor profile."""
+
+    type: str | None = None
+
+
+class SELinuxOptions(msgspec.Struct, gc=False):
+    """The SELinux label."""
+
+    type: str | None = None
+    user: str | None = None
+    role: str | None = None
+
+
+class WindowsOptions(msgspec.Struct, rename="camel", gc=False):
+    """What only Windows has."""
+
+    host_process: bool | None = None
+
+
+class SecurityContext(msgspec.Struct, rename="camel", gc=False):
+    """What pods and containers can both set."""
+
+    app_armor_profile: Profile | None = None
+    run_as_non_root: bool | None = None
+    run_as_user: int | None = None
+    se_linux_options: SELinuxOptions | None = None
+    seccomp_profile: Profile | None = None
+    windows_options: WindowsOptions | None = None
+
+
+class Sysctl(msgspec.Struct, gc=False):
+    """A kernel parameter."""
+
+    name: str | None = None
+
+
+class PodSecurityContext(SecurityContext, rename="camel", gc=False):
+    """The pod's own."""
+
+    sysctls: list[Sysctl] | None = None
+
+
+class Capabilities(msgspec.Struct, gc=False):
+    """Linux capabilities, without the prefix CAP_."""
+
+    add: list[str] | None = None
+    drop: list[str] | None = None
+
+
+class ContainerSecurityContext(SecurityContext, rename="camel", gc=False):
+    """A container's own, which wins over the pod's."""
+
+    allow_privilege_escalation: bool | None = None
+    capabilities: Capabilities | None = None
+    privileged: bool | None = None
+    proc_mount: str | None = None
+
+
+class Port(msgspec.Struct, rename="camel", gc=False):
+    """A port of a container."""
+
+    container_port: int | None = None
+    host_port: int | None = None
+
+
+class Endpoint(msgspec.Struct, gc=False):
+    """Where a handler connects to: the pod, unless `host` says otherwise."""
+
+    host: str | None = None
+
+
+class Handler(msgspec.Struct, rename="camel", gc=False):
+    """A probe or a lifecycle handler."""
+
+    http_get: Endpoint | None = None
+    tcp_socket: Endpoint | None = None
+
+
+class Lifecycle(msgspec.Struct, rename="camel", gc=False):
+    """What runs after start and before stop."""
+
+    post_start: Handler | None = None
+    pre_stop: Handler | None = None
+
+
+class Container(msgspec.Struct, rename="camel", gc=False):
+    """A container, init container or ephemeral container."""
+
+    name: str = ""
+    lifecycle: Lifecycle | None = None
+    liveness_probe: Handler | None = None
+    ports: list[Port] | None = None
+    readiness_probe: Handler | None = None
+    security_context: ContainerSecurityContext | None = None
+    startup_probe: Handler | None = None
+
+
+class Source(msgspec.Struct, gc=False):
+    """A volume source that is there; what it says does not matter."""
+
+
+class Volume(msgspec.Struct, rename="camel", gc=False):
+    """A volume with every source that Kubernetes has or had."""
+
+    name: str = ""
+    config_map: Source | None = None
+    csi: Source | None = None
+    downward_api: Source | None = msgspec.field(default=None, name="downwardAPI")
+    empty_dir: Source | None = None
+    ephemeral: Source | None = None
+    image: Source | None = None
+    persistent_volume_claim: Source | None = None
+    projected: Source | None = None
+    secret: Source | None = None
+
+    host_path: Source | None = None
+    gce_persistent_disk: Source | None = None
+    aws_elastic_block_store: Source | None = None
+    git_repo: Source | None = None
+    nfs: Source | None = None
+    iscsi: Source | None = None
+    glusterfs: Source | None = None
+    rbd: Source | None = None
+    flex_volume: Source | None = None
+    cinder: Source | None = None
+    cephfs: Source | None = None
+    flocker: Source | None = None
+    fc: Source | None = None
+    azure_file: Source | None = None
+    vsphere_volume: Source | None = None
+    quobyte: Source | None = None
+    azure_disk: Source | None = None
+    photon_persistent_disk: Source | None = None
+    portworx_volume: Source | None = None
+    scale_io: Source | None = msgspec.field(default=None, name="scaleIO")
+    storageos: Source | None = None
+
+
+class OS(msgspec.Struct, gc=False):
+    """The operating system that the pod says it is for."""
+
+    name: str | None = None
+
+
+class PodSpec(msgspec.Struct, rename="camel", gc=False):
+    """The pod's spec."""
+
+    containers: list[Container] | None = None
+    ephemeral_containers: list[Container] | None = None
+    host_ipc: bool | None = msgspec.field(default=None, name="hostIPC")
+    host_network: bool | None = None
+    host_pid: bool | None = msgspec.field(default=None, name="hostPID")
+    host_users: bool | None = None
+    init_containers: list[Container] | None = None
+    os: OS | None = None
+    runtime_class_name: str | None = None
+    security_context: PodSecurityContext | None = None
+    volumes: list[Volume] | None = None
+
+
+class Metadata(msgspec.Struct, gc=False):
+    """The metadata that is read."""
+
+    annotations: dict[str, str] | None = None
+
+
+class PodTemplate(msgspec.Struct, gc=False):
+    """A pod template, or a pod: both have metadata and spec."""
+
+    metadata: Metadata | None = None
+    spec: PodSpec | None = None
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Annotations, empty when there are none."""
+        return (self.metadata and self.metadata.annotations) or {}
+
+
+_decoder = msgspec.json.Decoder(PodTemplate)
+
+
+def decode(data: bytes | msgspec.Raw) -> PodTemplate:
+    """The template (or pod) in JSON `data`; ShapeError with the path of the first field of a wrong type."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise decode_error(error) from None
+
+
+def convert(value: object) -> PodTemplate:
+    """The template (or pod) in a JSON value; ShapeError as `decode`."""
+    try:
+        return msgspec.convert(value, PodTemplate)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise decode_error(error) from None
