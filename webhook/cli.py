@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from webhook import __version__
-from webhook.terminal import bad, faint, printable
+from webhook import __version__, policy_cli
+from webhook.terminal import UNUSABLE, complain, fail, faint, printable
 
 if TYPE_CHECKING:
     from webhook.admission import Policy
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = "mpijob-webhook"
 REFUSED: Final = 1
-UNUSABLE: Final = 2
 
 LEVELS: Final = ("debug", "info", "warning", "error")
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
@@ -73,10 +72,11 @@ def main(ctx: click.Context) -> None:
 
 
 @main.command()
-@click.option("--kubeconfig", type=FILE, help="How --register reaches the API server. Default: as kubectl.")
+@click.option("--kubeconfig", type=FILE, help="The cluster. Default: in a pod its own, with --register kubectl's.")
 @click.option("--listen", type=AddressType(), help="Where the API server calls. Default: 0.0.0.0:8443.")
 @click.option("--ops-listen", type=AddressType(), help="Health and metrics, plain HTTP. Default: 0.0.0.0:8081.")
 @click.option("--policy", type=FILE, help="Policy document (kind MPIJobPolicy). Default: the built-in policy.")
+@click.option("--policy-namespace", metavar="NAMESPACE", default="mpijob-webhook", help="Where policy ConfigMaps are.")
 @click.option("--register", is_flag=True, help="For development: tell the API server of this process until it ends.")
 @click.option("--tls-cert", type=FILE, help="Certificate chain (PEM). Default: one made for this process.")
 @click.option("--tls-key", type=FILE, help="Its private key (PEM).")
@@ -174,8 +174,8 @@ def check(files: tuple[str, ...], policy: Path | None, cluster: Path | None, nam
         for line in checking.report(verdicts):
             click.echo(line)
     if not jobs and not errors:
-        _complain(f"no MPIJob in {', '.join(files)}")
-    _complain(*errors)
+        complain(f"no MPIJob in {', '.join(files)}")
+    complain(*errors)
     refused = any(not verdict.allowed for verdict in verdicts)
     sys.exit(UNUSABLE if errors or not jobs else REFUSED if refused else 0)
 
@@ -203,7 +203,7 @@ def explain(name: str) -> NoReturn:
     if not entries:
         meant = explaining.similar(name)
         hint = f"did you mean {' or '.join(meant)}?" if meant else f"`{PROGRAM} rules` lists them"
-        _fail(f'there is no rule or injection "{name}", {hint}')
+        fail(f'there is no rule or injection "{name}", {hint}')
     click.echo("\n\n".join("\n".join(entry.as_text()) for entry in entries))
     sys.exit(0)
 
@@ -256,7 +256,7 @@ def demo(files: tuple[str, ...]) -> NoReturn:
     try:
         sys.exit(0 if showing.show(files) else 1)
     except (ManifestError, showing.DemoError) as error:
-        _fail(error)
+        fail(error)
 
 
 def _policy(path: Path | None) -> "Policy":
@@ -266,9 +266,9 @@ def _policy(path: Path | None) -> "Policy":
     try:
         return admission.load_policy(manifests.read(str(path)) if path else None)
     except manifests.ManifestError as error:
-        _fail(error)
+        fail(error)
     except PolicyError as error:
-        _fail(*(f"{path}: {line}" for line in str(error).splitlines()))
+        fail(*(f"{path}: {line}" for line in str(error).splitlines()))
 
 
 def _cluster(path: Path | None) -> "Snapshot":
@@ -277,18 +277,11 @@ def _cluster(path: Path | None) -> "Snapshot":
 
     found, errors = manifests.load([str(path)] if path else [])
     if errors:
-        _fail(*errors)
+        fail(*errors)
     try:
         return Snapshot(manifest.document for manifest in found)
     except SnapshotError as error:
-        _fail(f"{path}: {error}")
+        fail(f"{path}: {error}")
 
 
-def _complain(*problems: object) -> None:
-    for problem in problems:
-        click.echo(f"{bad('error')}: {printable(str(problem))}", err=True)
-
-
-def _fail(*problems: object) -> NoReturn:
-    _complain(*problems)
-    sys.exit(UNUSABLE)
+main.add_command(policy_cli.policy)

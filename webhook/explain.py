@@ -129,31 +129,32 @@ def _settings(schema: Mapping[str, Any], definitions: Mapping[str, Any], prefix:
     for name, field in schema.get("properties", {}).items():
         default = yaml.dump_inline(field["default"]) if "default" in field else ""
         required = name in schema.get("required", ())
-        yield Setting(prefix + name, _type(field, definitions), default, field.get("description", ""), required)
-        inner = _resolve(field, definitions)
+        yield Setting(prefix + name, in_words(field, definitions), default, field.get("description", ""), required)
+        inner = resolved(field, definitions)
         yield from _settings(inner, definitions, f"{prefix}{name}.")
-        yield from _settings(_resolve(inner.get("items", {}), definitions), definitions, f"{prefix}{name}[].")
+        yield from _settings(resolved(inner.get("items", {}), definitions), definitions, f"{prefix}{name}[].")
 
 
-def _resolve(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+def resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A JSON schema with what it refers to in `definitions`."""
     reference = schema.get("$ref", "").removeprefix("#/$defs/")
     return {**definitions[reference], **schema} if reference else schema
 
 
-def _type(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+def in_words(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     """A JSON schema in words."""
-    schema = _resolve(schema, definitions)
+    schema = resolved(schema, definitions)
     if "anyOf" in schema:
-        return " or ".join(_type(choice, definitions) for choice in schema["anyOf"])
+        return " or ".join(in_words(choice, definitions) for choice in schema["anyOf"])
     if choices := schema.get("enum", [schema["const"]] if "const" in schema else None):
         *most, last = (choice if isinstance(choice, str) else yaml.dump_inline(choice) for choice in choices)
         return f"{', '.join(most)} or {last}" if most else last
     match schema.get("type"):
         case "array":
-            return f"list of {_type(schema.get('items', {}), definitions)}"
+            return f"list of {in_words(schema.get('items', {}), definitions)}"
         case "object" if "properties" not in schema:
             values = schema.get("additionalProperties")
-            return f"mapping of text to {_type(values if isinstance(values, dict) else {}, definitions)}"
+            return f"mapping of text to {in_words(values if isinstance(values, dict) else {}, definitions)}"
         case kind:
             return _WORDS.get(kind or "", "anything") + _bounds(schema)
 

@@ -75,7 +75,7 @@ def load(arguments: Iterable[str]) -> tuple[list[Manifest], list[ManifestError]]
     errors: list[ManifestError] = []
     for argument in arguments:
         try:
-            for source in _files(argument):
+            for source in files(argument):
                 try:
                     manifests.extend(_manifests(source))
                 except ManifestError as error:
@@ -100,7 +100,8 @@ def read(source: str) -> bytes:
     return content
 
 
-def _files(argument: str) -> list[str]:
+def files(argument: str) -> list[str]:
+    """The file itself, or the files that a directory stands for; ManifestError when there are none."""
     try:
         if argument == STDIN or not Path(argument).is_dir():
             return [argument]

@@ -1,6 +1,11 @@
 """What the commands print: text from users' files made harmless, and the colours (click drops them off a terminal)."""
 
+from typing import Final, NoReturn
+
 import click
+
+# The exit code of a command that cannot do its work: a file, a policy or the cluster cannot be used.
+UNUSABLE: Final = 2
 
 
 def printable(text: str) -> str:
@@ -36,3 +41,15 @@ def added(text: str) -> str:
 def faint(text: str) -> str:
     """What is there for orientation only."""
     return click.style(text, dim=True)
+
+
+def complain(*problems: object) -> None:
+    """Each problem on a line of standard error."""
+    for problem in problems:
+        click.echo(f"{bad('error')}: {printable(str(problem))}", err=True)
+
+
+def fail(*problems: object) -> NoReturn:
+    """Complain, and end the command as unusable."""
+    complain(*problems)
+    raise SystemExit(UNUSABLE)

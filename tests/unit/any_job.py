@@ -17,7 +17,8 @@ def any_job(**samples: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
 
     Made from the wire types themselves, so a new field is in it at once; many jobs get as far as containers with
     resources. `samples` are strategies by the JSON name of a field, tried besides the arbitrary values wherever a
-    field has that name: `any_job(command=st.just(["mpirun", "-np", "4"]))`.
+    field has that name (but for structs, since names recur: a container and a volume both have an `image`):
+    `any_job(command=st.just(["mpirun", "-np", "4"]))`.
     """
     return _values(inspect.type_info(MPIJob), samples)
 
@@ -56,7 +57,9 @@ def _mostly(draw: st.DrawFn, usual: st.SearchStrategy[Any], other: st.SearchStra
 
 def _field(field: inspect.Field, samples: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
     values = _values(field.type, samples)
-    return samples[field.encode_name] | values if field.encode_name in samples else values
+    members = field.type.types if isinstance(field.type, inspect.UnionType) else (field.type,)
+    structs = any(isinstance(member, inspect.StructType) for member in members)
+    return values if structs or field.encode_name not in samples else samples[field.encode_name] | values
 
 
 _KEYS: Mapping[type[inspect.Type], tuple[str, ...]] = {

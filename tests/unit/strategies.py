@@ -19,6 +19,7 @@ ISTIO = "sidecar.istio.io/inject"
 TRAINING = "training.openshift.io"
 KEYS = (ISTIO, f"{TRAINING}/timeout", f"{TRAINING}/timeout-action", f"{TRAINING}/debug-mode", "app", "a/b~c", "")
 VALUES = ("true", "false", "", "on", "72h", "7d", "0h", "3 days", "notify-only", "terminate", "x" * 300, "\x1b[1m\n")
+NODE_KEYS = ("pool", "topology.kubernetes.io/zone")
 ENV = ("PRTE_MCA_prte_default_hostfile", "PRTE_MCA_plm_ssh_args", "HYDRA_LAUNCHER_EXTRA_ARGS", "NCCL_DEBUG", "PATH")
 
 # JSON that Go and JavaScript read alike: no NaN, no lone surrogates.
@@ -62,16 +63,40 @@ containers = sparse(
     volumeMounts=st.lists(sparse({"name": text, "mountPath": text}), max_size=2),
     securityContext=json_values(),
 )
+node_terms = sparse(
+    matchExpressions=st.lists(
+        sparse(key=one_of(*NODE_KEYS), operator=one_of("In", "Exists"), values=st.lists(one_of("training", "b"))),
+        max_size=2,
+    ),
+    matchFields=st.just([]),
+)
+affinities = sparse(
+    nodeAffinity=sparse(
+        requiredDuringSchedulingIgnoredDuringExecution=sparse(nodeSelectorTerms=st.lists(node_terms, max_size=2)),
+        preferredDuringSchedulingIgnoredDuringExecution=json_values(),
+    ),
+    podAffinity=json_values(),
+)
+tolerations = sparse(
+    key=one_of("nvidia.com/gpu", "team", ""),
+    operator=one_of("Exists", "Equal", ""),
+    value=one_of("ml", ""),
+    effect=one_of("NoSchedule", "NoExecute", ""),
+    tolerationSeconds=st.integers(0, 9),
+)
 pod_specs = sparse(
     containers=st.lists(containers, max_size=3),
     initContainers=st.lists(containers, max_size=1),
-    volumes=st.lists(sparse({"name": text}), max_size=2),
+    volumes=st.lists(sparse({"name": text}, emptyDir=sparse(medium=text), hostPath=sparse(path=text)), max_size=2),
     serviceAccountName=one_of("", "default", "trainer"),
     serviceAccount=one_of("", "trainer"),
     automountServiceAccountToken=st.booleans(),
     restartPolicy=one_of("Never", "OnFailure"),
-    affinity=json_values(),
-    tolerations=json_values(),
+    affinity=affinities,
+    tolerations=st.lists(tolerations, max_size=3),
+    nodeSelector=st.dictionaries(one_of(*NODE_KEYS), one_of("training", "a", "") | text, max_size=2),
+    imagePullSecrets=st.lists(sparse(name=one_of("registry", "own")), max_size=3),
+    priorityClassName=one_of("high", ""),
 )
 pod_templates = sparse(metadata=sparse(labels=string_maps, annotations=string_maps), spec=pod_specs)
 replica_specs = st.fixed_dictionaries(
@@ -172,12 +197,30 @@ def _replica(replicas: int, **container: Any) -> dict[str, Any]:
                     }
                 ],
                 "initContainers": [{"name": "fetch", "image": "busybox", "env": []}],
-                "volumes": [{"name": "data", "emptyDir": {}}],
+                "volumes": [
+                    {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
+                    {"name": "scratch", "emptyDir": {"medium": "Memory"}},
+                    {"name": "cache", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "fast"}}}},
+                    {"name": "keys", "csi": {"driver": "secrets-store.csi.k8s.io"}},
+                    {"name": "node", "hostPath": {"path": "/data"}},
+                ],
                 "imagePullSecrets": [{"name": "pull"}],
                 "serviceAccountName": "",
                 "serviceAccount": "",
                 "restartPolicy": "Never",
                 "schedulerName": "default-scheduler",
+                "nodeSelector": {"disk": "ssd"},
+                "affinity": {
+                    "nodeAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": {
+                            "nodeSelectorTerms": [
+                                {"matchExpressions": [{"key": "gpu", "operator": "In", "values": ["a100", "h100"]}]}
+                            ]
+                        }
+                    }
+                },
+                "tolerations": [{"key": "spot", "operator": "Exists", "value": "", "effect": "NoSchedule"}],
+                "priorityClassName": "high",
                 "hostname": "",
                 "subdomain": "",
             },

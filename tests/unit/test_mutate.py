@@ -23,15 +23,34 @@ from webhook.injections import Injection
 from webhook.policy.settings import InjectionSettings
 
 EXAMPLES = sorted(Path(__file__).parents[2].joinpath("manifests", "examples").rglob("*.yaml"))
+# What comes from the policy alone: without these settings nothing happens.
+FROM_POLICY = {
+    "image-pull-secrets": {"secrets": ["registry", "mirror"]},
+    "node-selector": {"labels": {"pool": "training", "topology.kubernetes.io/zone": "a"}},
+    "tolerations": {
+        "tolerations": [
+            {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+            {"key": "team", "value": "ml", "effect": "NoExecute", "tolerationSeconds": 60},
+        ]
+    },
+}
+
+
+def policy_of(injections):
+    document = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "injections": injections}
+    return admission.load_policy(json.dumps(document))
+
+
 # Everything on, with what a policy can add.
-BUSY = admission.load_policy("""
-apiVersion: policy.training.openshift.io/v1
-kind: MPIJobPolicy
-injections:
-  labels: {job: {team: ml, example.com/cost-centre: "42"}, pods: {team: ml, example.com/cost-centre: "42"}}
-  clean-pod-policy: {policy: All}
-  job-timeout: {default: 24855d3h14m7s}
-""")
+LABELS = {"team": "ml", "example.com/cost-centre": "42"}
+BUSY = policy_of(
+    {
+        "labels": {"job": LABELS, "pods": LABELS},
+        "clean-pod-policy": {"policy": "All"},
+        "job-timeout": {"default": "24855d3h14m7s"},
+        **FROM_POLICY,
+    }
+)
 
 
 def hold(job, policy=DEFAULTS):
@@ -50,6 +69,7 @@ def hold(job, policy=DEFAULTS):
     assert survives(before, after)
     assert containers(before) == containers(after)
     assert no_new_duplicates(launcher_env(before), launcher_env(after))
+    assert all(map(no_new_duplicates, pull_secrets(before), pull_secrets(after)))
     assert len(decision.authors) == len(patch)
     assert readable(json.dumps(after).encode())
     assert mutate(after, policy).patch == []
@@ -99,6 +119,10 @@ def launcher_env(job):
     launcher = dict(pods(job)).get("Launcher") or {}
     env = launcher["containers"][0].get("env") if launcher.get("containers") else None
     return Counter(variable["name"] for variable in env or ())
+
+
+def pull_secrets(job):
+    return [Counter(secret.get("name") for secret in pod.get("imagePullSecrets") or ()) for _, pod in pods(job)]
 
 
 def no_new_duplicates(before, after):
@@ -209,24 +233,25 @@ def test_only_creates_and_updates_are_mutated(operation):
     assert (decision.skipped, decision.patch, decision.notes) == ("not a CREATE or UPDATE of a job", [], [])
 
 
-def update(new, old, username="alice"):
+def update(new, old, username="alice", policy=DEFAULTS):
     sent = sent_for(new, old=old, operation="UPDATE", username=username)
-    return admission.mutate(sent, policy=DEFAULTS, view=NothingKnown())
+    return admission.mutate(sent, policy=policy, view=NothingKnown())
 
 
 class TestUpdate:
     """What creation put in stays; nothing new comes to a job that exists."""
 
-    def test_what_an_apply_drops_is_put_back(self):
+    @pytest.mark.parametrize("policy", [DEFAULTS, BUSY], ids=["defaults", "busy"])
+    def test_what_an_apply_drops_is_put_back(self, policy):
         submitted = mpijob()
-        created = mutate(submitted).document
-        again = update(submitted, created)
+        created = mutate(submitted, policy).document
+        again = update(submitted, created, policy=policy)
         assert again.document == created
         assert again.notes == []
 
     @pytest.mark.parametrize("old", [mpijob(), {}, None, 3])
     def test_a_job_that_never_got_it_does_not_get_it_now(self, old):
-        assert update(mpijob(), old).patch == []
+        assert update(mpijob(), old, policy=BUSY).patch == []
 
     def test_a_value_that_the_user_changes_is_changed(self):
         created = mutate(mpijob()).document
@@ -250,16 +275,14 @@ class TestUpdate:
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
 def test_an_injection_can_be_switched_off(injection_id):
-    policy = admission.load_policy(
-        f"{{apiVersion: policy.training.openshift.io/v1, kind: MPIJobPolicy, "
-        f"injections: {{{injection_id}: {{enabled: false}}}}}}"
-    )
-    assert set(mutate(COMPLETE).authors) - set(mutate(COMPLETE, policy).authors) == {injection_id}
+    on = policy_of(FROM_POLICY)
+    off = policy_of({**FROM_POLICY, injection_id: {**FROM_POLICY.get(injection_id, {}), "enabled": False}})
+    assert set(mutate(COMPLETE, on).authors) - set(mutate(COMPLETE, off).authors) == {injection_id}
 
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
 def test_each_injection_alone_says_what_it_did_within_a_warning(injection_id):
-    decision = hold(COMPLETE, only(injection_id))
+    decision = hold(COMPLETE, only(injection_id, **FROM_POLICY.get(injection_id, {})))
     assert set(decision.authors) == {injection_id}
     assert decision.notes
     assert decision.warnings == decision.notes, "a note of the defaults is never cut"

@@ -7,7 +7,15 @@ import pytest
 from tests.jobs import GOOD, REMOVE, changed
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.snapshot import Snapshot, SnapshotError
-from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, Namespace
+from webhook.cluster.view import (
+    ABSENT,
+    UNKNOWN,
+    ClusterView,
+    Namespace,
+    PersistentVolumeClaim,
+    PriorityClass,
+    WorkloadPriorityClass,
+)
 
 TEAM_A: dict[str, Any] = {
     "apiVersion": "v1",
@@ -54,6 +62,42 @@ def test_labels_may_be_missing() -> None:
     assert Snapshot([{**TEAM_A, "metadata": {"name": "x"}}]).namespace("x") == Namespace("x", {})
 
 
+def test_priority_classes() -> None:
+    metadata = {"metadata": {"name": "high"}, "value": 1000}
+    snapshot = Snapshot([{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **metadata}])
+    assert snapshot.priority_class("high") == PriorityClass("high")
+    assert snapshot.priority_class("low") is ABSENT
+    assert snapshot.workload_priority_class("high") is UNKNOWN
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_workload_priority_classes(version: str) -> None:
+    metadata = {"metadata": {"name": "high"}, "value": 1000}
+    snapshot = Snapshot([{"apiVersion": f"kueue.x-k8s.io/{version}", "kind": "WorkloadPriorityClass", **metadata}])
+    assert snapshot.workload_priority_class("high") == WorkloadPriorityClass("high")
+    assert snapshot.workload_priority_class("low") is ABSENT
+    assert snapshot.priority_class("high") is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("spec", "annotations", "storage_class"),
+    [
+        ({"storageClassName": "fast"}, None, "fast"),
+        ({"storageClassName": ""}, {}, ""),
+        ({}, {}, None),
+        (None, None, None),
+        ({"storageClassName": "fast"}, {"volume.beta.kubernetes.io/storage-class": "older"}, "older"),
+    ],
+)
+def test_claims(spec: Any, annotations: Any, storage_class: str | None) -> None:
+    metadata = {"name": "data", "namespace": "team-a", "annotations": annotations}
+    snapshot = Snapshot([{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}])
+    expected = PersistentVolumeClaim("team-a", "data", storage_class)
+    assert snapshot.persistent_volume_claim("team-a", "data") == expected
+    assert snapshot.persistent_volume_claim("team-b", "data") is ABSENT
+    assert Snapshot([TEAM_A]).persistent_volume_claim("team-a", "data") is UNKNOWN
+
+
 def test_other_kinds_and_other_groups_are_passed_over() -> None:
     others: list[dict[str, Any]] = [
         {"apiVersion": "v1", "kind": "Pod", "metadata": 3},
@@ -73,6 +117,15 @@ def test_other_kinds_and_other_groups_are_passed_over() -> None:
         ),
         ({"apiVersion": "v1", "kind": "Namespace"}, "a Namespace: metadata.name is missing"),
         ({**TEAM_A, "metadata": {}}, "a Namespace: metadata.name is missing"),
+        (
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": "x"},
+                "spec": {"storageClassName": 3},
+            },
+            'PersistentVolumeClaim "x": spec.storageClassName: must be a string, not a whole number',
+        ),
         (
             changed({"Worker.replicas": "4"}),
             'MPIJob "train": spec.mpiReplicaSpecs[Worker].replicas: must be a whole number, not a string',

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from webhook.api.volume import Volume
+
 
 class EnvVar(msgspec.Struct, gc=False):
     """An environment variable; `value` is None when it comes from elsewhere."""
@@ -44,9 +46,51 @@ class Container(msgspec.Struct, rename="camel", gc=False):
 
 
 class Named(msgspec.Struct, gc=False):
-    """Anything that is referred to by its name: volumes, pull secrets."""
+    """Anything that is referred to by its name: pull secrets."""
 
     name: str = ""
+
+
+class Toleration(msgspec.Struct, gc=False):
+    """Taints that the pod bears; without an operator it is `Equal`, without an effect every one."""
+
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class NodeRequirement(msgspec.Struct, gc=False):
+    """One condition on one label of a node."""
+
+    key: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class NodeTerm(msgspec.Struct, rename="camel", gc=False):
+    """Conditions that hold together; a term without any selects no node."""
+
+    match_expressions: list[NodeRequirement] | None = None
+    match_fields: list[NodeRequirement] | None = None
+
+
+class NodeTerms(msgspec.Struct, rename="camel", gc=False):
+    """Terms of which one has to hold."""
+
+    node_selector_terms: list[NodeTerm] | None = None
+
+
+class NodeAffinity(msgspec.Struct, rename="camel", gc=False):
+    """Where pods must run; what they only prefer is not read."""
+
+    required_during_scheduling_ignored_during_execution: NodeTerms | None = None
+
+
+class Affinity(msgspec.Struct, rename="camel", gc=False):
+    """Affinity to nodes."""
+
+    node_affinity: NodeAffinity | None = None
 
 
 class PodSpec(msgspec.Struct, rename="camel", gc=False):
@@ -54,8 +98,12 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
 
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
-    volumes: list[Named] | None = None
+    volumes: list[Volume] | None = None
     image_pull_secrets: list[Named] | None = None
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: list[Toleration] | None = None
+    priority_class_name: str | None = None
     service_account_name: str | None = None
     service_account: str | None = None
     automount_service_account_token: bool | None = None
@@ -87,6 +135,29 @@ class PodTemplate(msgspec.Struct, gc=False):
     def annotations(self) -> dict[str, str]:
         """Annotations, empty when there are none."""
         return (self.metadata and self.metadata.annotations) or {}
+
+    @property
+    def node_selector(self) -> dict[str, str]:
+        """Labels that a node must have, empty when there are none."""
+        return (self.spec and self.spec.node_selector) or {}
+
+    @property
+    def node_terms(self) -> list[NodeTerm]:
+        """Terms of the required node affinity, of which one has to hold; empty when there are none."""
+        affinity = self.spec and self.spec.affinity and self.spec.affinity.node_affinity
+        required = affinity and affinity.required_during_scheduling_ignored_during_execution
+        return (required and required.node_selector_terms) or []
+
+    def requires_node(self, key: str, value: str) -> bool:
+        """Whether the pods go only to nodes with this label, by nodeSelector or by every term of the node affinity."""
+        if self.node_selector.get(key) == value:
+            return True
+        # A term without conditions selects no node.
+        terms = [term for term in self.node_terms if term.match_expressions or term.match_fields]
+        return bool(terms) and all(
+            any((one.key, one.operator, one.values) == (key, "In", [value]) for one in term.match_expressions or ())
+            for term in terms
+        )
 
     @property
     def containers(self) -> list[Container]:

@@ -64,10 +64,11 @@ class PatchBuilder:
         """Put the entries whose keys are missing into the map at `path`; returns those that were put in."""
         return {key: value for key, value in entries.items() if self.add((*path, key), value)}
 
-    def append(self, path: Path, item: dict[str, object], *, key: str = "name") -> bool:
+    def append(self, path: Path, item: dict[str, object], *, key: str | None = "name") -> bool:
         """Append `item` to the list at `path` unless an item with the same `key` is in it; True when it was appended.
 
-        The MPIJob schema's lists are maps by a key: a second item with the same key would reject the whole job.
+        Most of the MPIJob schema's lists are maps by a key: a second item with the same key would reject the whole job.
+        None for those without a key, such as tolerations: there an equal item counts.
         """
         if self._stored is not None and item not in (_at(self._stored, path) or ()):
             return False
@@ -76,7 +77,7 @@ class PatchBuilder:
             return self._add(path, [item])
         if not isinstance(items, list):
             raise PatchConflict(pointer(path), "is not a list")
-        if any(isinstance(existing, dict) and existing.get(key) == item[key] for existing in items):
+        if item in items if key is None else any(_has(existing, key, item[key]) for existing in items):
             return False
         items.append(_copy(item))
         self._record((*path, "-"), item)
@@ -101,6 +102,10 @@ def _at(value: Any, path: Path) -> Any:
         else:
             return None
     return value
+
+
+def _has(item: Any, key: str, value: object) -> bool:
+    return isinstance(item, dict) and item.get(key) == value
 
 
 def _child(parent: Any, token: str | int, path: Path) -> Any:

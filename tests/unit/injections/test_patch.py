@@ -98,6 +98,16 @@ def test_append_by_another_key():
     assert not builder.append(("l",), {"name": "mine", "mountPath": "/dev/shm"}, key="mountPath")
 
 
+def test_append_to_a_list_without_a_key():
+    ours, users = {"key": "gpu", "operator": "Exists"}, {"key": "gpu", "value": "a100"}
+    builder = PatchBuilder({"l": [users]})
+    assert builder.append(("l",), ours, key=None)
+    assert not builder.append(("l",), dict(reversed(ours.items())), key=None)
+    assert builder.document == {"l": [users, ours]}
+    assert not PatchBuilder({}, stored={"l": [users]}).append(("l",), ours, key=None)
+    assert PatchBuilder({}, stored={"l": [users, ours]}).append(("l",), ours, key=None)
+
+
 def test_append_to_what_is_no_list():
     with pytest.raises(PatchConflict, match="/a: is not a list"):
         PatchBuilder({"a": {}}).append(("a",), {"name": "x"})

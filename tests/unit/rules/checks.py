@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.jobs import changed
 from webhook.api import mpijob
+from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.context import Context
 from webhook.rules import REGISTRY, Violation
 
@@ -16,10 +17,12 @@ def violations(
     *,
     settings: Mapping[str, Any] | None = None,
     old: Mapping[str, Any] | None = None,
+    view: ClusterView | None = None,
 ) -> list[Violation]:
     """What the rule finds in the good job with `changes` (paths as in `tests.jobs.changed`).
 
-    `settings` as an administrator writes them; with `old` (changes too) it is an UPDATE.
+    `settings` as an administrator writes them; with `old` (changes too) it is an UPDATE; without `view`
+    nothing is known of the cluster.
     """
     rule = REGISTRY[rule_id]
     context = Context(
@@ -27,6 +30,7 @@ def violations(
         namespace="team-a",
         username="alice",
         old=None if old is None else defaulted(changed(old)),
+        view=view or NothingKnown(),
     )
     return list(rule.check(defaulted(changed(changes)), rule.settings.model_validate(settings or {}), context))
 

@@ -4,15 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.unit.rules.checks import defaulted
+from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.context import Context
 from webhook.messages import MAX_WARNING_LENGTH, Finding
 from webhook.rules import REGISTRY, Violation
 
 
-def run(rule_id: str, job: dict[str, Any], settings: Mapping[str, Any] | None = None) -> list[Violation]:
+def run(
+    rule_id: str, job: dict[str, Any], settings: Mapping[str, Any] | None = None, *, view: ClusterView | None = None
+) -> list[Violation]:
     """What the rule finds in a whole job that is created; `settings` as an administrator writes them."""
     rule = REGISTRY[rule_id]
-    return list(rule.check(defaulted(job), rule.settings.model_validate(settings or {}), Context()))
+    context = Context(view=view or NothingKnown())
+    return list(rule.check(defaulted(job), rule.settings.model_validate(settings or {}), context))
 
 
 def fits_a_warning(rule_id: str, violation: Violation) -> bool:

@@ -1,0 +1,116 @@
+"""The certificate that a TLS listener serves, and its exchange while the listener runs.
+
+Loading a new pair into a live SSLContext is not safe: a key that does not match breaks every later handshake, and a
+pair of another key type is ignored in silence. So each pair gets a context of its own, is checked there, and only
+then takes over: the listener's context passes every handshake on to the current one (`sni_callback`, which OpenSSL
+also calls for clients that send no server name).
+"""
+
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+
+from certs.authority import CLOCK_SKEW
+
+
+class CertificateError(ValueError):
+    """The certificate cannot be served; the message says why."""
+
+
+class ServingCertificate:
+    """What a listener serves: give `context` to the server once; `swap` decides what later handshakes get."""
+
+    context: ssl.SSLContext
+    not_after: datetime
+
+    def __init__(self, chain_pem: bytes, key_pem: bytes, *, now: datetime | None = None) -> None:
+        """Serve this pair (the leaf first in `chain_pem`); CertificateError when it cannot be served."""
+        self._current, self.not_after = _load(chain_pem, key_pem, now)
+        # The listener's own context needs a certificate too: OpenSSL chooses the cipher before it asks us.
+        self.context, _ = _load(chain_pem, key_pem, now)
+        self.context.sni_callback = self._select
+
+    @classmethod
+    def from_files(cls, certificate: Path, key: Path) -> "ServingCertificate":
+        """Serve the pair in two PEM files."""
+        return cls(*read_pair(certificate, key))
+
+    def swap(self, chain_pem: bytes, key_pem: bytes, *, now: datetime | None = None) -> None:
+        """Serve this pair from the next handshake on; after a CertificateError the old one stays."""
+        self._current, self.not_after = _load(chain_pem, key_pem, now)
+
+    def _select(self, connection: ssl.SSLObject, server_name: str | None, context: ssl.SSLContext) -> None:
+        connection.context = self._current
+
+
+def read_pair(certificate: Path, key: Path) -> tuple[bytes, bytes]:
+    """The bytes of both files; CertificateError when one cannot be read."""
+    try:
+        return certificate.read_bytes(), key.read_bytes()
+    except OSError as error:
+        raise CertificateError(f"cannot read {error.filename}: {error.strerror}") from None
+
+
+def _load(chain_pem: bytes, key_pem: bytes, now: datetime | None) -> tuple[ssl.SSLContext, datetime]:
+    not_after = _check(chain_pem, key_pem, now or datetime.now(UTC))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    # A resumed session would go on with the identity of a certificate that has been swapped out.
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
+    with _private_file(chain_pem.rstrip() + b"\n" + key_pem) as path:
+        try:
+            context.load_cert_chain(path)
+        except ssl.SSLError as error:
+            raise CertificateError(f"OpenSSL refuses the certificate: {error.reason or error}") from None
+    return context, not_after
+
+
+def _check(chain_pem: bytes, key_pem: bytes, now: datetime) -> datetime:
+    """When the leaf expires; CertificateError for a pair that no client would accept."""
+    try:
+        leaf = x509.load_pem_x509_certificates(chain_pem)[0]
+    except ValueError:
+        raise CertificateError("the certificate is not PEM, or damaged") from None
+    try:
+        key = serialization.load_pem_private_key(key_pem, password=None)
+    except TypeError:
+        raise CertificateError("the private key is encrypted; give one without a passphrase") from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise CertificateError("the private key is not PEM, or damaged") from None
+    if key.public_key() != leaf.public_key():
+        raise CertificateError("the private key does not belong to the certificate")
+    if leaf.not_valid_after_utc <= now:
+        raise CertificateError(f"the certificate expired at {leaf.not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}")
+    if leaf.not_valid_before_utc > now + CLOCK_SKEW:
+        raise CertificateError(f"the certificate is not valid before {leaf.not_valid_before_utc:%Y-%m-%dT%H:%M:%SZ}")
+    return leaf.not_valid_after_utc
+
+
+@contextmanager
+def _private_file(content: bytes) -> Iterator[str]:
+    """A path to `content` for as long as the block runs: in memory on Linux, else a file that only we can read.
+
+    `ssl` loads keys from files alone.
+    """
+    try:
+        descriptor = os.memfd_create("certificate")
+    except (AttributeError, OSError):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            yield file.name
+        return
+    with os.fdopen(descriptor, "wb") as memory:
+        memory.write(content)
+        memory.flush()
+        yield f"/proc/self/fd/{descriptor}"

@@ -1,0 +1,174 @@
+"""The AdmissionReviews of the benchmarks: a job as a team might submit it, in the bytes that an API server sends."""
+
+import copy
+import json
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.bench.managed_fields import managed_fields
+from webhook import admission
+from webhook.api import review
+from webhook.cluster.view import NothingKnown
+from webhook.yaml import load_all
+
+EXAMPLE = Path(__file__).parents[2] / "manifests" / "examples" / "horovod-gpu.yaml"
+JOBS = 200
+CREATED = "2026-03-02T09:30:00Z"
+# What the CRD's schema fills in before any webhook sees the object.
+SPEC_DEFAULTS = {
+    "launcherCreationPolicy": "AtStartup",
+    "mpiImplementation": "OpenMPI",
+    "runLauncherAsWorker": False,
+    "slotsPerWorker": 1,
+    "sshAuthMountPath": "/root/.ssh",
+}
+RUN_POLICY_DEFAULTS = {"suspend": False}
+
+
+def user_job(number: int) -> dict[str, Any]:
+    """The project's Horovod example with what a team's templates have besides: data, caches, secrets, placement.
+
+    Jobs of other numbers (0 to 999) have another name and namespace, other data, another image, another size.
+    """
+    job: dict[str, Any] = load_all(EXAMPLE.read_text())[0]
+    job["metadata"] |= {"name": f"resnet-{number:03}", "namespace": f"team-{number:03}"}
+    job["metadata"]["labels"] |= {"app.kubernetes.io/part-of": "image-models", "cost-centre": f"{4000 + number}"}
+    for replica in job["spec"]["mpiReplicaSpecs"].values():
+        _furnish(replica["template"], number)
+    launcher, worker = (job["spec"]["mpiReplicaSpecs"][role]["template"]["spec"] for role in ("Launcher", "Worker"))
+    launcher["containers"][0]["args"] += ["--dataset", f"/data/imagenet-{number:03}"]
+    memory = f"{64 + number}Gi"
+    for amounts in worker["containers"][0]["resources"].values():
+        amounts["memory"] = memory
+    return job
+
+
+def _furnish(template: dict[str, Any], number: int) -> None:
+    template["metadata"] = {"labels": {"app.kubernetes.io/name": "resnet", "app.kubernetes.io/part-of": "image-models"}}
+    spec = template["spec"]
+    container = spec["containers"][0]
+    container["image"] = f"registry.example.com/vision/horovod:0.28.{number}"
+    settings = {
+        "NCCL_DEBUG": "INFO",
+        "NCCL_IB_HCA": "mlx5_0,mlx5_1",
+        "NCCL_SOCKET_IFNAME": "eth0",
+        "HOROVOD_FUSION_THRESHOLD": "67108864",
+        "OMP_NUM_THREADS": "4",
+        "DATA_DIR": f"/data/imagenet-{number:03}",
+        "CHECKPOINT_DIR": "/checkpoints/resnet",
+    }
+    secret = {"name": "WANDB_API_KEY", "valueFrom": {"secretKeyRef": {"name": "tracking", "key": "api-key"}}}
+    node = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "spec.nodeName"}}}
+    container["env"] = [*({"name": name, "value": value} for name, value in settings.items()), secret, node]
+    container["imagePullPolicy"] = "IfNotPresent"
+    container["securityContext"] = {"capabilities": {"add": ["IPC_LOCK"]}}
+    mounts = {"data": "/data", "checkpoints": "/checkpoints", "config": "/etc/training"}
+    container.setdefault("volumeMounts", []).extend(
+        {"name": name, "mountPath": path, **({"readOnly": True} if name != "checkpoints" else {})}
+        for name, path in mounts.items()
+    )
+    spec.setdefault("volumes", []).extend(
+        [
+            {"name": "data", "persistentVolumeClaim": {"claimName": f"imagenet-{number:03}", "readOnly": True}},
+            {"name": "checkpoints", "persistentVolumeClaim": {"claimName": "resnet-checkpoints"}},
+            {"name": "config", "configMap": {"name": "resnet-config"}},
+        ]
+    )
+    spec["initContainers"] = [
+        {
+            "name": "wait-for-data",
+            "image": "busybox:1.37",
+            "command": ["sh", "-c", f"until test -f /data/imagenet-{number:03}/READY; do sleep 2; done"],
+            "resources": {name: {"cpu": "100m", "memory": "64Mi"} for name in ("requests", "limits")},
+            "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": True}],
+        }
+    ]
+    spec["imagePullSecrets"] = [{"name": "registry"}]
+    spec["priorityClassName"] = "training"
+    spec["tolerations"] = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+
+
+def with_crd_defaults(job: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of `job` with the defaults of the CRD's schema."""
+    defaulted = copy.deepcopy(dict(job))
+    spec = SPEC_DEFAULTS | defaulted["spec"]
+    spec["runPolicy"] = RUN_POLICY_DEFAULTS | spec.get("runPolicy", {})
+    return defaulted | {"spec": spec}
+
+
+def mutate_bodies() -> bytes:
+    """A line with a mutating review for each of JOBS jobs: a server that remembers answers has little of it."""
+    return b"".join(mutate_body(user_job(number)) + b"\n" for number in range(JOBS))
+
+
+def validate_bodies() -> bytes:
+    """The same with validating reviews."""
+    return b"".join(validate_body(user_job(number)) + b"\n" for number in range(JOBS))
+
+
+def mutate_body(job: Mapping[str, Any]) -> bytes:
+    """What the mutating hook gets for `kubectl create` of `job`: the object after schema defaults, with its owners."""
+    defaulted = with_crd_defaults(job)
+    entry = {
+        "apiVersion": job["apiVersion"],
+        "fieldsType": "FieldsV1",
+        "fieldsV1": managed_fields(defaulted),
+        "manager": "kubectl-create",
+        "operation": "Update",
+        "time": CREATED,
+    }
+    defaulted["metadata"]["managedFields"] = [entry]
+    return _review(defaulted)
+
+
+def validate_body(job: Mapping[str, Any]) -> bytes:
+    """What the validating hook gets then: with our changes and the identity that the API server gives. The
+    managedFields are those of before, it brings them up to date afterwards."""
+    policy = admission.load_policy(None)
+    decision = admission.mutate(review.decode(mutate_body(job)), policy=policy, view=NothingKnown())
+    if decision.document is None:
+        raise ValueError(f"the job of the benchmarks was not mutated: {decision.skipped}")
+    changed = decision.document
+    created = {"creationTimestamp": CREATED, "generation": 1, "uid": _uid("job", changed)}
+    return _review(changed | {"metadata": changed["metadata"] | created})
+
+
+def _review(job: Mapping[str, Any]) -> bytes:
+    """An AdmissionReview as the API server writes it: the object with sorted keys, the rest in its type's order."""
+    namespace = job["metadata"]["namespace"]
+    group, version = job["apiVersion"].split("/")
+    kind = {"group": group, "version": version, "kind": job["kind"]}
+    resource = {"group": group, "version": version, "resource": "mpijobs"}
+    request = {
+        "uid": _uid("request", job),
+        "kind": kind,
+        "resource": resource,
+        "requestKind": kind,
+        "requestResource": resource,
+        "name": job["metadata"]["name"],
+        "namespace": namespace,
+        "operation": "CREATE",
+        "userInfo": {
+            "username": f"system:serviceaccount:{namespace}:pipeline",
+            "uid": "0c7c2f61-6a9b-4b0c-8a86-2f7a1f3d9c52",
+            "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"],
+            "extra": {"authentication.kubernetes.io/credential-id": ["JTI=7f2c9c3a-6c2e-49a5-b3f4-0b7f2d1c8e5d"]},
+        },
+        "object": json.loads(json.dumps(job, sort_keys=True)),
+        "oldObject": None,
+        "dryRun": False,
+        "options": {
+            "kind": "CreateOptions",
+            "apiVersion": "meta.k8s.io/v1",
+            "fieldManager": "kubectl-create",
+            "fieldValidation": "Strict",
+        },
+    }
+    body = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def _uid(of: str, job: Mapping[str, Any]) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{of}/{job['metadata']['namespace']}/{job['metadata']['name']}"))

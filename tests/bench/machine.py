@@ -1,0 +1,47 @@
+"""The machine that the figures come from."""
+
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What a reader must know of it; `load_average` is of the minute before, when nothing of ours ran."""
+
+    processor: str
+    cores: int
+    load_average: float
+    versions: dict[str, str]
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
+        return (
+            f"{self.cores} cores of {self.processor}, {versions}; load average {self.load_average:.1f} before the run"
+        )
+
+
+def this_machine() -> Machine:
+    """Ask the kernel and the interpreter."""
+    lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines())
+    processor = next((value.strip() for name, _, value in lines if name.strip() == "model name"), platform.machine())
+    versions = {name: version(name) for name in ("aiohttp", "uvloop", "msgspec")}
+    return Machine(
+        processor=processor,
+        cores=os.cpu_count() or 1,
+        load_average=os.getloadavg()[0],
+        versions={"Linux": platform.release().partition("-")[0], "Python": platform.python_version(), **versions},
+    )
+
+
+def two_cores() -> tuple[int, int]:
+    """(the servers' core, the load generator's); exits where there are none, for then the figures mean nothing."""
+    available = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
+    if len(available) < 2:
+        sys.exit("The benchmarks need Linux and two cores: one for the server, one for the load generator.")
+    return available[0], available[-1]

@@ -1,0 +1,88 @@
+"""One measurement: the load generator against one server, for some seconds."""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.bench.servers import Server, pinned
+from tests.controlplane.process import ControlPlaneError, guarded
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What is sent: `bodies` has a review on each line. `rate` requests per second whatever the answers do, or None for
+    as many as are answered."""
+
+    path: str
+    bodies: Path
+    expect: str
+    rate: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """What one measurement gave: latencies in ms, `cpu_micros` of the server for each request, `load_cpu` the share of
+    its core that the load generator took.
+
+    `errors` are answers that were wrong or never came, `error` is the first; they are not among the `requests`.
+    """
+
+    requests: int
+    errors: int
+    error: str
+    seconds: float
+    rps: float
+    p50: float
+    p90: float
+    p99: float
+    max: float
+    cpu_micros: float
+    load_cpu: float
+    go: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generator:
+    """The load generator on its `core`; `warmup` seconds of the same load come before the `seconds` that count."""
+
+    program: Path
+    ca: Path
+    core: int
+    connections: int
+    seconds: float
+    warmup: float
+
+    def run(self, server: Server, load: Load) -> Sample:
+        """Measure; ControlPlaneError if the load generator itself fails."""
+        flags = {
+            "address": server.address,
+            "ca": self.ca,
+            "path": load.path,
+            "bodies": load.bodies,
+            "expect": load.expect,
+            "rate": load.rate or 0,
+            "connections": self.connections,
+            "seconds": self.seconds,
+            "warmup": self.warmup,
+        }
+        command = guarded([self.program, *(f"-{name}={value}" for name, value in flags.items())])
+        before = server.cpu_seconds
+        with pinned(self.core):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ControlPlaneError(f"{done.stderr.strip()}\n{server.program.tail()}")
+        return sample(json.loads(done.stdout), server_cpu=server.cpu_seconds - before)
+
+
+def sample(result: Mapping[str, Any], *, server_cpu: float) -> Sample:
+    """What the load generator printed, and the seconds of processor time that the server took meanwhile."""
+    same = ("requests", "errors", "seconds", "rps", "p50", "p90", "p99", "max", "go")
+    return Sample(
+        **{name: result[name] for name in same},
+        error=result.get("error", ""),
+        cpu_micros=server_cpu / result["sent"] * 1e6,
+        load_cpu=result["cpu_seconds"] / result["seconds"],
+    )

@@ -1,0 +1,125 @@
+"""From samples to the table and the budgets. Pure: no clock, no files."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from tests.bench.measure import Sample
+
+YARDSTICK = "Go, allows only"
+HEADINGS = ("server", "load", "requests/s", "of Go", "p50 ms", "p99 ms", "CPU µs", "peak MiB")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One server under one load: `rate` as in measure.Load; a sample for each round; `memory` is its peak in MiB."""
+
+    server: str
+    rate: int | None
+    samples: Sequence[Sample]
+    memory: float
+
+    def median(self, value: Callable[[Sample], float]) -> float:
+        """The median of `value` over the rounds."""
+        return median(value(sample) for sample in self.samples)
+
+    @property
+    def errors(self) -> int:
+        """Wrong and missing answers of all rounds: with any, the figures mean nothing."""
+        return sum(sample.errors for sample in self.samples)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What is asked for, and what was measured; `at_least` says on which side of the `goal` is good."""
+
+    what: str
+    goal: float
+    now: float
+    unit: str = ""
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether the goal is reached."""
+        return self.now >= self.goal if self.at_least else self.now < self.goal
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """What, goal, now, verdict."""
+        sign = ">=" if self.at_least else "<"
+        digits = 2 if self.at_least else 1
+        unit = f" {self.unit}" if self.unit else ""
+        return self.what, f"{sign} {self.goal:g}{unit}", f"{self.now:.{digits}f}{unit}", "met" if self.met else "missed"
+
+
+def ratio(row: Row, yardstick: Row) -> float:
+    """Requests/s of `row` beside those of `yardstick`, the median over the rounds: what slows the machine for a while
+    slows both."""
+    pairs = zip(row.samples, yardstick.samples, strict=True)
+    return median(ours.rps / theirs.rps if theirs.rps else 0.0 for ours, theirs in pairs)
+
+
+def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """The headings and a line of cells for each row. The ratio and the processor time need a server at its limit, so
+    rows with a fixed rate have neither."""
+    yardstick = next(row for row in rows if row.server == YARDSTICK and row.rate is None)
+    lines: list[tuple[str, ...]] = [HEADINGS]
+    for row in rows:
+        saturated = row.rate is None
+        lines.append(
+            (
+                row.server,
+                "saturated" if saturated else f"{row.rate:,}/s",
+                f"{row.median(lambda sample: sample.rps):,.0f}",
+                f"{ratio(row, yardstick):.2f}" if saturated else "",
+                f"{row.median(lambda sample: sample.p50):.1f}",
+                f"{row.median(lambda sample: sample.p99):.1f}",
+                f"{row.median(lambda sample: sample.cpu_micros):.0f}" if saturated else "",
+                f"{row.memory:.0f}",
+            )
+        )
+    return lines
+
+
+def budgets(rows: Sequence[Row], *, start_seconds: float) -> list[Budget]:
+    """The budgets of the finished service that this run can speak of."""
+    yardstick = next(row for row in rows if row.server == YARDSTICK and row.rate is None)
+    ours = [row for row in rows if row.server != YARDSTICK]
+    found = [
+        Budget(what=f"{row.server}: requests/s beside Go's", goal=1.0, now=ratio(row, yardstick), at_least=True)
+        for row in ours
+        if row.rate is None
+    ]
+    for rate, goal in ((100, 5), (1000, 25)):
+        found += [
+            Budget(
+                what=f"{row.server}: p99 at {rate:,}/s", goal=goal, now=row.median(lambda sample: sample.p99), unit="ms"
+            )
+            for row in ours
+            if row.rate == rate
+        ]
+    found.append(Budget(what="memory", goal=150, now=max(row.memory for row in ours), unit="MiB"))
+    found.append(Budget(what="start", goal=1, now=start_seconds, unit="s"))
+    return found
+
+
+def text(lines: Sequence[Sequence[str]], *, left: int) -> str:
+    """Columns of equal width, the first `left` of them to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = (
+            cell.ljust(width) if number < left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        return "  ".join(padded).rstrip()
+
+    return "\n".join(map(line, lines))
+
+
+def markdown(lines: Sequence[Sequence[str]], *, left: int) -> str:
+    """The same as a table in Markdown."""
+    headings, *rest = lines
+    rules = ["---" if number < left else "---:" for number in range(len(headings))]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (headings, rules, *rest))

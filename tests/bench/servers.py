@@ -1,0 +1,103 @@
+"""The servers under test, each pinned to one core, with a certificate of one CA."""
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from certs.authority import Authority
+from tests.controlplane.assets import Assets
+from tests.controlplane.process import Program, free_port, responds
+
+LIFETIME = timedelta(days=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """A running server. `start_seconds` is from its exec until it was ready."""
+
+    program: Program
+    address: str
+    start_seconds: float
+
+    @property
+    def peak_memory_mib(self) -> float:
+        """The most resident memory that it has had so far."""
+        status = Path(f"/proc/{self.program.pid}/status").read_text()
+        kib = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))
+        return int(kib) / 1024
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Processor time that it has taken so far, to 10 ms."""
+        # The name of the program, in parentheses, may hold spaces; utime and stime are fields 14 and 15.
+        fields = Path(f"/proc/{self.program.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Servers:
+    """Starts servers in `folder` on `core`, and ends them with the block."""
+
+    def __init__(self, folder: Path, *, core: int) -> None:
+        self.ca = folder / "ca.pem"
+        self._folder = folder
+        self._core = core
+        self._certificate, self._key = folder / "server.pem", folder / "server.key"
+        self._stack = ExitStack()
+        authority = Authority("bench", lifetime=LIFETIME)
+        pair = authority.issue(["127.0.0.1"], lifetime=LIFETIME)
+        self.ca.write_bytes(authority.certificate_pem)
+        self._certificate.write_bytes(pair.certificate_pem)
+        self._key.write_bytes(pair.key_pem)
+
+    def __enter__(self) -> "Servers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def yardstick(self, assets: Assets) -> Server:
+        """The Go server that decodes and allows."""
+        host, port = "127.0.0.1", free_port()
+        command: list[str | Path] = [assets.allow_server, f"{host}:{port}", self._certificate, self._key]
+        return self._start("allow-server", command, (host, port), lambda: _listens(host, port))
+
+    def service(self, name: str) -> Server:
+        """This project's service with the built-in policy, its log in a file."""
+        host, port, ops = "127.0.0.1", free_port(), f"127.0.0.1:{free_port()}"
+        addresses = ["--listen", f"{host}:{port}", "--ops-listen", ops, "--drain-seconds", "0"]
+        certificate = ["--tls-cert", str(self._certificate), "--tls-key", str(self._key)]
+        command = [sys.executable, "-m", "webhook", "serve", *addresses, *certificate]
+        return self._start(name, command, (host, port), lambda: responds(f"http://{ops}/readyz"))
+
+    def _start(
+        self, name: str, command: Sequence[str | Path], address: tuple[str, int], ready: Callable[[], bool]
+    ) -> Server:
+        started = time.monotonic()
+        with pinned(self._core):
+            program = Program(name, command, log=self._folder / f"{name}.log", env=os.environ)
+        self._stack.callback(program.stop, grace=10)
+        program.wait_ready(ready)
+        host, port = address
+        return Server(program=program, address=f"{host}:{port}", start_seconds=time.monotonic() - started)
+
+
+@contextmanager
+def pinned(core: int) -> Iterator[None]:
+    """Programs that are started in this block run on `core` alone."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _listens(host: str, port: int) -> bool:
+    with socket.create_connection((host, port), timeout=1):
+        return True

@@ -1,0 +1,150 @@
+"""The load generator, against servers that misbehave in known ways."""
+
+import asyncio
+import json
+import ssl
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from certs.authority import Authority
+from tests.controlplane.assets import assets
+
+LOAD = assets().load
+REVIEWS = [{"request": {"uid": f"uid-{number}"}} for number in range(3)]
+Answer = Callable[[dict[str, Any]], bytes]
+
+
+def reply(body: str, status: str = "200 OK", headers: str = "") -> bytes:
+    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{headers}\r\n{body}".encode()
+
+
+def allow(review: dict[str, Any]) -> bytes:
+    return reply(json.dumps({"uid": review["request"]["uid"], "allowed": True}, separators=(",", ":")))
+
+
+class Server:
+    """Answers each request with `answer`, and notes what it saw."""
+
+    def __init__(self, answer: Answer, folder: Path) -> None:
+        self.answer = answer
+        self.heads: list[str] = []
+        self.uids: list[str] = []
+        self.connections = 0
+        self._folder = folder
+
+    async def load(self, **flags: object) -> dict[str, Any]:
+        """What the load generator prints about this server."""
+        authority = Authority("test", lifetime=timedelta(days=1))
+        pair = authority.issue(["127.0.0.1"], lifetime=timedelta(days=1))
+        chain, ca, bodies = (self._folder / name for name in ("chain.pem", "ca.pem", "bodies"))
+        chain.write_bytes(pair.certificate_pem + pair.key_pem)
+        ca.write_bytes(authority.certificate_pem)
+        bodies.write_text("".join(json.dumps(review) + "\n" for review in REVIEWS))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(chain)
+        server = await asyncio.start_server(self._talk, "127.0.0.1", 0, ssl=context)
+        host, port = server.sockets[0].getsockname()
+        async with server:
+            return await run(address=f"{host}:{port}", ca=ca, bodies=bodies, path="/hook?timeout=10s", **flags)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode()
+                length = int(head.lower().partition("content-length: ")[2].split("\r\n")[0])
+                review = json.loads(await reader.readexactly(length))
+                self.heads.append(head)
+                self.uids.append(review["request"]["uid"])
+                answer = self.answer(review)
+                writer.write(answer)
+                await writer.drain()
+                if not answer or b"Connection: close" in answer:
+                    break
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+async def run(**flags: object) -> dict[str, Any]:
+    few = {"connections": 2, "seconds": 0.2, "warmup": 0.1}
+    arguments = [f"-{name}={value}" for name, value in (few | flags).items()]
+    process = await asyncio.create_subprocess_exec(
+        LOAD, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, err = await process.communicate()
+    if process.returncode:
+        raise RuntimeError(err.decode())
+    printed: dict[str, Any] = json.loads(out)
+    return printed
+
+
+async def test_right_answers_are_counted(tmp_path: Path) -> None:
+    server = Server(allow, tmp_path)
+    result = await server.load()
+    assert result["requests"] > 0
+    assert result["errors"] == 0
+    assert result["sent"] == len(server.uids)  # those of the warm-up too
+    assert result["rps"] == pytest.approx(result["requests"] / result["seconds"])
+    assert 0 < result["p50"] <= result["p90"] <= result["p99"] <= result["max"]
+    assert server.connections == 2  # kept alive
+    assert set(server.uids) == {"uid-0", "uid-1", "uid-2"}  # in turns
+    assert server.heads[0].startswith("POST /hook?timeout=10s HTTP/1.1\r\n")
+    assert "Content-Type: application/json\r\n" in server.heads[0]
+
+
+async def test_at_a_fixed_rate_exactly_what_is_due_is_sent(tmp_path: Path) -> None:
+    server = Server(allow, tmp_path)
+    result = await server.load(rate=200, seconds=0.5)
+    assert result["requests"] + result["errors"] == 100
+    assert result["errors"] == 0
+    assert len(server.uids) == 100 + 20
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (lambda _: reply('{"uid":"another","allowed":true}'), "no uid-"),
+        (lambda review: reply(f'{{"uid":"{review["request"]["uid"]}","allowed":false}}'), 'no "allowed":true'),
+        (lambda review: allow(review).replace(b"200 OK", b"500 Oh"), "status 500"),
+        (lambda _: b"not HTTP\r\n\r\n", "malformed HTTP"),
+        (lambda _: b"", "EOF"),
+    ],
+)
+async def test_wrong_answers_are_errors(tmp_path: Path, answer: Answer, error: str) -> None:
+    result = await Server(answer, tmp_path).load()
+    assert result["requests"] == 0
+    assert result["errors"] > 0
+    assert error in result["error"]
+
+
+async def test_a_connection_that_the_server_closes_in_order_is_opened_again(tmp_path: Path) -> None:
+    def close(review: dict[str, Any]) -> bytes:
+        return allow(review).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+
+    server = Server(close, tmp_path)
+    result = await server.load()
+    assert result["errors"] == 0
+    assert server.connections > result["requests"]
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1:443", "localhost:443", "192.0.2.7:443", ":443", ""])
+async def test_only_loopback_is_loaded(address: str) -> None:
+    with pytest.raises(RuntimeError, match="not the IP:PORT of a loopback address"):
+        await run(address=address)
+
+
+@pytest.mark.parametrize(
+    ("content", "error"), [("", "is empty"), ("{}\n", r"no request\.uid"), ("nonsense\n", "invalid character")]
+)
+async def test_bodies_without_a_uid_are_refused(tmp_path: Path, content: str, error: str) -> None:
+    bodies, ca = tmp_path / "bodies", tmp_path / "ca.pem"
+    bodies.write_text(content)
+    ca.write_bytes(Authority("test", lifetime=timedelta(days=1)).certificate_pem)
+    with pytest.raises(RuntimeError, match=error):
+        await run(address="127.0.0.1:1", ca=ca, bodies=bodies)

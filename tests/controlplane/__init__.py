@@ -1,0 +1,1 @@
+"""A real Kubernetes control plane for the tests: built from pinned Go modules, started on loopback in seconds."""

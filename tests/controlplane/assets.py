@@ -1,0 +1,85 @@
+"""The programs and upstream files that a test cluster is made of."""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tests.controlplane.build import ensure_built
+from tests.controlplane.process import ControlPlaneError
+from tests.controlplane.progress import Progress
+
+Command = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assets:
+    """Commands (to which flags are added) and files."""
+
+    etcd: Command
+    apiserver: Command
+    controller_manager: Command
+    scheduler: Command
+    mpi_operator: Command
+    kwok: Command
+    kubectl: Path
+    operator_verdict: Path
+    """The operator's validation as a filter, see operator-verdict/main.go."""
+    allow_server: Path
+    """The benchmarks' yardstick, see allow-server/main.go."""
+    load: Path
+    """The benchmarks' load generator, see load/main.go."""
+    mpijob_crd: Path
+    mpi_operator_role: Path
+    upstream_examples: dict[str, Path]
+    """Name (`pi`, `pi-intel`, ...) to file."""
+    kwok_stages: Path
+
+
+def assets(*, progress: Progress | None = None) -> Assets:
+    """Our own build (made now if the cache has none), with the programs of KUBEBUILDER_ASSETS where that is set.
+
+    That folder is envtest's (https://book.kubebuilder.io/reference/envtest): etcd, kube-apiserver and kubectl must be
+    there; kube-controller-manager and kube-scheduler are taken from it if they are.
+    """
+    folder = ensure_built(progress=progress)
+    controlplane = str(folder / "bin" / "controlplane")
+    own = Assets(
+        etcd=(controlplane, "etcd"),
+        apiserver=(controlplane, "kube-apiserver"),
+        controller_manager=(controlplane, "kube-controller-manager"),
+        scheduler=(controlplane, "kube-scheduler"),
+        mpi_operator=(str(folder / "bin" / "mpi-operator"),),
+        kwok=(str(folder / "bin" / "kwok"),),
+        kubectl=folder / "bin" / "kubectl",
+        operator_verdict=folder / "bin" / "operator-verdict",
+        allow_server=folder / "bin" / "allow-server",
+        load=folder / "bin" / "load",
+        mpijob_crd=folder / "mpi-operator" / "kubeflow.org_mpijobs.yaml",
+        mpi_operator_role=folder / "mpi-operator" / "cluster-role.yaml",
+        upstream_examples={path.stem: path for path in sorted((folder / "examples").iterdir())},
+        kwok_stages=folder / "kwok-stages.yaml",
+    )
+    envtest = os.environ.get("KUBEBUILDER_ASSETS")
+    return with_envtest(own, Path(envtest)) if envtest else own
+
+
+def with_envtest(own: Assets, folder: Path) -> Assets:
+    """`own` with the programs that `folder` has; ControlPlaneError if it lacks one that must be there."""
+    missing = [name for name in ("etcd", "kube-apiserver", "kubectl") if not os.access(folder / name, os.X_OK)]
+    if missing:
+        raise ControlPlaneError(
+            f"KUBEBUILDER_ASSETS={folder} has no program {', '.join(missing)}: unset it to use the project's own "
+            "build, or point it at the folder that `setup-envtest use -p path` prints."
+        )
+
+    def found(name: str, otherwise: Command) -> Command:
+        return (str(folder / name),) if os.access(folder / name, os.X_OK) else otherwise
+
+    return replace(
+        own,
+        etcd=(str(folder / "etcd"),),
+        apiserver=(str(folder / "kube-apiserver"),),
+        kubectl=folder / "kubectl",
+        controller_manager=found("kube-controller-manager", own.controller_manager),
+        scheduler=found("kube-scheduler", own.scheduler),
+    )

@@ -1,0 +1,158 @@
+"""Build the control plane once into the user's cache: `python -m tests.controlplane.build [--force]`."""
+
+import argparse
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.controlplane.process import ControlPlaneError, guarded
+from tests.controlplane.progress import Progress
+from tests.controlplane.recipe import DATA, FLAGS, HERE, TARGETS, Data, Target, cache_key, go_minimum, linker_flags
+from tests.controlplane.toolchain import find_go, go_environment
+
+
+def cache_root() -> Path:
+    """The folder of all builds, one sub-folder per cache key."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "mpijob-webhook" / "controlplane"
+
+
+def ensure_built(*, force: bool = False, progress: Progress | None = None) -> Path:
+    """The folder with the programs (in `bin`) and the upstream YAML files; builds them if they are not there yet.
+
+    Two callers at once build once: the second waits for the first. The folder appears complete or not at all.
+    """
+    progress = progress or Progress()
+    folder = cache_root() / cache_key()
+    if folder.is_dir() and not force:
+        folder.touch()  # for remove_unused
+        return folder
+    with build_lock(progress):
+        if folder.is_dir() and not force:
+            return folder
+        partial = folder.with_suffix(".partial")
+        shutil.rmtree(partial, ignore_errors=True)  # of a build that was killed
+        (partial / "bin").mkdir(parents=True)
+        progress.say(f"Building the test control plane, once: it is kept in {cache_root()}.")
+        progress.say("This usually takes 5 to 10 minutes on 2 cores, less where Go has built it before.")
+        go = find_go(go_minimum(), say=progress.say)
+        for number, target in enumerate(TARGETS, start=1):
+            build_program(go, target, partial / "bin" / target.name, progress, f"[{number}/{len(TARGETS)}]")
+        for data in DATA:
+            copy_data(go, data, partial / data.into)
+        shutil.rmtree(folder, ignore_errors=True)
+        partial.rename(folder)
+        remove_unused(keep=folder)
+    return folder
+
+
+@contextmanager
+def build_lock(progress: Progress) -> Iterator[None]:
+    """Hold the lock of all builds. The kernel frees it when its holder ends, however that happens."""
+    cache_root().mkdir(parents=True, exist_ok=True)
+    with (cache_root() / "lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            progress.say(f"Another build is running (process {file.read().strip() or 'unknown'}): waiting for it.")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def build_program(go: Path, target: Target, output: Path, progress: Progress, number: str) -> None:
+    """Run `go build -v` with a progress line; ControlPlaneError with the end of its output if it fails."""
+    command = guarded([go, "build", "-v", *FLAGS, "-ldflags", linker_flags(target), "-o", output, target.package])
+    label = f"{number} {target.name}" + (f" ({target.contains})" if target.contains else "")
+    log = output.parent.parent / "go.log"
+    with (
+        log.open("wb") as sink,
+        progress.step(label) as step,
+        subprocess.Popen(command, cwd=HERE / target.folder, env=go_environment(), stdout=sink, stderr=sink) as process,
+    ):
+        try:
+            while process.poll() is None:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(0.2)
+                step.update(_last_line(log))
+        except BaseException:
+            process.terminate()
+            raise
+        if process.returncode:
+            step.failed()
+    if process.returncode:
+        raise ControlPlaneError(_failure(target, log))
+    log.unlink()
+
+
+def remove_unused(*, keep: Path) -> None:
+    """Free the disk of builds that nobody has asked for in two weeks; each has more than 300 MB."""
+    limit = time.time() - 14 * 24 * 3600
+    for path in cache_root().iterdir():
+        if path.is_dir() and path != keep and path.stat().st_mtime < limit:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def copy_data(go: Path, data: Data, into: Path) -> None:
+    """Copy YAML files out of a module, so that the tests need no Go afterwards."""
+    command = [str(go), "list", "-m", "-f", "{{.Dir}}", data.module]
+    folder = HERE / data.folder
+    done = subprocess.run(command, cwd=folder, env=go_environment(), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ControlPlaneError(f"`go list -m {data.module}` failed:\n{done.stderr.strip()}")
+    module = Path(done.stdout.strip())
+    files = [path for glob in data.globs for path in sorted(module.glob(glob))]
+    if not files:
+        raise ControlPlaneError(f"{module} holds none of {', '.join(data.globs)}: the module's layout has changed.")
+    if into.suffix:
+        into.write_text("\n---\n".join(path.read_text() for path in files))
+        return
+    into.mkdir()
+    for path in files:
+        (into / path.name).write_bytes(path.read_bytes())  # the module cache is read-only, its copy is not
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()
+    return lines[-1] if lines else ""
+
+
+def _failure(target: Target, log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()
+    told = [line for line in lines if " " in line or "\t" in line]  # -v names each package on a line of its own
+    return "\n".join(
+        [
+            f"Building {target.name} failed. The end of what go said:",
+            *(f"    {line}" for line in told[-25:]),
+            "If it could not download: check the network, or set GOPROXY to a proxy that this machine can reach.",
+            "If the disk is full: 3 GB are needed below the folders of `go env GOCACHE GOMODCACHE`.",
+            "Then run this again; what is already compiled is kept.",
+        ]
+    )
+
+
+def main() -> None:
+    """Build, or say that there is nothing to do."""
+    parser = argparse.ArgumentParser(prog="python -m tests.controlplane.build", description=__doc__)
+    parser.add_argument("--force", action="store_true", help="build even if the cache has it")
+    force = parser.parse_args().force
+    try:
+        folder = ensure_built(force=force)
+    except ControlPlaneError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("\nStopped. Nothing half-built stays; what is compiled is kept for the next time.")
+    Progress().say(f"The test control plane is ready: {folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The control plane with what MPIJobs need: their CRD and, as asked for, operator, scheduler and simulated nodes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from tests.controlplane.control_plane import ControlPlane
+from tests.controlplane.nodes import stages
+from tests.controlplane.process import free_port, responds, wait_for
+
+OPERATOR = "mpi-operator"  # its namespace, ServiceAccount, role and lease all have this name
+T = TypeVar("T")
+
+
+class Cluster(ControlPlane):
+    """A control plane with the MPIJob CRD. The start_... methods add the other parts, in any order."""
+
+    def start_operator(self, *flags: str) -> None:
+        """The real mpi-operator, as its own ServiceAccount with upstream's role; `flags` are added to ours."""
+        user = f"system:serviceaccount:{OPERATOR}:{OPERATOR}"
+        self.kubectl("create", "namespace", OPERATOR)
+        self.kubectl("create", "serviceaccount", OPERATOR, "-n", OPERATOR)
+        self.kubectl("apply", "-f", self.assets.mpi_operator_role)
+        self.kubectl("create", "clusterrolebinding", OPERATOR, f"--clusterrole={OPERATOR}", f"--user={user}")
+        self.launch(
+            "mpi-operator",
+            self.assets.mpi_operator,
+            [
+                "-kubeConfig",
+                self.kubeconfig_for(user, ["system:serviceaccounts", f"system:serviceaccounts:{OPERATOR}"]),
+                f"-health-port={free_port()}",
+                "-kube-api-qps=100",
+                "-kube-api-burst=200",
+                *flags,
+            ],
+            ready=lambda program: "Started workers" in program.log.read_text(),
+        )
+
+    def start_scheduler(self) -> None:
+        """kube-scheduler, which binds pods to whatever Node objects there are."""
+        port = free_port()
+        flags = [
+            f"--kubeconfig={self.kubeconfig_for('system:kube-scheduler')}",
+            *self._serving(port),
+        ]
+        self.launch("kube-scheduler", self.assets.scheduler, flags, ready=self._answers("/healthz", port))
+
+    def start_kwok(self, nodes: Sequence[Mapping[str, Any]]) -> None:
+        """Create `nodes` and let KWOK play their kubelets: pods run at once, those of Jobs complete at once.
+
+        A Job's pod with the annotation nodes.KEEP_RUNNING goes on running until it is deleted.
+        """
+        address = f"127.0.0.1:{free_port()}"
+        config = self.dir / "kwok-stages.yaml"
+        config.write_text(stages(self.assets.kwok_stages.read_text()))
+        self.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": list(nodes)})
+        flags = [
+            f"--kubeconfig={self.kubeconfig}",
+            "--manage-all-nodes=true",
+            f"--server-address={address}",
+            f"--config={config}",
+        ]
+        self.launch("kwok", self.assets.kwok, flags, ready=lambda _: responds(f"http://{address}/healthz"))
+        ready = lambda: all(has_condition(node, "Ready") for node in self.get("nodes")["items"])  # noqa: E731
+        self.wait_for("all nodes to be ready", ready)
+
+    def create_namespace(self, prefix: str = "test", labels: Mapping[str, str] | None = None) -> str:
+        """A new namespace `<prefix>-xxxxx`, in which pods can be made at once. Gives its name."""
+        metadata = {"generateName": f"{prefix}-", "labels": dict(labels or {})}
+        manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+        name = self.kubectl("create", "-f", "-", "-o", "jsonpath={.metadata.name}", stdin=manifest).stdout
+        if "kube-controller-manager" in self.programs:
+            # ServiceAccount admission refuses pods until the controller has made this one.
+            self.wait_for("the default ServiceAccount", lambda: self.get("serviceaccount", "default", "-n", name))
+        else:
+            self.kubectl("create", "serviceaccount", "default", "-n", name)
+        return name
+
+    def wait_for(self, what: str, probe: Callable[[], T | None], *, timeout: float = 30) -> T:
+        """process.wait_for, whose TimeoutError then also shows the log of any part of the cluster that has ended."""
+
+        def ended() -> str:
+            return "\n".join(program.tail() for program in self.programs.values() if not program.running)
+
+        return wait_for(what, probe, timeout=timeout, detail=ended)
+
+    def _start_parts(self) -> None:
+        super()._start_parts()
+        self._announce("installing the MPIJob CRD")
+        self.kubectl("apply", "--server-side", "-f", self.assets.mpijob_crd)  # too large for a client-side apply
+        self.wait_for("the MPIJob CRD", lambda: has_condition(self.get("crd", "mpijobs.kubeflow.org"), "Established"))
+
+
+def has_condition(manifest: Mapping[str, Any], kind: str) -> bool:
+    """Whether the condition `kind` in an object's status is true."""
+    conditions = manifest.get("status", {}).get("conditions") or ()
+    return any(condition["type"] == kind and condition["status"] == "True" for condition in conditions)

@@ -1,0 +1,201 @@
+// Command load is the load generator of the benchmarks: it plays an API server that sends AdmissionReviews over
+// kept-alive HTTPS connections, and prints one line of JSON with what it saw.
+//
+// Closed loop (-rate 0): every connection sends its next request as soon as it has the answer to the last.
+// Open loop: requests are due at a fixed rate whatever the answers do, and a latency counts from the moment when its
+// request was due. So a server that stalls is charged for all the requests that it kept waiting.
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// Result is what is printed. Latencies are in milliseconds. Seconds is from the first request to the last answer, and
+// CPUSeconds what this program took meanwhile: near to Seconds, it was the bottleneck. Requests were answered rightly,
+// Errors were not; Sent is both, those of the warm-up included.
+type Result struct {
+	Sent       int     `json:"sent"`
+	Requests   int     `json:"requests"`
+	Errors     int     `json:"errors"`
+	Error      string  `json:"error,omitempty"`
+	Seconds    float64 `json:"seconds"`
+	CPUSeconds float64 `json:"cpu_seconds"`
+	RPS        float64 `json:"rps"`
+	P50        float64 `json:"p50"`
+	P90        float64 `json:"p90"`
+	P99        float64 `json:"p99"`
+	Max        float64 `json:"max"`
+	Go         string  `json:"go"`
+}
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("load: ")
+	address := flag.String("address", "", "loopback `IP:PORT` of the server")
+	path := flag.String("path", "/", "path of the request, with its query")
+	ca := flag.String("ca", "", "PEM `file` with the CA of the server's certificate")
+	bodies := flag.String("bodies", "", "`file` with AdmissionReviews as JSON, one per line, that are sent in turns")
+	expect := flag.String("expect", `"allowed":true`, "`text` that every answer must hold, beside the request's uid")
+	connections := flag.Int("connections", 50, "how many connections")
+	rate := flag.Float64("rate", 0, "requests per second, 0 for as many as are answered")
+	seconds := flag.Float64("seconds", 5, "how long to measure")
+	warmup := flag.Float64("warmup", 1, "seconds of the same load before, which do not count")
+	flag.Parse()
+	if err := run(*address, *path, *ca, *bodies, *expect, *connections, *rate, *seconds, *warmup); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(address, path, ca, bodies, expect string, connections int, rate, seconds, warmup float64) error {
+	if host, _, err := net.SplitHostPort(address); err != nil || !net.ParseIP(host).IsLoopback() {
+		return fmt.Errorf("-address %q is not the IP:PORT of a loopback address: load is for this machine alone", address)
+	}
+	if connections < 1 || rate < 0 || seconds <= 0 || warmup < 0 {
+		return errors.New("-connections and -seconds must be more than 0, -rate and -warmup not less")
+	}
+	if rate > 0 && rate*min(seconds, warmup) < 1 {
+		return errors.New("-rate gives no request in -seconds or -warmup")
+	}
+	pem, err := os.ReadFile(ca)
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return fmt.Errorf("-ca %s holds no certificate", ca)
+	}
+	exchanges, err := read(bodies, address, path)
+	if err != nil {
+		return fmt.Errorf("-bodies %s: %w", bodies, err)
+	}
+	target := &target{
+		address:   address,
+		tls:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}},
+		exchanges: exchanges,
+		expect:    []byte(expect),
+	}
+	workers := make([]*worker, connections)
+	for i := range workers {
+		workers[i] = &worker{target: target, next: i * len(exchanges) / connections}
+		if err := workers[i].connect(); err != nil {
+			return err
+		}
+	}
+	load(workers, rate, duration(warmup))
+	warm := summary(workers, duration(warmup))
+	before := cpu()
+	started := time.Now()
+	load(workers, rate, duration(seconds))
+	result := summary(workers, time.Since(started))
+	result.CPUSeconds = cpu() - before
+	result.Sent = warm.Requests + warm.Errors + result.Requests + result.Errors
+	return json.NewEncoder(os.Stdout).Encode(result)
+}
+
+// read gives an exchange for each line of a file.
+func read(file, address, path string) ([]exchange, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var all []exchange
+	for line := range bytes.Lines(content) {
+		body := bytes.TrimSpace(line)
+		review := struct{ Request struct{ UID string } }{}
+		if err := json.Unmarshal(body, &review); err != nil {
+			return nil, err
+		}
+		if review.Request.UID == "" {
+			return nil, errors.New("no request.uid")
+		}
+		all = append(all, exchange{request: request(address, path, body), uid: []byte(review.Request.UID)})
+	}
+	if len(all) == 0 {
+		return nil, errors.New("it is empty")
+	}
+	return all, nil
+}
+
+// request is the whole HTTP request, with the headers of an API server.
+func request(address, path string, body []byte) []byte {
+	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: kube-apiserver-admission\r\nContent-Length: %d\r\n"+
+		"Accept: application/json, */*\r\nContent-Type: application/json\r\nAccept-Encoding: gzip\r\n\r\n",
+		path, address, len(body))
+	return append([]byte(head), body...)
+}
+
+func summary(workers []*worker, took time.Duration) Result {
+	result := Result{Seconds: took.Seconds(), Go: runtime.Version()}
+	var all []time.Duration
+	for _, w := range workers {
+		all = append(all, w.latencies...)
+		result.Errors += w.errors
+		if w.err != nil && result.Error == "" {
+			result.Error = w.err.Error()
+		}
+	}
+	slices.Sort(all)
+	result.Requests = len(all)
+	if len(all) > 0 {
+		result.RPS = float64(len(all)) / result.Seconds
+		result.P50, result.P90, result.P99 = percentile(all, 50), percentile(all, 90), percentile(all, 99)
+		result.Max = percentile(all, 100)
+	}
+	return result
+}
+
+// percentile is the smallest latency, in ms, that p percent of the sorted ones do not exceed (nearest rank).
+func percentile(sorted []time.Duration, p int) float64 {
+	rank := (len(sorted)*p + 99) / 100
+	return float64(sorted[max(rank, 1)-1]) / float64(time.Millisecond)
+}
+
+func duration(seconds float64) time.Duration {
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// cpu is the processor time that this program has taken, in seconds.
+func cpu() float64 {
+	usage := syscall.Rusage{}
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
+}
+
+// exchange is one request as it is sent, and the uid that its answer must repeat.
+type exchange struct {
+	request []byte
+	uid     []byte
+}
+
+// target is the server and what is sent to it.
+type target struct {
+	address   string
+	tls       *tls.Config
+	exchanges []exchange
+	expect    []byte
+}
+
+// check is the error in an answer, if there is one.
+func (t *target) check(status int, body, uid []byte) error {
+	for _, text := range [][]byte{uid, t.expect} {
+		if status != 200 || !bytes.Contains(body, text) {
+			return fmt.Errorf("status %d, or no %s in the answer: %.300s", status, text, body)
+		}
+	}
+	return nil
+}

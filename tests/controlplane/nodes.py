@@ -1,0 +1,59 @@
+"""Simulated nodes: plain Node objects that KWOK keeps Ready, with GPUs, in racks."""
+
+from typing import Any
+
+import yaml
+
+KEEP_RUNNING = "controlplane.test/keep-running"
+"""Annotation (any value) of a launcher's pod template: the launcher does not complete, so the job stays Running."""
+
+GPU = "NVIDIA-H100-80GB-HBM3"
+
+
+def gpu_nodes(
+    count: int,
+    *,
+    gpus: int = 8,
+    racks: int = 2,
+    zone: str = "zone-a",
+    product: str = GPU,
+    cpu: int = 96,
+    memory: str = "1Ti",
+    pods: int = 110,
+    prefix: str = "gpu",
+) -> list[dict[str, Any]]:
+    """`count` Node objects `<prefix>-0` ... with `gpus` GPUs each (0: a CPU node), dealt out evenly over `racks` racks.
+
+    Labels are those of the GPU operator (https://github.com/NVIDIA/k8s-device-plugin, gpu-feature-discovery) and the
+    zone label of Kubernetes; the rack label is the one that topology-aware scheduling is commonly set up with.
+    """
+    resources = {"cpu": str(cpu), "memory": memory, "pods": str(pods)} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
+    gpu_labels = {"nvidia.com/gpu.present": "true", "nvidia.com/gpu.product": product} if gpus else {}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": f"{prefix}-{index}",
+                "labels": {
+                    "kubernetes.io/hostname": f"{prefix}-{index}",
+                    "kubernetes.io/os": "linux",
+                    "kubernetes.io/arch": "amd64",
+                    "topology.kubernetes.io/zone": zone,
+                    "topology.kubernetes.io/rack": f"rack-{index % racks}",
+                    **gpu_labels,
+                },
+            },
+            "status": {"capacity": resources, "allocatable": resources},
+        }
+        for index in range(count)
+    ]
+
+
+def stages(upstream: str) -> str:
+    """KWOK's own life of a pod, which completes every pod of a Job at once, with KEEP_RUNNING as the exception."""
+    documents = list(yaml.safe_load_all(upstream))
+    (complete,) = (stage for stage in documents if stage["metadata"]["name"] == "pod-complete")
+    unless = {"key": f'.metadata.annotations["{KEEP_RUNNING}"]', "operator": "DoesNotExist"}
+    complete["spec"]["selector"]["matchExpressions"].append(unless)
+    return yaml.safe_dump_all(documents)

@@ -1,0 +1,121 @@
+"""A cluster with the webhook to type kubectl at: `python -m tests.controlplane.playground [--once]`."""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.nodes import gpu_nodes
+from tests.controlplane.process import ControlPlaneError
+from tests.integration import service
+
+EXAMPLES = Path(os.path.relpath(Path(__file__).parents[2] / "manifests" / "examples"))
+GOOD = EXAMPLES / "openmpi-pi.yaml"
+BAD = EXAMPLES / "bad-several.yaml"
+GPUS = EXAMPLES / "horovod-gpu.yaml"
+NODES, GPUS_EACH, RACKS = 8, 8, 2
+
+TO_TRY = [
+    (f"apply -f {GOOD}", "admitted, filled in, and run to Succeeded"),
+    ("wait --for=condition=Succeeded mpijob/openmpi-pi", ""),
+    ("get mpijob openmpi-pi -o yaml", "with what the webhook put in"),
+    (f"apply -f {BAD}", "refused, with every reason at once"),
+    (f"apply --dry-run=server -o yaml -f {GPUS}", "what would be stored"),
+    ("get nodes -L topology.kubernetes.io/rack -L nvidia.com/gpu.product", ""),
+]
+GUIDE = """
+{ready} Kubernetes {version}, mpi-operator, {nodes},
+and the webhook with its default policy. No container really runs: KWOK plays the nodes' part.
+
+In another terminal, in this folder:
+
+  export KUBECONFIG={kubeconfig}
+  export PATH={tools}:$PATH
+
+{commands}
+
+Logs, the webhook's among them: {logs}
+Ctrl-C stops everything and leaves nothing behind.
+"""
+
+
+def run(*, once: bool) -> None:
+    """Start everything; then stay until Ctrl-C or SIGTERM, or with `once` try the examples and return."""
+    start = time.monotonic()
+    click.secho("Starting a Kubernetes cluster on this machine", bold=True)
+    with Cluster(announce=lambda line: click.echo(f"  {line}")) as cluster:
+        cluster.start_scheduler()
+        cluster.start_kwok(gpu_nodes(NODES, gpus=GPUS_EACH, racks=RACKS))
+        cluster.start_operator()
+        with service.running(cluster):
+            click.echo(guide(cluster, time.monotonic() - start))
+            if once:
+                try_examples(cluster)
+            else:
+                stay(cluster)
+
+
+def guide(cluster: Cluster, seconds: float) -> str:
+    """What there is and what to try."""
+    version = cluster.kubectl("version").stdout.splitlines()[-1].removeprefix("Server Version: ")
+    return GUIDE.format(
+        ready=click.style(f"Ready after {seconds:.0f} s.", fg="green", bold=True),
+        version=version,
+        nodes=f"{NODES} simulated nodes with {GPUS_EACH} GPUs each in {RACKS} racks",
+        kubeconfig=cluster.kubeconfig,
+        tools=cluster.assets.kubectl.parent,
+        commands="\n".join(f"  kubectl {what:<76}{f'# {why}' if why else ''}".rstrip() for what, why in TO_TRY),
+        logs=cluster.log_dir,
+    )
+
+
+def stay(cluster: Cluster) -> None:
+    """Wait for Ctrl-C or SIGTERM; ControlPlaneError if a part of the cluster ends by itself."""
+    try:
+        while all(program.running for program in cluster.programs.values()):
+            time.sleep(0.5)
+    except KeyboardInterrupt:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # an impatient second one would cut the clean-up short
+        click.echo("\nStopping.")
+        return
+    raise ControlPlaneError("\n".join(program.tail() for program in cluster.programs.values() if not program.running))
+
+
+def try_examples(cluster: Cluster) -> None:
+    """Show the good example run to Succeeded and the bad one refused; ControlPlaneError if it comes otherwise."""
+    shown(cluster, "apply", "-f", str(GOOD))
+    shown(cluster, "wait", "--for=condition=Succeeded", "mpijob/openmpi-pi", "--timeout=60s")
+    shown(cluster, "apply", "--dry-run=server", "-f", str(GPUS))
+    if not shown(cluster, "apply", "-f", str(BAD), refused=True):
+        raise ControlPlaneError(f"{BAD} was admitted")
+
+
+def shown(cluster: Cluster, *args: str, refused: bool = False) -> bool:
+    """Run kubectl as a transcript; whether it failed. ControlPlaneError if it did and was not to be `refused`."""
+    click.secho(f"$ kubectl {' '.join(args)}", bold=True)
+    done = cluster.kubectl(*args, check=not refused)
+    click.echo(done.stdout + done.stderr)
+    return done.returncode != 0
+
+
+def main() -> None:
+    """Parse, run, and give errors as text."""
+    parser = argparse.ArgumentParser(prog="python -m tests.controlplane.playground", description=__doc__)
+    parser.add_argument("--once", action="store_true", help="try the examples, then stop, instead of staying up")
+    arguments = parser.parse_args()
+    try:
+        run(once=arguments.once)
+    except ControlPlaneError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""Programs that never outlive us, each with a log, and waiting that polls instead of sleeping."""
+
+import os
+import random
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+GUARD = Path(__file__).with_name("guard.py")
+T = TypeVar("T")
+
+
+class ControlPlaneError(RuntimeError):
+    """A part of the control plane could not be built, started or reached; the text says which and what its log says."""
+
+
+class _Ended(Exception):
+    pass
+
+
+def guarded(command: Sequence[str | Path]) -> list[str]:
+    """`command`, wrapped so that the kernel ends it when this process ends (see guard.py)."""
+    return [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), *map(str, command)]
+
+
+@contextmanager
+def sigterm_interrupts() -> Iterator[None]:
+    """While the block runs, SIGTERM raises KeyboardInterrupt, so that everything gets closed; unless it is handled."""
+    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if ours:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def free_port() -> int:
+    """A TCP port that nobody listens on, below those that outgoing connections take (32768 and up on Linux)."""
+    for port in random.sample(range(20000, 32768), 100):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise ControlPlaneError("no free TCP port between 20000 and 32767 on 127.0.0.1")
+
+
+def responds(url: str, ca: bytes | None = None) -> bool:
+    """Whether a GET of `url` gives 200; an OSError if nobody answers. `ca`: the PEM that https is checked against."""
+    context = ssl.create_default_context(cadata=ca.decode()) if ca else None
+    direct = urllib.request.ProxyHandler({})  # the machine's proxy settings are not for loopback
+    opener = urllib.request.build_opener(direct, urllib.request.HTTPSHandler(context=context))
+    try:
+        with opener.open(url, timeout=5) as reply:
+            return bool(reply.status == 200)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return False
+
+
+def wait_for(
+    what: str,
+    probe: Callable[[], T | None],
+    *,
+    timeout: float = 30,
+    every: float = 0.1,
+    detail: Callable[[], str] | None = None,
+) -> T:
+    """Call `probe` until it returns something truthy, and return that.
+
+    An OSError or ControlPlaneError counts as "not yet". After `timeout` seconds: TimeoutError that names `what`, the
+    last value or error seen, and the text of `detail`.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            value = probe()
+            if value:
+                return value
+            seen = f"last seen: {value!r}"
+        except (OSError, ControlPlaneError) as error:
+            seen = f"last error: {error}"
+        if time.monotonic() >= deadline:
+            more = f"\n{detail()}" if detail else ""
+            raise TimeoutError(f"waited {timeout:g} s for {what}; {seen}{more}")
+        time.sleep(every)
+
+
+class Program:
+    """One running program of a cluster."""
+
+    def __init__(self, name: str, command: Sequence[str | Path], *, log: Path, env: Mapping[str, str]) -> None:
+        self.name = name
+        self.log = log
+        # A session of its own: Ctrl-C at the terminal reaches us alone, and we stop everything in order.
+        with log.open("ab") as sink:
+            self._process = subprocess.Popen(
+                guarded(command), stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, env=env, start_new_session=True
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def tail(self, lines: int = 30) -> str:
+        """The end of the log, headed by the program's name and state."""
+        state = "running" if self.running else f"exit code {self._process.returncode}"
+        text = self.log.read_text(errors="replace").splitlines()[-lines:]
+        return "\n".join([f"--- {self.name} ({state}), {self.log}", *text])
+
+    def wait_ready(self, probe: Callable[[], T | None], *, timeout: float = 60) -> T:
+        """Wait for `probe`; ControlPlaneError with the end of the log if the program exits or takes too long."""
+
+        def alive() -> T | None:
+            if not self.running:
+                raise _Ended
+            return probe()
+
+        try:
+            return wait_for(f"{self.name} to be ready", alive, timeout=timeout, every=0.05)
+        except _Ended:
+            raise ControlPlaneError(f"{self.name} ended while starting\n{self.tail()}") from None
+        except TimeoutError as error:
+            raise ControlPlaneError(f"{error}\n{self.tail()}") from None
+
+    def stop(self, *, grace: float = 0) -> None:
+        """End the program: SIGTERM first when it gets `grace` seconds to finish, then SIGKILL."""
+        if self.running and grace:
+            self._process.send_signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(grace)
+        if self.running:
+            self._process.kill()
+        self._process.wait()

@@ -1,0 +1,95 @@
+"""What the control plane is built from, and the cache key that follows from it."""
+
+import hashlib
+import platform
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+FLAGS = ("-trimpath", "-buildvcs=false")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A program: `package` of the Go module in `folder`; `stamped` with the Kubernetes version that it reports."""
+
+    name: str
+    package: str
+    folder: str = "."
+    stamped: bool = False
+    contains: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """YAML files of a Go module that the tests read: copied flat into `into`, or joined if that names a YAML file."""
+
+    module: str
+    globs: tuple[str, ...]
+    into: str
+    folder: str = "."
+
+
+TARGETS = (
+    Target(
+        name="controlplane",
+        package=".",
+        stamped=True,
+        contains="etcd, kube-apiserver, kube-controller-manager, kube-scheduler",
+    ),
+    Target(name="kubectl", package="k8s.io/kubernetes/cmd/kubectl", stamped=True),
+    Target(name="mpi-operator", package="./mpi-operator"),
+    Target(name="operator-verdict", package="./operator-verdict", contains="the operator's own validation"),
+    Target(name="allow-server", package="./allow-server", contains="the yardstick of the benchmarks"),
+    Target(name="load", package="./load", contains="the load generator of the benchmarks"),
+    Target(name="kwok", package="sigs.k8s.io/kwok/cmd/kwok", folder="kwok", contains="simulated nodes"),
+)
+OPERATOR = "github.com/kubeflow/mpi-operator"
+DATA = (
+    Data(module=OPERATOR, globs=("manifests/base/*.yaml",), into="mpi-operator"),
+    Data(module=OPERATOR, globs=("examples/v2beta1/*/*.yaml",), into="examples"),
+    Data(
+        module="sigs.k8s.io/kwok",
+        globs=(
+            "kustomize/stage/node/fast/node-initialize.yaml",
+            "kustomize/stage/node/heartbeat/node-heartbeat.yaml",
+            "kustomize/stage/pod/fast/pod-*.yaml",
+        ),
+        into="kwok-stages.yaml",
+        folder="kwok",
+    ),
+)
+
+
+def sources(root: Path = HERE) -> list[Path]:
+    """The files that decide what is built, in a fixed order."""
+    return sorted(path for pattern in ("go.mod", "go.sum", "*.go") for path in root.rglob(pattern))
+
+
+def cache_key(root: Path = HERE) -> str:
+    """Sixteen hex digits that change with any source, flag, program, copied file or platform."""
+    digest = hashlib.sha256(repr((TARGETS, DATA, FLAGS, sys.platform, platform.machine())).encode())
+    for path in sources(root):
+        content = path.read_bytes()
+        digest.update(f"\n{path.relative_to(root)} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+def go_minimum(root: Path = HERE) -> tuple[int, int]:
+    """The (major, minor) version of Go that all our modules need."""
+    found = (re.search(r"^go (\d+)\.(\d+)", path.read_text(), re.MULTILINE) for path in root.rglob("go.mod"))
+    return max((int(match[1]), int(match[2])) for match in found if match)
+
+
+def linker_flags(target: Target, root: Path = HERE) -> str:
+    """-ldflags: no debug tables; the version that clients ask for, which is empty in a plain `go build`."""
+    if not target.stamped:
+        return "-s -w"
+    match = re.search(r"^\tk8s\.io/kubernetes v(\d+)\.(\d+)(\.\S+)$", (root / "go.mod").read_text(), re.MULTILINE)
+    if not match:
+        raise ValueError(f"no version of k8s.io/kubernetes in {root / 'go.mod'}")
+    major, minor, patch = match.groups()
+    stamps = {"gitVersion": f"v{major}.{minor}{patch}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    return " ".join(["-s -w", *(f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamps.items())])

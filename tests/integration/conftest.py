@@ -1,0 +1,67 @@
+"""One real control plane for all integration tests; a namespace of its own for each."""
+
+from collections.abc import Generator, Iterator
+
+import pytest
+
+from tests.controlplane.assets import assets
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.nodes import gpu_nodes
+from tests.integration import service
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what uses the cluster, so that `-m "not cluster"` leaves it out."""
+    for item in items:
+        if "cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker("cluster")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build, if the cache has no build: here no test's timeout counts, and the progress is seen."""
+    needed = any(item.get_closest_marker("cluster") for item in session.items)
+    if needed and not session.config.option.collectonly:
+        with session.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            assets()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the end of each program's log to the report of a failed test."""
+    report = yield
+    cluster = getattr(item, "funcargs", {}).get("cluster")
+    if report.failed and isinstance(cluster, Cluster):
+        report.sections += [(f"log of {name}", cluster.logs(name)) for name in cluster.programs]
+    return report
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """etcd, kube-apiserver, kube-controller-manager and the MPIJob CRD. Logs stay in pytest's temporary folder."""
+    with Cluster(log_dir=tmp_path_factory.mktemp("cluster-logs")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def operator_cluster(cluster: Cluster) -> Cluster:
+    """The same cluster with mpi-operator, kube-scheduler and eight simulated GPU nodes, so that jobs run."""
+    cluster.start_scheduler()
+    cluster.start_kwok(gpu_nodes(8))
+    cluster.start_operator()
+    return cluster
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    """The name of a new namespace."""
+    name = cluster.create_namespace()
+    yield name
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def webhook(cluster: Cluster) -> Iterator[None]:
+    """This project's service, registered with the cluster for the tests of one module."""
+    with service.running(cluster):
+        yield

@@ -1,0 +1,167 @@
+"""The main job: an MPIJob goes through the service into a real API server, and the real operator runs it."""
+
+from typing import Any
+
+import pytest
+
+from tests.controlplane.assets import assets
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.controlplane.nodes import KEEP_RUNNING
+from tests.integration.service import example
+from tests.jobs import changed
+
+pytestmark = pytest.mark.usefixtures("webhook")
+EXAMPLES = assets().upstream_examples
+ISTIO = "sidecar.istio.io/inject"
+
+
+def with_istio_off(template: dict[str, Any]) -> bool:
+    metadata = template["metadata"]
+    return metadata["labels"].get(ISTIO) == metadata["annotations"].get(ISTIO) == "false"
+
+
+@pytest.mark.timeout(240)
+def test_upstreams_pi_is_mutated_and_what_the_operator_makes_carries_it(
+    operator_cluster: Cluster, namespace: str
+) -> None:
+    job = example(EXAMPLES["pi"], namespace=namespace)
+    template = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]
+    template["metadata"] = {"annotations": {KEEP_RUNNING: "yes"}}
+    created = operator_cluster.kubectl("create", "-f", "-", stdin=job)
+    assert "istio" in created.stderr  # each change is told as a warning
+
+    stored = operator_cluster.get("mpijob", "pi", "-n", namespace)
+    assert stored["metadata"]["labels"] == {"training.kubeflow.org/job-type": "mpijob"}
+    assert stored["metadata"]["annotations"][ISTIO] == "false"
+    assert stored["spec"]["runPolicy"] == {
+        "cleanPodPolicy": "Running",
+        "ttlSecondsAfterFinished": 60,
+        "activeDeadlineSeconds": 24 * 60 * 60,
+        "suspend": False,
+    }
+
+    def get(*what: str) -> Any:
+        return operator_cluster.get(*what, "-n", namespace)
+
+    operator_cluster.wait_for(
+        "the job to run", lambda: has_condition(get("mpijob", "pi"), "Running") or None, timeout=120
+    )
+    launcher = get("job", "pi-launcher")["spec"]["template"]
+    assert with_istio_off(launcher)
+    assert launcher["spec"]["automountServiceAccountToken"] is False
+    env = {item["name"]: item.get("value") for item in launcher["spec"]["containers"][0]["env"]}
+    assert env["PRTE_MCA_prte_default_hostfile"] == "/etc/mpi/hostfile"
+    assert env["OMPI_MCA_orte_default_hostfile"] == "/etc/mpi/hostfile"  # the operator's own is still there
+    for index in range(2):
+        worker = get("pod", f"pi-worker-{index}")
+        assert with_istio_off(worker)
+        assert worker["spec"]["automountServiceAccountToken"] is False
+    assert get("service", "pi")["spec"]["clusterIP"] == "None"
+    assert "pi-worker-1.pi" in get("configmap", "pi-config")["data"]["hostfile"]
+    assert get("secret", "pi-ssh")["type"] == "kubernetes.io/ssh-auth"
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_every_upstream_example_is_admitted(cluster: Cluster, namespace: str, name: str) -> None:
+    job = example(EXAMPLES[name], namespace=namespace)
+    result = cluster.kubectl("create", "--dry-run=server", "-o", "yaml", "-f", "-", stdin=job)
+    assert f'{ISTIO}: "false"' in result.stdout
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_an_upstream_example_with_one_worker_is_refused(cluster: Cluster, namespace: str, name: str) -> None:
+    job = changed({"Worker.replicas": 1}, example(EXAMPLES[name], namespace=namespace))
+    result = cluster.kubectl("create", "-f", "-", stdin=job, check=False)
+    assert result.returncode == 1
+    assert (
+        "is invalid: spec.mpiReplicaSpecs[Worker].replicas: 1 worker, at least 2 required. Set replicas to 2 or more. "
+        "[worker-count]"
+    ) in result.stderr
+    assert cluster.get("mpijobs", "-n", namespace)["items"] == []
+
+
+def test_every_problem_is_in_one_refusal(cluster: Cluster, namespace: str) -> None:
+    changes = {"Worker.replicas": 1, "Launcher.replicas": 2, "spec.launcherCreationPolicy": "Later"}
+    job = changed(changes, example(EXAMPLES["pi"], namespace=namespace))
+    result = cluster.kubectl("create", "-f", "-", stdin=job, check=False)
+    for problem in (
+        "spec.mpiReplicaSpecs[Launcher].replicas: is 2, there is always one launcher. Set replicas to 1.",
+        'spec.launcherCreationPolicy: "Later" is not supported. Use one of AtStartup, WaitForWorkersReady.',
+        "spec.mpiReplicaSpecs[Worker].replicas: 1 worker, at least 2 required.",
+    ):
+        assert problem in result.stderr
+
+
+def test_the_api_servers_audit_log_tells_what_was_decided(cluster: Cluster, namespace: str) -> None:
+    good = example(EXAMPLES["pi"], namespace=namespace, name="audited")
+    cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=good)
+    cluster.kubectl("create", "-f", "-", stdin=changed({"Worker.replicas": 1}, good), check=False)
+    annotations: dict[str, str] = {}
+    for event in cluster.audit_events("audited") or cluster.audit_events(""):
+        annotations |= event.get("annotations", {})
+    assert annotations["mutate.mpijob.training.openshift.io/injected"].startswith("api-access,istio")
+    assert annotations["validate.mpijob.training.openshift.io/denied"] == "worker-count"
+
+
+def test_generate_name(cluster: Cluster, namespace: str) -> None:
+    job = example(EXAMPLES["pi"], namespace=namespace)
+    job["metadata"] = {"generateName": "pi-", "namespace": namespace}
+    name = cluster.kubectl("create", "-f", "-", "-o", "name", stdin=job).stdout.strip()
+    assert name.startswith("mpijob.kubeflow.org/pi-")
+    job["metadata"]["generateName"] = "x" * 60
+    refused = cluster.kubectl("create", "-f", "-", stdin=job, check=False)
+    assert "metadata.generateName" in refused.stderr
+    assert "Use a generateName of at most 49 characters" in refused.stderr
+
+
+def test_a_server_side_dry_run_shows_the_changes_and_stores_nothing(cluster: Cluster, namespace: str) -> None:
+    job = example(EXAMPLES["pi"], namespace=namespace)
+    shown = cluster.kubectl("apply", "--dry-run=server", "-f", "-", "-o", "json", stdin=job)
+    assert '"activeDeadlineSeconds": 86400' in shown.stdout
+    assert cluster.get("mpijobs", "-n", namespace)["items"] == []
+
+
+@pytest.mark.parametrize("flags", [[], ["--server-side"]])
+def test_applying_twice_changes_nothing(cluster: Cluster, namespace: str, flags: list[str]) -> None:
+    job = example(EXAMPLES["pi"], namespace=namespace)
+    cluster.kubectl("apply", *flags, "-f", "-", stdin=job)
+    before = cluster.get("mpijob", "pi", "-n", namespace)
+    cluster.kubectl("apply", *flags, "-f", "-", stdin=job)
+    after = cluster.get("mpijob", "pi", "-n", namespace)
+    assert after["spec"] == before["spec"]
+    assert after["metadata"]["labels"] == before["metadata"]["labels"]
+    assert after["metadata"]["generation"] == before["metadata"]["generation"]
+
+
+@pytest.mark.parametrize("key", ["spec.mpiReplicaSpecs", "spec"])
+def test_what_is_missing_is_the_schemas_to_refuse(cluster: Cluster, namespace: str, key: str) -> None:
+    job: Any = example(EXAMPLES["pi"], namespace=namespace)
+    if key == "spec":
+        del job["spec"]
+    else:
+        del job["spec"]["mpiReplicaSpecs"]
+    result = cluster.kubectl("create", "--validate=false", "-f", "-", stdin=job, check=False)
+    assert result.returncode == 1
+    assert "equired value" in result.stderr or "is missing" in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("Worker.replicas", "two"),
+        ("Launcher.template.spec.containers.0.command", "mpirun"),
+        ("spec.mpiReplicaSpecs", []),
+        ("spec.runPolicy", "none"),
+        ("metadata.labels", ["a"]),
+        ("Worker.template.spec.containers", {"name": "x"}),
+        ("Worker.template.metadata.labels", {"a": 1}),
+        ("Worker.template.spec.containers.0.resources.limits", {"cpu": "1e1.5"}),
+    ],
+)
+def test_wrong_shapes_are_refused_with_words(cluster: Cluster, namespace: str, path: str, value: Any) -> None:
+    job = changed({path: value}, example(EXAMPLES["pi"], namespace=namespace))
+    result = cluster.kubectl("create", "--validate=false", "-f", "-", stdin=job, check=False)
+    assert result.returncode == 1
+    assert "failed calling webhook" not in result.stderr
+    assert "InternalError" not in result.stderr
+    assert path.rsplit(".", 1)[-1] in result.stderr

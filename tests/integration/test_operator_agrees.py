@@ -1,0 +1,95 @@
+"""The real operator's verdict after the fact, and ours at creation, on the same jobs and fields.
+
+First the jobs are stored with no webhook in the way, and the operator reports its ValidationError events; then the
+service is started, and each is refused. What the operator would never report (it defaults an empty path, slots that
+are not set, and ignores a job with a foreign `managedBy`) is compared with its code in `tests/conformance`.
+"""
+
+from typing import Any
+
+import pytest
+
+from tests.controlplane.assets import assets
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.integration import service
+from tests.integration.service import example
+from tests.jobs import REMOVE, changed
+
+PI = assets().upstream_examples["pi"]
+WORKER = "spec.mpiReplicaSpecs[Worker]"
+LAUNCHER = "spec.mpiReplicaSpecs[Launcher]"
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "dotted.name": ({}, "metadata.name"),
+    "long-" + "x" * 50: ({"Worker.replicas": 11}, "metadata.name"),
+    "no-launcher": ({"Launcher": REMOVE}, LAUNCHER),
+    "two-launchers": ({"Launcher.replicas": 2}, f"{LAUNCHER}.replicas"),
+    "no-workers": ({"Worker.replicas": 0}, f"{WORKER}.replicas"),
+    "workers-not-set": ({"Worker.replicas": REMOVE}, f"{WORKER}.replicas"),
+    "always": ({"Worker.restartPolicy": "Always"}, f"{WORKER}.restartPolicy"),
+    "exit-code": ({"Launcher.restartPolicy": "ExitCode"}, f"{LAUNCHER}.restartPolicy"),
+    "no-container": ({"Worker.template.spec.containers": []}, f"{WORKER}.template.spec.containers"),
+    "no-template": ({"Worker.template": REMOVE}, f"{WORKER}.template.spec.containers"),
+    "slots": ({"spec.slotsPerWorker": -1}, "spec.slotsPerWorker"),
+    "clean": ({"spec.runPolicy.cleanPodPolicy": "Sometimes"}, "spec.runPolicy.cleanPodPolicy"),
+    "clean-empty": ({"spec.runPolicy.cleanPodPolicy": ""}, "spec.runPolicy.cleanPodPolicy"),
+    "ttl": ({"spec.runPolicy.ttlSecondsAfterFinished": -1}, "spec.runPolicy.ttlSecondsAfterFinished"),
+    "deadline": ({"spec.runPolicy.activeDeadlineSeconds": -1}, "spec.runPolicy.activeDeadlineSeconds"),
+    "backoff": ({"spec.runPolicy.backoffLimit": -1}, "spec.runPolicy.backoffLimit"),
+}
+ACCEPTED: dict[str, dict[str, Any]] = {
+    "launcher-defaults": {"Launcher.replicas": REMOVE, "Launcher.restartPolicy": REMOVE},
+    "path-empty": {"spec.sshAuthMountPath": ""},
+    "no-run-policy": {"spec.runPolicy": REMOVE},
+    "x" * 53: {},
+}
+
+
+def create(cluster: Cluster, namespace: str, name: str, changes: dict[str, Any], *flags: str) -> str:
+    job = changed(changes, example(PI, namespace=namespace, name=name))
+    done = cluster.kubectl("create", "--validate=false", *flags, "-f", "-", stdin=job, check=False)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.timeout(300)
+def test_what_the_operator_refuses_is_refused_at_creation(operator_cluster: Cluster, namespace: str) -> None:
+    cluster = operator_cluster
+    for name, (changes, _) in REFUSED.items():
+        assert "created" in create(cluster, namespace, name, changes), name
+    for name, changes in ACCEPTED.items():
+        assert "created" in create(cluster, namespace, name, changes), name
+
+    def complaints() -> dict[str, str]:
+        events = cluster.get("events", "-n", namespace, "--field-selector=reason=ValidationError")["items"]
+        return {event["involvedObject"]["name"]: event["message"] for event in events}
+
+    cluster.wait_for("a complaint about each job", lambda: set(complaints()) >= set(REFUSED) or None, timeout=90)
+    messages = complaints()
+    for name, (_, path) in REFUSED.items():
+        assert path in messages[name], messages[name]
+
+    for name in ACCEPTED:
+        job = ("mpijob", name, "-n", namespace)
+        cluster.wait_for(f"{name} to be taken up", lambda job=job: has_condition(cluster.get(*job), "Created") or None)
+        assert name not in messages
+
+    with service.running(cluster):
+        for name, (changes, path) in REFUSED.items():
+            # Under another name where the name is not the point: the stored job is still there.
+            other = name if path == "metadata.name" else f"{name}-again"
+            said = create(cluster, namespace, other, changes, "--dry-run=server")
+            assert path in said, said
+            assert "[upstream-contract]" in said, said
+        for name, changes in ACCEPTED.items():
+            said = create(cluster, namespace, f"y{name[1:]}", changes, "--dry-run=server")
+            assert "created (server dry run)" in said, said
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [("worker", "spec.mpiReplicaSpecs[worker]"), ("Master", "spec.mpiReplicaSpecs[Master]")]
+)
+def test_replica_keys_that_the_operator_ignores_are_refused(
+    cluster: Cluster, namespace: str, webhook: None, name: str, path: str
+) -> None:
+    said = create(cluster, namespace, "keys", {f"spec.mpiReplicaSpecs.{name}": {"replicas": 2}})
+    assert f"{path}: the operator does not know" in said

@@ -1,0 +1,199 @@
+"""Policy ConfigMaps on a real API server with two replicas of the service, and exemptions by RBAC."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from tests.controlplane.assets import assets
+from tests.controlplane.cluster import Cluster
+from tests.integration import service
+from tests.integration.service import example, review_of
+from tests.jobs import changed
+
+PI = assets().upstream_examples["pi"]
+HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+POLICIES = "mpijob-webhook"
+LAST_GOOD = ("configmap", "mpijob-webhook-last-good", "-n", POLICIES)
+
+
+def policy(text: str | None, name: str = "platform") -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": name,
+            "namespace": POLICIES,
+            "labels": {"training.openshift.io/mpijob-policy": "true"},
+        },
+        "data": {} if text is None else {"policy.yaml": HEADER + text},
+    }
+
+
+@pytest.fixture(scope="module")
+def replicas(cluster: Cluster) -> Iterator[list[service.Replica]]:
+    """Two replicas that follow the cluster; the first is the one that the API server calls."""
+    cluster.kubectl("create", "namespace", POLICIES)
+    with ExitStack() as stack:
+        first = stack.enter_context(service.running(cluster))
+        second = stack.enter_context(service.running(cluster, name="second", register=False))
+        yield [first, second]
+    cluster.kubectl("delete", "namespace", POLICIES, "--wait=false")
+
+
+@pytest.fixture(autouse=True)
+def no_policies(cluster: Cluster, replicas: list[service.Replica]) -> Iterator[None]:
+    """Each test begins and ends without policy ConfigMaps."""
+    yield
+    cluster.kubectl("delete", "configmaps", "-n", POLICIES, "-l", "training.openshift.io/mpijob-policy=true")
+    for replica in replicas:
+        cluster.wait_for("the defaults", lambda replica=replica: verdict(replica, "default", 4) or None)
+
+
+def verdict(replica: service.Replica, namespace: str, workers: int) -> bool:
+    """Whether the replica admits a job with so many workers, asked as the API server would ask."""
+    job = changed({"Worker.replicas": workers}, example(PI, namespace=namespace))
+    allowed: bool = review_of(replica, job)["allowed"]
+    return allowed
+
+
+def apply(cluster: Cluster, manifest: dict[str, Any], *flags: str) -> str:
+    done = cluster.kubectl("apply", *flags, "-f", "-", stdin=manifest, check=False)
+    return done.stdout + done.stderr
+
+
+def create(cluster: Cluster, namespace: str, workers: int, *flags: str, **metadata: Any) -> str:
+    job = changed({"Worker.replicas": workers}, example(PI, namespace=namespace, **metadata))
+    done = cluster.kubectl("create", "--dry-run=server", *flags, "-f", "-", stdin=job, check=False)
+    return done.stdout + done.stderr
+
+
+def test_a_change_reaches_both_replicas_and_a_deletion_falls_back(
+    cluster: Cluster, namespace: str, replicas: list[service.Replica]
+) -> None:
+    assert "created" in apply(cluster, policy("rules: {worker-count: {max: 3}}"))
+    for replica in replicas:
+        cluster.wait_for("the policy", lambda replica=replica: not verdict(replica, namespace, 4) or None)
+    assert "4 workers, at most 3 allowed" in create(cluster, namespace, 4)
+
+    assert "configured" in apply(cluster, policy("rules: {worker-count: {max: 5}}"))
+    for replica in replicas:
+        cluster.wait_for("the new policy", lambda replica=replica: verdict(replica, namespace, 4) or None)
+        assert not verdict(replica, namespace, 6)
+
+    cluster.kubectl("delete", "configmap", "platform", "-n", POLICIES)
+    for replica in replicas:
+        cluster.wait_for("the defaults", lambda replica=replica: verdict(replica, namespace, 6) or None)
+
+
+def test_layers_follow_the_labels_of_the_namespace(
+    cluster: Cluster, namespace: str, replicas: list[service.Replica]
+) -> None:
+    apply(cluster, policy("rules: {worker-count: {max: 3}}"))
+    premium = "priority: 10\nnamespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}"
+    apply(cluster, policy(premium, name="premium"))
+    for replica in replicas:
+        cluster.wait_for("the base tier", lambda replica=replica: not verdict(replica, namespace, 4) or None)
+    cluster.kubectl("label", "namespace", namespace, "tier=premium")
+    for replica in replicas:
+        cluster.wait_for("the premium tier", lambda replica=replica: verdict(replica, namespace, 40) or None)
+    cluster.kubectl("label", "namespace", namespace, "tier-")
+    for replica in replicas:
+        cluster.wait_for("the base tier", lambda replica=replica: not verdict(replica, namespace, 4) or None)
+
+
+def test_a_broken_policy_is_refused_with_field_values_and_line(cluster: Cluster) -> None:
+    said = apply(cluster, policy("mode: loud\nrules:\n  worker-count: {max: many}"))
+    assert 'The ConfigMap "platform" is invalid' in said
+    assert "data[policy.yaml].mode: line 3: Input should be 'enforce', 'warn' or 'audit' (it is 'loud')" in said
+    assert "data[policy.yaml].rules.worker-count.max: line 5: Input should be a valid integer" in said
+    assert cluster.kubectl("get", "configmap", "platform", "-n", POLICIES, check=False).returncode == 1
+
+
+def test_the_last_good_one_stays_when_a_broken_one_gets_past_the_hook(
+    cluster: Cluster, namespace: str, replicas: list[service.Replica]
+) -> None:
+    apply(cluster, policy("rules: {worker-count: {max: 3}}"))
+    for replica in replicas:
+        cluster.wait_for("the policy", lambda replica=replica: not verdict(replica, namespace, 4) or None)
+    cluster.wait_for("it to be remembered", lambda: "platform" in cluster.get(*LAST_GOOD).get("data", {}) or None)
+    bypassed = ("validatingwebhookconfiguration", "admission.mpijob.training.openshift.io")
+    never = [{"name": "never", "expression": "false"}]
+    add = json.dumps([{"op": "add", "path": "/webhooks/1/matchConditions", "value": never}])
+    cluster.kubectl("patch", *bypassed, "--type=json", "-p", add)
+    try:
+        cluster.wait_for(
+            "the broken policy to get in", lambda: "configured" in apply(cluster, policy("mode: loud")) or None
+        )
+    finally:
+        remove = '[{"op": "remove", "path": "/webhooks/1/matchConditions"}]'
+        cluster.kubectl("patch", *bypassed, "--type=json", "-p", remove)
+
+    def events() -> list[dict[str, Any]]:
+        found = cluster.get("events", "-n", POLICIES, "--field-selector=reason=PolicyBroken")["items"]
+        return [event for event in found if event["involvedObject"]["name"] == "platform"]
+
+    cluster.wait_for("an Event", lambda: events() or None)
+    [event] = events()  # one, though there are two replicas
+    assert "its last good document stays in force" in event["message"]
+    assert "mode: Input should be" in event["message"]
+    for replica in replicas:
+        cluster.wait_for(
+            "the metric", lambda r=replica: 'policy_documents{state="last-good"} 1.0' in r.ops("/metrics") or None
+        )
+        assert not verdict(replica, namespace, 4)
+        assert replica.ops("/readyz").endswith("readyz check passed\n")
+    with service.running(cluster, name="third", register=False) as restarted:  # finds it again
+        assert not verdict(restarted, namespace, 4)
+        assert 'policy_documents{state="last-good"} 1.0' in restarted.ops("/metrics")
+
+
+def test_what_if(cluster: Cluster, namespace: str) -> None:
+    for index in range(3):
+        cluster.kubectl("create", "-f", "-", stdin=example(PI, namespace=namespace, name=f"pi-{index}"))
+    said = apply(cluster, policy("rules: {worker-count: {min: 3}}"), "--dry-run=server")
+    assert "Warning: would newly deny 3 of 3 jobs: worker-count 3" in said, said
+    said = apply(cluster, policy("rules: {worker-count: {max: 200}}"), "--dry-run=server")
+    assert "Warning: would newly deny none of 3 jobs" in said, said
+
+
+NO_REASON = {"training.openshift.io/exempt": "worker-count"}
+WISH = NO_REASON | {"training.openshift.io/exempt-reason": "one-off"}
+TENANT = ("--as=tenant", "--as-group=tenants")
+
+
+class TestExemption:
+    def ask(self, cluster: Cluster, namespace: str, **annotations: str) -> str:
+        return create(cluster, namespace, 1, *TENANT, annotations=annotations)
+
+    @pytest.fixture(autouse=True)
+    def tenant(self, cluster: Cluster, namespace: str) -> None:
+        """May create jobs in the namespace, and nothing else."""
+        cluster.kubectl("create", "role", "jobs", "--verb=create", "--resource=mpijobs.kubeflow.org", "-n", namespace)
+        cluster.kubectl("create", "rolebinding", "jobs", "--role=jobs", "--group=tenants", "-n", namespace)
+
+    def test_only_for_those_who_may(self, cluster: Cluster, namespace: str) -> None:
+        assert "you are not allowed to exempt a job from this rule" in self.ask(cluster, namespace, **WISH)
+        role = ("create", "role", "exempt", "--verb=exempt", "--resource=mpijobs.kubeflow.org", "-n", namespace)
+        cluster.kubectl(*role, "--resource-name=worker-count")
+        cluster.kubectl("create", "rolebinding", "exempt", "--role=exempt", "--user=tenant", "-n", namespace)
+        cluster.wait_for(
+            "the right to be known",
+            lambda: "created (server dry run)" in self.ask(cluster, namespace, **WISH) or None,
+        )
+        said = self.ask(cluster, namespace, **NO_REASON)
+        assert "needs the annotation training.openshift.io/exempt-reason too" in said
+        log = [line for line in service.decisions(cluster) if line["exempted"]]
+        assert log[-1]["exempted"] == ["worker-count"]
+        assert log[-1]["user"] == "tenant"
+
+    def test_a_tenant_can_neither_write_policy_nor_label_checks_away(self, cluster: Cluster, namespace: str) -> None:
+        for verb in ("create", "update", "delete"):
+            asked = ("auth", "can-i", verb, "configmaps", "-n", POLICIES, *TENANT)
+            assert cluster.kubectl(*asked, check=False).stdout.strip() == "no"
+        labels = {"training.openshift.io/mpijob-policy": "true", "kueue.x-k8s.io/queue-name": "q", "admission": "off"}
+        job = changed({"Worker.replicas": 1}, example(PI, namespace=namespace, labels=labels))
+        refused = cluster.kubectl("create", *TENANT, "--dry-run=server", "-f", "-", stdin=job, check=False)
+        assert "1 worker, at least 2 required" in refused.stderr

@@ -1,0 +1,144 @@
+"""`serve --register` beside a real API server: installs itself, gets reviews, and leaves nothing behind."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.controlplane.assets import assets
+from tests.controlplane.cluster import Cluster
+from tests.integration import service
+from tests.integration.service import example
+from webhook.registration import BY_REGISTER, MADE_BY, NAME, RESOURCES
+
+PI = assets().upstream_examples["pi"]
+SERVE = [sys.executable, "-W", "error", "-m", "webhook", "serve", "--register", "--drain-seconds", "0"]
+
+
+def configurations(cluster: Cluster) -> dict[str, Any]:
+    """Our two configurations by resource, as far as they exist."""
+    found = {resource: cluster.get(resource)["items"] for resource in RESOURCES.values()}
+    return {resource: item for resource, items in found.items() for item in items if item["metadata"]["name"] == NAME}
+
+
+@pytest.fixture
+def nothing_left(cluster: Cluster) -> Iterator[None]:
+    """Before and after the test there is no configuration of ours."""
+    assert configurations(cluster) == {}
+    yield
+    for resource in configurations(cluster):
+        cluster.kubectl("delete", resource, NAME)
+
+
+def apply_pi(cluster: Cluster, namespace: str, name: str, workers: int = 2) -> subprocess.CompletedProcess[str]:
+    job = example(PI, namespace=namespace, name=name)
+    job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = workers
+    return cluster.kubectl("apply", "-f", "-", stdin=job, check=False)
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_registered_from_ready_to_sigterm(cluster: Cluster, namespace: str) -> None:
+    with service.running(cluster):
+        found = configurations(cluster)
+        assert set(found) == set(RESOURCES.values())
+        assert {item["metadata"]["labels"][MADE_BY] for item in found.values()} == {BY_REGISTER}
+
+        # The API server, a Go program, accepts the certificate, and the patch.
+        applied = apply_pi(cluster, namespace, "pi")
+        assert applied.returncode == 0, applied.stderr
+        stored = cluster.get("mpijob", "pi", "-n", namespace)
+        assert stored["metadata"]["labels"]["training.kubeflow.org/job-type"] == "mpijob"
+        for role in ("Launcher", "Worker"):
+            template = stored["spec"]["mpiReplicaSpecs"][role]["template"]
+            assert template["metadata"]["labels"]["sidecar.istio.io/inject"] == "false"
+
+        refused = apply_pi(cluster, namespace, "alone", workers=1)
+        assert refused.returncode == 1
+        # kubectl words a refusal with causes itself.
+        assert 'The MPIJob "alone" is invalid: spec.mpiReplicaSpecs[Worker].replicas: 1 worker' in refused.stderr
+        log = service.decisions(cluster)
+        assert {(line["webhook"], line["allowed"]) for line in log if line["name"] == "pi"} == {
+            ("mutate", True),
+            ("validate", True),
+        }
+        assert [line["denied"] for line in log if (line["name"], line["webhook"]) == ("alone", "validate")] == [
+            ["worker-count"]
+        ]
+    assert configurations(cluster) == {}
+    assert apply_pi(cluster, namespace, "after", workers=1).returncode == 0  # nobody is asked any more
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_the_api_server_takes_our_audit_annotations(cluster: Cluster, namespace: str) -> None:
+    name = f"{namespace}-audited"
+    with service.running(cluster):
+        apply_pi(cluster, namespace, name)
+        refused = f"{namespace}-refused"
+        apply_pi(cluster, namespace, refused, workers=1)
+    annotations = [event.get("annotations") or {} for event in cluster.audit_events(name)]
+    assert any("istio" in found.get("mutate.mpijob.training.openshift.io/injected", "") for found in annotations)
+    annotations = [event.get("annotations") or {} for event in cluster.audit_events(refused)]
+    assert any(found.get("validate.mpijob.training.openshift.io/denied") == "worker-count" for found in annotations)
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_what_a_killed_run_left_is_replaced(cluster: Cluster, namespace: str) -> None:
+    with service.running(cluster):
+        cluster.programs[service.NAME].stop()  # no goodbye
+        left = configurations(cluster)
+        assert set(left) == set(RESOURCES.values())
+    with service.running(cluster):
+        assert apply_pi(cluster, namespace, "pi").returncode == 0
+        now = configurations(cluster)
+        assert all(now[resource]["metadata"]["uid"] != left[resource]["metadata"]["uid"] for resource in left)
+    assert configurations(cluster) == {}
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_an_installation_is_not_replaced(cluster: Cluster) -> None:
+    manifest = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": NAME, "labels": {MADE_BY: "kustomize"}},
+    }
+    cluster.kubectl("create", "-f", "-", stdin=manifest)
+    done = subprocess.run(
+        [*SERVE, "--kubeconfig", str(cluster.kubeconfig)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        f"mpijob-webhook: validatingwebhookconfigurations/{NAME} exists and was not made by --register; "
+        "use another cluster, or uninstall the webhook from this one first"
+    )
+    assert set(configurations(cluster)) == {"validatingwebhookconfigurations"}
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_without_the_right_to_register(cluster: Cluster) -> None:
+    kubeconfig = cluster.kubeconfig_for("alice")
+    done = subprocess.run(
+        [*SERVE, "--kubeconfig", str(kubeconfig)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert 'User "alice" cannot get resource "mutatingwebhookconfigurations"' in done.stderr.splitlines()[-1]
+    assert configurations(cluster) == {}
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_cut_short_it_still_removes_itself(cluster: Cluster) -> None:
+    process = subprocess.Popen(
+        [*SERVE, "--drain-seconds", "3600", "--kubeconfig", str(cluster.kubeconfig)], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    with process:
+        for line in process.stderr:
+            if '"event":"ready"' in line:
+                assert set(configurations(cluster)) == set(RESOURCES.values())
+                process.send_signal(signal.SIGINT)
+            if '"event":"draining"' in line:
+                process.send_signal(signal.SIGINT)
+    assert process.returncode == 128 + signal.SIGINT
+    assert configurations(cluster) == {}

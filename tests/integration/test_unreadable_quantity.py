@@ -1,0 +1,52 @@
+"""A quantity that the schema accepts and Go cannot decode stops the operator for all; here it is refused."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane.assets import assets
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.integration import service
+from tests.integration.service import example
+from tests.jobs import changed
+
+PI = assets().upstream_examples["pi"]
+
+
+@pytest.fixture
+def own_cluster() -> Iterator[Cluster]:
+    """A cluster whose operator may break."""
+    with Cluster() as cluster:
+        cluster.start_operator()
+        yield cluster
+
+
+@pytest.mark.timeout(240)
+def test_one_unreadable_job_stops_the_operator_and_is_refused_here(own_cluster: Cluster) -> None:
+    cluster = own_cluster
+    namespace = cluster.create_namespace()
+    limits = {"Worker.template.spec.containers.0.resources.limits": {"cpu": "1e1.5"}}
+    unreadable = changed(limits, example(PI, namespace=namespace, name="unreadable"))
+
+    with service.running(cluster):
+        refused = cluster.kubectl("create", "-f", "-", stdin=unreadable, check=False)
+        assert "resources.limits[cpu]" in refused.stderr
+        assert "[upstream-contract]" in refused.stderr
+
+    cluster.kubectl("create", "-f", "-", stdin=unreadable)
+    operator = cluster.programs["mpi-operator"]
+    cluster.wait_for(
+        "the operator to fail", lambda: "failed to list *v2beta1.MPIJob: quantities" in operator.log.read_text() or None
+    )
+    cluster.kubectl("create", "-f", "-", stdin=example(PI, namespace=namespace, name="innocent"))
+    failures = operator.log.read_text().count("failed to list")
+    cluster.wait_for(
+        "the operator to fail again", lambda: operator.log.read_text().count("failed to list") > failures or None
+    )
+    assert "status" not in cluster.get("mpijob", "innocent", "-n", namespace)
+
+    cluster.kubectl("delete", "mpijob", "unreadable", "-n", namespace)
+    innocent = ("mpijob", "innocent", "-n", namespace)
+    cluster.wait_for(
+        "the other job to be taken up", lambda: has_condition(cluster.get(*innocent), "Created") or None, timeout=120
+    )

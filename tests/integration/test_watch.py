@@ -1,0 +1,245 @@
+"""Lists and watches against a real API server, which is paged, restarted, frozen and closed to us."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.config import load_kube_config
+
+from tests.controlplane.cluster import Cluster
+from webhook.cluster import connection as connections
+from webhook.cluster.connection import Connection
+from webhook.cluster.live import LiveView
+from webhook.cluster.records import NAMESPACES
+from webhook.cluster.store import Kind, by_name, by_namespace
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer, Namespace
+from webhook.cluster.watch import Watch
+from webhook.cluster.wire import Reason
+from webhook.telemetry import make_log
+
+WIDGETS = "/apis/example.com/v1/widgets"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster that these tests may break."""
+    with Cluster(log_dir=tmp_path_factory.mktemp("watched-cluster-logs")) as running:
+        yield running
+
+
+@asynccontextmanager
+async def connected(kubeconfig: Path, **options: Any) -> AsyncIterator[Connection]:
+    configuration = Configuration()
+    await load_kube_config(  # type: ignore[no-untyped-call]
+        config_file=str(kubeconfig), client_configuration=configuration, persist_config=False
+    )
+    async with ApiClient(configuration) as api:
+        yield Connection(api, **options)
+
+
+@asynccontextmanager
+async def running(watch: Any) -> AsyncIterator[None]:
+    task = asyncio.create_task(watch.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.02)
+
+
+def quick(kind: Kind[Any, Any], connection: Connection, log: Any) -> Watch[Any, Any]:
+    """A watch that waits a tenth of what it should."""
+    return Watch(kind, connection, log=log, sleep=lambda seconds: asyncio.sleep(seconds / 10))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Any]:
+    with (tmp_path / "log").open("wb") as stream:
+        yield make_log(stream)
+
+
+def keep_name(kind: str, path: str, **options: Any) -> Kind[Any, str]:
+    return Kind(kind, path, project=lambda data: msgspec.json.decode(data)["metadata"]["name"], **options)
+
+
+async def test_namespaces_appear_are_relabelled_and_go(cluster: Cluster, log: Any) -> None:
+    async with connected(cluster.kubeconfig) as connection:
+        view = LiveView(connection, log=log)
+        assert view.namespace("default") is UNKNOWN
+        async with running(view):
+            await view.settled()
+            assert view.namespace("default") == Namespace("default", {"kubernetes.io/metadata.name": "default"})
+            assert view.namespace("watched") is ABSENT
+            cluster.kubectl("create", "namespace", "watched")
+            await until(lambda: view.namespace("watched") is not ABSENT)
+            cluster.kubectl("label", "namespace", "watched", "tier=premium")
+            await until(lambda: label(view.namespace("watched")) == "premium")
+            cluster.kubectl("label", "namespace", "watched", "tier=base", "--overwrite")
+            await until(lambda: label(view.namespace("watched")) == "base")
+            cluster.kubectl("delete", "namespace", "watched")
+            await until(lambda: view.namespace("watched") is ABSENT)
+            (watch,) = view.watches
+            assert watch.requests == 2
+            assert not watch.restarts
+
+
+async def test_a_long_list_is_read_in_pages(cluster: Cluster, namespace: str, log: Any) -> None:
+    async with connected(cluster.kubeconfig) as connection:
+        async with asyncio.TaskGroup() as group:
+            for number in range(620):
+                group.create_task(create_config_map(connection, namespace, f"page-{number}"))
+        kind = keep_name(
+            "configmaps",
+            f"/api/v1/namespaces/{namespace}/configmaps",
+            key=by_namespace,
+            label_selector="of=test,page notin (x)",
+            field_selector="metadata.name!=page-5",
+            page=100,
+        )
+        watch = quick(kind, connection, log)
+        async with running(watch):
+            await watch.settled()
+            assert watch.requests in {7, 8}  # the watch is next
+            assert len(watch) == 619
+            assert watch.get((namespace, "page-619")) == "page-619"
+            assert watch.get((namespace, "page-5")) is ABSENT
+            cluster.kubectl("label", "configmap", "page-3", "of-", "-n", namespace)
+            await until(lambda: watch.get((namespace, "page-3")) is ABSENT)
+            assert len(watch) == 618
+
+
+@pytest.mark.parametrize("gracefully", [True, False], ids=["restarted", "killed"])
+async def test_a_restarted_api_server_is_found_again(cluster: Cluster, log: Any, gracefully: bool) -> None:
+    async with connected(cluster.kubeconfig) as connection:
+        watch = quick(NAMESPACES, connection, log)
+        name = f"before-{gracefully}".lower()
+        cluster.kubectl("create", "namespace", name)
+        async with running(watch):
+            await until(lambda: isinstance(watch.get(name), Namespace))
+            if gracefully:
+                cluster.stop_apiserver()
+            else:
+                cluster.programs.pop("kube-apiserver").stop()
+            await until(lambda: watch.restarts[Reason.UNREACHABLE] >= 3)
+            assert watch.reason.startswith("unreachable: ")
+            assert isinstance(watch.get(name), Namespace)  # what was known still serves
+            cluster.start_apiserver()
+            cluster.kubectl("label", "namespace", name, "tier=premium")
+            await until(lambda: label(watch.get(name)) == "premium")
+            assert watch.synced
+            assert watch.reason == ""
+            assert watch.requests <= 40
+
+
+async def test_a_frozen_api_server_is_noticed_and_found_again(
+    cluster: Cluster, log: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "CONNECT_TIMEOUT", 1)
+    async with connected(cluster.kubeconfig, inactivity=1) as connection:
+        watch = quick(NAMESPACES, connection, log)
+        frozen = cluster.programs["kube-apiserver"].pid
+        async with running(watch):
+            await watch.settled()
+            os.kill(frozen, signal.SIGSTOP)
+            try:
+                await until(lambda: watch.restarts[Reason.STALLED] >= 2)
+            finally:
+                os.kill(frozen, signal.SIGCONT)
+            cluster.kubectl("create", "namespace", "thawed")
+            await until(lambda: isinstance(watch.get("thawed"), Namespace))
+
+
+async def test_a_version_that_the_server_has_forgotten_is_replaced_by_a_list(cluster: Cluster, log: Any) -> None:
+    async with connected(cluster.kubeconfig) as connection:
+        watch = quick(NAMESPACES, connection, log)
+        async with running(watch):
+            await watch.settled()
+            await until(lambda: watch.requests == 2)
+        for number in range(3):
+            cluster.kubectl("create", "namespace", f"unseen-{number}")
+        cluster.stop_apiserver()
+        cluster.start_apiserver()  # it only remembers what happens from now on
+        async with running(watch):
+            await until(lambda: isinstance(watch.get("unseen-2"), Namespace))
+        assert watch.restarts[Reason.EXPIRED] == 1
+
+
+async def test_a_kind_that_is_forbidden_is_found_as_soon_as_it_is_allowed(cluster: Cluster, log: Any) -> None:
+    async with connected(cluster.kubeconfig_for("nobody")) as connection:
+        watch = quick(NAMESPACES, connection, log)
+        async with running(watch):
+            await watch.settled()
+            assert watch.reason == (
+                'forbidden: namespaces is forbidden: User "nobody" cannot list resource "namespaces" in API group "" '
+                "at the cluster scope"
+            )
+            assert (watch.synced, watch.get("default")) == (False, UNKNOWN)
+            cluster.kubectl("create", "clusterrole", "see", "--verb=list,watch", "--resource=namespaces")
+            cluster.kubectl("create", "clusterrolebinding", "see", "--clusterrole=see", "--user=nobody")
+            await until(lambda: isinstance(watch.get("default"), Namespace))
+            assert watch.reason == ""
+
+
+async def test_a_kind_that_is_not_installed_is_found_as_soon_as_it_is(cluster: Cluster, log: Any) -> None:
+    async with connected(cluster.kubeconfig) as connection:
+        watch = quick(keep_name("widgets", WIDGETS, key=by_name), connection, log)
+        async with running(watch):
+            await watch.settled()
+            assert (watch.synced, watch.get("one")) == (False, UNKNOWN)
+            assert watch.reason.startswith("not-found: ")
+            cluster.kubectl("apply", "-f", "-", stdin=crd())
+            await until(lambda: watch.get("one") is ABSENT)
+            cluster.kubectl("apply", "-f", "-", stdin=widget("one"))
+            await until(lambda: watch.get("one") == "one")
+            cluster.kubectl("delete", "crd", "widgets.example.com")
+            await until(lambda: watch.get("one") is ABSENT)
+            await until(lambda: watch.get("one") is UNKNOWN)
+            assert watch.restarts[Reason.NOT_FOUND] >= 2
+
+
+def label(answer: Namespace | Answer) -> str | None:
+    return answer.labels.get("tier") if isinstance(answer, Namespace) else None
+
+
+async def create_config_map(connection: Connection, namespace: str, name: str) -> None:
+    body = {"metadata": {"name": name, "labels": {"of": "test"}}, "data": {"name": name}}
+    api = connection._api
+    prepared = await api.param_serialize(
+        method="POST",
+        resource_path=f"/api/v1/namespaces/{namespace}/configmaps",
+        body=body,
+        auth_settings=["BearerToken"],
+    )
+    response = await api.call_api(*prepared)
+    await response.read()
+    assert response.status == 201
+
+
+def crd() -> dict[str, Any]:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]},
+    }
+
+
+def widget(name: str) -> dict[str, Any]:
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}}

@@ -1,0 +1,280 @@
+import asyncio
+import ssl
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import uvloop
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from certs import serving
+from certs.authority import Authority
+from certs.serving import CertificateError, ServingCertificate, read_pair
+
+DAY = timedelta(days=1)
+CA = Authority("test CA", lifetime=30 * DAY)
+
+
+def pair(**kwargs):
+    return CA.issue(["localhost"], **({"lifetime": DAY} | kwargs))
+
+
+def serial(pem):
+    return x509.load_pem_x509_certificate(pem).serial_number
+
+
+def client_context(ca=CA):
+    context = ssl.create_default_context(cadata=ca.certificate_pem.decode())
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+    return context
+
+
+@asynccontextmanager
+async def listener(certificate):
+    async def echo(reader, writer):
+        while line := await reader.readline():
+            writer.write(line)
+        writer.close()
+
+    server = await asyncio.start_server(echo, "127.0.0.1", 0, ssl=certificate.context)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+@asynccontextmanager
+async def connected(port, *, context=None, server_hostname="localhost"):
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=context or client_context(), server_hostname=server_hostname
+    )
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        await writer.wait_closed()
+
+
+def served(writer):
+    return x509.load_der_x509_certificate(
+        writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    ).serial_number
+
+
+async def served_now(port, **kwargs):
+    async with connected(port, **kwargs) as (_, writer):
+        return served(writer)
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def in_loop(request):
+    """Runs a coroutine function in each kind of event loop: both have TLS of their own."""
+
+    def run(function):
+        with asyncio.Runner(loop_factory=request.param) as runner:
+            runner.run(function())
+
+    return run
+
+
+def test_a_strict_client_accepts_it(in_loop):
+    one = pair()
+
+    async def check():
+        async with listener(ServingCertificate(one.certificate_pem, one.key_pem)) as port:
+            assert await served_now(port) == serial(one.certificate_pem)
+
+    in_loop(check)
+
+
+def test_a_swap_changes_new_handshakes_and_leaves_connections_alone(in_loop):
+    one, two = pair(), pair(lifetime=2 * DAY)
+
+    async def check():
+        certificate = ServingCertificate(one.certificate_pem, one.key_pem)
+        async with listener(certificate) as port, connected(port) as (reader, writer):
+            certificate.swap(two.certificate_pem, two.key_pem)
+            assert certificate.not_after == two.not_after
+            assert await served_now(port) == serial(two.certificate_pem)
+            writer.write(b"still there\n")
+            assert await reader.readline() == b"still there\n"
+            assert served(writer) == serial(one.certificate_pem)
+
+    in_loop(check)
+
+
+def test_a_client_without_server_name_gets_the_current_one_too(in_loop):
+    one, two = pair(), pair()
+    context = client_context()
+    context.check_hostname = False
+
+    async def check():
+        certificate = ServingCertificate(one.certificate_pem, one.key_pem)
+        certificate.swap(two.certificate_pem, two.key_pem)
+        async with listener(certificate) as port:
+            assert await served_now(port, context=context, server_hostname="") == serial(two.certificate_pem)
+
+    in_loop(check)
+
+
+def rsa_pair():
+    """A certificate with another type of key, signed by itself."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + DAY)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, SHA256())
+    )
+    pem = certificate.public_bytes(Encoding.PEM)
+    return pem, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def test_a_swap_to_another_type_of_key(in_loop):
+    one = pair()
+    rsa_certificate, rsa_key = rsa_pair()
+    context = client_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+
+    async def check():
+        certificate = ServingCertificate(one.certificate_pem, one.key_pem)
+        certificate.swap(rsa_certificate, rsa_key)
+        async with listener(certificate) as port:
+            assert await served_now(port, context=context) == serial(rsa_certificate)
+
+    in_loop(check)
+
+
+def test_the_protocol(in_loop):
+    one = pair()
+    context = client_context()
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    old = client_context()
+    old.minimum_version = ssl.TLSVersion.TLSv1_2
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+
+    async def check():
+        async with listener(ServingCertificate(one.certificate_pem, one.key_pem)) as port:
+            async with connected(port, context=context) as (_, writer):
+                connection = writer.get_extra_info("ssl_object")
+                assert (connection.selected_alpn_protocol(), connection.version()) == ("http/1.1", "TLSv1.3")
+            async with connected(port, context=old) as (_, writer):
+                assert writer.get_extra_info("ssl_object").version() == "TLSv1.2"
+
+    in_loop(check)
+
+
+def test_nothing_older_than_tls_1_2():
+    one = pair()
+    certificate = ServingCertificate(one.certificate_pem, one.key_pem)
+    assert certificate.context.minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+def encrypted(pem):
+    return load_pem_private_key(pem, None).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")
+    )
+
+
+ONE, OTHER = pair(), pair()
+
+
+@pytest.mark.parametrize(
+    ("chain", "key", "fault"),
+    [
+        (ONE.certificate_pem, OTHER.key_pem, "the private key does not belong to the certificate"),
+        (b"", ONE.key_pem, "the certificate is not PEM, or damaged"),
+        (ONE.certificate_pem[:200], ONE.key_pem, "the certificate is not PEM, or damaged"),
+        (ONE.key_pem, ONE.key_pem, "the certificate is not PEM, or damaged"),
+        (ONE.certificate_pem, b"", "the private key is not PEM, or damaged"),
+        (ONE.certificate_pem, ONE.key_pem[:80], "the private key is not PEM, or damaged"),
+        (ONE.certificate_pem, ONE.certificate_pem, "the private key is not PEM, or damaged"),
+        (
+            ONE.certificate_pem,
+            encrypted(ONE.key_pem),
+            "the private key is encrypted; give one without a passphrase",
+        ),
+        # The leaf comes first; a chain that starts with the CA has another key.
+        (CA.certificate_pem + ONE.certificate_pem, ONE.key_pem, "the private key does not belong to the certificate"),
+    ],
+    ids=[
+        "another key",
+        "no certificate",
+        "half a certificate",
+        "a key for a certificate",
+        "no key",
+        "half a key",
+        "a certificate for a key",
+        "a passphrase",
+        "the CA first",
+    ],
+)
+def test_what_cannot_be_served_is_refused_and_the_old_one_stays(chain, key, fault):
+    certificate = ServingCertificate(ONE.certificate_pem, ONE.key_pem)
+    with pytest.raises(CertificateError) as error:
+        certificate.swap(chain, key)
+    assert str(error.value) == fault
+    assert certificate.not_after == ONE.not_after
+
+    async def check():
+        async with listener(certificate) as port:
+            assert await served_now(port) == serial(ONE.certificate_pem)
+
+    asyncio.run(check())
+    with pytest.raises(CertificateError):
+        ServingCertificate(chain, key)
+
+
+def test_expired_and_not_yet_valid():
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    ca = Authority("test CA", lifetime=30 * DAY, now=now)
+    leaf = ca.issue(["localhost"], lifetime=DAY, now=now)
+    ServingCertificate(leaf.certificate_pem, leaf.key_pem, now=now + DAY - timedelta(seconds=1))
+    with pytest.raises(CertificateError, match="the certificate expired at 2026-03-02T00:00:00Z"):
+        ServingCertificate(leaf.certificate_pem, leaf.key_pem, now=now + DAY)
+    ServingCertificate(leaf.certificate_pem, leaf.key_pem, now=now - timedelta(minutes=9))
+    with pytest.raises(CertificateError, match="the certificate is not valid before 2026-02-28T23:55:00Z"):
+        ServingCertificate(leaf.certificate_pem, leaf.key_pem, now=now - timedelta(minutes=11))
+
+
+def test_a_chain_without_a_last_line_break_is_fine():
+    ServingCertificate(ONE.certificate_pem.rstrip(), ONE.key_pem.rstrip())
+
+
+def test_from_files(tmp_path):
+    (tmp_path / "tls.crt").write_bytes(ONE.certificate_pem + CA.certificate_pem)
+    (tmp_path / "tls.key").write_bytes(ONE.key_pem)
+    assert ServingCertificate.from_files(tmp_path / "tls.crt", tmp_path / "tls.key").not_after == ONE.not_after
+    with pytest.raises(CertificateError, match=r"^cannot read .*/none: No such file or directory$"):
+        read_pair(tmp_path / "tls.crt", tmp_path / "none")
+
+
+@pytest.mark.parametrize("memory", [True, False], ids=["memory", "file"])
+def test_keys_are_readable_by_us_alone_and_leave_nothing_behind(monkeypatch, tmp_path, memory):
+    if not memory:
+        monkeypatch.setattr(serving.os, "memfd_create", lambda name: (_ for _ in ()).throw(OSError()))
+    monkeypatch.setattr(serving.tempfile, "tempdir", str(tmp_path))
+    with serving._private_file(b"secret") as name:
+        path = Path(name)
+        assert path.read_bytes() == b"secret"
+        if not memory:
+            assert path.stat().st_mode & 0o777 == 0o600
+    assert not path.exists()
+    assert list(tmp_path.iterdir()) == []
+    ServingCertificate(ONE.certificate_pem, ONE.key_pem)

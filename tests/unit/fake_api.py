@@ -1,0 +1,102 @@
+"""An API server that only knows objects by path: enough to create, read and delete webhook configurations."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from aiohttp import web
+
+KUBECONFIG = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "clusters": [{"name": "c", "cluster": {"server": ""}}],
+    "users": [{"name": "u", "user": {"token": "t0ken"}}],
+    "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+    "current-context": "x",
+}
+
+
+def kubeconfig(path: Path, server: str, **changes: Any) -> Path:
+    """A kubeconfig at `path` for the API server at `server`; `changes` replace its top-level fields."""
+    config = {**KUBECONFIG, "clusters": [{"name": "c", "cluster": {"server": server}}], **changes}
+    path.write_text(json.dumps(config))  # JSON is YAML
+    return path
+
+
+class FakeApi:
+    """`objects` by path; `refusals` are (status, message) by (method, path), given instead of doing anything."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.refusals: dict[tuple[str, str], tuple[int, str]] = {}
+        self.calls: list[tuple[str, str]] = []
+
+    def put(self, path: str, **labels: str) -> str:
+        """An object with these labels is at `path`; its uid."""
+        name = path.rsplit("/", 1)[1]
+        self.objects[path] = {"metadata": {"name": name, "uid": str(uuid4()), "labels": labels}}
+        return str(self.objects[path]["metadata"]["uid"])
+
+    async def _handle(self, request: web.Request) -> web.Response:
+        if request.headers.get("Authorization") != "Bearer t0ken":
+            return _status(401, "Unauthorized")
+        self.calls.append((request.method, request.path))
+        if refusal := self.refusals.get((request.method, request.path)):
+            return _status(*refusal)
+        body = await request.json() if request.can_read_body else {}
+        if request.method == "POST":
+            return self._create(f"{request.path}/{body['metadata']['name']}", body)
+        found = self.objects.get(request.path)
+        if found is None:
+            return _status(404, f'"{request.path}" not found')
+        if request.method == "DELETE":
+            if (body.get("preconditions") or {}).get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
+                return _status(409, "the UID in the precondition does not match")
+            del self.objects[request.path]
+        return web.json_response(found)
+
+    def _create(self, path: str, body: dict[str, Any]) -> web.Response:
+        if path in self.objects:
+            return _status(409, f'"{path}" already exists')
+        body["metadata"]["uid"] = str(uuid4())
+        self.objects[path] = body
+        return web.json_response(body, status=201)
+
+
+def _status(code: int, message: str) -> web.Response:
+    return web.json_response({"kind": "Status", "status": "Failure", "message": message, "code": code}, status=code)
+
+
+@contextmanager
+def fake_api() -> Iterator[FakeApi]:
+    """A FakeApi that listens on loopback, in a thread, until the block ends."""
+    api = FakeApi()
+    ready, end = threading.Event(), asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def serve() -> None:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", api._handle)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        api.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        loops.append(asyncio.get_running_loop())
+        ready.set()
+        await end.wait()
+        await runner.cleanup()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    ready.wait()
+    try:
+        yield api
+    finally:
+        loops[0].call_soon_threadsafe(end.set)
+        thread.join()

@@ -1,0 +1,55 @@
+import pytest
+from pydantic import ValidationError
+
+from tests.unit.injections.support import PATHS, inject, mpijob, only, operations, pod_spec
+
+ID = "image-pull-secrets"
+LAUNCHER, WORKER = (f"{PATHS[role]}/spec/imagePullSecrets" for role in ("Launcher", "Worker"))
+
+
+def test_nothing_happens_without_secrets():
+    assert inject(ID, mpijob()) == ({}, [])
+
+
+def test_both_templates_get_every_secret():
+    assert operations(ID, mpijob(), secrets=["a", "b"]) == [
+        (LAUNCHER, [{"name": "a"}]),
+        (f"{LAUNCHER}/-", {"name": "b"}),
+        (WORKER, [{"name": "a"}]),
+        (f"{WORKER}/-", {"name": "b"}),
+    ]
+    assert inject(ID, mpijob(), secrets=["a", "b"])[1] == ["added imagePullSecrets a, b"]
+
+
+@pytest.mark.parametrize(
+    ("own", "added"),
+    [
+        ([{"name": "a"}], {f"{WORKER}/-": {"name": "b"}}),
+        ([{"name": "b"}, {"name": "mine"}, {"name": "a"}], {}),
+        ([{"name": "a"}, {"name": "a"}], {f"{WORKER}/-": {"name": "b"}}),
+    ],
+)
+def test_never_twice(own, added):
+    job = mpijob(worker={"spec": pod_spec(imagePullSecrets=own)}, launcher={"spec": None})
+    assert inject(ID, job, secrets=["a", "b"]) == (added, ["added imagePullSecrets b"] if added else [])
+
+
+@pytest.mark.parametrize("own", [None, []])
+def test_null_and_empty(own):
+    job = mpijob(worker={"spec": pod_spec(imagePullSecrets=own)}, launcher={"spec": None})
+    path = WORKER if own is None else f"{WORKER}/-"
+    assert operations(ID, job, secrets=["a"]) == [(path, [{"name": "a"}] if own is None else {"name": "a"})]
+
+
+def test_a_secret_that_is_listed_twice_goes_in_once():
+    assert operations(ID, mpijob(launcher={"spec": None}), secrets=["a", "a"]) == [(WORKER, [{"name": "a"}])]
+
+
+def test_a_template_without_a_spec_stays_so():
+    assert inject(ID, mpijob(launcher={"spec": None}, worker={"spec": None}), secrets=["a"]) == ({}, [])
+
+
+@pytest.mark.parametrize("name", ["", "A", "a b", "a/b", "x" * 254])
+def test_a_name_that_no_secret_has(name):
+    with pytest.raises(ValidationError):
+        only(ID, secrets=[name])

@@ -1,0 +1,85 @@
+import pytest
+from pydantic import ValidationError
+
+from tests.unit.injections.support import PATHS, inject, mpijob, only, pod_spec
+
+ID = "node-selector"
+LAUNCHER, WORKER = (f"{PATHS[role]}/spec/nodeSelector" for role in ("Launcher", "Worker"))
+LABELS = {"pool": "training", "topology.kubernetes.io/zone": "a"}
+ADDED = "added nodeSelector pool=training, topology.kubernetes.io/zone=a"
+
+
+def affinity(*values, key="pool", operator="In"):
+    term = {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    return {"affinity": {"nodeAffinity": required}}
+
+
+def worker_only(**spec):
+    return mpijob(worker={"spec": pod_spec(**spec)}, launcher={"spec": None})
+
+
+def test_nothing_happens_without_labels():
+    assert inject(ID, mpijob()) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("own", "added"),
+    [
+        (None, {WORKER: {"pool": "training"}, f"{WORKER}/topology.kubernetes.io~1zone": "a"}),
+        ({}, {f"{WORKER}/pool": "training", f"{WORKER}/topology.kubernetes.io~1zone": "a"}),
+        ({"disk": "ssd"}, {f"{WORKER}/pool": "training", f"{WORKER}/topology.kubernetes.io~1zone": "a"}),
+    ],
+)
+def test_labels_that_the_template_says_nothing_about(own, added):
+    assert inject(ID, worker_only(nodeSelector=own), labels=LABELS) == (added, [ADDED])
+
+
+def test_both_templates():
+    added, notes = inject(ID, mpijob(), labels={"pool": "training"})
+    assert added == {LAUNCHER: {"pool": "training"}, WORKER: {"pool": "training"}}
+    assert notes == ["added nodeSelector pool=training"]
+
+
+STAYS = "the job's own choice of nodes stays, the policy has pool=training"
+
+
+@pytest.mark.parametrize(
+    ("own", "notes"),
+    [
+        ({"nodeSelector": {"pool": "mine"}}, [STAYS]),
+        ({"nodeSelector": {"pool": ""}}, [STAYS]),
+        ({"nodeSelector": {"pool": "training"}}, []),
+        (affinity("mine"), [STAYS]),
+        (affinity("training", "mine"), [STAYS]),
+        (affinity("training", operator="NotIn"), [STAYS]),
+        (affinity(operator="Exists"), [STAYS]),
+        (affinity("training"), []),
+        ({**affinity("mine"), "nodeSelector": {"pool": "training"}}, []),
+    ],
+)
+def test_the_users_choice_stays(own, notes):
+    assert inject(ID, worker_only(**own), labels={"pool": "training"}) == ({}, notes)
+
+
+def test_each_key_by_itself():
+    added, notes = inject(ID, worker_only(nodeSelector={"pool": "mine"}), labels=LABELS)
+    assert added == {f"{WORKER}/topology.kubernetes.io~1zone": "a"}
+    assert notes == ["added nodeSelector topology.kubernetes.io/zone=a", STAYS]
+
+
+def test_what_affinity_only_prefers_does_not_count():
+    term = {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["mine"]}]}
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": term}]}
+    job = worker_only(affinity={"nodeAffinity": preferred})
+    assert inject(ID, job, labels={"pool": "training"})[0] == {WORKER: {"pool": "training"}}
+
+
+def test_a_template_without_a_spec_stays_so():
+    assert inject(ID, mpijob(launcher={"spec": None}, worker={"spec": None}), labels=LABELS) == ({}, [])
+
+
+@pytest.mark.parametrize("labels", [{"": "x"}, {"a b": "x"}, {"a/b/c": "x"}, {"a": "x y"}, {"a": "x" * 64}, {"a": 1}])
+def test_labels_that_no_node_has(labels):
+    with pytest.raises(ValidationError):
+        only(ID, labels=labels)

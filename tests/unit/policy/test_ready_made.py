@@ -1,0 +1,260 @@
+"""The policies in manifests/policies: each can be loaded, all go together, and each does what it says."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.jobs import changed, request
+from tests.unit.strategies import COMPLETE
+from webhook import admission, yaml
+from webhook.active_policy import Policy, PolicySet, policy_model
+from webhook.admission import Decision
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import UNKNOWN, Answer, Namespace, NothingKnown
+from webhook.injections import REGISTRY as INJECTIONS
+from webhook.policy import document, layers
+from webhook.policy.layers import Layer
+from webhook.policy.store import KEY, LABEL
+
+FOLDER = Path(__file__).parents[3] / "manifests" / "policies"
+FILES = sorted(path for path in FOLDER.glob("*.yaml") if path.name != "kustomization.yaml")
+NAMES = ["audit-only", "hipaa", "platform-defaults", "restricted-openshift", "tier-base", "tier-premium"]
+
+
+def config_maps(path: Path) -> list[dict[str, Any]]:
+    return yaml.load_all(path.read_text(encoding="utf-8"))
+
+
+def loaded(*names: str) -> list[Layer]:
+    """The layers of these files, as the service makes them of the ConfigMaps."""
+    return [
+        Layer(config_map["metadata"]["name"], document.load(config_map["data"][KEY], policy_model()))
+        for name in names
+        for config_map in config_maps(FOLDER / f"{name}.yaml")
+    ]
+
+
+def policy(*names: str, labels: Mapping[str, str] | None = None) -> Policy:
+    """What holds in a namespace with these labels."""
+    return PolicySet(loaded(*names)).effective(Namespace("team-a", dict(labels or {})))
+
+
+PREMIUM = {"training.openshift.io/tier": "premium"}
+RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+HOSPITAL = {"compliance.openshift.io/hipaa": "true"}
+
+
+def validate(job: Any, policy: Policy, *claims: dict[str, Any]) -> Decision:
+    return admission.validate(request(job), policy=policy, view=Snapshot(claims) if claims else NothingKnown())
+
+
+def mutate(job: Any, policy: Policy) -> Decision:
+    return admission.mutate(request(job), policy=policy, view=NothingKnown())
+
+
+def denied(job: Any, policy: Policy, *claims: dict[str, Any]) -> list[str]:
+    """`rule: field` of each finding that refuses the job."""
+    return [f"{finding.rule}: {finding.violation.path}" for finding in validate(job, policy, *claims).denied]
+
+
+def test_every_file_is_there_and_offered() -> None:
+    assert [path.stem for path in FILES] == NAMES
+    kustomization = (FOLDER / "kustomization.yaml").read_text(encoding="utf-8")
+    offered = [line.rpartition("- ")[2] for line in kustomization.splitlines() if line.endswith(".yaml")]
+    assert sorted(offered) == [f"{name}.yaml" for name in NAMES]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_each_is_a_policy_config_map(path: Path) -> None:
+    for config_map in config_maps(path):
+        assert (config_map["apiVersion"], config_map["kind"]) == ("v1", "ConfigMap")
+        assert config_map["metadata"]["name"].startswith(f"mpijob-policy-{path.stem}")
+        assert config_map["metadata"]["labels"] == {LABEL: "true"}
+        assert list(config_map["data"]) == [KEY]
+        assert "namespace" not in config_map["metadata"], "the kustomization says where"
+    assert path.read_text(encoding="utf-8").startswith("# "), "it says what it is for"
+
+
+def test_all_of_them_go_together() -> None:
+    everything = loaded(*NAMES)
+    assert len({layer.name for layer in everything}) == len(everything)
+    assert layers.ties(everything) == []
+    ordered = layers.in_order(everything)
+    assert layers.merge(ordered, policy_model()).dropped == ()
+
+
+@pytest.mark.parametrize("namespace", [UNKNOWN, Namespace("team-a", {})])
+def test_the_platform_defaults_change_nothing(namespace: Namespace | Answer) -> None:
+    changed_nothing = PolicySet(loaded("platform-defaults")).effective(namespace)
+    assert changed_nothing.document == policy_model()()
+    assert changed_nothing.rules == admission.load_policy(None).rules
+
+
+HIGH = {"Worker.template.spec.priorityClassName": "high"}
+
+
+class TestTiers:
+    @pytest.mark.parametrize(
+        ("changes", "base", "premium"),
+        [
+            ({"Worker.replicas": 8}, [], []),
+            ({"Worker.replicas": 9}, ["tier: spec.mpiReplicaSpecs[Worker].replicas"], []),
+            ({"Worker.replicas": 100}, ["tier: spec.mpiReplicaSpecs[Worker].replicas"], []),
+            (HIGH, ["tier: spec.mpiReplicaSpecs[Worker].template.spec.priorityClassName"], []),
+            ({"spec.runPolicy.schedulingPolicy": {"minAvailable": 5}, "spec.runLauncherAsWorker": True}, [], []),
+        ],
+    )
+    def test_base_and_premium(self, changes: dict[str, Any], base: list[str], premium: list[str]) -> None:
+        job = changed(changes)
+        assert denied(job, policy("tier-base", "tier-premium")) == base
+        assert denied(job, policy("tier-base", "tier-premium", labels=PREMIUM)) == premium
+        assert denied(job, policy("tier-premium")) == []
+
+    def test_the_platform_still_holds_for_premium(self) -> None:
+        found = denied(changed({"Worker.replicas": 101}), policy("tier-base", "tier-premium", labels=PREMIUM))
+        assert found == ["worker-count: spec.mpiReplicaSpecs[Worker].replicas"]
+
+    def test_what_the_user_reads(self) -> None:
+        decision = validate(changed({"Worker.replicas": 9}), policy("tier-base", "tier-premium"))
+        assert decision.message == (
+            'MPIJob "train" is refused, 1 problem to mend:\n'
+            "1. spec.mpiReplicaSpecs[Worker].replicas: "
+            '9 workers, the tier "base" allows at most 8 [tier]\n'
+            "   Set replicas to 8 or fewer, or ask your administrator for another tier."
+        )
+
+    def test_a_namespace_of_which_nothing_is_known_is_not_refused_for_its_tier(self) -> None:
+        unknown = PolicySet(loaded("tier-base", "tier-premium")).effective(UNKNOWN)
+        decision = validate(changed({"Worker.replicas": 9}), unknown)
+        assert decision.allowed
+        assert [finding.rule for finding in decision.warned if finding.rule == "tier"] == ["tier"]
+
+
+IMAGE = "Worker.template.spec.containers.0.image"
+OURS = "image-registry.openshift-image-registry.svc:5000/team-a/train:1"
+OWN_IMAGES = {IMAGE: OURS, "Launcher.template.spec.containers.0.image": OURS}
+
+
+@pytest.mark.parametrize(
+    ("changes", "images"),
+    [
+        (OWN_IMAGES, []),
+        ({**OWN_IMAGES, IMAGE: "registry.redhat.io/rhoai/train:1"}, []),
+        ({**OWN_IMAGES, IMAGE: "docker.io/library/train:1"}, ["image"]),
+        ({**OWN_IMAGES, IMAGE: "registry.redhat.io/rhoai/train:latest"}, ["image"]),
+    ],
+)
+def test_restricted(changes: dict[str, Any], images: list[str]) -> None:
+    job = changed(changes)
+    expected = [f"images: spec.mpiReplicaSpecs[Worker].template.spec.containers[0].{name}" for name in images]
+    assert denied(job, policy("restricted-openshift", labels=RESTRICTED)) == expected
+    assert denied(job, policy("restricted-openshift")) == []
+
+
+MARKED = {
+    "metadata.annotations": {
+        "compliance.openshift.io/hipaa": "true",
+        "compliance.openshift.io/data-classification": "PHI",
+        "audit.openshift.io/log-to-siem": "true",
+    }
+}
+NODES = {f"{role}.template.spec.nodeSelector": {"compliance": "hipaa"} for role in ("Launcher", "Worker")}
+DATA = {
+    "Worker.template.spec.volumes": [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "mri"}},
+        {"name": "shm", "emptyDir": {"medium": "Memory"}},
+        {"name": "keys", "csi": {"driver": "secrets-store.csi.k8s.io"}},
+    ]
+}
+WORKER = "spec.mpiReplicaSpecs[Worker].template.spec"
+
+
+def claim(storage_class: str) -> dict[str, Any]:
+    """A claim as in the days of the beta annotation, which old manifests still have."""
+    annotations = {"volume.beta.kubernetes.io/storage-class": storage_class}
+    metadata = {"name": "mri", "namespace": "team-a", "annotations": annotations}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
+
+
+class TestHipaa:
+    def test_a_job_that_follows_it(self) -> None:
+        job = changed({**MARKED, **NODES, **DATA})
+        assert denied(job, policy("hipaa"), claim("encrypted-cephfs")) == []
+        assert denied(job, policy("hipaa", labels=HOSPITAL), claim("encrypted-cephfs")) == []
+
+    def test_a_job_that_may_run_on_any_node(self) -> None:
+        assert denied(changed(MARKED), policy("hipaa")) == [
+            f"compliance: spec.mpiReplicaSpecs[{role}].template.spec.nodeSelector[compliance]"
+            for role in ("Launcher", "Worker")
+        ]
+
+    def test_storage_that_is_not_encrypted(self) -> None:
+        job = changed({**MARKED, **NODES, **DATA})
+        path = f"{WORKER}.volumes[0].persistentVolumeClaim.claimName"
+        assert denied(job, policy("hipaa"), claim("gp2")) == [f"compliance: {path}"]
+
+    def test_volumes_on_the_node(self) -> None:
+        volumes = [{"name": "a", "hostPath": {"path": "/"}}, {"name": "b", "emptyDir": {}}]
+        job = changed({**MARKED, **NODES, "Worker.template.spec.volumes": volumes})
+        assert denied(job, policy("hipaa")) == [
+            f"compliance: {WORKER}.volumes[0].hostPath",
+            f"compliance: {WORKER}.volumes[1].emptyDir.medium",
+        ]
+
+    def test_a_job_without_what_the_audit_needs(self) -> None:
+        job = changed({"metadata.labels": {"compliance.openshift.io/hipaa": "true"}, **NODES})
+        assert denied(job, policy("hipaa")) == [
+            "compliance: metadata.annotations[compliance.openshift.io/data-classification]",
+            "compliance: metadata.annotations[audit.openshift.io/log-to-siem]",
+        ]
+
+    def test_other_jobs_are_free(self) -> None:
+        volumes = [{"name": "a", "hostPath": {"path": "/"}}]
+        assert denied(changed({"Worker.template.spec.volumes": volumes}), policy("hipaa")) == []
+
+    def test_in_a_namespace_for_it_no_job_is(self) -> None:
+        found = denied(changed(), policy("hipaa", labels=HOSPITAL))
+        assert f"compliance: {WORKER}.nodeSelector[compliance]" in found
+
+    def test_there_the_nodes_are_put_in(self) -> None:
+        in_hospital = policy("hipaa", labels=HOSPITAL)
+        patched = mutate(changed(MARKED), in_hospital).document
+        assert denied(patched, in_hospital) == []
+        assert "node-selector" not in mutate(changed(MARKED), policy("hipaa")).authors
+
+
+BROKEN = {"Worker.replicas": 1000, "Launcher.replicas": 7, IMAGE: "A B", **MARKED, **HIGH}
+
+
+class TestAuditOnly:
+    @pytest.mark.parametrize(
+        "job", [changed(BROKEN), COMPLETE, {"spec": 3}, {}], ids=["broken", "complete", "shape", "{}"]
+    )
+    @pytest.mark.parametrize("labels", [{}, {**PREMIUM, **RESTRICTED, **HOSPITAL}], ids=["plain", "selected"])
+    def test_everything_goes_through(self, job: Any, labels: dict[str, str]) -> None:
+        decision = validate(job, policy(*NAMES, labels=labels))
+        assert decision.allowed
+        assert decision.audited
+        assert decision.warnings == []
+
+    def test_without_it_the_same_job_is_refused(self) -> None:
+        others = [name for name in NAMES if name != "audit-only"]
+        broken = changed(BROKEN)
+        refused = {
+            finding.rule for finding in validate(broken, policy(*others, labels={**HOSPITAL, **RESTRICTED})).denied
+        }
+        assert {"worker-count", "upstream-contract", "images", "tier", "compliance"} <= refused
+        audited = {
+            finding.rule for finding in validate(broken, policy(*NAMES, labels={**HOSPITAL, **RESTRICTED})).audited
+        }
+        assert refused <= audited
+
+    def test_nothing_is_changed(self) -> None:
+        selected = policy(*NAMES, labels=HOSPITAL)
+        assert selected.injections == ()
+        assert mutate(COMPLETE, selected).patch == []
+        (layer,) = loaded("audit-only")
+        listed = layers.written(layer.document)["injections"]
+        assert listed == {name: {"enabled": False} for name in INJECTIONS}

@@ -1,0 +1,326 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tests.jobs import REMOVE
+from tests.unit.any_job import Json, any_job
+from tests.unit.rules.checks import found, violations
+from tests.unit.rules.conftest import run
+from tests.unit.strategies import PROPERTY
+from webhook.cluster.snapshot import Snapshot
+from webhook.rules import REGISTRY, Reason, Violation
+
+HIPAA = {"compliance.openshift.io/hipaa": "true"}
+MARKED = {"metadata.annotations": HIPAA}
+LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template"
+WORKER = "spec.mpiReplicaSpecs[Worker].template"
+VOLUME = f"{WORKER}.spec.volumes[0]"
+EVERYTHING = {
+    "nodeLabels": {"compliance": "hipaa"},
+    "storageClasses": ["encrypted"],
+    "requireMemoryEmptyDir": True,
+    "refuseHostPath": True,
+    "jobAnnotations": {"audit.openshift.io/log-to-siem": "true"},
+    "podAnnotations": {"audit.openshift.io/log-to-siem": "true"},
+}
+
+
+def check(changes: Json, /, **settings: Any) -> list[Violation]:
+    """What a marked job gets."""
+    return violations("compliance", {**MARKED, **changes}, settings=settings, view=CLUSTER)
+
+
+def claim(name: str, **spec: str) -> Json:
+    metadata = {"name": name, "namespace": "team-a"}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+
+
+CLUSTER = Snapshot(
+    [
+        claim("safe", storageClassName="encrypted"),
+        claim("plain", storageClassName="gp2"),
+        claim("default"),
+        claim("static", storageClassName=""),
+    ]
+)
+
+
+def test_nothing_is_required_by_default() -> None:
+    volumes = [{"name": "a", "hostPath": {}}, {"name": "b", "nfs": {}}]
+    assert violations("compliance", {**MARKED, "Worker.template.spec.volumes": volumes}) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "regulated"),
+    [
+        ({}, False),
+        (MARKED, True),
+        ({"metadata.labels": HIPAA}, True),
+        ({"Worker.template.metadata.labels": HIPAA}, True),
+        ({"Launcher.template.metadata.annotations": HIPAA}, True),
+        ({"metadata.annotations": {"compliance.openshift.io/data-classification": "PHI"}}, True),
+        ({"metadata.annotations": {"compliance.openshift.io/data-classification": "phi"}}, True),
+        ({"metadata.labels": {"compliance.openshift.io/hipaa": "TRUE"}}, True),
+        ({"metadata.labels": {"compliance.openshift.io/hipaa": "false"}}, False),
+        ({"metadata.annotations": {"compliance.openshift.io/data-classification": "public"}}, False),
+        # A label that says no does not undo an annotation that says yes.
+        ({**MARKED, "metadata.labels": {"compliance.openshift.io/hipaa": "false"}}, True),
+    ],
+)
+def test_which_jobs(changes: Json, regulated: bool) -> None:
+    result = violations("compliance", changes, settings={"nodeLabels": {"compliance": "hipaa"}})
+    assert bool(result) is regulated
+
+
+@pytest.mark.parametrize(
+    ("markers", "regulated"),
+    [({}, True), ({"data": "secret"}, False), ({"compliance.openshift.io/hipaa": "true"}, True)],
+)
+def test_other_markers(markers: Json, regulated: bool) -> None:
+    assert bool(check({}, markers=markers, nodeLabels={"compliance": "hipaa"})) is regulated
+    assert bool(violations("compliance", settings={"markers": markers, "nodeLabels": {"a": "b"}})) is (not markers)
+
+
+def affinity(*terms: Json) -> Json:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+    return {"affinity": {"nodeAffinity": required}}
+
+
+def term(*values: str, key: str = "compliance", operator: str = "In") -> Json:
+    return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
+
+
+OTHER = term("a", key="zone")
+BOTH = {"matchExpressions": [*OTHER["matchExpressions"], *term("hipaa")["matchExpressions"]]}
+
+
+@pytest.mark.parametrize(
+    ("pod", "accepted"),
+    [
+        ({"nodeSelector": {"compliance": "hipaa", "zone": "a"}}, True),
+        ({"nodeSelector": {"compliance": "none"}}, False),
+        ({"nodeSelector": {}}, False),
+        (affinity(term("hipaa")), True),
+        (affinity(BOTH), True),
+        (affinity(term("hipaa"), BOTH), True),
+        (affinity(term("hipaa"), {}), True),  # an empty term selects no node
+        (affinity(term("hipaa"), OTHER), False),  # one of the two is enough for the scheduler
+        (
+            affinity(term("hipaa"), {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}),
+            False,
+        ),
+        (affinity(term("hipaa", "none")), False),
+        (affinity(term("hipaa", operator="NotIn")), False),
+        (affinity(term(operator="Exists")), False),
+        (affinity(), False),
+        (affinity({}), False),
+        ({"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}}}, False),
+        ({"affinity": None}, False),
+    ],
+)
+def test_nodes(pod: Json, accepted: bool) -> None:
+    changes = {f"Worker.template.spec.{name}": value for name, value in pod.items()}
+    changes["Launcher.template.spec.nodeSelector"] = {"compliance": "hipaa"}
+    expected = Violation(
+        f"{WORKER}.spec.nodeSelector[compliance]",
+        "regulated data may only go to nodes with compliance=hipaa",
+        fix='Set it to "hipaa".',
+        reason=Reason.REQUIRED,
+    )
+    assert check(changes, nodeLabels={"compliance": "hipaa"}) == ([] if accepted else [expected])
+
+
+def test_every_label_on_both_templates() -> None:
+    result = check({}, nodeLabels={"compliance": "hipaa", "zone": "a"})
+    assert [violation.path for violation in result] == [
+        f"{template}.spec.nodeSelector[{key}]" for template in (LAUNCHER, WORKER) for key in ("compliance", "zone")
+    ]
+
+
+ENCRYPTED = "storage class encrypted or sealed"
+NOT_THERE = 'PersistentVolumeClaim "gone" does not exist, so nobody can tell its storage class'
+
+
+def ephemeral(**spec: Any) -> Json:
+    return {"ephemeral": {"volumeClaimTemplate": spec}}
+
+
+@pytest.mark.parametrize(
+    ("volume", "where", "message", "fix"),
+    [
+        ({"persistentVolumeClaim": {"claimName": "safe"}}, None, "", ""),
+        (
+            {"persistentVolumeClaim": {"claimName": "plain"}},
+            "persistentVolumeClaim.claimName",
+            'PersistentVolumeClaim "plain" has storage class "gp2", which is not for regulated data',
+            f"Use a claim with {ENCRYPTED}.",
+        ),
+        (
+            {"persistentVolumeClaim": {"claimName": "default"}},
+            "persistentVolumeClaim.claimName",
+            'PersistentVolumeClaim "default" has no storage class, which is not for regulated data',
+            f"Use a claim with {ENCRYPTED}.",
+        ),
+        (
+            {"persistentVolumeClaim": {"claimName": "static"}},
+            "persistentVolumeClaim.claimName",
+            'PersistentVolumeClaim "static" has no storage class, which is not for regulated data',
+            f"Use a claim with {ENCRYPTED}.",
+        ),
+        (
+            {"persistentVolumeClaim": {"claimName": "gone"}},
+            "persistentVolumeClaim.claimName",
+            NOT_THERE,
+            f"Create it first, with {ENCRYPTED}.",
+        ),
+        (ephemeral(spec={"storageClassName": "sealed"}), None, "", ""),
+        (
+            ephemeral(spec={"storageClassName": "gp2"}),
+            "ephemeral.volumeClaimTemplate.spec.storageClassName",
+            '"gp2" is not for regulated data',
+            f"Use {ENCRYPTED}.",
+        ),
+        *(
+            (
+                volume,
+                "ephemeral.volumeClaimTemplate.spec.storageClassName",
+                "is missing, and the default may not be for regulated data",
+                f"Use {ENCRYPTED}.",
+            )
+            for volume in (ephemeral(spec={}), ephemeral(), {"ephemeral": {}})
+        ),
+        (
+            ephemeral(
+                metadata={"annotations": {"volume.beta.kubernetes.io/storage-class": "gp2"}},
+                spec={"storageClassName": "sealed"},
+            ),
+            "ephemeral.volumeClaimTemplate.spec.storageClassName",
+            '"gp2" is not for regulated data',
+            f"Use {ENCRYPTED}.",
+        ),
+        *(
+            (
+                {kind: {}},
+                kind,
+                f"a volume of type {kind} has no storage class, so it is not for regulated data",
+                f"Use a PersistentVolumeClaim with {ENCRYPTED}.",
+            )
+            for kind in ("nfs", "iscsi", "cephfs", "azureFile", "awsElasticBlockStore", "vsphereVolume", "csi")
+        ),
+        ({"csi": {"driver": "secrets-store.csi.k8s.io"}}, None, "", ""),
+        *(
+            ({kind: {}}, None, "", "")
+            for kind in ("configMap", "secret", "projected", "downwardAPI", "image", "emptyDir")
+        ),
+        ({"hostPath": {}}, None, "", ""),  # refuseHostPath is about it
+        ({}, None, "", ""),
+    ],
+)
+def test_storage(volume: Json, where: str | None, message: str, fix: str) -> None:
+    changes = {"Worker.template.spec.volumes": [{"name": "data", **volume}]}
+    result = check(changes, storageClasses=["encrypted", "sealed"], csiDrivers=["secrets-store.csi.k8s.io"])
+    expected = Violation(f"{VOLUME}.{where}", message, fix=fix, reason=Reason.FORBIDDEN)
+    assert result == ([] if where is None else [expected])
+
+
+def test_a_claim_of_which_nothing_is_known_is_let_through() -> None:
+    changes = {**MARKED, "Worker.template.spec.volumes": [{"persistentVolumeClaim": {"claimName": "gone"}}]}
+    assert violations("compliance", changes, settings={"storageClasses": ["encrypted"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("volume", "where", "message"),
+    [
+        ({"hostPath": {"path": "/data"}}, "hostPath", "regulated data may not go to a path on the node"),
+        ({"emptyDir": {}}, "emptyDir.medium", "regulated data may not go to the disk of the node"),
+        ({"emptyDir": {"medium": ""}}, "emptyDir.medium", "regulated data may not go to the disk of the node"),
+        ({}, "emptyDir.medium", "regulated data may not go to the disk of the node"),
+        ({"emptyDir": None}, "emptyDir.medium", "regulated data may not go to the disk of the node"),
+        ({"emptyDir": {"medium": "Memory"}}, None, ""),
+        ({"emptyDir": {"medium": "HugePages-2Mi"}}, None, ""),
+        ({"configMap": {}}, None, ""),
+        ({"persistentVolumeClaim": {"claimName": "plain"}}, None, ""),
+    ],
+)
+def test_volumes_on_the_node(volume: Json, where: str | None, message: str) -> None:
+    changes = {"Worker.template.spec.volumes": [{"name": "data", **volume}]}
+    expected = [f"{VOLUME}.{where}: {message}"] if where else []
+    assert found(check(changes, requireMemoryEmptyDir=True, refuseHostPath=True)) == expected
+    assert check(changes) == []
+
+
+MISSING = "is missing, and regulated data needs it"
+
+
+@pytest.mark.parametrize(
+    ("value", "pattern", "message", "fix"),
+    [
+        ("true", "true", None, ""),
+        ("", "*", None, ""),
+        ("CHG-42", "CHG-*", None, ""),
+        (REMOVE, "true", MISSING, 'Set it to "true".'),
+        (REMOVE, "*", MISSING, "Set it."),
+        (REMOVE, "?*", MISSING, "Set it."),
+        ("", "?*", '"" is not what regulated data needs', "Set it."),
+        ("false", "true", '"false" is not what regulated data needs', 'Set it to "true".'),
+        ("TRUE", "true", '"TRUE" is not what regulated data needs', 'Set it to "true".'),
+        (
+            "42",
+            "CHG-*",
+            '"42" is not what regulated data needs',
+            'Set it to "CHG-*", where * is any text and ? any character.',
+        ),
+        ("x" * 200, "true", f'"{"x" * 97}..." is not what regulated data needs', 'Set it to "true".'),
+    ],
+)
+def test_annotations(value: Any, pattern: str, message: str | None, fix: str) -> None:
+    changes = {f"{meta}.annotations.audit": value for meta in ("metadata", "Launcher.template.metadata")}
+    changes["Worker.template.metadata.annotations.audit"] = value
+    settings = {"jobAnnotations": {"audit": pattern}, "podAnnotations": {"audit": pattern}, "markers": {}}
+    paths = ["metadata", f"{LAUNCHER}.metadata", f"{WORKER}.metadata"] if message else []
+    reason = Reason.REQUIRED if message == MISSING else Reason.INVALID
+    assert violations("compliance", changes, settings=settings) == [
+        Violation(f"{path}.annotations[audit]", message or "", fix=fix, reason=reason) for path in paths
+    ]
+
+
+def test_everything_in_one_reply() -> None:
+    volumes: list[Json] = [{"hostPath": {}}, {"emptyDir": {}}, {"nfs": {}}]
+    result = check({"Worker.template.spec.volumes": volumes}, **EVERYTHING)
+    assert [violation.path for violation in result] == [
+        "metadata.annotations[audit.openshift.io/log-to-siem]",
+        f"{LAUNCHER}.metadata.annotations[audit.openshift.io/log-to-siem]",
+        f"{LAUNCHER}.spec.nodeSelector[compliance]",
+        f"{WORKER}.metadata.annotations[audit.openshift.io/log-to-siem]",
+        f"{WORKER}.spec.nodeSelector[compliance]",
+        f"{WORKER}.spec.volumes[0].hostPath",
+        f"{WORKER}.spec.volumes[1].emptyDir.medium",
+        f"{WORKER}.spec.volumes[2].nfs",
+    ]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"markers": {"a b": "x"}},
+        {"nodeLabels": {"a": "b c"}},
+        {"nodeLabels": {"": "b"}},
+        {"storageClasses": ["Fast"]},
+        {"csiDrivers": [""]},
+        {"jobAnnotations": {"a/b/c": "*"}},
+        {"podAnnotations": {"audit": ""}},
+    ],
+)
+def test_broken_settings(settings: Json) -> None:
+    with pytest.raises(ValidationError):
+        REGISTRY["compliance"].settings.model_validate(settings)
+
+
+@PROPERTY
+@given(any_job(operator=st.just("In"), key=st.just("compliance"), medium=st.sampled_from(["Memory", ""])))
+def test_never_raises(job: Json) -> None:
+    run("compliance", job, {"markers": {}, **EVERYTHING}, view=CLUSTER)
+    run("compliance", job, EVERYTHING)

@@ -1,0 +1,150 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tests.unit.any_job import Json, any_job
+from tests.unit.rules.checks import found, violations
+from tests.unit.rules.conftest import run
+from tests.unit.strategies import PROPERTY
+from webhook.cluster.snapshot import Snapshot
+from webhook.rules import REGISTRY, Reason, Violation
+
+POLICY = "spec.runPolicy.schedulingPolicy.priorityClass"
+LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template.spec.priorityClassName"
+WORKER = "spec.mpiReplicaSpecs[Worker].template.spec.priorityClassName"
+LABEL = "metadata.labels[kueue.x-k8s.io/priority-class]"
+
+QUEUED = {"kueue.x-k8s.io/queue-name": "team"}
+OURS = {"kueue.x-k8s.io/priority-class": "gone"}
+ABSENT = 'PriorityClass "gone" does not exist'
+NO_WORKLOAD = f"{ABSENT}, so Kueue builds no Workload and says nothing: the job waits for ever"
+NO_PODS = f"{ABSENT}, so the API server refuses the pods"
+FIX = "Name one that exists (kubectl get priorityclass), or remove it."
+CLUSTER = Snapshot(
+    [
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}},
+        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "prod"}},
+    ]
+)
+
+
+def job(
+    *, labels: dict[str, str] | None = None, policy: str | None = None, launcher: str = "", worker: str = ""
+) -> Json:
+    return {
+        "metadata.labels": labels,
+        "spec.runPolicy.schedulingPolicy": {"priorityClass": policy},
+        "Launcher.template.spec.priorityClassName": launcher,
+        "Worker.template.spec.priorityClassName": worker,
+    }
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        job(),
+        job(launcher="high", worker="high", policy="high"),
+        job(labels={**QUEUED, "kueue.x-k8s.io/priority-class": "prod"}, worker="high"),
+        job(labels={**QUEUED, "kueue.x-k8s.io/priority-class": ""}),
+        job(launcher="system-node-critical", worker="system-cluster-critical"),
+    ],
+)
+def test_accepted(changes: Json) -> None:
+    assert violations("priority", changes, view=CLUSTER) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (job(worker="gone"), [f"{WORKER}: {NO_PODS}"]),
+        (job(launcher="gone", worker="high"), [f"{LAUNCHER}: {NO_PODS}"]),
+        (job(launcher="gone", worker="gone"), [f"{LAUNCHER}: {NO_PODS}", f"{WORKER}: {NO_PODS}"]),
+        # Kueue reads the first one that is named, and nothing but that.
+        (job(labels=QUEUED, worker="gone"), [f"{WORKER}: {NO_WORKLOAD}"]),
+        (job(labels=QUEUED, launcher="gone", worker="gone"), [f"{LAUNCHER}: {NO_WORKLOAD}", f"{WORKER}: {NO_PODS}"]),
+        (job(labels=QUEUED, policy="gone", worker="high"), [f"{POLICY}: {NO_WORKLOAD}"]),
+        (job(labels=QUEUED, policy="high", worker="gone"), [f"{WORKER}: {NO_PODS}"]),
+        # Its own label outranks them all.
+        (
+            job(labels={**QUEUED, "kueue.x-k8s.io/priority-class": "prod"}, policy="gone"),
+            [f"(advice) {POLICY}: {ABSENT}"],
+        ),
+        (job(labels={**QUEUED, "kueue.x-k8s.io/priority-class": "prod"}, worker="gone"), [f"{WORKER}: {NO_PODS}"]),
+        (
+            job(labels={**QUEUED, **OURS}),
+            [
+                f'{LABEL}: WorkloadPriorityClass "gone" does not exist, so Kueue builds no Workload and the job waits '
+                "for ever"
+            ],
+        ),
+        (job(labels=OURS), [f'(advice) {LABEL}: WorkloadPriorityClass "gone" does not exist']),
+        # Without Kueue only Volcano could read this one.
+        (job(policy="gone"), [f"(advice) {POLICY}: {ABSENT}"]),
+    ],
+)
+def test_classes_that_do_not_exist(changes: Json, expected: list[str]) -> None:
+    assert found(violations("priority", changes, view=CLUSTER)) == expected
+
+
+def test_the_whole_violation() -> None:
+    expected = [Violation(WORKER, NO_PODS, fix=FIX, reason=Reason.NOT_SUPPORTED)]
+    assert violations("priority", job(worker="gone"), view=CLUSTER) == expected
+    label = violations("priority", job(labels={**QUEUED, **OURS}), view=CLUSTER)
+    assert label[0].fix == "Name one that exists (kubectl get workloadpriorityclass), or remove it."
+
+
+def test_what_nobody_can_tell_is_let_through() -> None:
+    changes = job(labels={**QUEUED, **OURS}, policy="gone", launcher="gone", worker="gone")
+    assert violations("priority", changes) == []
+
+
+@pytest.mark.parametrize(
+    ("allowed", "fix"),
+    [
+        (["low"], "Use low, or remove it."),
+        (["low", "high"], "Use one of low, high, or remove it."),
+        (list("abcdef"), "Use one of a, b, c, d, e, ..., or remove it."),
+    ],
+)
+def test_only_some_classes_are_allowed(allowed: list[str], fix: str) -> None:
+    """Whether they exist does not matter then, nor whether that can be told."""
+    changes = job(labels={"kueue.x-k8s.io/priority-class": "urgent"}, policy="urgent", worker="urgent")
+    fault = '"urgent" is not allowed here'
+    result = violations("priority", changes, settings={"allowed": allowed, "allowedWorkload": allowed})
+    assert result == [Violation(path, fault, fix=fix, reason=Reason.FORBIDDEN) for path in (LABEL, POLICY, WORKER)]
+    assert found(violations("priority", changes, settings={"allowed": allowed})) == [
+        f"{POLICY}: {fault}",
+        f"{WORKER}: {fault}",
+    ]
+
+
+def test_a_built_in_class_is_not_allowed_where_others_are_named() -> None:
+    result = violations("priority", job(worker="system-node-critical"), settings={"allowed": ["high"]}, view=CLUSTER)
+    assert [violation.reason for violation in result] == [Reason.FORBIDDEN]
+
+
+@pytest.mark.parametrize(("allowed", "fix"), [(["gone"], FIX), (["gone", "high"], "Use high.")])
+def test_an_allowed_class_that_does_not_exist(allowed: list[str], fix: str) -> None:
+    (result,) = violations("priority", job(worker="gone"), settings={"allowed": allowed}, view=CLUSTER)
+    assert (result.message, result.fix) == (NO_PODS, fix)
+
+
+def test_long_names_are_cut() -> None:
+    (result,) = violations("priority", job(worker="x" * 200), settings={"allowed": ["high"]})
+    assert result.message == f'"{"x" * 97}..." is not allowed here'
+
+
+@pytest.mark.parametrize("setting", ["allowed", "allowedWorkload"])
+@pytest.mark.parametrize("name", ["", "High", "a b"])
+def test_broken_settings(setting: str, name: str) -> None:
+    with pytest.raises(ValidationError):
+        REGISTRY["priority"].settings.model_validate({setting: [name]})
+
+
+@PROPERTY
+@given(any_job(labels=st.just({**QUEUED, **OURS})))
+def test_never_raises(job: Json) -> None:
+    run("priority", job, view=CLUSTER)
+    run("priority", job, {"allowed": ["high"], "allowedWorkload": ["prod"]})

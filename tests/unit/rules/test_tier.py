@@ -1,0 +1,198 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tests.jobs import REMOVE
+from tests.unit.any_job import Json, any_job
+from tests.unit.rules.checks import found, violations
+from tests.unit.rules.conftest import run
+from tests.unit.strategies import PROPERTY
+from webhook.rules import REGISTRY, Reason, Violation
+
+WORKERS = "spec.mpiReplicaSpecs[Worker].replicas"
+JOB = "spec.mpiReplicaSpecs"
+POLICY = "spec.runPolicy.schedulingPolicy"
+ASK = "ask your administrator for another tier"
+LAUNCHER_GPUS = "Launcher.template.spec.containers.0.resources.limits"
+WORKER_GPUS = "Worker.template.spec.containers.0.resources.limits"
+TOGETHER = {"spec.runLauncherAsWorker": True}
+EVERYTHING: Json = {
+    **TOGETHER,
+    "metadata.labels": {"kueue.x-k8s.io/priority-class": "prod"},
+    POLICY: {"minAvailable": 5, "queue": "q", "minResources": {}, "scheduleTimeoutSeconds": 0, "priorityClass": "high"},
+    "Launcher.template.spec.priorityClassName": "high",
+    "Worker.template.spec.priorityClassName": "high",
+    "Worker.replicas": 1000,
+    "spec.mpiImplementation": "Intel",
+}
+
+
+def test_nothing_is_limited_by_default() -> None:
+    assert violations("tier", EVERYTHING) == []
+    assert violations("tier", EVERYTHING, settings={"name": "base"}) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "most", "message", "fix"),
+    [
+        ({"Worker.replicas": 8}, 8, None, ""),
+        ({"Worker.replicas": 9}, 8, "9 workers, {} allows at most 8", "Set replicas to 8 or fewer"),
+        ({"Worker.replicas": 7, **TOGETHER}, 8, None, ""),
+        (
+            {"Worker.replicas": 8, **TOGETHER},
+            8,
+            "9 workers (the launcher is one of them), {} allows at most 8",
+            "Set replicas to 7 or fewer",
+        ),
+        ({"Worker": REMOVE}, 2, None, ""),
+    ],
+)
+def test_workers(changes: Json, most: int, message: str | None, fix: str) -> None:
+    for name, tier in (("base", 'the tier "base"'), ("", "your tier")):
+        result = violations("tier", changes, settings={"name": name, "maxWorkers": most})
+        text = (message or "").format(tier)
+        expected = Violation(WORKERS, text, fix=f"{fix}, or {ASK}.", reason=Reason.FORBIDDEN)
+        assert result == ([expected] if message else [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "most", "message"),
+    [
+        ({}, 8, None),
+        ({}, 7, "8 GPUs (2 in each of 4 workers), your tier allows at most 7 in a job"),
+        ({LAUNCHER_GPUS: {"nvidia.com/gpu": 1}}, 9, None),
+        (
+            {LAUNCHER_GPUS: {"nvidia.com/gpu": 1}},
+            8,
+            "9 GPUs (2 in each of 4 workers, 1 in the launcher), your tier allows at most 8 in a job",
+        ),
+        (
+            {LAUNCHER_GPUS: {"nvidia.com/gpu": 1}, WORKER_GPUS: {}},
+            0,
+            "1 GPU (1 in the launcher), your tier allows at most 0 in a job",
+        ),
+        (
+            {LAUNCHER_GPUS: {"nvidia.com/gpu": 1}, "Worker": REMOVE},
+            0,
+            "1 GPU (1 in the launcher), your tier allows at most 0 in a job",
+        ),
+        (
+            {WORKER_GPUS: {"example.com/npu": 4}},
+            8,
+            "16 GPUs (4 in each of 4 workers), your tier allows at most 8 in a job",
+        ),
+        ({WORKER_GPUS: {"nvidia.com/gpu": "many"}}, 0, None),  # upstream-contract says so
+        ({"Worker.replicas": 0}, 0, None),
+    ],
+)
+def test_gpus_of_the_whole_job(changes: Json, most: int, message: str | None) -> None:
+    settings = {"maxGpus": most, "resources": ["nvidia.com/gpu", "example.com/*"]}
+    fix = f"Ask for {most} or fewer in all, or {ASK}." if most else f"Ask for none, or {ASK}."
+    expected = [] if message is None else [Violation(JOB, message, fix=fix, reason=Reason.FORBIDDEN)]
+    assert violations("tier", changes, settings=settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "included", "fix"),
+    [
+        ("OpenMPI", ["OpenMPI"], None),
+        (REMOVE, ["OpenMPI"], None),
+        ("Intel", ["OpenMPI"], f"Use OpenMPI, or {ASK}."),
+        ("Intel", ["OpenMPI", "MPICH"], f"Use one of OpenMPI, MPICH, or {ASK}."),
+        ("nonsense", ["OpenMPI"], None),  # upstream-contract says so
+    ],
+)
+def test_implementations(value: object, included: list[str], fix: str | None) -> None:
+    result = violations("tier", {"spec.mpiImplementation": value}, settings={"name": "a", "implementations": included})
+    message = f'"{value}" is not in the tier "a", which has {", ".join(included)}'
+    path = "spec.mpiImplementation"
+    assert result == ([Violation(path, message, fix=fix, reason=Reason.FORBIDDEN)] if fix else [])
+
+
+LAUNCHER_AS_WORKER = "spec.runLauncherAsWorker"
+GANG = [f"{POLICY}.{name}" for name in ("minAvailable", "queue", "minResources", "scheduleTimeoutSeconds")]
+PRIORITY = [
+    "metadata.labels[kueue.x-k8s.io/priority-class]",
+    f"{POLICY}.priorityClass",
+    "spec.mpiReplicaSpecs[Launcher].template.spec.priorityClassName",
+    "spec.mpiReplicaSpecs[Worker].template.spec.priorityClassName",
+]
+
+
+@pytest.mark.parametrize(
+    ("features", "missing"),
+    [
+        ([], [LAUNCHER_AS_WORKER, *GANG, *PRIORITY]),
+        (["runLauncherAsWorker"], [*GANG, *PRIORITY]),
+        (["gangScheduling"], [LAUNCHER_AS_WORKER, *PRIORITY]),
+        (["priorityScheduling"], [LAUNCHER_AS_WORKER, *GANG]),
+        (["runLauncherAsWorker", "gangScheduling", "priorityScheduling"], []),
+        (None, []),
+    ],
+)
+def test_features(features: list[str] | None, missing: list[str]) -> None:
+    result = violations("tier", EVERYTHING, settings={"features": features})
+    assert [violation.path for violation in result] == missing
+    assert {violation.fix for violation in result} <= {f"Remove it, or {ASK}.", f"Set it to false, or {ASK}."}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {POLICY: {}},
+        {POLICY: {"queue": "", "priorityClass": ""}},
+        {"metadata.labels": {"kueue.x-k8s.io/priority-class": "default"}},
+        {"metadata.labels": {"kueue.x-k8s.io/priority-class": "", "kueue.x-k8s.io/queue-name": "team"}},
+        {"Worker.template.spec.priorityClassName": ""},
+    ],
+)
+def test_features_that_are_not_used(changes: Json) -> None:
+    assert violations("tier", changes, settings={"features": []}) == []
+
+
+@pytest.mark.parametrize(
+    ("features", "included"),
+    [
+        (["gangScheduling", "priorityScheduling"], "gangScheduling, priorityScheduling"),
+        ([], "none of the features that are optional"),
+    ],
+)
+def test_what_the_tier_has_is_told(features: list[str], included: str) -> None:
+    result = violations("tier", TOGETHER, settings={"name": "base", "features": features})
+    message = f'runLauncherAsWorker is not in the tier "base", which has {included}'
+    expected = Violation(LAUNCHER_AS_WORKER, message, fix=f"Set it to false, or {ASK}.", reason=Reason.FORBIDDEN)
+    assert result == [expected]
+
+
+def test_everything_in_one_reply() -> None:
+    settings = {"name": "base", "maxWorkers": 8, "maxGpus": 16, "implementations": ["OpenMPI"], "features": []}
+    result = found(
+        violations("tier", {**TOGETHER, "Worker.replicas": 9, "spec.mpiImplementation": "MPICH"}, settings=settings)
+    )
+    assert [line.partition(":")[0] for line in result] == [WORKERS, JOB, "spec.mpiImplementation", LAUNCHER_AS_WORKER]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"name": "x" * 41},
+        {"name": "a\nb"},
+        {"maxWorkers": 1},
+        {"maxGpus": -1},
+        {"implementations": []},
+        {"implementations": ["LAM"]},
+        {"features": ["rdma"]},
+    ],
+)
+def test_broken_settings(settings: Json) -> None:
+    with pytest.raises(ValidationError):
+        REGISTRY["tier"].settings.model_validate(settings)
+
+
+@PROPERTY
+@given(any_job(runLauncherAsWorker=st.just(True)))
+def test_never_raises(job: Json) -> None:
+    run("tier", job, {"name": "x", "maxWorkers": 2, "maxGpus": 0, "implementations": ["OpenMPI"], "features": []})
+    assert run("tier", job) == []

@@ -1,0 +1,108 @@
+"""The volumes of a pod and what claims say about storage: only the fields that are read."""
+
+import msgspec
+
+# The older name of a claim's `storageClassName`; it wins where both are there (component-helpers
+# `storage/volume/helpers.go`, `GetPersistentVolumeClaimClass`).
+STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+
+
+class Source(msgspec.Struct, gc=False):
+    """A source that is there; what it says does not matter."""
+
+
+class EmptyDir(msgspec.Struct, gc=False):
+    """Scratch space: on the node's disk, unless `medium` is `Memory` or one of the `HugePages`."""
+
+    medium: str | None = None
+
+
+class ClaimSource(msgspec.Struct, rename="camel", gc=False):
+    """A PersistentVolumeClaim in the job's namespace."""
+
+    claim_name: str = ""
+
+
+class ClaimMeta(msgspec.Struct, gc=False):
+    """The metadata of a claim."""
+
+    annotations: dict[str, str] | None = None
+
+
+class ClaimSpec(msgspec.Struct, rename="camel", gc=False):
+    """What a claim asks for."""
+
+    storage_class_name: str | None = None
+
+
+class Claim(msgspec.Struct, gc=False):
+    """A PersistentVolumeClaim, or the template of one."""
+
+    metadata: ClaimMeta | None = None
+    spec: ClaimSpec | None = None
+
+    @property
+    def storage_class(self) -> str | None:
+        """The storage class that is asked for: None for the cluster's default, empty for none."""
+        annotations = (self.metadata and self.metadata.annotations) or {}
+        return annotations.get(STORAGE_CLASS, self.spec.storage_class_name if self.spec else None)
+
+
+class Ephemeral(msgspec.Struct, rename="camel", gc=False):
+    """A claim that comes and goes with the pod."""
+
+    volume_claim_template: Claim | None = None
+
+
+class Csi(msgspec.Struct, gc=False):
+    """A volume that a CSI driver makes for the pod."""
+
+    driver: str = ""
+
+
+class Volume(msgspec.Struct, rename="camel", gc=False):
+    """A volume, with every source that a supported release of Kubernetes can mount; one without is an `emptyDir`."""
+
+    name: str = ""
+    config_map: Source | None = None
+    csi: Csi | None = None
+    downward_api: Source | None = msgspec.field(default=None, name="downwardAPI")
+    empty_dir: EmptyDir | None = None
+    ephemeral: Ephemeral | None = None
+    host_path: Source | None = None
+    image: Source | None = None
+    persistent_volume_claim: ClaimSource | None = None
+    projected: Source | None = None
+    secret: Source | None = None
+
+    # Storage that needs no claim, so it has no storage class.
+    aws_elastic_block_store: Source | None = None
+    azure_disk: Source | None = None
+    azure_file: Source | None = None
+    cephfs: Source | None = None
+    cinder: Source | None = None
+    fc: Source | None = None
+    flex_volume: Source | None = None
+    gce_persistent_disk: Source | None = None
+    iscsi: Source | None = None
+    nfs: Source | None = None
+    portworx_volume: Source | None = None
+    rbd: Source | None = None
+    vsphere_volume: Source | None = None
+
+    @property
+    def without_claim(self) -> str | None:
+        """The field of storage that needs no claim, None where there is none."""
+        return next((name for attribute, name in _WITHOUT_CLAIM if getattr(self, attribute) is not None), None)
+
+    @property
+    def scratch(self) -> EmptyDir | None:
+        """The scratch space that this is, also where it is not written; None for another volume."""
+        if self.empty_dir is not None:
+            return self.empty_dir
+        return None if any(getattr(self, name) is not None for name in _SOURCES) else EmptyDir()
+
+
+_FIELDS = tuple((field.name, field.encode_name) for field in msgspec.structs.fields(Volume))
+_SOURCES = tuple(name for name, _ in _FIELDS if name != "name")
+_WITHOUT_CLAIM = _FIELDS[next(i for i, (name, _) in enumerate(_FIELDS) if name == "aws_elastic_block_store") :]

@@ -1,0 +1,133 @@
+"""API access: the official client's configuration, authentication and connection, and single calls on plain JSON.
+
+Its models, informers and watches are left alone: models cost ten times the JSON, the others fail in ways that flood
+the API server.
+"""
+
+import os
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import yaml
+
+# Seconds; the API server itself gives most requests 60.
+CALL_TIMEOUT = 10.0
+DEFAULT_KUBECONFIG = "~/.kube/config"
+# How the loader fails on a file that is no kubeconfig, or names certificates that are none.
+UNUSABLE = (yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, LookupError)
+
+
+class ClusterError(Exception):
+    """The cluster cannot be used; the message is one line for a human."""
+
+
+class ApiError(ClusterError):
+    """The API server refused a call with HTTP `status`."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Client:
+    """Calls to one API server. Close it at the end."""
+
+    def __init__(self, api: Any, host: str) -> None:
+        self._api = api
+        self.host = host
+
+    @property
+    def raw(self) -> Any:
+        """The official client's ApiClient, for lists and watches."""
+        return self._api
+
+    async def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The object that the API server answers to `method` on `path`; ClusterError when there is none.
+
+        A call that takes longer than `CALL_TIMEOUT` has failed.
+        """
+        prepared = await self._api.param_serialize(
+            method=method, resource_path=path, body=body, auth_settings=["BearerToken"]
+        )
+        try:
+            response = await self._api.call_api(*prepared, _request_timeout=CALL_TIMEOUT)
+            data = await response.read()
+        except TimeoutError:
+            raise ClusterError(f"the API server at {self.host} does not answer") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise ClusterError(f"cannot reach the API server at {self.host}: {_words(error)}") from None
+        answer = _json(data)
+        if not 200 <= response.status < 300:
+            raise ApiError(response.status, self._refusal(response.status, answer))
+        return answer
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._api.close()
+
+    def _refusal(self, status: int, answer: dict[str, Any]) -> str:
+        if status == 401:
+            return f"the API server at {self.host} does not accept the credentials (401)"
+        message = " ".join(str(answer.get("message") or "no reason given").split())
+        return f"the API server at {self.host} refuses: {message} ({status})"
+
+
+async def connect(kubeconfig: Path | None) -> Client:
+    """A client for the cluster of `kubeconfig`, by default of $KUBECONFIG, of the pod that we are in, or of the user.
+
+    ClusterError when the configuration cannot be used. Nothing is sent yet.
+    """
+    source = _source(kubeconfig)
+    # Imported late: it takes a quarter of a second, and most commands need no cluster.
+    aio: Any = import_module("kubernetes.aio")
+    configuration = aio.client.Configuration()
+    try:
+        if source is None:
+            aio.config.load_incluster_config(client_configuration=configuration)
+        else:
+            await aio.config.load_kube_config(
+                config_file=str(source), client_configuration=configuration, persist_config=False
+            )
+        api = aio.client.ApiClient(configuration=configuration)
+    except (aio.config.ConfigException, *UNUSABLE) as error:
+        raise ClusterError(f"cannot use {source or 'the service account'}: {_words(error)}") from None
+    return Client(api, configuration.host)
+
+
+def _source(kubeconfig: Path | None) -> Path | None:
+    """The kubeconfig file to use, None for the ServiceAccount of the pod; ClusterError for one that cannot be read."""
+    named = str(kubeconfig) if kubeconfig is not None else os.environ.get("KUBECONFIG", "")
+    if not named and "KUBERNETES_SERVICE_HOST" in os.environ:
+        return None
+    source = Path(named or DEFAULT_KUBECONFIG).expanduser()
+    if os.pathsep not in named:  # $KUBECONFIG may name several files
+        try:
+            source.read_bytes()
+        except OSError as error:
+            raise ClusterError(f"cannot read the kubeconfig {source}: {error.strerror}") from None
+    return source
+
+
+def _json(data: bytes) -> dict[str, Any]:
+    with suppress(msgspec.DecodeError):
+        answer = msgspec.json.decode(data)
+        if isinstance(answer, dict):
+            return answer
+    return {}
+
+
+def _words(error: BaseException) -> str:
+    """What happened, on one line."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return "its certificate does not verify"
+    if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
+        return "that is no URL"
+    if isinstance(error, TypeError | AttributeError | LookupError):
+        return "it is not a complete kubeconfig"
+    if type(error) is aiohttp.ClientConnectorError and error.errno:
+        return os.strerror(error.errno)
+    return " ".join((str(error) or type(error).__name__).split())

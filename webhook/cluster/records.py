@@ -1,0 +1,53 @@
+"""The kinds that are watched, and what is kept of their objects."""
+
+import msgspec
+
+from webhook.cluster.store import Kind, by_name
+from webhook.cluster.view import Namespace
+from webhook.policy.store import KEY, LABEL, Source
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+    labels: dict[str, str] | None = None
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata
+
+
+_decoder = msgspec.json.Decoder(_Object)
+
+
+def _namespace(data: msgspec.Raw) -> Namespace:
+    metadata = _decoder.decode(data).metadata
+    return Namespace(metadata.name, metadata.labels or {})
+
+
+NAMESPACES: Kind[str, Namespace] = Kind("namespaces", "/api/v1/namespaces", key=by_name, project=_namespace)
+
+
+class _ConfigMapMetadata(msgspec.Struct, rename="camel"):
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _ConfigMap(msgspec.Struct):
+    metadata: _ConfigMapMetadata
+    data: dict[str, str] | None = None
+
+
+_configmaps = msgspec.json.Decoder(_ConfigMap)
+
+
+def _policy(data: msgspec.Raw) -> Source:
+    configmap = _configmaps.decode(data)
+    metadata = configmap.metadata
+    return Source(metadata.name, metadata.uid, metadata.resource_version, (configmap.data or {}).get(KEY))
+
+
+def policies(namespace: str) -> Kind[str, Source]:
+    """The policy ConfigMaps of a namespace."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    return Kind("policies", path, key=by_name, project=_policy, label_selector=f"{LABEL}=true")

@@ -1,0 +1,125 @@
+"""What an API server says to a list and a watch, and the ways in which either can fail.
+
+https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes describes the protocol.
+"""
+
+import traceback
+from contextlib import suppress
+from enum import StrEnum
+from typing import TypeVar
+
+import msgspec
+
+
+class Reason(StrEnum):
+    """Why a list or a watch came to its end; the values are metric labels."""
+
+    ENDED = "ended"  # by the server, in good order
+    STALLED = "stalled"  # no answer, or no bytes for too long
+    EXPIRED = "expired"  # the resource version is gone (410)
+    UNAUTHORIZED = "unauthorized"
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not-found"  # the kind is not installed
+    THROTTLED = "throttled"
+    REJECTED = "rejected"  # any other status below 500
+    SERVER_ERROR = "server-error"
+    UNREACHABLE = "unreachable"  # no connection at all
+    CUT = "cut"  # the connection broke
+    GARBAGE = "garbage"  # not what an API server says
+    INTERNAL = "internal"  # a fault of ours
+
+
+_BY_STATUS = {
+    401: Reason.UNAUTHORIZED,
+    403: Reason.FORBIDDEN,
+    404: Reason.NOT_FOUND,
+    410: Reason.EXPIRED,
+    429: Reason.THROTTLED,
+}
+
+
+class Fault(Exception):
+    """A list or a watch has ended; `retry_after` is how many seconds the server wants to be left alone."""
+
+    def __init__(self, reason: Reason, message: str = "", *, retry_after: float = 0) -> None:
+        super().__init__(f"{reason}: {message}" if message else str(reason))
+        self.reason = reason
+        self.retry_after = retry_after
+
+
+class Metadata(msgspec.Struct, rename="camel"):
+    """What every object has; `namespace` is empty for those of the whole cluster, `name` for bookmarks."""
+
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+
+
+class Object(msgspec.Struct):
+    """Any object."""
+
+    metadata: Metadata
+
+
+class PageMetadata(msgspec.Struct, rename={"resource_version": "resourceVersion", "token": "continue"}):
+    """Where a watch can begin, and the token for the next page, empty on the last one."""
+
+    resource_version: str = ""
+    token: str = ""
+
+
+class Page(msgspec.Struct):
+    """One page of a list."""
+
+    metadata: PageMetadata
+    items: list[msgspec.Raw] | None = None
+
+
+class Event(msgspec.Struct):
+    """One line of a watch: ADDED, MODIFIED, DELETED and BOOKMARK with an object, ERROR with a Status."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class _Details(msgspec.Struct, rename="camel"):
+    retry_after_seconds: int = 0
+
+
+class _Status(msgspec.Struct):
+    code: int = 0
+    message: str = ""
+    details: _Details | None = None
+
+
+objects = msgspec.json.Decoder(Object)
+pages = msgspec.json.Decoder(Page)
+events = msgspec.json.Decoder(Event)
+D = TypeVar("D")
+
+
+def decode(decoder: msgspec.json.Decoder[D], data: bytes | msgspec.Raw) -> D:
+    """What `decoder` finds in `data`; Fault when that is something else."""
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Fault(Reason.GARBAGE, type(error).__name__) from None
+
+
+def refusal(data: bytes | msgspec.Raw, *, code: int = 0, retry_after: float = 0) -> Fault:
+    """The fault in a `Status` as JSON; an HTTP reply's own `code` is the one that counts, of waits the longer one."""
+    status = _Status()
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        status = msgspec.json.decode(data, type=_Status)
+    code = code or status.code
+    reason = _BY_STATUS.get(code, Reason.REJECTED if 0 < code < 500 else Reason.SERVER_ERROR)
+    if status.details is not None:
+        retry_after = max(retry_after, status.details.retry_after_seconds)
+    message = " ".join(status.message.split())[:256]
+    return Fault(reason, message or f"HTTP {code}", retry_after=retry_after)
+
+
+def place(error: Exception) -> str:
+    """The type of an error and where it came from, without its text, which may quote an object."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {frame.filename}:{frame.lineno}"

@@ -1,0 +1,89 @@
+"""Everything that a service has of its cluster: the view, the policies in ConfigMaps, and single questions."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from webhook import access, what_if
+from webhook.active_policy import PolicySet
+from webhook.api.review import AdmissionRequest
+from webhook.cluster import client
+from webhook.cluster.client import Client
+from webhook.cluster.connection import Connection
+from webhook.cluster.live import LiveView
+from webhook.cluster.records import policies
+from webhook.cluster.watch import Watch
+from webhook.cluster.wire import Fault
+from webhook.policy.layers import Layer
+from webhook.policy.store import Loaded
+from webhook.policy_watch import PolicyWatch
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLink:
+    """A connected cluster; `watches` are for metrics and readiness."""
+
+    api: Client
+    connection: Connection
+    view: LiveView
+    watches: tuple[Watch[Any, Any], ...]
+
+    async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
+        """For each rule whether the requester may exempt jobs from it; ClusterError if nobody can tell."""
+        return await access.may_exempt(self.api, request, rules)
+
+    async def what_if(self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]) -> str:
+        """One line on what `after` would do to the jobs that exist."""
+        try:
+            replay = await what_if.replay(
+                self.connection, before=before, after=after, view=self.view, today=today, time_left=time_left
+            )
+        except Fault as fault:
+            return f"what it would change is unknown: existing jobs cannot be listed ({fault})"
+        return replay.summary()
+
+
+@asynccontextmanager
+async def linked(
+    kubeconfig: Path | None,
+    *,
+    namespace: str,
+    base: tuple[Layer, ...],
+    apply: Callable[[PolicySet, Loaded], None],
+    on_settled: Callable[[], None],
+    log: Any,
+) -> AsyncIterator[ClusterLink]:
+    """A link that is kept up to date until the block ends; ClusterError when there is no usable configuration.
+
+    Policies are those of the ConfigMaps in `namespace`, on top of `base`. `on_settled` is called once everything that
+    can be known is known.
+    """
+    api = await client.connect(kubeconfig)
+    try:
+        connection = Connection(api.raw)
+        view = LiveView(connection, log=log)
+        configmaps = Watch(policies(namespace), connection, log=log)
+        policy_watch = PolicyWatch(watch=configmaps, api=api, namespace=namespace, apply=apply, log=log, base=base)
+        link = ClusterLink(api, connection, view, (*view.watches, configmaps))
+        tasks = [asyncio.create_task(work) for work in (view.run(), configmaps.run(), policy_watch.run())]
+
+        async def settle() -> None:
+            await view.settled()
+            await policy_watch.loaded()
+            on_settled()
+
+        tasks.append(asyncio.create_task(settle()))
+        try:
+            yield link
+        finally:
+            for task in tasks:
+                task.cancel()
+            for task in tasks:
+                with suppress(asyncio.CancelledError):
+                    await task
+    finally:
+        await api.close()

@@ -1,0 +1,45 @@
+"""Pods may pull from the private registries that the policy names the secrets for.
+
+Nothing happens unless `secrets` are set. Both pod templates get those that they do not name already; the Secrets
+themselves must be in the namespace. Kubernetes gives the pull secrets of the service account only to pods that have
+none (kubernetes `plugin/pkg/admission/serviceaccount/admission.go`), so list all that are needed, on OpenShift those
+of the internal registry too, or put the secrets on the service account instead.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field, field_validator
+
+from webhook.api import names
+from webhook.api.mpijob import MPIJob
+from webhook.context import Context
+from webhook.injections import injection
+from webhook.injections.patch import PatchBuilder
+from webhook.policy.settings import InjectionSettings
+
+
+class Settings(InjectionSettings):
+    """The secrets."""
+
+    secrets: tuple[str, ...] = Field((), description="Names of the pull secrets, in the namespace of the job.")
+
+    @field_validator("secrets")
+    @classmethod
+    def _names(cls, secrets: tuple[str, ...]) -> tuple[str, ...]:
+        for name in secrets:
+            if problem := names.dns_1123_subdomain_problem(name):
+                raise ValueError(f'"{name}" {problem}')
+        return secrets
+
+
+@injection("image-pull-secrets", Settings, since="0.1")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Append the missing secrets to `imagePullSecrets`."""
+    added: dict[str, None] = {}
+    for role, _, replica in job.replicas():
+        if replica.template.spec is None:
+            continue
+        path = ("spec", "mpiReplicaSpecs", role, "template", "spec", "imagePullSecrets")
+        added |= dict.fromkeys(name for name in settings.secrets if patch.append(path, {"name": name}))
+    if added:
+        yield f"added imagePullSecrets {', '.join(added)}"

@@ -1,0 +1,60 @@
+"""Pods run on the nodes that the policy gives to their namespace.
+
+Nothing happens unless `labels` are set. Both pod templates get them as `nodeSelector`, each label by itself: where a
+template has its key already, in `nodeSelector` or in the required node affinity, the user's choice stays and a warning
+says so. It is no fence, then; the rule `compliance` is one.
+
+Kueue reads these labels too: a pod that asks for a label goes only to flavors that have no other value for it.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field, field_validator
+
+from webhook.api import names
+from webhook.api.mpijob import MPIJob
+from webhook.context import Context
+from webhook.injections import injection
+from webhook.injections.patch import PatchBuilder
+from webhook.policy.settings import InjectionSettings
+
+
+class Settings(InjectionSettings):
+    """The nodes."""
+
+    labels: dict[str, str] = Field({}, description="Labels that a node must have to run pods of a job.")
+
+    @field_validator("labels")
+    @classmethod
+    def _labels(cls, labels: dict[str, str]) -> dict[str, str]:
+        for key, value in labels.items():
+            if problem := names.label_key_problem(key) or names.label_value_problem(value):
+                raise ValueError(f'"{key}: {value}" {problem}')
+        return labels
+
+
+@injection("node-selector", Settings, since="0.1")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Add the missing labels to `nodeSelector`."""
+    added: dict[str, str] = {}
+    kept: dict[str, str] = {}
+    for role, _, replica in job.replicas():
+        template = replica.template
+        if template.spec is None:
+            continue
+        own = {
+            *template.node_selector,
+            *(one.key for term in template.node_terms for one in term.match_expressions or ()),
+        }
+        missing = {key: value for key, value in settings.labels.items() if key not in own}
+        added |= patch.add_entries(("spec", "mpiReplicaSpecs", role, "template", "spec", "nodeSelector"), missing)
+        present = settings.labels.keys() & own
+        kept |= {key: settings.labels[key] for key in present if not template.requires_node(key, settings.labels[key])}
+    if added:
+        yield f"added nodeSelector {_shown(added)}"
+    if kept:
+        yield f"the job's own choice of nodes stays, the policy has {_shown(kept)}"
+
+
+def _shown(labels: dict[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))

@@ -1,0 +1,96 @@
+"""Pods may run on tainted nodes that the policy opens to their namespace.
+
+Nothing happens unless `tolerations` are set. Both pod templates get those that no toleration of theirs covers already;
+where one of the user's is wider, or differs only in `tolerationSeconds`, it stays alone.
+
+A toleration lets pods onto nodes and brings none there: the injection `node-selector` does.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from webhook.api import names
+from webhook.api.mpijob import MPIJob
+from webhook.api.pod import Toleration
+from webhook.context import Context
+from webhook.injections import injection
+from webhook.injections.patch import PatchBuilder
+from webhook.policy.settings import InjectionSettings
+from webhook.policy.settings import Settings as PolicySettings
+
+EXISTS = "Exists"
+
+
+class Wanted(PolicySettings):
+    """A toleration, as in a pod; valid where the API server takes it (kubernetes `pkg/apis/core/validation`)."""
+
+    key: str = Field("", description="The taint's key; empty for every key.")
+    operator: Literal["Equal", "Exists"] = Field("Equal", description="Equal compares the value, Exists does not.")
+    value: str = Field("", description="The taint's value.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
+        None, description="The taint's effect; null for every one."
+    )
+    toleration_seconds: int | None = Field(
+        None, ge=-(2**63), le=2**63 - 1, description="How long NoExecute is borne; null for ever."
+    )
+
+    @model_validator(mode="after")
+    def _valid(self) -> "Wanted":
+        if not self.key and self.operator != EXISTS:
+            raise ValueError("without a key the operator must be Exists")
+        if self.key and (problem := names.label_key_problem(self.key)):
+            raise ValueError(f'the key "{self.key}" {problem}')
+        if self.value and self.operator == EXISTS:
+            raise ValueError("the operator Exists takes no value")
+        if problem := names.label_value_problem(self.value):
+            raise ValueError(f'the value "{self.value}" {problem}')
+        if self.toleration_seconds is not None and self.effect != "NoExecute":
+            raise ValueError("tolerationSeconds is only for the effect NoExecute")
+        return self
+
+    @property
+    def item(self) -> dict[str, object]:
+        """The toleration for a pod."""
+        fields = self.model_dump(by_alias=True)
+        return {name: value for name, value in fields.items() if value not in ("", None)}
+
+    @property
+    def shown(self) -> str:
+        """The taints in words: `key=value:effect`."""
+        value = "" if self.operator == EXISTS else f"={self.value}"
+        return f"{self.key or 'every taint'}{value}{f':{self.effect}' if self.effect else ''}"
+
+
+class Settings(InjectionSettings):
+    """The taints."""
+
+    tolerations: tuple[Wanted, ...] = Field(
+        (), description="Tolerations, as in a pod: key, operator, value, effect, tolerationSeconds."
+    )
+
+
+@injection("tolerations", Settings, since="0.1")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Append the tolerations that are not covered."""
+    added: dict[str, None] = {}
+    for role, _, replica in job.replicas():
+        if replica.template.spec is None:
+            continue
+        path = ("spec", "mpiReplicaSpecs", role, "template", "spec", "tolerations")
+        own = replica.template.spec.tolerations or []
+        for wanted in settings.tolerations:
+            if not any(_covers(toleration, wanted) for toleration in own) and patch.append(path, wanted.item, key=None):
+                added[wanted.shown] = None
+    if added:
+        yield f"added tolerations for {', '.join(added)}"
+
+
+def _covers(own: Toleration, wanted: Wanted) -> bool:
+    """Whether `own` bears every taint that `wanted` does (kubernetes `core/v1/toleration.go`, `ToleratesTaint`)."""
+    if own.effect and own.effect != wanted.effect:
+        return False
+    if own.operator == EXISTS:
+        return not own.key or own.key == wanted.key
+    return (own.operator or "Equal", own.key, own.value or "") == (wanted.operator, wanted.key, wanted.value)

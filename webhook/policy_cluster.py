@@ -1,0 +1,180 @@
+"""What a cluster has in force, and the jobs in it: from the API server, or from a file that kubectl wrote.
+
+From the API server only what a command needs is read, in pages.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from webhook import manifests
+from webhook.active_policy import policy_model
+from webhook.api import mpijob
+from webhook.cluster import client
+from webhook.cluster.client import ApiError, Client, ClusterError
+from webhook.cluster.snapshot import Snapshot, SnapshotError
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, Namespace, NothingKnown
+from webhook.policy import store
+from webhook.policy.layers import Layer
+from webhook.policy.store import Source
+from webhook.policy_watch import REMEMBERED
+
+PAGE: Final = 200
+NAMESPACES: Final = "/api/v1/namespaces"
+MPIJOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
+# Kinds that rules look at. Where one cannot be read nothing is known of it, and no rule denies for that.
+LOOKED_AT: Final = (
+    (NAMESPACES, "v1", "Namespace"),
+    ("/apis/scheduling.k8s.io/v1/priorityclasses", "scheduling.k8s.io/v1", "PriorityClass"),
+    ("/apis/kueue.x-k8s.io/v1beta1/workloadpriorityclasses", "kueue.x-k8s.io/v1beta1", "WorkloadPriorityClass"),
+    ("/api/v1/persistentvolumeclaims", "v1", "PersistentVolumeClaim"),
+)
+
+
+@dataclass(slots=True)
+class Cluster:
+    """`layers` are the policies in force in it; `problems` say which ConfigMaps are broken, and what holds instead.
+
+    `origin` says for people where the layers come from. `namespace` is what is known of the one that was asked for.
+    `jobs` are stored MPIJobs as JSON, and `view` what is known of all else.
+    """
+
+    origin: str = ""
+    layers: tuple[Layer, ...] = ()
+    problems: list[str] = field(default_factory=list)
+    namespace: Namespace | Answer = UNKNOWN
+    view: ClusterView = field(default_factory=NothingKnown)
+    jobs: list[bytes] = field(default_factory=list)
+
+
+def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> Cluster:
+    """The cluster in a file; ClusterError when it cannot be used."""
+    found, errors = manifests.load([str(path)])
+    if errors:
+        raise ClusterError("; ".join(map(str, errors)))
+    documents = [manifest.document for manifest in found]
+    cluster = Cluster(f"namespace {policy_namespace} of {path}")
+    configmaps = [m.document for m in found if (m.kind, m.namespace) == ("ConfigMap", policy_namespace)]
+    remembered = next((each for each in configmaps if each["metadata"].get("name") == REMEMBERED), {})
+    _put_in_force(cluster, [each for each in configmaps if _is_policy(each)], remembered)
+    try:
+        # A job that cannot be read is for the rule `schema`, and must not keep the others from being judged.
+        cluster.view = Snapshot(document for document in documents if document["kind"] != "MPIJob")
+    except SnapshotError as error:
+        raise ClusterError(f"{path}: {error}") from None
+    cluster.namespace = cluster.view.namespace(namespace)
+    jobs = (m for m in found if (m.api_version, m.kind) == (mpijob.API_VERSION, "MPIJob"))
+    cluster.jobs = [_job(job.document, job.namespace or "default") for job in jobs]
+    return cluster
+
+
+async def from_api(
+    kubeconfig: Path | None, *, policy_namespace: str, namespace: str = "", jobs: bool = False
+) -> Cluster:
+    """The cluster behind a kubeconfig: what is known of `namespace`, and with `jobs` all that is needed to judge them.
+
+    ClusterError when something essential cannot be read.
+    """
+    api = await client.connect(kubeconfig)
+    try:
+        cluster = Cluster(f"namespace {policy_namespace} of the cluster at {api.host}")
+        configmaps = f"{NAMESPACES}/{quote(policy_namespace, safe='')}/configmaps"
+        policies = await _listed(api, configmaps, labelSelector=f"{store.LABEL}=true")
+        _put_in_force(cluster, policies, await _get(api, f"{configmaps}/{REMEMBERED}") or {})
+        if namespace:
+            cluster.namespace = await _namespace(api, namespace)
+        if jobs:
+            cluster.jobs = [_job(job) for job in await _jobs(api)]
+            cluster.view = await _view(api, cluster.problems)
+    finally:
+        await api.close()
+    return cluster
+
+
+def _put_in_force(cluster: Cluster, configmaps: Iterable[Mapping[str, Any]], remembered: Mapping[str, Any]) -> None:
+    """What the service makes of these ConfigMaps, with what it remembered of them when they were good."""
+    sources = []
+    for configmap in configmaps:
+        text = _mapping(configmap, "data").get(store.KEY)
+        name = str(_mapping(configmap, "metadata").get("name"))
+        sources.append(Source(name, uid="", version="", text=text if isinstance(text, str) else None))
+    texts = {name: str(text) for name, text in _mapping(remembered, "data").items()}
+    loaded = store.load(sources, texts, policy_model())
+    cluster.layers = loaded.layers
+    for name, error in loaded.errors.items():
+        instead = "its last good document is" if loaded.states[name] == "last-good" else "nothing of it is"
+        cluster.problems.append(f"policy {name} is broken, {instead} in force: {'; '.join(error.splitlines())}")
+
+
+async def _namespace(api: Client, name: str) -> Namespace | Answer:
+    found = await _get(api, f"{NAMESPACES}/{quote(name, safe='')}")
+    if found is None:
+        return ABSENT
+    return Namespace(name, {key: str(value) for key, value in _mapping(_mapping(found, "metadata"), "labels").items()})
+
+
+async def _jobs(api: Client) -> list[dict[str, Any]]:
+    try:
+        return await _listed(api, MPIJOBS)
+    except ApiError as error:
+        if error.status == 404:
+            raise ClusterError(f"the cluster at {api.host} knows no MPIJobs: their CRD is not installed") from None
+        raise
+
+
+async def _view(api: Client, problems: list[str]) -> Snapshot:
+    """What can be read of the kinds that rules look at."""
+    objects: list[dict[str, Any]] = []
+    for path, api_version, kind in LOOKED_AT:
+        try:
+            objects += [{**item, "apiVersion": api_version, "kind": kind} for item in await _listed(api, path)]
+        except ApiError as error:
+            if error.status != 404:
+                problems.append(f"nothing is known of any {kind}: {error}")
+    return Snapshot(objects)
+
+
+async def _get(api: Client, path: str) -> dict[str, Any] | None:
+    """The object at `path`, None for one that does not exist."""
+    try:
+        return await api.request("GET", path)
+    except ApiError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
+async def _listed(api: Client, path: str, **query: str) -> list[dict[str, Any]]:
+    """Every object of a collection, read in pages."""
+    objects: list[dict[str, Any]] = []
+    token = ""
+    while True:
+        following = {"continue": token} if token else {}
+        page = await api.request("GET", f"{path}?{urlencode({**query, 'limit': PAGE, **following})}")
+        if not str(page.get("kind")).endswith("List"):
+            raise ClusterError(f"what answers at {api.host} is no API server")
+        objects += page.get("items") or []
+        token = str(_mapping(page, "metadata").get("continue") or "")
+        if not token:
+            return objects
+
+
+def _is_policy(configmap: Mapping[str, Any]) -> bool:
+    return _mapping(_mapping(configmap, "metadata"), "labels").get(store.LABEL) == "true"
+
+
+def _job(job: dict[str, Any], namespace: str = "") -> bytes:
+    """A stored job as JSON, in `namespace` where it names none."""
+    metadata = job.get("metadata")
+    if namespace and isinstance(metadata, dict):
+        job = {**job, "metadata": {**metadata, "namespace": namespace}}
+    return msgspec.json.encode(job)
+
+
+def _mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}

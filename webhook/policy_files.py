@@ -1,0 +1,174 @@
+"""Policy documents in files: as they are, or in ConfigMaps as `kubectl apply -f` takes them."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import yaml as parser
+
+from webhook import manifests, yaml
+from webhook.active_policy import policy_model
+from webhook.manifests import STDIN, STDIN_TITLE, ManifestError
+from webhook.policy import document, store
+from webhook.policy.document import API_VERSION, KIND, Document, Fault, PolicyError
+from webhook.policy.layers import Layer
+
+GROUP: Final = API_VERSION.partition("/")[0]
+# A block in which each line of the embedded document is a line of the file.
+_BLOCK: Final = re.compile(r"""["']?policy\.yaml["']?:\s+\|[-+0-9]*\s*(#.*)?""")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFile:
+    """One policy document, good (`document`) or broken (`faults`).
+
+    `name` is what a layer of it is called: the ConfigMap's name, else the file's. `title` says where it is. The lines
+    in `faults` are those of the file wherever possible; else `title` says what they are of.
+    """
+
+    name: str
+    title: str
+    document: Document | None = None
+    faults: tuple[Fault, ...] = ()
+    in_configmap: bool = False
+    labelled: bool = True
+
+
+@dataclass(slots=True)
+class Found:
+    """Everything in some files; `others` are objects that are no policies, `errors` files that cannot be read."""
+
+    policies: list[PolicyFile] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    errors: list[ManifestError] = field(default_factory=list)
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The good documents."""
+        return [Layer(policy.name, policy.document) for policy in self.policies if policy.document is not None]
+
+
+def load(arguments: Iterable[str]) -> Found:
+    """Every policy document in the named files; `-` is standard input, a directory stands for its files."""
+    found = Found()
+    for argument in arguments:
+        try:
+            sources = manifests.files(argument)
+        except ManifestError as error:
+            found.errors.append(error)
+            continue
+        for source in sources:
+            try:
+                _read(source, found)
+            except ManifestError as error:
+                found.errors.append(error)
+    return found
+
+
+def applied(found: Found, in_force: Sequence[Layer]) -> list[Layer]:
+    """What is in force after `kubectl apply` of ConfigMaps; bare documents stand in place of everything."""
+    new = {layer.name: layer for layer in found.layers}
+    if not all(policy.in_configmap for policy in found.policies):
+        return list(new.values())
+    return [*(layer for layer in in_force if layer.name not in new), *new.values()]
+
+
+def _read(source: str, found: Found) -> None:
+    shown = STDIN_TITLE if source == STDIN else source
+    content = manifests.read(source)
+    try:
+        text = content.decode("utf-8-sig")
+        yaml.load_all(text)
+    except UnicodeDecodeError:
+        found.policies.append(PolicyFile(shown, shown, faults=(Fault("", "is not text in UTF-8"),)))
+        return
+    except yaml.YamlError as error:
+        found.policies.append(PolicyFile(shown, shown, faults=(Fault("", str(error)),)))
+        return
+    parts = _documents(text) or [text]  # an empty file is a broken policy
+    for number, part in enumerate(parts, start=1):
+        title = shown if len(parts) == 1 else f"{shown}, document {number}"
+        value = next(iter(yaml.load_all(part)), None)
+        for path, item in _objects(value, ()):
+            _sort(item, title=title, text=part, path=path, found=found)
+
+
+def _documents(text: str) -> list[str]:
+    """Each document with something in it, as a text of its own in which the lines have their numbers of `text`."""
+    parts: list[str] = []
+    start = line = 0
+    events: Iterator[Any] = parser.parse(text, Loader=parser.CSafeLoader)
+    for event in events:
+        mark = event.start_mark
+        if isinstance(event, parser.DocumentStartEvent):
+            start, line = mark.index - mark.column, mark.line
+        elif isinstance(event, parser.DocumentEndEvent):
+            part = text[start : mark.index]
+            parts += ["\n" * line + part] if yaml.load_all(part) else []
+    return parts
+
+
+def _objects(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """(path, object) of the object itself, or of each in it if it is a list."""
+    kind, items = (value.get("kind"), value.get("items")) if isinstance(value, dict) else (None, None)
+    if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
+        yield path, value
+        return
+    for number, item in enumerate(items):
+        missing = {} if kind == "List" or not isinstance(item, dict) else {"kind": kind.removesuffix("List")}
+        yield from _objects(missing | item if isinstance(item, dict) else item, (*path, "items", number))
+
+
+def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], found: Found) -> None:
+    """Take one object, which is at `path` of the YAML `text`, for what it is."""
+    about = value if isinstance(value, dict) else {}
+    kind = about.get("kind")
+    policy: PolicyFile | None = None
+    if kind in {None, KIND} or str(about.get("apiVersion")).startswith(GROUP):
+        bare = yaml.dump(value) if path else text
+        policy = _checked(PolicyFile(title, title), lambda: document.load(bare, policy_model()))
+    elif kind == "ConfigMap":
+        policy = _in_configmap(about, title=title, text=text, path=path)
+    if policy is None:
+        found.others.append(f"{title}: passed over {kind} {_mapping(about, 'metadata').get('name', '')}".rstrip())
+    else:
+        found.policies.append(policy)
+
+
+def _in_configmap(
+    configmap: Mapping[str, Any], *, title: str, text: str, path: tuple[str | int, ...]
+) -> PolicyFile | None:
+    """The policy in a ConfigMap, None for one that is about something else."""
+    metadata, data = _mapping(configmap, "metadata"), _mapping(configmap, "data")
+    label = _mapping(metadata, "labels").get(store.LABEL)
+    if store.KEY not in data and label is None:
+        return None
+    name = str(metadata.get("name", ""))
+    title = f'{title}: ConfigMap "{name}"'
+    embedded = data.get(store.KEY)
+    if isinstance(embedded, str):
+        line = yaml.lines(text)[*path, "data", store.KEY]
+        if _BLOCK.fullmatch(text.splitlines()[line - 1].strip()):
+            embedded = "\n" * line + embedded
+        else:
+            title += f" (lines of its {store.KEY})"
+    policy = PolicyFile(name, title, in_configmap=True, labelled=label == "true")
+    if embedded is not None and not isinstance(embedded, str):
+        fault = Fault(
+            f"data[{store.KEY}]", f"must be text: write `{store.KEY}: |`, and the document below it, indented"
+        )
+        return replace(policy, faults=(fault,))
+    return _checked(policy, lambda: store.read(embedded, policy_model()))
+
+
+def _checked(policy: PolicyFile, read: Callable[[], Document]) -> PolicyFile:
+    try:
+        return replace(policy, document=read())
+    except PolicyError as error:
+        return replace(policy, faults=error.faults)
+
+
+def _mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}

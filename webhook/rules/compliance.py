@@ -1,0 +1,202 @@
+"""Jobs with regulated data (HIPAA, PHI) keep it where it may be.
+
+A job is one of them when it, or a pod template of it, carries one of `markers` as label or annotation; with no markers
+at all every job is, for namespaces that hold nothing else: a marker that a user sets is also one that a user leaves
+out. Nothing is required unless it is set: `nodeLabels` that the node of every pod must have, by nodeSelector or in
+every term of the required node affinity; `storageClasses` (the encrypted ones) for all storage; annotations for the
+audit; no volumes on the disk of the node.
+
+The storage class of a PersistentVolumeClaim is looked up; where nobody can tell it, the claim is let through. A claim
+that does not exist is not: its class would be decided after the check. Storage that a pod mounts without a claim (NFS,
+for one) has no storage class, so it is refused where `storageClasses` are set.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+
+from pydantic import Field, field_validator
+
+from webhook.api import names
+from webhook.api.mpijob import MPIJob
+from webhook.api.pod import PodTemplate
+from webhook.api.volume import Volume
+from webhook.cluster.view import ABSENT, PersistentVolumeClaim
+from webhook.context import Context
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Reason, Violation, rule
+
+_ANYTHING = ("*", "?*")
+_WILD = re.compile(r"[*?\[]")
+_LEGEND = ", where * is any text and ? any character"
+
+
+class Settings(RuleSettings):
+    """Which jobs, and what is required of them."""
+
+    markers: dict[str, str] = Field(
+        {"compliance.openshift.io/hipaa": "true", "compliance.openshift.io/data-classification": "PHI"},
+        description="Labels or annotations, one of which says that a job has regulated data (in upper or lower case); "
+        "none means every job.",
+    )
+    node_labels: dict[str, str] = Field({}, description="Labels of the nodes on which the pods must run.")
+    storage_classes: tuple[str, ...] = Field(
+        (), description="Storage classes that claims and ephemeral volumes may have; none means all."
+    )
+    csi_drivers: tuple[str, ...] = Field(
+        (),
+        description="With storageClasses: CSI drivers whose inline volumes are allowed, as secrets-store.csi.k8s.io.",
+    )
+    require_memory_empty_dir: bool = Field(False, description="Whether every emptyDir must have medium: Memory.")
+    refuse_host_path: bool = Field(False, description="Whether hostPath volumes are refused.")
+    job_annotations: dict[str, str] = Field(
+        {},
+        description='Annotations that the job must have, with a pattern for each value: "*" is any text, "?*" any but '
+        "the empty one.",
+    )
+    pod_annotations: dict[str, str] = Field(
+        {}, description="Annotations that both pod templates must have, with patterns like jobAnnotations."
+    )
+
+    @field_validator("markers", "job_annotations", "pod_annotations")
+    @classmethod
+    def _keys(cls, entries: dict[str, str]) -> dict[str, str]:
+        for key in entries:
+            if problem := names.label_key_problem(key):
+                raise ValueError(f'"{key}" {problem}')
+        return entries
+
+    @field_validator("job_annotations", "pod_annotations")
+    @classmethod
+    def _patterns(cls, annotations: dict[str, str]) -> dict[str, str]:
+        for key, pattern in annotations.items():
+            if not pattern:
+                raise ValueError(f'"{key}" has an empty pattern: "*" is any text')
+        return annotations
+
+    @field_validator("node_labels")
+    @classmethod
+    def _labels(cls, labels: dict[str, str]) -> dict[str, str]:
+        for key, value in labels.items():
+            if problem := names.label_key_problem(key) or names.label_value_problem(value):
+                raise ValueError(f'"{key}: {value}" {problem}')
+        return labels
+
+    @field_validator("storage_classes", "csi_drivers")
+    @classmethod
+    def _names(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+        for name in entries:
+            if problem := names.dns_1123_subdomain_problem(name):
+                raise ValueError(f'"{name}" {problem}')
+        return entries
+
+
+@rule("compliance", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """The job's annotations; then, for each template, annotations, nodes and volumes."""
+    if not _regulated(job, settings.markers):
+        return
+    yield from _annotations("metadata", job.annotations, settings.job_annotations)
+    for _, path, replica in job.replicas():
+        template = replica.template
+        yield from _annotations(f"{path}.template.metadata", template.annotations, settings.pod_annotations)
+        yield from _nodes(f"{path}.template.spec", template, settings.node_labels)
+        for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
+            where = f"{path}.template.spec.volumes[{index}]"
+            yield from _on_the_node(where, volume, settings)
+            if settings.storage_classes:
+                yield from _storage(where, volume, settings, ctx)
+
+
+def _regulated(job: MPIJob, markers: Mapping[str, str]) -> bool:
+    places = [job.labels, job.annotations]
+    for _, _, replica in job.replicas():
+        places += [replica.template.labels, replica.template.annotations]
+    return not markers or any(
+        key in place and place[key].casefold() == value.casefold() for key, value in markers.items() for place in places
+    )
+
+
+def _annotations(path: str, present: Mapping[str, str], required: Mapping[str, str]) -> Iterator[Violation]:
+    for key, pattern in required.items():
+        value = present.get(key)
+        if value is not None and fnmatchcase(value, pattern):
+            continue
+        where = f"{path}.annotations[{key}]"
+        fix = "Set it." if pattern in _ANYTHING else f'Set it to "{pattern}"{_LEGEND if _WILD.search(pattern) else ""}.'
+        if value is None:
+            yield Violation(where, "is missing, and regulated data needs it", fix=fix, reason=Reason.REQUIRED)
+        else:
+            yield Violation(where, f'"{_shorten(value)}" is not what regulated data needs', fix=fix)
+
+
+def _nodes(path: str, template: PodTemplate, required: Mapping[str, str]) -> Iterator[Violation]:
+    for key, value in required.items():
+        if not template.requires_node(key, value):
+            where = f"{path}.nodeSelector[{key}]"
+            fault = f"regulated data may only go to nodes with {key}={value}"
+            yield Violation(where, fault, fix=f'Set it to "{value}".', reason=Reason.REQUIRED)
+
+
+def _on_the_node(path: str, volume: Volume, settings: Settings) -> Iterator[Violation]:
+    if settings.refuse_host_path and volume.host_path is not None:
+        yield Violation(
+            f"{path}.hostPath",
+            "regulated data may not go to a path on the node",
+            fix="Use a PersistentVolumeClaim, or an emptyDir in memory.",
+            reason=Reason.FORBIDDEN,
+        )
+    scratch = volume.scratch
+    # Both kinds of huge pages, and tmpfs, are memory.
+    if settings.require_memory_empty_dir and scratch and not (scratch.medium or "").startswith(("Memory", "HugePages")):
+        yield Violation(
+            f"{path}.emptyDir.medium",
+            "regulated data may not go to the disk of the node",
+            fix="Set it to Memory (it counts against the memory limit).",
+            reason=Reason.REQUIRED,
+        )
+
+
+def _storage(path: str, volume: Volume, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    wanted = _wanted(settings)
+    if volume.ephemeral is not None:
+        template = volume.ephemeral.volume_claim_template
+        name = template.storage_class if template else None
+        if name not in settings.storage_classes:
+            where = f"{path}.ephemeral.volumeClaimTemplate.spec.storageClassName"
+            fault = f'"{_shorten(name)}" is not for' if name else "is missing, and the default may not be for"
+            yield Violation(where, f"{fault} regulated data", fix=f"Use {wanted}.", reason=Reason.FORBIDDEN)
+    elif volume.persistent_volume_claim is not None:
+        where = f"{path}.persistentVolumeClaim.claimName"
+        yield from _claim(where, volume.persistent_volume_claim.claim_name, settings, ctx)
+    else:
+        csi = volume.csi is not None and volume.csi.driver not in settings.csi_drivers
+        if kind := "csi" if csi else volume.without_claim:
+            yield Violation(
+                f"{path}.{kind}",
+                f"a volume of type {kind} has no storage class, so it is not for regulated data",
+                fix=f"Use a PersistentVolumeClaim with {wanted}.",
+                reason=Reason.FORBIDDEN,
+            )
+
+
+def _claim(path: str, name: str, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    claim = ctx.view.persistent_volume_claim(ctx.namespace, name)
+    wanted = _wanted(settings)
+    shown = f'PersistentVolumeClaim "{_shorten(name)}"'
+    if claim is ABSENT:
+        fault, fix = "does not exist, so nobody can tell its storage class", f"Create it first, with {wanted}."
+    elif isinstance(claim, PersistentVolumeClaim) and claim.storage_class not in settings.storage_classes:
+        has = f'storage class "{claim.storage_class}"' if claim.storage_class else "no storage class"
+        fault, fix = f"has {has}, which is not for regulated data", f"Use a claim with {wanted}."
+    else:
+        return
+    yield Violation(path, f"{shown} {fault}", fix=fix, reason=Reason.FORBIDDEN)
+
+
+def _wanted(settings: Settings) -> str:
+    return f"storage class {' or '.join(settings.storage_classes)}"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 100 else f"{text[:97]}..."

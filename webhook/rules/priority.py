@@ -1,0 +1,104 @@
+"""The priority classes that a job names exist, and may be used here.
+
+With a PriorityClass that does not exist the API server refuses every pod of the template, while the job looks fine.
+Kueue takes the priority of a queued job from the WorkloadPriorityClass in the label `kueue.x-k8s.io/priority-class`,
+else from the first PriorityClass that is named in `schedulingPolicy.priorityClass`, the launcher, or the worker. If
+that one does not exist Kueue builds no Workload: the job stays suspended, and in the second case no event says so.
+A label without a queue, and a `schedulingPolicy.priorityClass` that is Volcano's alone, only warn.
+
+A class of which nobody can tell whether it exists is let through. `allowed` and `allowedWorkload` narrow the choice;
+without them Kubernetes' own `system-cluster-critical` and `system-node-critical` may be named too.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field, field_validator
+
+from webhook.api import names
+from webhook.api.mpijob import MPIJob
+from webhook.cluster.view import ABSENT
+from webhook.context import Context
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Reason, Violation, rule
+from webhook.rules.gang import KUEUE_QUEUE
+
+KUEUE_PRIORITY = "kueue.x-k8s.io/priority-class"
+LABEL = f"metadata.labels[{KUEUE_PRIORITY}]"
+SCHEDULING_POLICY = "spec.runPolicy.schedulingPolicy.priorityClass"
+# The API server makes them again when they are deleted (kubernetes `pkg/apis/scheduling/v1/helpers.go`).
+BUILT_IN = frozenset({"system-cluster-critical", "system-node-critical"})
+
+_SHOWN = 5
+
+
+class Settings(RuleSettings):
+    """The classes that jobs may choose."""
+
+    allowed: tuple[str, ...] = Field((), description="PriorityClasses that jobs may name; none means all.")
+    allowed_workload: tuple[str, ...] = Field(
+        (), description="WorkloadPriorityClasses of Kueue that jobs may name; none means all."
+    )
+
+    @field_validator("allowed", "allowed_workload")
+    @classmethod
+    def _names(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
+        for name in classes:
+            if problem := names.dns_1123_subdomain_problem(name):
+                raise ValueError(f'"{name}" {problem}')
+        return classes
+
+
+@rule("priority", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """Kueue's class; then each PriorityClass."""
+    queued = KUEUE_QUEUE in job.labels
+    workload_class = job.labels.get(KUEUE_PRIORITY)
+    if workload_class:
+        if settings.allowed_workload and workload_class not in settings.allowed_workload:
+            yield _forbidden(LABEL, workload_class, settings.allowed_workload)
+        elif ctx.view.workload_priority_class(workload_class) is ABSENT:
+            effect = "so Kueue builds no Workload and the job waits for ever" if queued else ""
+            yield _absent(LABEL, "WorkloadPriorityClass", workload_class, effect, settings.allowed_workload)
+    for index, (path, name) in enumerate(priority_classes(job)):
+        if settings.allowed and name not in settings.allowed:
+            yield _forbidden(path, name, settings.allowed)
+        elif name not in BUILT_IN and ctx.view.priority_class(name) is ABSENT:
+            if queued and not workload_class and index == 0:
+                effect = "so Kueue builds no Workload and says nothing: the job waits for ever"
+            else:
+                effect = "" if path == SCHEDULING_POLICY else "so the API server refuses the pods"
+            yield _absent(path, "PriorityClass", name, effect, settings.allowed)
+
+
+def priority_classes(job: MPIJob) -> Iterator[tuple[str, str]]:
+    """(path, name), the one that Kueue reads first."""
+    policy = job.run_policy.scheduling_policy
+    if policy is not None and policy.priority_class:
+        yield SCHEDULING_POLICY, policy.priority_class
+    for _, path, replica in job.replicas():
+        pod = replica.template.spec
+        if pod is not None and pod.priority_class_name:
+            yield f"{path}.template.spec.priorityClassName", pod.priority_class_name
+
+
+def _absent(path: str, kind: str, name: str, effect: str, allowed: tuple[str, ...]) -> Violation:
+    """Without an effect nobody reads the class for certain, so it is advice."""
+    fault = f'{kind} "{_shorten(name)}" does not exist'
+    others = tuple(other for other in allowed if other != name)
+    fix = f"Use {_listed(others)}." if others else f"Name one that exists (kubectl get {kind.lower()}), or remove it."
+    message = f"{fault}, {effect}" if effect else fault
+    return Violation(path, message, fix=fix, reason=Reason.NOT_SUPPORTED, advisory=not effect)
+
+
+def _forbidden(path: str, name: str, allowed: tuple[str, ...]) -> Violation:
+    fix = f"Use {_listed(allowed)}, or remove it."
+    return Violation(path, f'"{_shorten(name)}" is not allowed here', fix=fix, reason=Reason.FORBIDDEN)
+
+
+def _listed(allowed: tuple[str, ...]) -> str:
+    shown = ", ".join(allowed[:_SHOWN]) + (", ..." if len(allowed) > _SHOWN else "")
+    return shown if len(allowed) == 1 else f"one of {shown}"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 100 else f"{text[:97]}..."

@@ -1,0 +1,155 @@
+"""A job stays within its tier: what the teams of one group of namespaces may use.
+
+A policy with a namespace selector gives a tier to the namespaces that carry, say, `training.openshift.io/tier: premium`
+(a label that tenants must not be able to change), and this rule says what is in it. Nothing is limited unless it is
+set. What the platform as a whole supports is said by the rules `worker-count`, `gpus` and `mpi-implementation`.
+
+Features are what a tier may leave out: `runLauncherAsWorker`; `gangScheduling`, any field of
+`spec.runPolicy.schedulingPolicy` but the priority; `priorityScheduling`, a PriorityClass of the job's or a Kueue
+WorkloadPriorityClass. Kueue's own `default` is nobody's choice, so it counts for nothing.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, SchedulingPolicy
+from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total
+from webhook.context import Context
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Reason, Violation, rule
+from webhook.rules.priority import KUEUE_PRIORITY, LABEL, priority_classes
+from webhook.rules.upstream_contract import IMPLEMENTATIONS
+
+WORKERS = "spec.mpiReplicaSpecs[Worker].replicas"
+LAUNCHER_AS_WORKER = "spec.runLauncherAsWorker"
+# What Kueue writes where this class exists and the user names none (gate WorkloadPriorityClassDefaulting).
+KUEUE_DEFAULT = "default"
+ASK = "ask your administrator for another tier"
+
+Feature = Literal["runLauncherAsWorker", "gangScheduling", "priorityScheduling"]
+
+
+class Settings(RuleSettings):
+    """What the tier allows; null means that it does not limit this."""
+
+    name: str = Field("", max_length=40, description="The tier's name, for the messages.")
+    max_workers: int | None = Field(
+        None, ge=2, description="Most workers of a job; the launcher counts where it is a worker."
+    )
+    max_gpus: int | None = Field(None, ge=0, description="Most accelerators of a whole job, launcher and workers.")
+    resources: tuple[str, ...] = Field(
+        DEFAULT_ACCELERATORS, description="Resource names that count as accelerators, as in the rule `gpus`."
+    )
+    implementations: tuple[Literal["OpenMPI", "Intel", "MPICH"], ...] | None = Field(
+        None, min_length=1, description="The MPI implementations of the tier."
+    )
+    features: tuple[Feature, ...] | None = Field(
+        None, description="The features of the tier, out of runLauncherAsWorker, gangScheduling and priorityScheduling."
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _printable(cls, name: str) -> str:
+        if not name.isprintable():
+            raise ValueError("has characters that cannot be shown")
+        return name
+
+    @property
+    def tier(self) -> str:
+        """The tier as the subject of a sentence."""
+        return f'the tier "{self.name}"' if self.name else "your tier"
+
+
+@rule("tier", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """Workers, accelerators, the implementation, and the features."""
+    yield from _workers(job, settings)
+    yield from _gpus(job, settings)
+    yield from _implementation(job, settings)
+    if settings.features is not None:
+        for feature, path in _used(job):
+            if feature not in settings.features:
+                yield _without(feature, path, settings)
+
+
+def _workers(job: MPIJob, settings: Settings) -> Iterator[Violation]:
+    most = settings.max_workers
+    launcher = 1 if job.spec.run_launcher_as_worker else 0
+    count = job.workers + launcher
+    if most is not None and count > most:
+        asked = f"{count} workers{' (the launcher is one of them)' if launcher else ''}"
+        yield Violation(
+            WORKERS,
+            f"{asked}, {settings.tier} allows at most {most}",
+            fix=f"Set replicas to {most - launcher} or fewer, or {ASK}.",
+            reason=Reason.FORBIDDEN,
+        )
+
+
+def _gpus(job: MPIJob, settings: Settings) -> Iterator[Violation]:
+    most = settings.max_gpus
+    if most is None:
+        return
+    gpus = {
+        role: pod_total(replica.template, lambda container: accelerators(container, settings.resources))
+        for role, _, replica in job.replicas()
+    }
+    launcher, each = gpus.get(LAUNCHER, 0), gpus.get(WORKER, 0)
+    total = launcher + job.workers * each
+    if total <= most:
+        return
+    parts = [f"{each} in each of {job.workers} workers"] * bool(job.workers * each)
+    parts += [f"{launcher} in the launcher"] * bool(launcher)
+    noun = "GPU" if total == 1 else "GPUs"
+    yield Violation(
+        "spec.mpiReplicaSpecs",
+        f"{total} {noun} ({', '.join(parts)}), {settings.tier} allows at most {most} in a job",
+        fix=f"Ask for {most} or fewer in all, or {ASK}." if most else f"Ask for none, or {ASK}.",
+        reason=Reason.FORBIDDEN,
+    )
+
+
+def _implementation(job: MPIJob, settings: Settings) -> Iterator[Violation]:
+    """Unknown ones are `upstream-contract`'s to refuse."""
+    value, included = job.spec.mpi_implementation, settings.implementations
+    if included is None or value in included or value not in IMPLEMENTATIONS:
+        return
+    listed = ", ".join(included)
+    yield Violation(
+        "spec.mpiImplementation",
+        f'"{value}" is not in {settings.tier}, which has {listed}',
+        fix=f"Use {'one of ' if len(included) > 1 else ''}{listed}, or {ASK}.",
+        reason=Reason.FORBIDDEN,
+    )
+
+
+def _used(job: MPIJob) -> Iterator[tuple[Feature, str]]:
+    """(feature, path) of each use of a feature that a tier may leave out."""
+    if job.spec.run_launcher_as_worker:
+        yield "runLauncherAsWorker", LAUNCHER_AS_WORKER
+    policy = job.run_policy.scheduling_policy or SchedulingPolicy()
+    gang = {
+        "minAvailable": policy.min_available,
+        "queue": policy.queue or None,
+        "minResources": policy.min_resources,
+        "scheduleTimeoutSeconds": policy.schedule_timeout_seconds,
+    }
+    for field, value in gang.items():
+        if value is not None:
+            yield "gangScheduling", f"spec.runPolicy.schedulingPolicy.{field}"
+    if (job.labels.get(KUEUE_PRIORITY) or KUEUE_DEFAULT) != KUEUE_DEFAULT:
+        yield "priorityScheduling", LABEL
+    for path, _ in priority_classes(job):
+        yield "priorityScheduling", path
+
+
+def _without(feature: Feature, path: str, settings: Settings) -> Violation:
+    included = ", ".join(settings.features or ()) or "none of the features that are optional"
+    return Violation(
+        path,
+        f"{feature} is not in {settings.tier}, which has {included}",
+        fix=f"Set it to false, or {ASK}." if path == LAUNCHER_AS_WORKER else f"Remove it, or {ASK}.",
+        reason=Reason.FORBIDDEN,
+    )

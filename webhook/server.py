@@ -1,0 +1,215 @@
+"""The review port: what arrives is checked and decoded, a pipeline decides, the decision goes back. No rule lives here.
+
+A decision is HTTP 200. Everything else is a fault, of the client (4xx) or of ours (5xx), and leaves the verdict to the
+administrator's failurePolicy: overload, a deadline or a bug must never look like a refusal of the user's job.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, date, datetime
+from http import HTTPStatus
+from time import monotonic
+from typing import Protocol
+
+from aiohttp import hdrs, web
+
+from webhook import admission, policy_review, target
+from webhook.active_policy import PolicySet
+from webhook.admission import SCHEMA, DeadlineExceeded, Decision
+from webhook.api import mpijob, review
+from webhook.api.review import AdmissionRequest, ReviewError
+from webhook.cluster.client import ClusterError
+from webhook.cluster.view import Answer, ClusterView
+from webhook.messages import Finding, shorten
+from webhook.rules import Reason, Violation
+from webhook.target import Hook, Target
+from webhook.telemetry import Telemetry
+from webhook.transport import Refused, Reply, expect_review, read_body
+
+# The rest of the API server's patience is for the way there and back.
+SHARE_OF_TIMEOUT = 0.8
+# Longer than Go clients keep an idle connection (90 s): the side that closes first must be the one that sends requests.
+KEEPALIVE_SECONDS = 200
+# How long the rest of a body that was refused is read and thrown away.
+LINGER_SECONDS = 2
+
+
+class Cluster(Protocol):
+    """What only the cluster can tell, and only while somebody waits."""
+
+    async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
+        """For each rule whether the requester may exempt jobs from it; ClusterError if nobody can tell."""
+        ...
+
+    async def what_if(self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]) -> str:
+        """One line on what other policies would do to the jobs that exist."""
+        ...
+
+
+class ReviewHandler:
+    """Answers reviews; `policies`, `view` and `cluster` (None: there is none) may be replaced at any time, whole.
+
+    `max_in_flight` reviews are at work at once, any more are refused. A review gets `SHARE_OF_TIMEOUT` of the client's
+    timeout or of `timeout` seconds, whichever is less.
+    """
+
+    def __init__(
+        self,
+        *,
+        policies: PolicySet,
+        view: ClusterView,
+        telemetry: Telemetry,
+        max_in_flight: int = 64,
+        timeout: float = 10,
+    ) -> None:
+        self.policies = policies
+        self.view = view
+        self.cluster: Cluster | None = None
+        self.draining = False
+        self.in_flight = 0
+        self._telemetry = telemetry
+        self._max_in_flight = max_in_flight
+        self._timeout = timeout
+        self._idle = asyncio.Event()
+        telemetry.in_flight.set_function(lambda: self.in_flight)
+
+    def http_server(self) -> web.Server:
+        """The HTTP side, for a runner to listen with."""
+        # aiohttp's Application and router would cost each request another 10 µs, to choose between two paths.
+        return web.Server(
+            self.handle,
+            access_log=None,
+            keepalive_timeout=KEEPALIVE_SECONDS,
+            lingering_time=LINGER_SECONDS,
+            auto_decompress=False,
+        )
+
+    async def idle(self) -> None:
+        """Return when no review is at work."""
+        while self.in_flight:
+            self._idle.clear()
+            await self._idle.wait()
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """The reply to one HTTP request; never raises for anything that a client sent."""
+        started = monotonic()
+        asked = target.parse(request.raw_path)
+        try:
+            hook = expect_review(request, asked)
+            if self.in_flight >= self._max_in_flight:
+                raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many reviews at work")
+            self.in_flight += 1
+            try:
+                wire = await self._review(hook, request, started, self._deadline(started, asked))
+            finally:
+                self.in_flight -= 1
+                if not self.in_flight:
+                    self._idle.set()
+        except Refused as refused:
+            return self._refuse(request, asked, refused)
+        return Reply(wire, keep_alive=request.keep_alive and not self.draining)
+
+    async def _review(self, hook: Hook, request: web.BaseRequest, started: float, deadline: float) -> bytes:
+        """The body of a decision; Refused when there is none."""
+        try:
+            admission_request = review.decode(await read_body(request, deadline))
+            if hook == "policy":
+                return await self._review_policy(admission_request, deadline)
+            decision = self._decide(hook, admission_request, deadline)
+            if decision.requested and self.cluster is not None:
+                granted = await self.cluster.may_exempt(admission_request, decision.requested)
+                decision = self._decide(hook, admission_request, deadline, granted)
+            wire = review.encode(decision.response(admission_request.uid))
+        except Refused:
+            raise
+        except ReviewError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, "not a review that can be answered", str(error)) from None
+        except ClusterError as error:
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster does not answer", str(error)) from None
+        except DeadlineExceeded:
+            raise Refused(HTTPStatus.GATEWAY_TIMEOUT, f"no verdict within {deadline - started:.3g} s") from None
+        except Exception as error:  # noqa: BLE001 - a fault of ours is a 500, never a verdict
+            self._telemetry.failed(hook, error)
+            raise Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "a fault in the webhook service, see its log") from None
+        self._telemetry.decided(hook, admission_request, decision, monotonic() - started)
+        return wire
+
+    def _decide(
+        self, hook: Hook, request: AdmissionRequest, deadline: float, granted: Mapping[str, bool] | None = None
+    ) -> Decision:
+        return decide(
+            hook,
+            request,
+            policies=self.policies,
+            view=self.view,
+            granted=granted,
+            time_left=lambda: deadline - monotonic(),
+        )
+
+    async def _review_policy(self, request: AdmissionRequest, deadline: float) -> bytes:
+        """The reply to a change of a policy ConfigMap: with what it would do to the jobs that exist, if it is good."""
+        namespaces = self.view.namespaces()
+        verdict = policy_review.judge(
+            request,
+            policies=self.policies,
+            namespaces=None if isinstance(namespaces, Answer) else namespaces,
+            today=today(),
+        )
+        if verdict.after is not None and self.cluster is not None:
+            note = await self.cluster.what_if(
+                self.policies, verdict.after, today=today(), time_left=lambda: deadline - monotonic()
+            )
+            verdict.notes.insert(0, note)
+        response = verdict.response
+        self._telemetry.policy_reviewed(request, verdict.name, response)
+        return review.encode(response)
+
+    def _deadline(self, started: float, asked: Target) -> float:
+        timeout = self._timeout if asked.timeout is None else min(asked.timeout, self._timeout)
+        return started + SHARE_OF_TIMEOUT * timeout
+
+    def _refuse(self, request: web.BaseRequest, asked: Target, refused: Refused) -> web.Response:
+        self._telemetry.refused(asked.hook, refused.status, refused.reason, peer=request.remote)
+        text = f"{refused.reason}: {refused.detail}" if refused.detail else refused.reason
+        response = web.Response(status=refused.status, text=text + "\n")
+        if refused.status == HTTPStatus.METHOD_NOT_ALLOWED:
+            response.headers[hdrs.ALLOW] = hdrs.METH_POST
+        if self.draining:
+            response.force_close()
+        return response
+
+
+def today() -> date:
+    """The day by which exemptions end."""
+    return datetime.now(UTC).date()
+
+
+def decide(
+    hook: Hook,
+    request: AdmissionRequest,
+    *,
+    policies: PolicySet,
+    view: ClusterView,
+    time_left: Callable[[], float],
+    granted: Mapping[str, bool] | None = None,
+) -> Decision:
+    """The decision of the pipeline behind `hook`, for every kind of review that a configuration could send here."""
+    kind = request.kind
+    if request.operation not in {"CREATE", "UPDATE"}:
+        return Decision(skipped="not a CREATE or UPDATE", name=request.name)
+    if (kind.group, kind.kind) != (mpijob.GROUP, "MPIJob"):
+        return Decision(skipped="not an MPIJob", name=request.name)
+    if f"{kind.group}/{kind.version}" != mpijob.API_VERSION:
+        if hook == "mutate":
+            return Decision(skipped="another API version", name=request.name)
+        return Decision(denied=[_other_version(kind.version)], name=request.name)
+    policy = policies.effective(view.namespace(request.namespace))
+    if hook == "mutate":
+        return admission.mutate(request, policy=policy, view=view)
+    return admission.validate(request, policy=policy, view=view, today=today(), granted=granted, time_left=time_left)
+
+
+def _other_version(version: str) -> Finding:
+    message = shorten(f'"{mpijob.GROUP}/{version}" is not supported')
+    fix = f"Set apiVersion to {mpijob.API_VERSION}."
+    return Finding(SCHEMA, Violation("apiVersion", message, fix=fix, reason=Reason.NOT_SUPPORTED))

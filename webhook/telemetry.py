@@ -1,0 +1,296 @@
+"""What operators see: Prometheus metrics, and JSON logs with one line for each decision.
+
+No metric carries a namespace, user or job name: their number would grow with the cluster. Logs carry them as data,
+bounded in length. No log line has an object, a value out of one, or the text of an exception, which may quote one.
+"""
+
+import logging
+import platform
+import sys
+import traceback
+from collections import Counter as Counted
+from collections.abc import Iterable, MutableMapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any, BinaryIO, Literal
+
+import msgspec
+import structlog
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+
+from webhook import __version__
+from webhook.admission import Decision
+from webhook.api.review import AdmissionRequest, AdmissionResponse
+from webhook.cluster import wire
+from webhook.cluster.watch import Watch
+from webhook.messages import Finding
+
+PREFIX = "mpijob_webhook_"
+# Seconds. The API server waits 30 at most, and a review takes about a millisecond.
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+# Kubernetes names are shorter; a user name of an identity provider may have any length.
+MAX_LOGGED = 256
+MAX_FRAMES = 30
+
+_encoder = msgspec.json.Encoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric as the reference shows it; counters are exposed with the suffix `_total` that is in their name here."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    labels: tuple[str, ...]
+    help: str
+
+
+METRICS = (
+    Metric(
+        PREFIX + "reviews_total",
+        "counter",
+        ("webhook", "operation", "decision", "dry_run"),
+        "Reviews answered with a decision: allowed or denied.",
+    ),
+    Metric(
+        PREFIX + "review_duration_seconds",
+        "histogram",
+        ("webhook",),
+        "Time from the request's headers to its decision, the reading of its body included.",
+    ),
+    Metric(PREFIX + "in_flight", "gauge", (), "Reviews at work now."),
+    Metric(
+        PREFIX + "rule_results_total",
+        "counter",
+        ("rule", "action"),
+        "Violations found, by rule and by what they led to: deny, warn or audit.",
+    ),
+    Metric(PREFIX + "patch_ops_total", "counter", ("injection",), "Patch operations sent, by injection."),
+    Metric(
+        PREFIX + "deadline_exceeded_total",
+        "counter",
+        ("webhook",),
+        "Reviews given up with 504 because the API server would not have waited for the answer.",
+    ),
+    Metric(
+        PREFIX + "internal_errors_total",
+        "counter",
+        ("webhook",),
+        "Reviews answered with 500 because of a fault in this service.",
+    ),
+    Metric(PREFIX + "shed_total", "counter", ("webhook",), "Reviews refused with 503 because too many were at work."),
+    Metric(PREFIX + "bad_requests_total", "counter", ("code",), "Requests that are not a review, by status code."),
+    Metric(PREFIX + "policy_info", "gauge", ("hash",), "1 for the policies in force, by a hash of their content."),
+    Metric(
+        PREFIX + "policy_documents",
+        "gauge",
+        ("state",),
+        "Policy ConfigMaps by what is in force of them: current, last-good (the newest is broken) or unusable.",
+    ),
+    Metric(
+        PREFIX + "policy_reloads_total",
+        "counter",
+        ("result",),
+        "Reloads of the policy ConfigMaps: good, or broken when one of them is.",
+    ),
+    Metric(
+        PREFIX + "policy_reviews_total", "counter", ("decision",), "Reviews of policy ConfigMaps: allowed or denied."
+    ),
+    Metric(PREFIX + "exemptions_total", "counter", ("rule",), "Violations excused by an exemption, by rule."),
+    Metric(PREFIX + "cache_synced", "gauge", ("kind",), "1 while the cache of this kind of object is complete."),
+    Metric(PREFIX + "cache_objects", "gauge", ("kind",), "Objects in the cache."),
+    Metric(
+        PREFIX + "cache_age_seconds", "gauge", ("kind",), "Seconds since the API server was last heard about this kind."
+    ),
+    Metric(PREFIX + "cache_requests", "gauge", ("kind",), "Lists and watches sent to the API server so far."),
+    Metric(PREFIX + "cache_restarts", "gauge", ("kind", "reason"), "Lists and watches that ended so far, and why."),
+    Metric(
+        PREFIX + "cert_not_after_seconds",
+        "gauge",
+        ("cert",),
+        "When a certificate expires, in seconds since 1970: serving, or ca where this service has its own.",
+    ),
+    Metric(PREFIX + "build_info", "gauge", ("version", "python"), "1 for the version that runs."),
+)
+
+
+class Children(dict[tuple[str, ...], Any]):
+    """The children of a metric by label values, made once: `labels()` takes a lock and copies on each call."""
+
+    def __init__(self, metric: Any) -> None:
+        super().__init__()
+        self._metric = metric
+
+    def __missing__(self, labels: tuple[str, ...]) -> Any:
+        child = self[labels] = self._metric.labels(*labels)
+        return child
+
+
+class Telemetry:
+    """The metrics in a registry of their own, and the log."""
+
+    def __init__(self, log: Any = None) -> None:
+        self.log = log or make_log(sys.stderr.buffer)
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        made = {metric.name.removeprefix(PREFIX): _make(metric, self.registry) for metric in METRICS}
+        self._reviews = Children(made["reviews_total"])
+        self._durations = Children(made["review_duration_seconds"])
+        self._rule_results = Children(made["rule_results_total"])
+        self._patch_ops = Children(made["patch_ops_total"])
+        self._deadline_exceeded: Counter = made["deadline_exceeded_total"]
+        self._internal_errors: Counter = made["internal_errors_total"]
+        self._shed: Counter = made["shed_total"]
+        self._bad_requests: Counter = made["bad_requests_total"]
+        self.in_flight: Gauge = made["in_flight"]
+        self.cert_not_after: Gauge = made["cert_not_after_seconds"]
+        self._policy_info: Gauge = made["policy_info"]
+        self._policy_documents: Gauge = made["policy_documents"]
+        self._policy_reloads: Counter = made["policy_reloads_total"]
+        self._policy_reviews: Counter = made["policy_reviews_total"]
+        self._exemptions = Children(made["exemptions_total"])
+        self._caches = {name: made[name] for name in made if name.startswith("cache_")}
+        made["build_info"].labels(__version__, platform.python_version()).set(1)
+
+    def policies_in_force(self, digest: str, states: Iterable[str] = ()) -> None:
+        """The policies with this hash replace those before; `states` of the ConfigMaps as in `policy.store`."""
+        self._policy_info.clear()
+        self._policy_info.labels(digest).set(1)
+        counts = Counted(states)
+        for state in ("current", "last-good", "unusable"):
+            self._policy_documents.labels(state).set(counts[state])
+        broken = counts.total() > counts["current"]
+        self._policy_reloads.labels("broken" if broken else "good").inc()
+        self.log.info("policies in force", hash=digest, documents=dict(counts))
+
+    def policy_reviewed(self, request: AdmissionRequest, name: str, response: AdmissionResponse) -> None:
+        """Count and log the review of a policy ConfigMap."""
+        self._policy_reviews.labels("allowed" if response.allowed else "denied").inc()
+        self.log.info(
+            "policy review",
+            uid=request.uid[:MAX_LOGGED],
+            operation=request.operation,
+            configmap=name[:MAX_LOGGED],
+            user=request.user_info.username[:MAX_LOGGED],
+            allowed=response.allowed,
+            warnings=response.warnings,
+        )
+
+    def caches(self, watches: Iterable[Watch[Any, Any]]) -> None:
+        """Show the state of these caches from now on, as it is when the metrics are read."""
+        for watch in watches:
+            kind = watch.kind.name
+            self._caches["cache_synced"].labels(kind).set_function(lambda watch=watch: float(watch.synced))
+            self._caches["cache_objects"].labels(kind).set_function(lambda watch=watch: len(watch))
+            self._caches["cache_age_seconds"].labels(kind).set_function(lambda watch=watch: watch.age)
+            self._caches["cache_requests"].labels(kind).set_function(lambda watch=watch: watch.requests)
+            for reason in wire.Reason:
+                child = self._caches["cache_restarts"].labels(kind, reason)
+                child.set_function(lambda watch=watch, reason=reason: watch.restarts[reason])
+
+    def decided(self, webhook: str, request: AdmissionRequest, decision: Decision, seconds: float) -> None:
+        """Count and log one decision."""
+        verdict = "allowed" if decision.allowed else "denied"
+        self._reviews[webhook, request.operation, verdict, "true" if request.dry_run else "false"].inc()
+        self._durations[webhook,].observe(seconds)
+        for findings, action in (
+            (decision.denied, "deny"),
+            (decision.warned, "warn"),
+            (decision.audited, "audit"),
+        ):
+            for finding in findings:
+                self._rule_results[finding.rule, action].inc()
+        for finding, _ in decision.exempted:
+            self._exemptions[finding.rule,].inc()
+        injected = list(dict.fromkeys(decision.authors))
+        for author in injected:
+            self._patch_ops[author,].inc(decision.authors.count(author))
+        self.log.info(
+            "decision",
+            webhook=webhook,
+            uid=request.uid[:MAX_LOGGED],
+            operation=request.operation,
+            namespace=request.namespace[:MAX_LOGGED],
+            name=decision.name[:MAX_LOGGED],
+            user=request.user_info.username[:MAX_LOGGED],
+            dry_run=bool(request.dry_run),
+            allowed=decision.allowed,
+            denied=_ids(decision.denied),
+            warned=_ids(decision.warned),
+            audited=_ids(decision.audited),
+            exempted=_ids([finding for finding, _ in decision.exempted]),
+            injected=injected,
+            skipped=decision.skipped[:MAX_LOGGED],
+            duration_ms=round(seconds * 1000, 3),
+        )
+
+    def refused(self, webhook: str | None, status: HTTPStatus, reason: str, *, peer: str | None) -> None:
+        """Count and log a request that got no decision; `webhook` is None where the path is that of none."""
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:
+            self._shed.labels(webhook).inc()
+            return  # a log line each would add to the overload
+        if status == HTTPStatus.GATEWAY_TIMEOUT:
+            self._deadline_exceeded.labels(webhook).inc()
+        elif status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            self._bad_requests.labels(status.value).inc()
+        self.log.warning("refused", webhook=webhook, code=status.value, reason=reason, peer=peer)
+
+    def failed(self, webhook: str, error: Exception) -> None:
+        """Count and log a fault of ours."""
+        self._internal_errors.labels(webhook).inc()
+        self.log.error("internal error", webhook=webhook, **describe(error))
+
+
+def make_log(stream: BinaryIO, level: str = "info") -> Any:
+    """A logger that writes one JSON object per line to `stream`; `level` is debug, info, warning or error."""
+    return structlog.wrap_logger(
+        structlog.BytesLogger(stream),
+        processors=[_line],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        cache_logger_on_first_use=True,
+    )
+
+
+class LibraryLog(logging.Handler):
+    """Records of the libraries that use `logging` (aiohttp, asyncio), on our log: no texts of exceptions."""
+
+    def __init__(self, log: Any) -> None:
+        super().__init__()
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write `record` as one line."""
+        fields = describe(record.exc_info[1]) if record.exc_info and record.exc_info[1] else {}
+        text = record.getMessage()[:MAX_LOGGED]
+        self._log.log(record.levelno, "library", logger=record.name, message=text, **fields)
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """The type of `error` and where it came from, without its text, which may quote a user's object."""
+    frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
+    fields: dict[str, Any] = {
+        "error": f"{type(error).__module__}.{type(error).__qualname__}",
+        "traceback": [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames],
+    }
+    cause = error.__cause__ or error.__context__
+    if cause is not None:
+        fields["cause"] = f"{type(cause).__module__}.{type(cause).__qualname__}"
+    return fields
+
+
+def _make(metric: Metric, registry: CollectorRegistry) -> Any:
+    if metric.kind == "counter":
+        return Counter(metric.name, metric.help, metric.labels, registry=registry)
+    if metric.kind == "gauge":
+        return Gauge(metric.name, metric.help, metric.labels, registry=registry)
+    return Histogram(metric.name, metric.help, metric.labels, registry=registry, buckets=BUCKETS)
+
+
+def _ids(findings: list[Finding]) -> list[str]:
+    return list(dict.fromkeys(finding.rule for finding in findings))
+
+
+def _line(_: Any, method: str, fields: MutableMapping[str, Any]) -> bytes:
+    """structlog's last processor. JSON escapes line breaks and control characters, so one event stays one line."""
+    return _encoder.encode({"time": datetime.now(UTC), "level": method, "event": fields.pop("event"), **fields})
