@@ -89,11 +89,7 @@ class Service:
 
     async def register(self) -> None:
         """Install the webhook configurations on the cluster; ClusterError when that is not possible."""
-        host = self.settings.listen[0]
-        if self.ca_pem is None:
-            raise StartError("--register makes its own certificate: leave out --tls-cert and --tls-key")
-        if host in EVERY_ADDRESS:
-            raise StartError("--register needs an address that the API server can reach: --listen HOST:PORT")
+        assert self.ca_pem is not None, "checked before anything is started"  # noqa: S101 - for the type checker
         wanted = registration.configurations(
             registration.by_url(self.url, self.ca_pem),
             labels={registration.MADE_BY: registration.BY_REGISTER},
@@ -135,6 +131,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
 
     Whatever happens, its ports are closed and its configurations removed from the cluster.
     """
+    _check(settings)
     base = _policy(settings.policy)
     certificate, ca_pem = _certificate(settings, telemetry)
     handler = ReviewHandler(
@@ -145,7 +142,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         timeout=settings.timeout_seconds,
     )
     telemetry.policies_in_force(_digest(handler.policies))
-    readiness = Readiness("cluster", "serving")
+    readiness = Readiness("policy", "cluster", "serving")
     async with AsyncExitStack() as stack:
         application = ops.application(readiness, telemetry.registry)
         ops_runner = web.AppRunner(application, access_log=None, shutdown_timeout=CLOSE_SECONDS)
@@ -169,7 +166,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         if settings.in_cluster:
             await _follow_cluster(stack, service, base)
         else:
-            readiness.passes("cluster")
+            _settled(readiness)
         if settings.register:
             stack.push_async_callback(service.deregister)
             try:
@@ -215,6 +212,16 @@ async def _hang_up(server: web.Server) -> None:
             transport.abort()
 
 
+def _check(settings: ServeSettings) -> None:
+    """StartError for settings that do not go together."""
+    if bool(settings.tls_cert) != bool(settings.tls_key):
+        raise StartError("--tls-cert and --tls-key are only of use together")
+    if settings.register and settings.tls_cert:
+        raise StartError("--register makes its own certificate: leave out --tls-cert and --tls-key")
+    if settings.register and settings.listen[0] in EVERY_ADDRESS:
+        raise StartError("--register needs an address that the API server can reach: --listen HOST:PORT")
+
+
 async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[Layer, ...]) -> None:
     """Keep view and policies up to date until `stack` ends; ready once what can be known is known."""
     handler, telemetry = service.handler, service.telemetry
@@ -230,7 +237,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
                 namespace=service.settings.policy_namespace,
                 base=base,
                 apply=apply,
-                on_settled=lambda: service.readiness.passes("cluster"),
+                on_settled=lambda: _settled(service.readiness),
                 log=telemetry.log,
             )
         )
@@ -238,6 +245,12 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
         raise StartError(str(error)) from None
     handler.view, handler.cluster = link.view, link
     telemetry.caches(link.watches)
+
+
+def _settled(readiness: Readiness) -> None:
+    """What can be known of the cluster is known, and its policies are in force."""
+    readiness.passes("policy")
+    readiness.passes("cluster")
 
 
 def _policy(path: Path | None) -> tuple[Layer, ...]:
@@ -267,8 +280,6 @@ def _certificate(settings: ServeSettings, telemetry: Telemetry) -> tuple[Serving
             return certificate, None
     except CertificateError as error:
         raise StartError(f"{settings.tls_cert}: {error}") from None
-    if settings.tls_cert or settings.tls_key:
-        raise StartError("--tls-cert and --tls-key are only of use together")
     authority = Authority("mpijob-webhook", lifetime=CERTIFICATE_LIFETIME)
     host = settings.listen[0]
     hosts = ["localhost", "127.0.0.1", "::1", socket.gethostname()] if host in EVERY_ADDRESS else [host]

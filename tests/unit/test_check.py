@@ -270,9 +270,9 @@ def test_policy(check: Check) -> None:
             {"a_yaml": GOOD, "p_yaml": f"{POLICY}rules: {{worker-count: {{min: 0, what: 1}}}}"},
             ["a.yaml", "--policy", "p.yaml"],
             [
-                "p.yaml: rules.worker-count.min: Input should be greater than or equal to 1 (it is 0)",
-                "p.yaml: rules.worker-count.what: is not a setting; `mpijob-webhook rules` lists rules and injections, "
-                "`explain` their settings",
+                "p.yaml: line 3: rules.worker-count.min: Input should be greater than or equal to 1 (it is 0)",
+                "p.yaml: line 3: rules.worker-count.what: is not a setting; `mpijob-webhook rules` lists rules and "
+                "injections, `mpijob-webhook explain NAME` their settings",
             ],
         ),
         ({"a_yaml": GOOD}, ["a.yaml", "--cluster", "c.yaml"], ["c.yaml: no such file or directory"]),

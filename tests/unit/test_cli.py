@@ -170,7 +170,7 @@ def test_serve_with_every_option(served: list[serve.ServeSettings]) -> None:
     files = {f"--{name}": name for name in ("kubeconfig", "policy", "tls-cert", "tls-key", "ca-file")}
     numbers = {"--drain-seconds": "0", "--max-in-flight": "7", "--timeout": "2.5", "--log-level": "debug"}
     addresses = {"--listen": "[::1]:1", "--ops-listen": "localhost:2"}
-    options = files | numbers | addresses
+    options = files | numbers | addresses | {"--policy-namespace": "policies"}
     known = {option for parameter in main.commands["serve"].params for option in parameter.opts}
     assert known == {*options, "--register"}
     run("serve", "--register", *(text for pair in options.items() for text in pair))
@@ -178,6 +178,7 @@ def test_serve_with_every_option(served: list[serve.ServeSettings]) -> None:
         serve.ServeSettings(
             kubeconfig=Path("kubeconfig"),
             policy=Path("policy"),
+            policy_namespace="policies",
             register=True,
             tls_cert=Path("tls-cert"),
             tls_key=Path("tls-key"),

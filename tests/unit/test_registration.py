@@ -14,7 +14,7 @@ PREFIX = "/apis/admissionregistration.k8s.io/v1"
 MUTATING = f"{PREFIX}/mutatingwebhookconfigurations/{NAME}"
 VALIDATING = f"{PREFIX}/validatingwebhookconfigurations/{NAME}"
 OURS = {MADE_BY: BY_REGISTER}
-WANTED = configurations(by_url("https://192.0.2.7:8443", b"CA"), labels=OURS)
+WANTED = configurations(by_url("https://192.0.2.7:8443", b"CA"), labels=OURS, policy_namespace="policies")
 
 
 # The objects
@@ -68,7 +68,27 @@ def test_the_two_configurations():
                     "clientConfig": {"url": "https://192.0.2.7:8443/validate-mpijob", "caBundle": "Q0E="},
                     "failurePolicy": "Fail",
                     **common,
-                }
+                },
+                {
+                    "name": "policy.mpijob.training.openshift.io",
+                    "clientConfig": {"url": "https://192.0.2.7:8443/validate-policy", "caBundle": "Q0E="},
+                    "failurePolicy": "Fail",
+                    **common,
+                    "rules": [
+                        {
+                            "apiGroups": [""],
+                            "apiVersions": ["v1"],
+                            "resources": ["configmaps"],
+                            "scope": "Namespaced",
+                            "operations": ["CREATE", "UPDATE", "DELETE"],
+                        }
+                    ],
+                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "policies"}},
+                    "objectSelector": {
+                        "matchExpressions": [{"key": "training.openshift.io/mpijob-policy", "operator": "Exists"}]
+                    },
+                    "timeoutSeconds": 10,
+                },
             ],
         },
     ] == WANTED

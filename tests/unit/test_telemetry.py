@@ -125,10 +125,24 @@ def test_what_got_no_decision_is_counted_where_it_belongs(telemetry, status, cou
 
 
 def test_one_policy_is_in_force(telemetry):
-    telemetry.policy_in_force("0123")
-    telemetry.policy_in_force("4567")
+    telemetry.policies_in_force("0123", ["current", "last-good", "current"])
+    assert value(telemetry, "policy_documents", state="current") == 2
+    assert value(telemetry, "policy_documents", state="last-good") == 1
+    telemetry.policies_in_force("4567", ["current"])
     assert value(telemetry, "policy_info", hash="4567") == 1
     assert value(telemetry, "policy_info", hash="0123") is None
+    assert value(telemetry, "policy_documents", state="last-good") == 0
+    assert value(telemetry, "policy_reloads_total", result="broken") == 1
+    assert value(telemetry, "policy_reloads_total", result="good") == 1
+
+
+def test_an_exemption_is_counted_and_logged(telemetry, stream):
+    request, decision = validated(jobs.changed({"Worker.replicas": 1}))
+    finding = decision.denied.pop()
+    decision.exempted.append((finding, "OPS-42"))
+    telemetry.decided("validate", request, decision, 0)
+    assert value(telemetry, "exemptions_total", rule="worker-count") == 1
+    assert lines(stream)[0]["exempted"] == ["worker-count"]
 
 
 # The log
@@ -153,6 +167,7 @@ def test_the_line_of_a_decision(telemetry, stream):
         "denied": [],
         "warned": [],
         "audited": [],
+        "exempted": [],
         "injected": list(dict.fromkeys(decision.authors)),
         "skipped": "",
         "duration_ms": 1.234,

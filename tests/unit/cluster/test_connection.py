@@ -12,7 +12,7 @@ from aiohttp import TCPConnector, web
 from aiohttp.test_utils import RawTestServer
 
 from certs.authority import Authority
-from tests.unit.cluster.fake import bookmark, client, serving, stream, until
+from tests.unit.cluster.fake import client, serving, until
 from webhook.cluster import connection
 from webhook.cluster.connection import KEEP_ALIVE, Connection
 from webhook.cluster.wire import Fault, Reason
@@ -36,10 +36,17 @@ async def test_the_kernel_looks_after_an_idle_watch(monkeypatch: pytest.MonkeyPa
 
 
 async def test_a_watch_that_outlives_its_time_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "OVERDUE", 0.1 - 1)
+    monkeypatch.setattr(connection, "OVERDUE", 0.2 - 1)
+
+    async def drip(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        while True:
+            await response.write(b" ")
+            await asyncio.sleep(0.02)
 
     async with serving() as (api, link):
-        api.watches = [stream(bookmark(8))]
+        api.watches = [drip]
         with pytest.raises(Fault) as caught:
             async with link.watch("/things?watch=true", 1) as lines:
                 assert [line async for line in lines]

@@ -144,8 +144,11 @@ ENCRYPTED = "storage class encrypted or sealed"
 NOT_THERE = 'PersistentVolumeClaim "gone" does not exist, so nobody can tell its storage class'
 
 
-def ephemeral(**spec: Any) -> Json:
-    return {"ephemeral": {"volumeClaimTemplate": spec}}
+def ephemeral(**template: Any) -> Json:
+    return {"ephemeral": {"volumeClaimTemplate": template}}
+
+
+UNNAMED: list[Json] = [ephemeral(spec={}), ephemeral(), {"ephemeral": {}}]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +193,7 @@ def ephemeral(**spec: Any) -> Json:
                 "is missing, and the default may not be for regulated data",
                 f"Use {ENCRYPTED}.",
             )
-            for volume in (ephemeral(spec={}), ephemeral(), {"ephemeral": {}})
+            for volume in UNNAMED
         ),
         (
             ephemeral(
