@@ -62,9 +62,11 @@ def review_of(replica: Replica, job: dict[str, Any], hook: str = "validate-mpijo
 
 
 def decisions(cluster: Cluster) -> list[dict[str, Any]]:
-    """The service's log: one mapping for each decision."""
-    lines = (json.loads(line) for line in cluster.programs[NAME].log.read_text().splitlines() if line.startswith("{"))
-    return [line for line in lines if line.get("event") == "decision"]
+    """The log of the service that runs now: one mapping for each decision."""
+    lines = cluster.programs[NAME].log.read_text().splitlines()
+    found = [json.loads(line) for line in lines if line.startswith("{")]
+    start = max(index for index, line in enumerate(found) if line["event"] == "listening")
+    return [line for line in found[start:] if line["event"] == "decision"]
 
 
 def example(path: Path, **metadata: Any) -> dict[str, Any]:
