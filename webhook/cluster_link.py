@@ -31,6 +31,8 @@ class ClusterLink:
     connection: Connection
     view: LiveView
     watches: tuple[Watch[Any, Any], ...]
+    settled: asyncio.Event
+    """Set once everything that can be known is known."""
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
         """For each rule whether the requester may exempt jobs from it; ClusterError if nobody can tell."""
@@ -54,27 +56,25 @@ async def linked(
     namespace: str,
     base: tuple[Layer, ...],
     apply: Callable[[PolicySet, Loaded], None],
-    on_settled: Callable[[], None],
     log: Any,
 ) -> AsyncIterator[ClusterLink]:
     """A link that is kept up to date until the block ends; ClusterError when there is no usable configuration.
 
-    Policies are those of the ConfigMaps in `namespace`, on top of `base`. `on_settled` is called once everything that
-    can be known is known.
+    Policies are those of the ConfigMaps in `namespace`, on top of `base`.
     """
     api = await client.connect(kubeconfig)
     try:
-        connection = Connection(api.raw)
+        connection = Connection(api.raw, renew=api.renew)
         view = LiveView(connection, log=log)
         configmaps = Watch(policies(namespace), connection, log=log)
         policy_watch = PolicyWatch(watch=configmaps, api=api, namespace=namespace, apply=apply, log=log, base=base)
-        link = ClusterLink(api, connection, view, (*view.watches, configmaps))
+        link = ClusterLink(api, connection, view, (*view.watches, configmaps), asyncio.Event())
         tasks = [asyncio.create_task(work) for work in (view.run(), configmaps.run(), policy_watch.run())]
 
         async def settle() -> None:
             await view.settled()
             await policy_watch.loaded()
-            on_settled()
+            link.settled.set()
 
         tasks.append(asyncio.create_task(settle()))
         try:

@@ -20,7 +20,7 @@ from webhook.active_policy import PolicySet, policy_model
 from webhook.cluster import client
 from webhook.cluster.client import ClusterError
 from webhook.cluster.view import NothingKnown
-from webhook.cluster_link import linked
+from webhook.cluster_link import ClusterLink, linked
 from webhook.ops import Readiness
 from webhook.policy import document
 from webhook.policy.document import PolicyError
@@ -34,6 +34,8 @@ from webhook.telemetry import Telemetry
 CERTIFICATE_LIFETIME = timedelta(days=365)
 # For clients to take part in the end of a TLS connection, when nothing is in flight any more.
 CLOSE_SECONDS = 1.0
+# How long registering waits for what is to be known of the cluster.
+SETTLE_SECONDS = 10.0
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 Address = tuple[str, int]
 
@@ -164,7 +166,11 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         )
         telemetry.log.info("listening", address=url, ops=ops_url)
         if settings.in_cluster:
-            await _follow_cluster(stack, service, base)
+            link = await _follow_cluster(stack, service, base)
+            if settings.register:
+                with suppress(TimeoutError):  # then registering will tell why
+                    async with asyncio.timeout(SETTLE_SECONDS):
+                        await link.settled.wait()
         else:
             _settled(readiness)
         if settings.register:
@@ -222,7 +228,7 @@ def _check(settings: ServeSettings) -> None:
         raise StartError("--register needs an address that the API server can reach: --listen HOST:PORT")
 
 
-async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[Layer, ...]) -> None:
+async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[Layer, ...]) -> ClusterLink:
     """Keep view and policies up to date until `stack` ends; ready once what can be known is known."""
     handler, telemetry = service.handler, service.telemetry
 
@@ -237,7 +243,6 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
                 namespace=service.settings.policy_namespace,
                 base=base,
                 apply=apply,
-                on_settled=lambda: _settled(service.readiness),
                 log=telemetry.log,
             )
         )
@@ -245,6 +250,13 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
         raise StartError(str(error)) from None
     handler.view, handler.cluster = link.view, link
     telemetry.caches(link.watches)
+
+    async def settle() -> None:
+        await link.settled.wait()
+        _settled(service.readiness)
+
+    stack.callback(asyncio.create_task(settle()).cancel)
+    return link
 
 
 def _settled(readiness: Readiness) -> None:

@@ -40,7 +40,7 @@ def ensure_built(*, force: bool = False, progress: Progress | None = None) -> Pa
         shutil.rmtree(partial, ignore_errors=True)  # of a build that was killed
         (partial / "bin").mkdir(parents=True)
         progress.say(f"Building the test control plane, once: it is kept in {cache_root()}.")
-        progress.say("This usually takes 5 to 10 minutes on 2 cores, less where Go has built it before.")
+        progress.say("This usually takes 5 to 15 minutes on 2 cores, less where Go has built it before.")
         go = find_go(go_minimum(), say=progress.say)
         for number, target in enumerate(TARGETS, start=1):
             build_program(go, target, partial / "bin" / target.name, progress, f"[{number}/{len(TARGETS)}]")

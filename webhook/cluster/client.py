@@ -5,6 +5,7 @@ the API server.
 """
 
 import os
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -36,9 +37,15 @@ class ApiError(ClusterError):
 class Client:
     """Calls to one API server. Close it at the end."""
 
-    def __init__(self, api: Any, host: str) -> None:
+    def __init__(self, api: Any, host: str, load: Callable[[], Awaitable[None]]) -> None:
         self._api = api
         self.host = host
+        self._load = load
+
+    async def renew(self) -> None:
+        """Read the credentials anew: the client does so for some kinds only, and only now and then."""
+        with suppress(*UNUSABLE):
+            await self._load()
 
     @property
     def raw(self) -> Any:
@@ -85,17 +92,21 @@ async def connect(kubeconfig: Path | None) -> Client:
     # Imported late: it takes a quarter of a second, and most commands need no cluster.
     aio: Any = import_module("kubernetes.aio")
     configuration = aio.client.Configuration()
-    try:
+
+    async def load() -> None:
         if source is None:
             aio.config.load_incluster_config(client_configuration=configuration)
         else:
             await aio.config.load_kube_config(
                 config_file=str(source), client_configuration=configuration, persist_config=False
             )
+
+    try:
+        await load()
         api = aio.client.ApiClient(configuration=configuration)
     except (aio.config.ConfigException, *UNUSABLE) as error:
         raise ClusterError(f"cannot use {source or 'the service account'}: {_words(error)}") from None
-    return Client(api, configuration.host)
+    return Client(api, configuration.host, load)
 
 
 def _source(kubeconfig: Path | None) -> Path | None:

@@ -5,8 +5,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from webhook.cluster.connection import Connection
-from webhook.cluster.records import NAMESPACES
-from webhook.cluster.view import UNKNOWN, Answer, Namespace
+from webhook.cluster.records import CLAIMS, NAMESPACES, PRIORITY_CLASSES, WORKLOAD_PRIORITY_CLASSES
+from webhook.cluster.view import (
+    UNKNOWN,
+    Answer,
+    Namespace,
+    PersistentVolumeClaim,
+    PriorityClass,
+    WorkloadPriorityClass,
+)
 from webhook.cluster.watch import Watch
 
 
@@ -15,7 +22,15 @@ class LiveView:
 
     def __init__(self, connection: Connection, *, log: Any) -> None:
         self._namespaces = Watch(NAMESPACES, connection, log=log)
-        self.watches: tuple[Watch[Any, Any], ...] = (self._namespaces,)
+        self._priority_classes = Watch(PRIORITY_CLASSES, connection, log=log)
+        self._workload_priority_classes = [Watch(kind, connection, log=log) for kind in WORKLOAD_PRIORITY_CLASSES]
+        self._claims = Watch(CLAIMS, connection, log=log)
+        self.watches: tuple[Watch[Any, Any], ...] = (
+            self._namespaces,
+            self._priority_classes,
+            *self._workload_priority_classes,
+            self._claims,
+        )
 
     def namespaces(self) -> Sequence[Namespace] | Answer:
         """Every namespace there is."""
@@ -29,17 +44,17 @@ class LiveView:
         """UNKNOWN: jobs are not watched."""
         return UNKNOWN
 
-    def priority_class(self, name: str) -> Answer:
-        """UNKNOWN: PriorityClasses are not watched."""
-        return UNKNOWN
+    def priority_class(self, name: str) -> PriorityClass | Answer:
+        """The PriorityClass called `name`."""
+        return self._priority_classes.get(name)
 
-    def workload_priority_class(self, name: str) -> Answer:
-        """UNKNOWN: WorkloadPriorityClasses are not watched."""
-        return UNKNOWN
+    def workload_priority_class(self, name: str) -> WorkloadPriorityClass | Answer:
+        """Kueue's WorkloadPriorityClass called `name`, in the newest version of its API that the cluster serves."""
+        return next((watch.get(name) for watch in self._workload_priority_classes if watch.known), UNKNOWN)
 
-    def persistent_volume_claim(self, namespace: str, name: str) -> Answer:
-        """UNKNOWN: claims are not watched."""
-        return UNKNOWN
+    def persistent_volume_claim(self, namespace: str, name: str) -> PersistentVolumeClaim | Answer:
+        """The claim called `name` in `namespace`."""
+        return self._claims.get((namespace, name))
 
     async def run(self) -> None:
         """Keep every kind up to date, until cancelled."""

@@ -34,7 +34,7 @@ RELIST = REFUSED | {Reason.EXPIRED, Reason.REJECTED, Reason.INTERNAL}
 class Watch(Generic[K, T]):
     """The records of one kind; `run` keeps them up to date, readers on the same event loop need no lock.
 
-    `synced`: a list is complete, and the cluster has not refused the kind since. `reason`: why it fails, or "".
+    `synced`: a list is complete, and no lasting refusal came since. `reason`: why it fails, or "".
     `requests`, `events` and `restarts` (by reason) only ever grow. While nothing works the old records stay.
     """
 

@@ -21,11 +21,13 @@ async def test_namespaces_follow_the_cluster() -> None:
         team["object"]["metadata"]["labels"] = {"tier": "premium"}
         api.watches = [stream(team)]
         live = LiveView(link, log=Log())
+        live.watches = live.watches[:1]  # the fake API server does not tell kinds apart
         view: ClusterView = live
-        assert view.namespace("plain") is UNKNOWN
+        assert (view.namespace("plain"), live.namespaces()) == (UNKNOWN, UNKNOWN)
         running = asyncio.create_task(live.run())
         await live.settled()
         assert view.namespace("plain") == Namespace("plain", {})
+        assert live.namespaces() == [Namespace("plain", {})]
         await until(lambda: live.watches[0].events)
         assert view.namespace("team") == Namespace("team", {"tier": "premium"})
         assert view.namespace("other") is ABSENT
@@ -34,6 +36,18 @@ async def test_namespaces_follow_the_cluster() -> None:
         with suppress(asyncio.CancelledError):
             await running
     assert [request.path for request in api.requests] == ["/api/v1/namespaces"] * 2
+
+
+async def test_every_kind_is_watched() -> None:
+    async with serving() as (_, link):
+        names = [watch.kind.name for watch in LiveView(link, log=Log()).watches]
+    assert names == [
+        "namespaces",
+        "priorityclasses",
+        "workloadpriorityclasses-v1beta2",
+        "workloadpriorityclasses-v1beta1",
+        "persistentvolumeclaims",
+    ]
 
 
 async def test_what_is_refused_keeps_nobody_waiting() -> None:

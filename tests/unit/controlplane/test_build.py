@@ -37,7 +37,7 @@ def test_first_call_builds_and_second_finds_it(go: FakeGo) -> None:
     assert (folder / "examples" / "pi.yaml").read_text() == "name: pi\n"
     assert (folder / "kwok-stages.yaml").read_text() == "name: node-initialize\n\n---\nname: pod-ready\n"
     assert "once: it is kept in" in shown
-    assert f"[1/{len(TARGETS)}] controlplane (etcd, kube-apiserver, kube-controller-manager" in shown
+    assert f"[1/{len(TARGETS)}] controlplane (etcd and Kubernetes) ..." in shown
 
     calls = go.calls
     assert build() == (folder, "")
