@@ -8,14 +8,22 @@ from collections.abc import Iterator
 
 import msgspec
 
+from webhook.api.requirements import ResourceFieldRef, ResourceRequirements
 from webhook.api.volume import Volume
 
 
-class EnvVar(msgspec.Struct, gc=False):
+class ValueFrom(msgspec.Struct, rename="camel", gc=False):
+    """Where the value of a variable comes from."""
+
+    resource_field_ref: ResourceFieldRef | None = None
+
+
+class EnvVar(msgspec.Struct, rename="camel", gc=False):
     """An environment variable; `value` is None when it comes from elsewhere."""
 
     name: str
     value: str | None = None
+    value_from: ValueFrom | None = None
 
 
 class VolumeMount(msgspec.Struct, rename="camel", gc=False):
@@ -23,13 +31,6 @@ class VolumeMount(msgspec.Struct, rename="camel", gc=False):
 
     name: str = ""
     mount_path: str = ""
-
-
-class ResourceRequirements(msgspec.Struct, gc=False):
-    """Quantities by resource name, as written: `webhook.api.quantity.parse` reads them."""
-
-    requests: dict[str, object] | None = None
-    limits: dict[str, object] | None = None
 
 
 class Container(msgspec.Struct, rename="camel", gc=False):
@@ -98,6 +99,8 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
 
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
+    overhead: dict[str, object] | None = None
+    resources: ResourceRequirements | None = None
     volumes: list[Volume] | None = None
     image_pull_secrets: list[Named] | None = None
     node_selector: dict[str, str] | None = None

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from webhook.api.requirements import ResourceFieldRef, ResourceRequirements
+
 # The older name of a claim's `storageClassName`; it wins where both are there (component-helpers
 # `storage/volume/helpers.go`, `GetPersistentVolumeClaimClass`).
 STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
@@ -15,6 +17,7 @@ class EmptyDir(msgspec.Struct, gc=False):
     """Scratch space: on the node's disk, unless `medium` is `Memory` or one of the `HugePages`."""
 
     medium: str | None = None
+    size_limit: object = msgspec.field(default=None, name="sizeLimit")
 
 
 class ClaimSource(msgspec.Struct, rename="camel", gc=False):
@@ -33,6 +36,7 @@ class ClaimSpec(msgspec.Struct, rename="camel", gc=False):
     """What a claim asks for."""
 
     storage_class_name: str | None = None
+    resources: ResourceRequirements | None = None
 
 
 class Claim(msgspec.Struct, gc=False):
@@ -60,19 +64,43 @@ class Csi(msgspec.Struct, gc=False):
     driver: str = ""
 
 
+class DownwardItem(msgspec.Struct, rename="camel", gc=False):
+    """A file with a field of the pod."""
+
+    resource_field_ref: ResourceFieldRef | None = None
+
+
+class DownwardApi(msgspec.Struct, gc=False):
+    """Files with fields of the pod."""
+
+    items: list[DownwardItem] | None = None
+
+
+class ProjectedSource(msgspec.Struct, gc=False):
+    """One of the sources of a projected volume."""
+
+    downward_api: DownwardApi | None = msgspec.field(default=None, name="downwardAPI")
+
+
+class Projected(msgspec.Struct, gc=False):
+    """Several sources in one volume."""
+
+    sources: list[ProjectedSource] | None = None
+
+
 class Volume(msgspec.Struct, rename="camel", gc=False):
     """A volume, with every source that a supported release of Kubernetes can mount; one without is an `emptyDir`."""
 
     name: str = ""
     config_map: Source | None = None
     csi: Csi | None = None
-    downward_api: Source | None = msgspec.field(default=None, name="downwardAPI")
+    downward_api: DownwardApi | None = msgspec.field(default=None, name="downwardAPI")
     empty_dir: EmptyDir | None = None
     ephemeral: Ephemeral | None = None
     host_path: Source | None = None
     image: Source | None = None
     persistent_volume_claim: ClaimSource | None = None
-    projected: Source | None = None
+    projected: Projected | None = None
     secret: Source | None = None
 
     # Storage that needs no claim, so it has no storage class.

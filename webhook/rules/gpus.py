@@ -13,8 +13,9 @@ from pydantic import Field, field_validator, model_validator
 
 from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
-from webhook.api.pod import PodTemplate, ResourceRequirements
+from webhook.api.pod import PodTemplate
 from webhook.api.quantity import Quantity, QuantityError
+from webhook.api.requirements import ResourceRequirements
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, pod_total
 from webhook.context import Context
 from webhook.policy.settings import RuleSettings

@@ -9,7 +9,7 @@ lets through although no Kubernetes program can read them: with one of these sto
 
 from collections.abc import Iterator
 
-from webhook.api import names, quantity
+from webhook.api import names, quantities, quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 from webhook.context import Context
 from webhook.policy.settings import RuleSettings
@@ -40,7 +40,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     for role, path, spec in job.replicas():
         yield from _replica(role, path, spec)
         yield from _reserved(job, role, path, spec)
-        yield from _quantities(path, spec)
+        yield from _readable(quantities.of_template(f"{path}.template", spec.template))
     yield from _spec(job)
     yield from _run_policy(job)
 
@@ -109,7 +109,8 @@ def _spec(job: MPIJob) -> Iterator[Violation]:
 def _run_policy(job: MPIJob) -> Iterator[Violation]:
     policy = job.run_policy
     if policy.scheduling_policy is not None:
-        yield from _readable("spec.runPolicy.schedulingPolicy.minResources", policy.scheduling_policy.min_resources)
+        resources = policy.scheduling_policy.min_resources
+        yield from _readable(quantities.of_resources("spec.runPolicy.schedulingPolicy.minResources", resources))
     yield from _one_of("spec.runPolicy.cleanPodPolicy", policy.clean_pod_policy, CLEAN_POD_POLICIES)
     for field, value in (
         ("ttlSecondsAfterFinished", policy.ttl_seconds_after_finished),
@@ -155,24 +156,12 @@ def _reserved(job: MPIJob, role: str, path: str, spec: ReplicaSpec) -> Iterator[
             )
 
 
-def _quantities(path: str, spec: ReplicaSpec) -> Iterator[Violation]:
-    pod = f"{path}.template.spec"
-    template = spec.template
-    for kind, containers in (("containers", template.containers), ("initContainers", template.init_containers)):
-        for index, container in enumerate(containers):
-            if container.resources is None:
-                continue
-            where = f"{pod}.{kind}[{index}].resources"
-            yield from _readable(f"{where}.requests", container.resources.requests)
-            yield from _readable(f"{where}.limits", container.resources.limits)
-
-
-def _readable(path: str, resources: dict[str, object] | None) -> Iterator[Violation]:
-    for name, value in (resources or {}).items():
+def _readable(places: Iterator[tuple[str, object]]) -> Iterator[Violation]:
+    for path, value in places:
         try:
             quantity.parse(value)
         except quantity.QuantityError as error:
-            yield Violation(f"{path}[{name}]", str(error), "Correct the quantity.")
+            yield Violation(path, str(error), "Correct the quantity.")
 
 
 def _one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Iterator[Violation]:

@@ -8,6 +8,8 @@ from tests.unit.rules.checks import found, violations
 LAUNCHER = "spec.mpiReplicaSpecs[Launcher]"
 WORKER = "spec.mpiReplicaSpecs[Worker]"
 SPEC = "Worker.template.spec"
+STORAGE = {"requests": {"storage": "1e1.5"}}
+ITEMS = [{"resourceFieldRef": {"divisor": "1e1.5"}}]
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     # 1 the name
@@ -61,6 +63,34 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "spec.runPolicy.schedulingPolicy.minResources[memory]",
         '"4GB"',
     ),
+    *[
+        ({f"{SPEC}.{place}": value}, f"{WORKER}.template.spec.{path}", '"1e1.5"')
+        for place, value, path in [
+            ("overhead", {"cpu": "1e1.5"}, "overhead[cpu]"),
+            ("resources", {"limits": {"cpu": "1e1.5"}}, "resources.limits[cpu]"),
+            (
+                "containers.0.env",
+                [{"name": "A", "valueFrom": {"resourceFieldRef": {"divisor": "1e1.5"}}}],
+                "containers[0].env[0].valueFrom.resourceFieldRef.divisor",
+            ),
+            ("volumes", [{"name": "v", "emptyDir": {"sizeLimit": "1e1.5"}}], "volumes[0].emptyDir.sizeLimit"),
+            (
+                "volumes",
+                [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {"resources": STORAGE}}}}],
+                "volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]",
+            ),
+            (
+                "volumes",
+                [{"name": "v", "downwardAPI": {"items": [{"resourceFieldRef": {"divisor": "1e1.5"}}]}}],
+                "volumes[0].downwardAPI.items[0].resourceFieldRef.divisor",
+            ),
+            (
+                "volumes",
+                [{"name": "v", "projected": {"sources": [{"downwardAPI": {"items": ITEMS}}]}}],
+                "volumes[0].projected.sources[0].downwardAPI.items[0].resourceFieldRef.divisor",
+            ),
+        ]
+    ],
     # what upstream does not check
     ({"spec.launcherCreationPolicy": "Later"}, "spec.launcherCreationPolicy", '"Later" is not supported'),
     (

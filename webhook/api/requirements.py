@@ -1,0 +1,16 @@
+"""Resource requests and limits, and references to them: what containers and claims share."""
+
+import msgspec
+
+
+class ResourceRequirements(msgspec.Struct, gc=False):
+    """Quantities by resource name, as written: `webhook.api.quantity.parse` reads them."""
+
+    requests: dict[str, object] | None = None
+    limits: dict[str, object] | None = None
+
+
+class ResourceFieldRef(msgspec.Struct, gc=False):
+    """A container's resource, in units of `divisor` (a quantity)."""
+
+    divisor: object = None
