@@ -57,8 +57,7 @@ class PolicyWatch:
 
     async def loaded(self) -> None:
         """Return once the policies that exist are in force, or it is clear that they cannot be read."""
-        settled = asyncio.create_task(self._watch.settled())
-        await settled
+        await self._watch.settled()
         if self._watch.synced:
             await self._loaded.wait()
 
@@ -91,8 +90,10 @@ class PolicyWatch:
                 continue
             state = outcome.states[name]
             self._log.warning("policy is broken", configmap=name, in_force=state, error=error[:MAX_MESSAGE])
-            done &= await self._announce(source, error, state)
-            self._reported[name] = source.version
+            if await self._announce(source, error, state):
+                self._reported[name] = source.version
+            else:
+                done = False
         return done & await self._remember(outcome.last_good)
 
     async def _announce(self, source: Source, error: str, state: store.State) -> bool:
