@@ -104,7 +104,7 @@ class PolicyWatch:
         except ClusterError as failure:
             if not (isinstance(failure, ApiError) and failure.status == 409):  # another replica was first
                 self._log.warning("event not written", configmap=source.name, reason=str(failure))
-                return not isinstance(failure, ApiError)
+                return isinstance(failure, ApiError)  # refused: it will be again
         return True
 
     async def _recall(self) -> None:
