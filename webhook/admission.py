@@ -51,7 +51,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     if decision.skipped:
         return decision
     patch = PatchBuilder(patched, stored)
-    ctx = _context(request, job, view, old=None)
+    ctx = _context(request, job, view, old=None, document=request.object)
     try:
         for injection, settings in policy.injections:
             patch.author = injection.id
@@ -88,17 +88,18 @@ def validate(
     decision.skipped = _passes(request, job, old, policy)
     if decision.skipped:
         return decision
-    ctx = _context(request, job, view, old)
+    ctx = _context(request, job, view, old, document=request.object)
     found = [
         (finding, action)
         for rule, settings, action in policy.rules
         for finding in _findings(rule, settings, job, ctx, time_left)
     ]
     if found and old is not None:
-        known = set(_all_findings(policy, old, _context(request, old, view, old=None), time_left))
+        before = _context(request, old, view, old=None, document=request.old_object)
+        known = set(_all_findings(policy, old, before, time_left))
         found = [(finding, action) for finding, action in found if finding not in known]
     for finding, action in found:
-        effective = action.at_most(Action.WARN) if finding.violation.advisory else action
+        effective = action.at_most(finding.violation.ceiling)
         outcome = exemption.judge(finding, job=job, ctx=ctx, policy=policy.document, today=today, granted=granted)
         if outcome.reason:
             decision.exempted.append((finding, outcome.reason))
@@ -146,13 +147,19 @@ def _passes(request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, p
         return "being deleted"
     if request.operation == "UPDATE" and request.user_info.username in policy.document.controllers:
         return BY_CONTROLLER
-    if old is not None and job.spec == old.spec and _same_metadata(job, old):
+    if old is not None and job.spec == old.spec and _same_metadata(job, old) and _same_spec(request):
         return "nothing changed that is checked"
     return ""
 
 
 def _same_metadata(job: MPIJob, old: MPIJob) -> bool:
     return job.labels == old.labels and job.annotations == old.annotations
+
+
+def _same_spec(request: review.AdmissionRequest) -> bool:
+    """Whether also the fields of the spec are the same that the wire types leave out, and some rule may read."""
+    new, old = (msgspec.json.decode(raw) for raw in (request.object, request.old_object))
+    return bool(new.get("spec") == old.get("spec"))
 
 
 def _old(request: review.AdmissionRequest) -> MPIJob | None:
@@ -163,13 +170,16 @@ def _old(request: review.AdmissionRequest) -> MPIJob | None:
         return None
 
 
-def _context(request: review.AdmissionRequest, job: MPIJob, view: ClusterView, old: MPIJob | None) -> Context:
+def _context(
+    request: review.AdmissionRequest, job: MPIJob, view: ClusterView, old: MPIJob | None, *, document: msgspec.Raw
+) -> Context:
     return Context(
         operation="UPDATE" if request.operation == "UPDATE" else "CREATE",
         namespace=request.namespace or job.metadata.namespace,
         username=request.user_info.username,
         groups=tuple(request.user_info.groups or ()),
         old=old,
+        document=document,
         view=view,
     )
 

@@ -75,6 +75,11 @@ class Verdict:
             yield f"  {added('put in')}: {printable(note)}"
 
 
+def judges(manifest: Manifest) -> bool:
+    """Whether it is a job."""
+    return manifest.kind == "MPIJob"
+
+
 def check(manifest: Manifest, *, policy: Policy, cluster: Snapshot, namespace: str = "default") -> Verdict:
     """The verdict on one MPIJob; `namespace` is for jobs that name none."""
     namespace = manifest.namespace or namespace

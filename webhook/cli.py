@@ -6,16 +6,13 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
 
-from webhook import __version__, policy_cli
+from webhook import __version__
+from webhook.policy_cli import commands as policy_commands
 from webhook.terminal import UNUSABLE, complain, fail, faint, printable
-
-if TYPE_CHECKING:
-    from webhook.admission import Policy
-    from webhook.cluster.snapshot import Snapshot
 
 PROGRAM: Final = "mpijob-webhook"
 REFUSED: Final = 1
@@ -132,9 +129,12 @@ def serve(
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--policy", type=FILE, help="Policy document (kind MPIJobPolicy). Default: the built-in policy.")
 @click.option("--cluster", type=FILE, help="What the cluster holds, as `kubectl get ... -o yaml` prints it.")
+@click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods by this Pod Security level, and no rules.")
 @click.option("-n", "--namespace", default="default", help="For jobs that name no namespace.")
 @click.option("-o", "--output", type=OUTPUT, default="text", help="For people or for programs.")
-def check(files: tuple[str, ...], policy: Path | None, cluster: Path | None, namespace: str, output: str) -> NoReturn:
+def check(
+    *, files: tuple[str, ...], policy: Path | None, cluster: Path | None, level: str | None, namespace: str, output: str
+) -> NoReturn:
     """Check the MPIJobs in files, without a cluster.
 
     Each job goes the way that it goes through the webhook: what is missing is put in, then every rule looks at it. A
@@ -144,9 +144,12 @@ def check(files: tuple[str, ...], policy: Path | None, cluster: Path | None, nam
     A job that the --cluster file holds already is checked as a change to it, as `kubectl apply` would make it. The
     MPIJob schema is not at hand here: a dry run on the server finds misspelt fields too.
 
+    With --level, what is checked are the pods of all Kubernetes' workloads and of MPIJobs, as they are written.
+
     \b
     Examples:
       mpijob-webhook check job.yaml
+      mpijob-webhook check manifests/ --level restricted@v1.30
       mpijob-webhook check manifests/ --policy policy.yaml
       kustomize build . | mpijob-webhook check - -o json
       kubectl get namespaces,mpijobs -A -o yaml > cluster.yaml
@@ -157,27 +160,35 @@ def check(files: tuple[str, ...], policy: Path | None, cluster: Path | None, nam
     Exit code:
       0  every job would be admitted
       1  at least one would be refused
-      2  unusable input: a file, the policy or the cluster file is broken, or there is no MPIJob
+      2  unusable input: a file, the policy or the cluster file is broken, or there is nothing to check
     """
     from webhook import check as checking
-    from webhook import manifests
+    from webhook import inputs, level_check, manifests
 
-    rules, known = _policy(policy), _cluster(cluster)
+    if level and (policy or cluster):
+        fail("--level looks at nothing but the pods, so it takes neither --policy nor --cluster")
+    asked, rules, known = inputs.level(level), inputs.policy(policy), inputs.cluster(cluster)
     found, errors = manifests.load(files)
-    jobs = [manifest for manifest in found if manifest.kind == "MPIJob"]
-    verdicts = [checking.check(job, policy=rules, cluster=known, namespace=namespace) for job in jobs]
+    judges = level_check.judges if asked else checking.judges
+    judged = [manifest for manifest in found if judges(manifest)]
+    verdicts: list[Any] = [
+        level_check.check(manifest, asked, namespace=namespace)
+        if asked
+        else checking.check(manifest, policy=rules, cluster=known, namespace=namespace)
+        for manifest in judged
+    ]
     if output == "json":
         click.echo(json.dumps([verdict.as_json() for verdict in verdicts], indent=2))
     else:
-        for other in (manifest for manifest in found if manifest.kind != "MPIJob"):
+        for other in (manifest for manifest in found if not judges(manifest)):
             click.echo(printable(f"{other.source}: passed over {other.kind} {other.title}"), err=True)
-        for line in checking.report(verdicts):
+        for line in (level_check if asked else checking).report(verdicts):
             click.echo(line)
-    if not jobs and not errors:
-        complain(f"no MPIJob in {', '.join(files)}")
+    if not judged and not errors:
+        complain(f"no {'pods' if asked else 'MPIJob'} in {', '.join(files)}")
     complain(*errors)
     refused = any(not verdict.allowed for verdict in verdicts)
-    sys.exit(UNUSABLE if errors or not jobs else REFUSED if refused else 0)
+    sys.exit(UNUSABLE if errors or not judged else REFUSED if refused else 0)
 
 
 @main.command()
@@ -259,29 +270,4 @@ def demo(files: tuple[str, ...]) -> NoReturn:
         fail(error)
 
 
-def _policy(path: Path | None) -> "Policy":
-    from webhook import admission, manifests
-    from webhook.policy.document import PolicyError
-
-    try:
-        return admission.load_policy(manifests.read(str(path)) if path else None)
-    except manifests.ManifestError as error:
-        fail(error)
-    except PolicyError as error:
-        fail(*(f"{path}: {line}" for line in str(error).splitlines()))
-
-
-def _cluster(path: Path | None) -> "Snapshot":
-    from webhook import manifests
-    from webhook.cluster.snapshot import Snapshot, SnapshotError
-
-    found, errors = manifests.load([str(path)] if path else [])
-    if errors:
-        fail(*errors)
-    try:
-        return Snapshot(manifest.document for manifest in found)
-    except SnapshotError as error:
-        fail(f"{path}: {error}")
-
-
-main.add_command(policy_cli.policy)
+main.add_command(policy_commands.policy)

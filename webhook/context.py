@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.view import ClusterView, NothingKnown
 
@@ -11,7 +13,8 @@ from webhook.cluster.view import ClusterView, NothingKnown
 class Context:
     """One request: who asks for what, and what is known of the cluster.
 
-    `old` is the stored job on UPDATE, with the operator's defaults applied, else None.
+    `old` is the stored job on UPDATE, with the operator's defaults applied, else None. `document` is the JSON of the
+    job in question, for fields that the wire types leave out.
     """
 
     operation: Literal["CREATE", "UPDATE"] = "CREATE"
@@ -19,4 +22,5 @@ class Context:
     username: str = ""
     groups: tuple[str, ...] = ()
     old: MPIJob | None = None
+    document: bytes | msgspec.Raw = b"{}"
     view: ClusterView = field(default_factory=NothingKnown)

@@ -74,11 +74,16 @@ class Decision:
             "denied": _ids(self.denied),
             "warned": _ids(self.warned),
             "audited": _ids(self.audited),
+            "audit-violations": "; ".join(map(_told, self.audited[: messages.MAX_LISTED])),
             "exempted": "; ".join(dict.fromkeys(f"{finding.rule}: {reason}" for finding, reason in self.exempted)),
             "injected": ",".join(dict.fromkeys(self.authors)),
             "skipped": self.skipped,
         }
         return {key: value for key, value in found.items() if value}
+
+
+def _told(finding: Finding) -> str:
+    return f"{finding.violation.path}: {finding.violation.message} [{finding.rule}]"
 
 
 def _ids(findings: list[Finding]) -> str:

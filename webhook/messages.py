@@ -4,6 +4,7 @@ The API server drops warnings beyond 4,096 characters in total and cuts long one
 (apiserver `pkg/endpoints/filters/warning.go`).
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,9 @@ MAX_WARNINGS = 10
 MAX_WARNING_LENGTH = 120
 # Room for every finding of a job with thousands of containers would not help anybody.
 MAX_LISTED = 50
+
+_PATH_PART = re.compile(r"\[[^\]]*\]?|[^\[][^.\[]*")
+ROLE_DEPTH = 3  # spec, mpiReplicaSpecs, [Worker]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +33,20 @@ class Finding:
 
     @property
     def warning(self) -> str:
-        """Field, fault and fix on one line; the fix is left out where it would not fit."""
+        """Field, fault and fix on one line.
+
+        Where that is too long, first the fix is left out, then what the fault has in parentheses, then the middle of
+        the field's path, last the end of the fault; never the rule.
+        """
         whole = f"{self.violation.path}: {self.sentence}"
         if len(whole) <= MAX_WARNING_LENGTH:
             return whole
-        return f"{self.violation.path}: {self.violation.message} [{self.rule}]"
+        room = MAX_WARNING_LENGTH - len(f":  [{self.rule}]")
+        path, fault = self.violation.path, self.violation.message
+        if len(path) + len(fault) > room:
+            fault = fault.partition(" (")[0]
+        path = _elided(path, room - len(fault))
+        return f"{path}: {_cut(fault, room - len(path))} [{self.rule}]"
 
 
 def denial(name: str, findings: Sequence[Finding]) -> str:
@@ -60,5 +73,21 @@ def warnings(texts: Sequence[str]) -> list[str]:
 
 def shorten(text: str) -> str:
     """`text` on one line, cut to the length of a warning."""
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_WARNING_LENGTH else line[: MAX_WARNING_LENGTH - 3] + "..."
+    return _cut(" ".join(text.split()), MAX_WARNING_LENGTH)
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: max(room - 3, 0)] + "..."
+
+
+def _elided(path: str, room: int) -> str:
+    """`path` with the role of the job and as much of its end as there is room for."""
+    if len(path) <= room:
+        return path
+    parts = _PATH_PART.findall(path)
+    head = "".join(parts[:ROLE_DEPTH])
+    for start in range(ROLE_DEPTH + 1, len(parts)):
+        shown = f"{head}...{''.join(parts[start:]).lstrip('.')}"
+        if len(shown) <= room:
+            return shown
+    return head

@@ -17,6 +17,7 @@ from webhook.messages import MAX_LISTED, warnings
 from webhook.policy import layers, store
 from webhook.policy.document import PolicyError
 from webhook.policy.layers import Layer
+from webhook.policy.overlap import may_meet
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 
@@ -104,6 +105,7 @@ def _notes(layer: Layer, others: Sequence[Layer], namespaces: Sequence[Namespace
             yield f"exemptions[{index}]: it ended on {exemption.expires}, and exempts nobody"
         for name in _unknown(exemption.namespaces, namespaces):
             yield f'exemptions[{index}].namespaces: there is no namespace "{name}"'
+    others = [other for other in others if may_meet(layer, other)]
     for first, second, path in layers.ties([layer, *others]):
         if layer.name in {first, second}:
             rival = second if first == layer.name else first

@@ -77,9 +77,17 @@ def _policy(entries: Iterable[Entry]) -> Iterator[str]:
 def _commands() -> Iterator[str]:
     yield "# Command line\n"
     yield _help(PROGRAM, main)
-    for name in sorted(main.commands):
+    for name, command in commands():
         yield f"\n## {name}\n"
-        yield _help(f"{PROGRAM} {name}", main.commands[name])
+        yield _help(f"{PROGRAM} {name}", command)
+
+
+def commands(group: click.Group = main, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every command with its full name, as `policy validate`, each after the group that it is in."""
+    for name, command in sorted(group.commands.items()):
+        yield prefix + name, command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{prefix}{name} ")
 
 
 def _help(title: str, command: click.Command) -> str:
@@ -121,9 +129,10 @@ What is put into a job when it is created. What the user wrote stays, and nothin
 update only gets back what the stored job has. Every injection tells the user in a warning what it did. Which ones are
 on is in the [policy document](policy.md).""",
     "policy": """\
-What an administrator enforces and puts in, given with `--policy FILE`. `apiVersion` and `kind` must be there; the rest
-is at its default where the document says nothing. A document with an unknown field or a value out of range is refused
-as a whole, with the field and the reason.""",
+What an administrator enforces and puts in, in [ConfigMaps](../administrators.md#policies) or with `--policy FILE`.
+`apiVersion` and `kind` must be there; the rest is as in the documents of lower priority, and at last at its default,
+where the document says nothing. A document with an unknown field or a value out of range is refused as a whole, with
+the field and the reason.""",
     "metrics": """\
 At `/metrics` of the operations port, with the standard `process_*` metrics beside them. No label names a namespace, a
 user or a job.""",

@@ -44,15 +44,30 @@ def load_all(text: str | bytes) -> list[Any]:
     Mappings have text as keys, numbers are finite. Values that an alias repeats are the same objects.
     """
     try:
-        if isinstance(text, bytes):
-            text = text.decode("utf-8-sig")
-        if text.lstrip().startswith(("{", "[")):
-            text = _JSON_PAIR.sub(_join_pair, text)
-        return list(_documents(yaml.parse(text, Loader=yaml.CSafeLoader)))
+        return list(_documents(yaml.parse(_readable(text), Loader=yaml.CSafeLoader)))
     except yaml.YAMLError as error:
         raise YamlError(_words(error)) from None
     except UnicodeError:
         raise YamlError("is not text in UTF-8") from None
+
+
+def split(text: str | bytes) -> list[str]:
+    """Each document that is not empty as a text of its own, whose lines have the numbers that they have in `text`.
+
+    YamlError for what `load_all` does not accept.
+    """
+    load_all(text)
+    text = _readable(text)
+    parts: list[str] = []
+    start = line = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        mark: Any = event.start_mark
+        if isinstance(event, yaml.DocumentStartEvent):
+            start, line = mark.index - mark.column, mark.line
+        elif isinstance(event, yaml.DocumentEndEvent):
+            part = text[start : mark.index]
+            parts += ["\n" * line + part] if load_all(part) else []
+    return parts
 
 
 def lines(text: str | bytes) -> dict[tuple[str | int, ...], int]:
@@ -71,8 +86,15 @@ def lines(text: str | bytes) -> dict[tuple[str | int, ...], int]:
             for index, item in enumerate(node.value):
                 walk(item, (*path, index))
 
-    walk(next(yaml.compose_all(text, Loader=yaml.CSafeLoader)), ())
+    walk(next(yaml.compose_all(_readable(text), Loader=yaml.CSafeLoader)), ())
     return found
+
+
+def _readable(text: str | bytes) -> str:
+    """What the parser can take; UnicodeError for bytes that are no text."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8-sig")
+    return _JSON_PAIR.sub(_join_pair, text) if text.lstrip().startswith(("{", "[")) else text
 
 
 def dump(value: Any) -> str:

@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import mean
 from tempfile import TemporaryDirectory
 
 from tests.bench import body, report
@@ -21,8 +22,8 @@ from tests.controlplane.progress import Progress
 RATES = (None, 100, 1000)
 # Share of its core: above it, the load generator may be what limits the requests/s.
 LOAD_LIMIT = 0.9
-# Load average: above it, others use the machine.
-BUSY = 0.5
+# Cores: above it, what others did on the machine shows in the figures.
+BUSY = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,20 +34,23 @@ class Run:
     rows: list[Row]
     budgets: list[Budget]
 
+    @property
+    def others(self) -> float:
+        """How many cores other programs used, on the average of all measurements."""
+        return mean(sample.others for row in self.rows for sample in row.samples)
+
     def text(self, *, markdown: bool) -> str:
         """Both tables."""
         render = report.markdown if markdown else report.text
         verdicts = [("budget", "goal", "now", ""), *(budget.cells for budget in self.budgets)]
         tables = render(report.table(self.rows), left=2), render(verdicts, left=1)
-        return "\n\n".join([*tables, self.machine.summary])
+        return "\n\n".join([*tables, f"{self.machine.summary}. Other programs used {self.others:.2f} cores meanwhile."])
 
     def problems(self) -> list[str]:
         """Why the figures should not be trusted, empty if nothing speaks against them."""
         found = []
-        if self.machine.load_average > BUSY:
-            found.append(
-                f"The machine was busy before (load average {self.machine.load_average:.1f}): ratios are noisy."
-            )
+        if self.others > BUSY:
+            found.append(f"Other programs used {self.others:.1f} cores meanwhile: run this again on a quiet machine.")
         for row in self.rows:
             if row.rate is None and row.median(lambda sample: sample.load_cpu) > LOAD_LIMIT:
                 found.append(f"{row.server}: the load generator was at its limit, the server may answer more.")
@@ -76,7 +80,7 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Run:
             Row(server=label, rate=rate, samples=taken, memory=subjects[label][0].peak_memory_mib)
             for (label, rate), taken in samples.items()
         ]
-        start_seconds = max(server.start_seconds for label, (server, _) in subjects.items() if label != YARDSTICK)
+        start_seconds = mean(server.start_seconds for label, (server, _) in subjects.items() if label != YARDSTICK)
     return Run(machine=machine, rows=rows, budgets=report.budgets(rows, start_seconds=start_seconds))
 
 
@@ -115,7 +119,7 @@ def in_turns(
             wanted = f"{rate:,}/s" if rate else "saturated"
             progress.say(
                 f"round {number + 1}  {label:{len(YARDSTICK)}}  {wanted:>9}  {sample.rps:>6,.0f} requests/s"
-                f"  p50 {sample.p50:6.2f}  p99 {sample.p99:6.2f} ms"
+                f"  p50 {sample.p50:6.2f}  p99 {sample.p99:6.2f} ms  others {sample.others:.2f} cores"
                 + (f"  {sample.errors} errors" if sample.errors else "")
             )
     return samples

@@ -10,20 +10,17 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What a reader must know of it; `load_average` is of the minute before, when nothing of ours ran."""
+    """What a reader must know of it."""
 
     processor: str
     cores: int
-    load_average: float
     versions: dict[str, str]
 
     @property
     def summary(self) -> str:
         """One line."""
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
-        return (
-            f"{self.cores} cores of {self.processor}, {versions}; load average {self.load_average:.1f} before the run"
-        )
+        return f"{self.cores} cores of {self.processor}, {versions}"
 
 
 def this_machine() -> Machine:
@@ -34,9 +31,15 @@ def this_machine() -> Machine:
     return Machine(
         processor=processor,
         cores=os.cpu_count() or 1,
-        load_average=os.getloadavg()[0],
         versions={"Linux": platform.release().partition("-")[0], "Python": platform.python_version(), **versions},
     )
+
+
+def busy_seconds() -> float:
+    """Processor time of all cores that was not idle since the machine started; what a hypervisor took counts too."""
+    # user nice system idle iowait irq softirq steal, then guests, which are in user already: proc(5)
+    times = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return (sum(times) - times[3] - times[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def two_cores() -> tuple[int, int]:

@@ -1,12 +1,15 @@
 """One measurement: the load generator against one server, for some seconds."""
 
 import json
+import resource
 import subprocess
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.bench.machine import busy_seconds
 from tests.bench.servers import Server, pinned
 from tests.controlplane.process import ControlPlaneError, guarded
 
@@ -24,8 +27,8 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """What one measurement gave: latencies in ms, `cpu_micros` of the server for each request, `load_cpu` the share of
-    its core that the load generator took.
+    """What one measurement gave: latencies in ms, `cpu_micros` of the server for each request; `load_cpu` and `others`
+    are how many cores the load generator and the rest of the machine took.
 
     `errors` are answers that were wrong or never came, `error` is the first; they are not among the `requests`.
     """
@@ -41,6 +44,7 @@ class Sample:
     max: float
     cpu_micros: float
     load_cpu: float
+    others: float
     go: str
 
 
@@ -69,20 +73,30 @@ class Generator:
             "warmup": self.warmup,
         }
         command = guarded([self.program, *(f"-{name}={value}" for name, value in flags.items())])
-        before = server.cpu_seconds
+        began, busy, before, loads = time.monotonic(), busy_seconds(), server.cpu_seconds, children_seconds()
         with pinned(self.core):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise ControlPlaneError(f"{done.stderr.strip()}\n{server.program.tail()}")
-        return sample(json.loads(done.stdout), server_cpu=server.cpu_seconds - before)
+        took = server.cpu_seconds - before
+        others = (busy_seconds() - busy - took - (children_seconds() - loads)) / (time.monotonic() - began)
+        return sample(json.loads(done.stdout), server_cpu=took, others=max(others, 0))
 
 
-def sample(result: Mapping[str, Any], *, server_cpu: float) -> Sample:
-    """What the load generator printed, and the seconds of processor time that the server took meanwhile."""
+def children_seconds() -> float:
+    """Processor time of the load generators that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def sample(result: Mapping[str, Any], *, server_cpu: float, others: float) -> Sample:
+    """What the load generator printed, the seconds of processor time that the server took meanwhile, and the cores
+    that others took."""
     same = ("requests", "errors", "seconds", "rps", "p50", "p90", "p99", "max", "go")
     return Sample(
         **{name: result[name] for name in same},
         error=result.get("error", ""),
         cpu_micros=server_cpu / result["sent"] * 1e6,
         load_cpu=result["cpu_seconds"] / result["seconds"],
+        others=others,
     )

@@ -48,7 +48,7 @@ class Budget:
     def cells(self) -> tuple[str, str, str, str]:
         """What, goal, now, verdict."""
         sign = ">=" if self.at_least else "<"
-        digits = 2 if self.at_least else 1
+        digits = 2 if self.goal <= 1 else 1
         unit = f" {self.unit}" if self.unit else ""
         return self.what, f"{sign} {self.goal:g}{unit}", f"{self.now:.{digits}f}{unit}", "met" if self.met else "missed"
 

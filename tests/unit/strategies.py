@@ -61,7 +61,12 @@ containers = sparse(
         requests=st.dictionaries(one_of("cpu", "memory", "nvidia.com/gpu"), quantities),
     ),
     volumeMounts=st.lists(sparse({"name": text, "mountPath": text}), max_size=2),
-    securityContext=json_values(),
+    securityContext=sparse(
+        capabilities=sparse(add=st.lists(text, max_size=2), drop=st.lists(one_of("ALL", "SYS_CHROOT"), max_size=1)),
+        runAsNonRoot=st.booleans(),
+        runAsUser=one_of(0, 1000),
+        privileged=json_values(),
+    ),
 )
 node_terms = sparse(
     matchExpressions=st.lists(
@@ -97,6 +102,7 @@ pod_specs = sparse(
     nodeSelector=st.dictionaries(one_of(*NODE_KEYS), one_of("training", "a", "") | text, max_size=2),
     imagePullSecrets=st.lists(sparse(name=one_of("registry", "own")), max_size=3),
     priorityClassName=one_of("high", ""),
+    securityContext=sparse(fsGroup=one_of(0, 1337), runAsNonRoot=st.booleans(), runAsUser=one_of(0, 1000)),
 )
 pod_templates = sparse(metadata=sparse(labels=string_maps, annotations=string_maps), spec=pod_specs)
 replica_specs = st.fixed_dictionaries(
@@ -193,6 +199,7 @@ def _replica(replicas: int, **container: Any) -> dict[str, Any]:
                         "env": [{"name": "NCCL_DEBUG", "value": "INFO"}],
                         "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}},
                         "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+                        "securityContext": {"capabilities": {"add": ["CHOWN"]}, "runAsUser": 1000},
                         **container,
                     }
                 ],
@@ -221,6 +228,7 @@ def _replica(replicas: int, **container: Any) -> dict[str, Any]:
                 },
                 "tolerations": [{"key": "spot", "operator": "Exists", "value": "", "effect": "NoSchedule"}],
                 "priorityClassName": "high",
+                "securityContext": {"runAsUser": 0, "fsGroup": 100},
                 "hostname": "",
                 "subdomain": "",
             },

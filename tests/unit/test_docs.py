@@ -10,13 +10,14 @@ import pytest
 from webhook import admission, explain, manifests, reference, telemetry
 from webhook.api import annotations
 from webhook.check import check
-from webhook.cli import main
 from webhook.cluster.snapshot import Snapshot
 from webhook.policy.document import Document
+from webhook.policy_cli import files
 
 DOCS = Path(__file__).parents[2] / "docs"
-WRITTEN = ("index.md", "users.md", "administrators.md", "development.md")
+WRITTEN = ("index.md", "users.md", "administrators.md", "roll-out.md", "development.md")
 PAGES = reference.pages()
+COMMANDS = dict(reference.commands())
 
 
 def page(name: str) -> str:
@@ -50,12 +51,18 @@ def test_every_setting_of_the_policy_document_is_there() -> None:
         assert f"| `{name}` | " in page("reference/policy.md") or f"\n## {name}\n" in page("reference/policy.md"), name
 
 
-@pytest.mark.parametrize("name", sorted(main.commands))
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_option_is_there(name: str) -> None:
     section = page("reference/cli.md").partition(f"\n## {name}\n")[2].partition("\n## ")[0]
-    for option in main.commands[name].params:
+    assert f"Usage: mpijob-webhook {name} " in section
+    for option in COMMANDS[name].params:
         if isinstance(option, click.Option):
             assert all(text in section for text in option.opts)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name.startswith("policy ")])
+def test_every_policy_command_is_shown_to_administrators(name: str) -> None:
+    assert f"mpijob-webhook {name}" in page("administrators.md")
 
 
 def test_every_metric_is_there() -> None:
@@ -78,11 +85,14 @@ def _policies() -> Iterator[str]:
                 yield block
 
 
-def test_every_policy_that_is_shown_can_be_used() -> None:
+def test_every_policy_that_is_shown_can_be_used(tmp_path: Path) -> None:
     blocks = list(_policies())
     assert len(blocks) > len(explain.entries())
     for block in blocks:
-        admission.load_policy(block)
+        (tmp_path / "policy.yaml").write_text(block)
+        (policy,) = files.load([str(tmp_path / "policy.yaml")]).policies
+        assert policy.faults == ()
+        assert policy.labelled
 
 
 @pytest.mark.parametrize("name", [*WRITTEN, *PAGES])
@@ -93,17 +103,24 @@ def test_links_lead_somewhere(name: str) -> None:
         path, _, anchor = target.partition("#")
         file = (DOCS / name).parent / path if path else DOCS / name
         assert file.exists(), target
-        assert not anchor or f"# {anchor}\n" in file.read_text(encoding="utf-8"), target
+        assert not anchor or anchor in _anchors(file), target
+
+
+def _anchors(file: Path) -> set[str]:
+    """What the headings of a page can be linked by."""
+    headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_commands_that_are_shown_exist() -> None:
     """Every `mpijob-webhook COMMAND --options` in the texts, the help included."""
     texts = [page(name) for name in (*WRITTEN, *PAGES)] + [page("../README.md")]
-    shown = re.findall(r"mpijob-webhook ([a-z]+)((?: [^\n`|]*)?)", "\n".join(texts))
+    shown = re.findall(r"mpijob-webhook ((?:policy )?[a-z]+)((?: [^\n`|]*)?)", "\n".join(texts))
     assert shown
     for command, rest in shown:
-        if command in main.commands:
-            known = {text for option in main.commands[command].params for text in (*option.opts, "--help")}
+        assert command in COMMANDS or not command.startswith("policy "), command
+        if command in COMMANDS:
+            known = {text for option in COMMANDS[command].params for text in (*option.opts, "--help")}
             assert set(re.findall(r"(?<=\s)--?[a-z][a-z-]*", rest)) <= known, f"{command}{rest}"
 
 

@@ -12,13 +12,12 @@ from hypothesis import given
 
 from tests.jobs import request as sent_for
 from tests.unit.any_job import any_job
-from tests.unit.injections.support import DEFAULTS, mpijob, mutate, only
+from tests.unit.injections.support import DEFAULTS, VIEW, mpijob, mutate, only
 from tests.unit.strategies import COMPLETE, PROPERTY, jobs, json_values, mangled_jobs, replaced
 from webhook import admission, injections, yaml
 from webhook.admission import Policy
 from webhook.api import mpijob as wire
 from webhook.api.shape import ShapeError
-from webhook.cluster.view import NothingKnown
 from webhook.injections import Injection
 from webhook.policy.settings import InjectionSettings
 
@@ -107,11 +106,13 @@ def pods(job):
 
 
 def containers(job):
-    """Every container of the job but for the environment of the launcher's first."""
+    """Every container of the job but for its security context and the environment of the launcher's first."""
     job = copy.deepcopy(job)
     for role, pod in pods(job):
         if role == "Launcher" and pod.get("containers"):
             pod["containers"][0].pop("env", None)
+        for container in (pod.get("containers") or []) + (pod.get("initContainers") or []):
+            container.pop("securityContext", None)
     return [(role, pod.get("containers"), pod.get("initContainers")) for role, pod in pods(job)]
 
 
@@ -170,10 +171,11 @@ def test_the_complete_job_gets_everything():
         "job-timeout",
         "labels",
         "mpi-env",
+        "security-context",
     }
     assert decision.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 259_200
     assert decision.response("u-1").audit_annotations == {
-        "injected": "api-access,clean-pod-policy,istio,job-timeout,labels,mpi-env"
+        "injected": "api-access,clean-pod-policy,istio,job-timeout,labels,mpi-env,security-context"
     }
 
 
@@ -234,8 +236,8 @@ def test_only_creates_and_updates_are_mutated(operation):
 
 
 def update(new, old, username="alice", policy=DEFAULTS):
-    sent = sent_for(new, old=old, operation="UPDATE", username=username)
-    return admission.mutate(sent, policy=policy, view=NothingKnown())
+    sent = sent_for(new, old=old, operation="UPDATE", username=username, namespace="team")
+    return admission.mutate(sent, policy=policy, view=VIEW)
 
 
 class TestUpdate:

@@ -117,6 +117,11 @@ def test_warnings(text: str, warning: str) -> None:
     assert verdict(text, layer("other", "rules: {gpus: {max: 8}}")).response.warnings == [warning]
 
 
+def test_documents_that_never_share_a_namespace_are_not_compared() -> None:
+    base = layer("base", "namespaces: {matchLabels: {tier: a}}\nrules: {gpus: {max: 8}}")
+    assert verdict("namespaces: {matchLabels: {tier: b}}\nrules: {gpus: {max: 4}}", base).response.warnings == []
+
+
 def test_of_unknown_namespaces_nothing_is_said() -> None:
     text = "namespaces: {matchLabels: {tier: c}}\nexemptions: [{rules: [gpus], namespaces: [z], reason: r}]"
     assert verdict(text, namespaces=None).response.warnings == []

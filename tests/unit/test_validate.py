@@ -175,6 +175,10 @@ class TestUpdate:
     def test_an_unreadable_old_object_excuses_nothing(self) -> None:
         assert not validate(self.OLD, old={"spec": 3}).allowed
 
+    def test_a_field_that_only_some_rules_read_is_a_change(self) -> None:
+        job = changed({"Worker.template.spec.containers.0.securityContext": {"privileged": True}})
+        assert validate(job, old=GOOD).skipped == ""
+
     def test_a_label_that_a_rule_reads_is_a_change(self) -> None:
         job = changed({"metadata.annotations": {"a": "b"}})
         assert validate(job, old=GOOD).skipped == ""

@@ -194,6 +194,27 @@ def test_nothing_but_json_and_our_error_comes_out(text: str | bytes) -> None:
     json.dumps(documents, allow_nan=False, ensure_ascii=False).encode()
 
 
+def test_lines_are_those_of_keys_and_items() -> None:
+    text = "a: 1\nb:\n  - x\n  - {c: 2,\n     d: 3}\n"
+    expected = {("a",): 1, ("b",): 2, ("b", 0): 3, ("b", 1): 4, ("b", 1, "c"): 4, ("b", 1, "d"): 5}
+    assert expected.items() <= yaml.lines(text).items()
+
+
+def test_lines_of_json_with_a_character_that_it_writes_as_two() -> None:
+    assert yaml.lines('{"a": "\\ud83d\\ude00",\n"b": 1}')["b",] == 2
+    assert yaml.lines(b'{"a": "\\ud83d\\ude00",\n"b": 1}')["b",] == 2
+
+
+def test_each_part_of_a_text_keeps_the_numbers_of_its_lines() -> None:
+    text = "a: \U0001f600\n---\n# nothing\n---\n  b: 1\n  c: 2\n...\n--- {d: 3}"
+    parts = yaml.split(text.encode())
+    assert [yaml.load_all(part) for part in parts] == [[value] for value in yaml.load_all(text)]
+    assert [yaml.lines(part)[key,] for part, key in zip(parts, "acd", strict=True)] == [1, 6, 8]
+    assert yaml.split("# nothing") == []
+    with pytest.raises(yaml.YamlError):
+        yaml.split("a: [")
+
+
 def test_dump_is_for_people() -> None:
     value = {"z": [{"a": "1", "b": "line\nline\n"}], "é": "x" * 200, "again": [1], "off": "off"}
     assert yaml.dump(value) == (

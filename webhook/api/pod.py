@@ -33,6 +33,29 @@ class VolumeMount(msgspec.Struct, rename="camel", gc=False):
     mount_path: str = ""
 
 
+class Capabilities(msgspec.Struct, gc=False):
+    """Linux capabilities."""
+
+    add: list[str] | None = None
+    drop: list[str] | None = None
+
+
+class SecurityContext(msgspec.Struct, rename="camel", gc=False):
+    """Who a container runs as; `webhook.pod_security.pod` has what Pod Security reads."""
+
+    capabilities: Capabilities | None = None
+    run_as_non_root: bool | None = None
+    run_as_user: int | None = None
+
+
+class PodSecurityContext(msgspec.Struct, rename="camel", gc=False):
+    """What holds for containers that say nothing, and the group that owns the volumes."""
+
+    fs_group: int | None = None
+    run_as_non_root: bool | None = None
+    run_as_user: int | None = None
+
+
 class Container(msgspec.Struct, rename="camel", gc=False):
     """A container or init container."""
 
@@ -44,6 +67,7 @@ class Container(msgspec.Struct, rename="camel", gc=False):
     volume_mounts: list[VolumeMount] | None = None
     resources: ResourceRequirements | None = None
     restart_policy: str | None = None
+    security_context: SecurityContext | None = None
 
 
 class Named(msgspec.Struct, gc=False):
@@ -107,6 +131,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
     priority_class_name: str | None = None
+    security_context: PodSecurityContext | None = None
     service_account_name: str | None = None
     service_account: str | None = None
     automount_service_account_token: bool | None = None

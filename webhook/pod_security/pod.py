@@ -114,6 +114,12 @@ class Source(msgspec.Struct, gc=False):
     """A volume source that is there; what it says does not matter."""
 
 
+class HostPath(msgspec.Struct, gc=False):
+    """A file or folder of the host; no check asks which, advice does."""
+
+    path: str | None = None
+
+
 class Volume(msgspec.Struct, rename="camel", gc=False):
     """A volume with every source that Kubernetes has or had."""
 
@@ -128,7 +134,7 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
     projected: Source | None = None
     secret: Source | None = None
 
-    host_path: Source | None = None
+    host_path: HostPath | None = None
     gce_persistent_disk: Source | None = None
     aws_elastic_block_store: Source | None = None
     git_repo: Source | None = None

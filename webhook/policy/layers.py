@@ -56,7 +56,7 @@ def ties(layers: Sequence[Layer]) -> list[tuple[str, str, str]]:
         for second in ordered[index + 1 :]:
             if first.document.priority != second.document.priority:
                 break
-            mine, theirs = (dict(_leaves(written(layer.document))) for layer in (first, second))
+            mine, theirs = (dict(leaves(written(layer.document))) for layer in (first, second))
             found += [(first.name, second.name, path) for path in mine if path in theirs and mine[path] != theirs[path]]
     return found
 
@@ -82,7 +82,7 @@ def merge(layers: Sequence[Layer], model: type[Document]) -> Effective:
             )
             continue
         values = candidate
-        sources.update((path, layer.name) for path, _ in _leaves(ours))
+        sources.update((path, layer.name) for path, _ in leaves(ours))
     return Effective(document, sources, tuple(dropped))
 
 
@@ -107,7 +107,7 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _leaves(values: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+def leaves(values: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     """(path, value) of each value that a document sets."""
     for key, value in values.items():
         if key in {"rules", "injections"}:

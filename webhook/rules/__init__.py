@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from webhook.api.mpijob import MPIJob
 from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.policy.settings import Action, RuleSettings
 from webhook.registry import Registry, documentation
 
 
@@ -27,7 +27,8 @@ class Reason(StrEnum):
 class Violation:
     """What is wrong at `path` (in the user's YAML), and how to mend it.
 
-    `advisory`: likely, not certain, so it never does more than warn, whatever the rule's action.
+    `advisory`: likely, not certain, so it never does more than warn, whatever the rule's action. `audit_only`: it is
+    for the audit log, so the user never hears of it.
     """
 
     path: str
@@ -35,6 +36,14 @@ class Violation:
     fix: str
     reason: Reason = Reason.INVALID
     advisory: bool = False
+    audit_only: bool = False
+
+    @property
+    def ceiling(self) -> Action:
+        """The most that it leads to."""
+        if self.audit_only:
+            return Action.AUDIT
+        return Action.WARN if self.advisory else Action.DENY
 
 
 S = TypeVar("S", bound=RuleSettings)

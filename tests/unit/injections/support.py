@@ -6,12 +6,14 @@ from typing import Any
 
 import msgspec
 
+from tests.unit.namespaces import labelled
 from webhook import admission, injections
 from webhook.admission import Decision, Policy
 from webhook.api.review import AdmissionRequest
-from webhook.cluster.view import NothingKnown
 
 DEFAULTS = admission.load_policy(None)
+# Here every injection has something to do.
+VIEW = labelled("team", enforce="restricted")
 PATHS = {
     "Launcher": "/spec/mpiReplicaSpecs/Launcher/template",
     "Worker": "/spec/mpiReplicaSpecs/Worker/template",
@@ -26,7 +28,7 @@ def request(job: Any, operation: Any = "CREATE") -> AdmissionRequest:
 
 
 def mutate(job: Any, policy: Policy = DEFAULTS, operation: Any = "CREATE") -> Decision:
-    return admission.mutate(request(job, operation), policy=policy, view=NothingKnown())
+    return admission.mutate(request(job, operation), policy=policy, view=VIEW)
 
 
 def only(injection_id: str, /, **settings: Any) -> Policy:

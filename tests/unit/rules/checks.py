@@ -30,6 +30,7 @@ def violations(
         namespace="team-a",
         username="alice",
         old=None if old is None else defaulted(changed(old)),
+        document=json.dumps(changed(changes)).encode(),
         view=view or NothingKnown(),
     )
     return list(rule.check(defaulted(changed(changes)), rule.settings.model_validate(settings or {}), context))

@@ -1,5 +1,6 @@
 """What the tests of all rules share, besides `checks.violations`: whole jobs, and room in a warning."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ def run(
 ) -> list[Violation]:
     """What the rule finds in a whole job that is created; `settings` as an administrator writes them."""
     rule = REGISTRY[rule_id]
-    context = Context(view=view or NothingKnown())
+    context = Context(document=json.dumps(job).encode(), view=view or NothingKnown())
     return list(rule.check(defaulted(job), rule.settings.model_validate(settings or {}), context))
 
 

@@ -21,6 +21,7 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, Namespace
 from webhook.policy import store
 from webhook.policy.layers import Layer
 from webhook.policy.store import Source
+from webhook.policy_cli.files import mapping
 from webhook.policy_watch import REMEMBERED
 
 PAGE: Final = 200
@@ -99,22 +100,22 @@ def _put_in_force(cluster: Cluster, configmaps: Iterable[Mapping[str, Any]], rem
     """What the service makes of these ConfigMaps, with what it remembered of them when they were good."""
     sources = []
     for configmap in configmaps:
-        text = _mapping(configmap, "data").get(store.KEY)
-        name = str(_mapping(configmap, "metadata").get("name"))
+        text = mapping(configmap, "data").get(store.KEY)
+        name = str(mapping(configmap, "metadata").get("name"))
         sources.append(Source(name, uid="", version="", text=text if isinstance(text, str) else None))
-    texts = {name: str(text) for name, text in _mapping(remembered, "data").items()}
+    texts = {name: str(text) for name, text in mapping(remembered, "data").items()}
     loaded = store.load(sources, texts, policy_model())
     cluster.layers = loaded.layers
     for name, error in loaded.errors.items():
         instead = "its last good document is" if loaded.states[name] == "last-good" else "nothing of it is"
-        cluster.problems.append(f"policy {name} is broken, {instead} in force: {'; '.join(error.splitlines())}")
+        cluster.problems.append(f'policy "{name}" is broken, {instead} in force: {"; ".join(error.splitlines())}')
 
 
 async def _namespace(api: Client, name: str) -> Namespace | Answer:
     found = await _get(api, f"{NAMESPACES}/{quote(name, safe='')}")
     if found is None:
         return ABSENT
-    return Namespace(name, {key: str(value) for key, value in _mapping(_mapping(found, "metadata"), "labels").items()})
+    return Namespace(name, {key: str(value) for key, value in mapping(mapping(found, "metadata"), "labels").items()})
 
 
 async def _jobs(api: Client) -> list[dict[str, Any]]:
@@ -158,13 +159,15 @@ async def _listed(api: Client, path: str, **query: str) -> list[dict[str, Any]]:
         if not str(page.get("kind")).endswith("List"):
             raise ClusterError(f"what answers at {api.host} is no API server")
         objects += page.get("items") or []
-        token = str(_mapping(page, "metadata").get("continue") or "")
+        before, token = token, str(mapping(page, "metadata").get("continue") or "")
         if not token:
             return objects
+        if token == before:
+            raise ClusterError(f"the cluster at {api.host} sends a list without end")
 
 
 def _is_policy(configmap: Mapping[str, Any]) -> bool:
-    return _mapping(_mapping(configmap, "metadata"), "labels").get(store.LABEL) == "true"
+    return mapping(mapping(configmap, "metadata"), "labels").get(store.LABEL) == "true"
 
 
 def _job(job: dict[str, Any], namespace: str = "") -> bytes:
@@ -173,8 +176,3 @@ def _job(job: dict[str, Any], namespace: str = "") -> bytes:
     if namespace and isinstance(metadata, dict):
         job = {**job, "metadata": {**metadata, "namespace": namespace}}
     return msgspec.json.encode(job)
-
-
-def _mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}

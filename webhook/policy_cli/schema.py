@@ -89,13 +89,14 @@ def json_schema() -> dict[str, Any]:
 def accepted(field: str) -> str:
     """What a field of a document accepts, in words; "" where there is nothing to say.
 
-    `field` is a path as in `document.Fault`. Where it has a part that is no setting, these are the settings beside it,
-    after the one that is probably meant.
+    `field` is a path as in `document.Fault`. Where it has a part that is no setting, these are the settings that there
+    are instead, and which one is probably meant.
     """
     schema = json_schema()
     definitions = schema["$defs"]
     node: Mapping[str, Any] = schema
     for part in re.findall(r"[^.\[\]]+", field):
+        node = _structure(resolved(node, definitions), definitions)
         known = node.get("properties", {})
         if part in known:
             node = known[part]
@@ -103,11 +104,11 @@ def accepted(field: str) -> str:
             node = node["items"]
         elif known:
             meant = get_close_matches(part, known, n=1, cutoff=0.6)
-            return (f"did you mean {meant[0]}? " if meant else "") + "there are " + ", ".join(known)
+            return ", ".join(known) + (f" (did you mean {meant[0]}?)" if meant else "")
         else:
             break  # a key that the author chose
-        node = _structure(resolved(node, definitions), definitions)
-    return "" if "properties" in node or not field else in_words(node, definitions)
+    node = resolved(node, definitions)
+    return "" if "properties" in node else in_words(node, definitions)
 
 
 def starting_document() -> str:

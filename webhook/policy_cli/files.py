@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-import yaml as parser
-
 from webhook import manifests, yaml
 from webhook.active_policy import policy_model
 from webhook.manifests import STDIN, STDIN_TITLE, ManifestError
@@ -66,47 +64,33 @@ def load(arguments: Iterable[str]) -> Found:
     return found
 
 
-def applied(found: Found, in_force: Sequence[Layer]) -> list[Layer]:
-    """What is in force after `kubectl apply` of ConfigMaps; bare documents stand in place of everything."""
+def applied(found: Found, in_force: Sequence[Layer], *, without: Iterable[str] = ()) -> list[Layer]:
+    """What is in force after `kubectl apply` of ConfigMaps, and `kubectl delete` of those in `without`.
+
+    Bare documents stand in place of everything. KeyError for a name in `without` that is not there.
+    """
     new = {layer.name: layer for layer in found.layers}
     if not all(policy.in_configmap for policy in found.policies):
-        return list(new.values())
-    return [*(layer for layer in in_force if layer.name not in new), *new.values()]
+        in_force = ()
+    outcome = {layer.name: layer for layer in in_force} | new
+    for name in without:
+        del outcome[name]
+    return list(outcome.values())
 
 
 def _read(source: str, found: Found) -> None:
     shown = STDIN_TITLE if source == STDIN else source
     content = manifests.read(source)
     try:
-        text = content.decode("utf-8-sig")
-        yaml.load_all(text)
-    except UnicodeDecodeError:
-        found.policies.append(PolicyFile(shown, shown, faults=(Fault("", "is not text in UTF-8"),)))
-        return
+        parts = yaml.split(content) or [""]  # an empty file is a broken policy
     except yaml.YamlError as error:
         found.policies.append(PolicyFile(shown, shown, faults=(Fault("", str(error)),)))
         return
-    parts = _documents(text) or [text]  # an empty file is a broken policy
     for number, part in enumerate(parts, start=1):
         title = shown if len(parts) == 1 else f"{shown}, document {number}"
         value = next(iter(yaml.load_all(part)), None)
         for path, item in _objects(value, ()):
             _sort(item, title=title, text=part, path=path, found=found)
-
-
-def _documents(text: str) -> list[str]:
-    """Each document with something in it, as a text of its own in which the lines have their numbers of `text`."""
-    parts: list[str] = []
-    start = line = 0
-    events: Iterator[Any] = parser.parse(text, Loader=parser.CSafeLoader)
-    for event in events:
-        mark = event.start_mark
-        if isinstance(event, parser.DocumentStartEvent):
-            start, line = mark.index - mark.column, mark.line
-        elif isinstance(event, parser.DocumentEndEvent):
-            part = text[start : mark.index]
-            parts += ["\n" * line + part] if yaml.load_all(part) else []
-    return parts
 
 
 def _objects(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -116,8 +100,8 @@ def _objects(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[st
         yield path, value
         return
     for number, item in enumerate(items):
-        missing = {} if kind == "List" or not isinstance(item, dict) else {"kind": kind.removesuffix("List")}
-        yield from _objects(missing | item if isinstance(item, dict) else item, (*path, "items", number))
+        of_items = {"kind": kind.removesuffix("List")} if kind != "List" else {}
+        yield from _objects(of_items | item if isinstance(item, dict) else item, (*path, "items", number))
 
 
 def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], found: Found) -> None:
@@ -125,31 +109,37 @@ def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], fou
     about = value if isinstance(value, dict) else {}
     kind = about.get("kind")
     policy: PolicyFile | None = None
-    if kind in {None, KIND} or str(about.get("apiVersion")).startswith(GROUP):
-        bare = yaml.dump(value) if path else text
-        policy = _checked(PolicyFile(title, title), lambda: document.load(bare, policy_model()))
+    if kind == KIND or str(about.get("apiVersion")).startswith(GROUP) or (kind is None and not path):
+        policy = _checked(PolicyFile(title, title), lambda: _bare(text, in_list=bool(path)))
     elif kind == "ConfigMap":
         policy = _in_configmap(about, title=title, text=text, path=path)
     if policy is None:
-        found.others.append(f"{title}: passed over {kind} {_mapping(about, 'metadata').get('name', '')}".rstrip())
+        name = mapping(about, "metadata").get("name", "")
+        found.others.append(f"{title}: passed over {kind or 'something without kind'} {name}".rstrip())
     else:
         found.policies.append(policy)
+
+
+def _bare(text: str, *, in_list: bool) -> Document:
+    if in_list:
+        raise PolicyError(Fault("", "must be a document of its own, not in a list"))
+    return document.load(text, policy_model())
 
 
 def _in_configmap(
     configmap: Mapping[str, Any], *, title: str, text: str, path: tuple[str | int, ...]
 ) -> PolicyFile | None:
     """The policy in a ConfigMap, None for one that is about something else."""
-    metadata, data = _mapping(configmap, "metadata"), _mapping(configmap, "data")
-    label = _mapping(metadata, "labels").get(store.LABEL)
+    metadata, data = mapping(configmap, "metadata"), mapping(configmap, "data")
+    label = mapping(metadata, "labels").get(store.LABEL)
     if store.KEY not in data and label is None:
         return None
     name = str(metadata.get("name", ""))
     title = f'{title}: ConfigMap "{name}"'
     embedded = data.get(store.KEY)
     if isinstance(embedded, str):
-        line = yaml.lines(text)[*path, "data", store.KEY]
-        if _BLOCK.fullmatch(text.splitlines()[line - 1].strip()):
+        line = yaml.lines(text).get((*path, "data", store.KEY), 0)  # 0 in a file with very many values
+        if line and _BLOCK.fullmatch(text.splitlines()[line - 1].strip()):
             embedded = "\n" * line + embedded
         else:
             title += f" (lines of its {store.KEY})"
@@ -166,9 +156,10 @@ def _checked(policy: PolicyFile, read: Callable[[], Document]) -> PolicyFile:
     try:
         return replace(policy, document=read())
     except PolicyError as error:
-        return replace(policy, faults=error.faults)
+        return replace(policy, faults=tuple(sorted(error.faults, key=lambda fault: fault.line or 0)))
 
 
-def _mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The mapping under `key`, empty where something else is or nothing."""
     found = value.get(key)
     return found if isinstance(found, dict) else {}

@@ -1,0 +1,148 @@
+"""`mpijob-webhook policy` against a real API server, and on what the real kubectl writes."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.jobs import changed
+from webhook.policy_cli.cluster import PAGE
+
+HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+LABEL = "training.openshift.io/mpijob-policy"
+JOBS = PAGE + 5
+
+
+def configmap(name: str, text: str) -> dict[str, Any]:
+    metadata = {"name": name, "labels": {LABEL: "true"}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": HEADER + text}}
+
+
+def apply(cluster: Cluster, namespace: str, *objects: dict[str, Any]) -> None:
+    cluster.kubectl(
+        "create", "-n", namespace, "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": list(objects)}
+    )
+
+
+@pytest.fixture(scope="module")
+def policies(cluster: Cluster) -> Iterator[str]:
+    """The namespace of the policy ConfigMaps; one is for namespaces with the label tier: premium."""
+    name = cluster.create_namespace("policies")
+    premium = "priority: 1\nnamespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}"
+    apply(
+        cluster,
+        name,
+        configmap("base", "rules:\n  worker-count: {max: 8}\n"),
+        configmap("premium", premium),
+        configmap("broken", "mode: loud"),
+    )
+    yield name
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def team(cluster: Cluster) -> Iterator[str]:
+    """A namespace of the base tier with more jobs than one page holds, of which five have nine workers."""
+    name = cluster.create_namespace("team", labels={"tier": "base"})
+    suspended = {"spec.runPolicy.suspend": True}  # an operator that other tests started need not run them
+    jobs = [
+        changed({**suspended, "metadata": {"name": f"job-{number:03}"}, "Worker.replicas": 9 if number < 5 else 4})
+        for number in range(JOBS)
+    ]
+    apply(cluster, name, *jobs)
+    yield name
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "webhook", "policy", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def value(outcome: str, path: str) -> tuple[Any, str]:
+    (found,) = [each for each in json.loads(outcome)["values"] if each["path"] == path]
+    return found["value"], found["source"]
+
+
+def test_effective_by_the_labels_of_the_namespace(cluster: Cluster, policies: str, team: str) -> None:
+    where = ("--kubeconfig", cluster.kubeconfig, "--policy-namespace", policies)
+    done = run("effective", "-n", team, *where, "-o", "json")
+    assert value(done.stdout, "rules.worker-count.max") == (8, "base")
+    assert done.stderr.startswith('warning: policy "broken" is broken, nothing of it is in force: line 3: mode: ')
+    premium = cluster.create_namespace("team", labels={"tier": "premium"})
+    assert value(run("effective", "-n", premium, *where, "-o", "json").stdout, "rules.worker-count.max") == (
+        64,
+        "premium",
+    )
+    assert 'note: there is no namespace "nope"' in run("effective", "-n", "nope", *where).stdout
+
+
+def test_replay_over_several_pages(cluster: Cluster, policies: str, team: str, tmp_path: Path) -> None:
+    where = ("--kubeconfig", cluster.kubeconfig, "--policy-namespace", policies)
+    (tmp_path / "tight.yaml").write_text(json.dumps(configmap("base", "rules: {worker-count: {max: 3}}")))
+    done = run("replay", "--policy", tmp_path / "tight.yaml", *where, "-o", "json", code=1)
+    denied = json.loads(done.stdout)["newlyDenied"]
+    # Nine workers are refused by the policy in force already.
+    assert sorted(name for name in denied if name.startswith(f"{team}/")) == [
+        f"{team}/job-{number:03}" for number in range(5, JOBS)
+    ]
+    (tmp_path / "loose.yaml").write_text(json.dumps(configmap("base", "rules: {worker-count: {max: 9}}")))
+    done = run("replay", "--policy", tmp_path / "loose.yaml", *where)
+    assert "\nonly loosens: would newly deny none of " in done.stdout
+    assert f"\n  {team}/job-004\n" in done.stdout
+    assert f"\n  {team}/job-005\n" not in done.stdout
+
+
+def test_what_kubectl_writes_says_the_same(cluster: Cluster, policies: str, team: str, tmp_path: Path) -> None:
+    jobs = cluster.kubectl("get", "namespaces,mpijobs", "-A", "-o", "yaml").stdout
+    maps = cluster.kubectl("get", "configmaps", "-n", policies, "-l", f"{LABEL}=true", "-o", "yaml").stdout
+    (tmp_path / "cluster.yaml").write_text(f"{jobs}---\n{maps}")
+    (tmp_path / "tight.yaml").write_text(HEADER + "rules: {worker-count: {max: 3}}")
+    outcomes = []
+    for source in (("--kubeconfig", cluster.kubeconfig), ("--cluster", tmp_path / "cluster.yaml")):
+        arguments = ("--policy", tmp_path / "tight.yaml", "--policy-namespace", policies, *source, "-o", "json")
+        found = json.loads(run("replay", *arguments, code=1).stdout)
+        # Other tests' namespaces may be on their way out.
+        denied = {name: rules for name, rules in found["newlyDenied"].items() if name.startswith(f"{team}/")}
+        outcomes.append((found["before"], found["after"], denied))
+    assert outcomes[0] == outcomes[1]
+    assert len(outcomes[0][2]) == JOBS - 5
+
+
+def test_policies_that_kubectl_wrote_are_validated_line_by_line(
+    cluster: Cluster, policies: str, tmp_path: Path
+) -> None:
+    text = cluster.kubectl("get", "configmap", "base", "-n", policies, "-o", "yaml").stdout
+    (tmp_path / "base.yaml").write_text(text)
+    assert f'{tmp_path}/base.yaml: ConfigMap "base": good' in run("validate", tmp_path / "base.yaml").stdout
+    text = text.replace("max: 8", "max: many")
+    (tmp_path / "base.yaml").write_text(text)
+    (line,) = [number for number, row in enumerate(text.splitlines(), start=1) if "many" in row]
+    assert f"  line {line}: rules.worker-count.max: " in run("validate", tmp_path / "base.yaml", code=1).stdout
+
+
+def test_who_may_not_read_is_told_in_one_line(cluster: Cluster, policies: str, tmp_path: Path) -> None:
+    nobody = cluster.kubeconfig_for("nobody")
+    (tmp_path / "p.yaml").write_text(HEADER)
+    for arguments in (("effective", "-n", "x"), ("replay", "--policy", tmp_path / "p.yaml")):
+        done = run(*arguments, "--kubeconfig", nobody, "--policy-namespace", policies, code=2)
+        assert done.stdout == ""
+        assert done.stderr.startswith(f"error: the API server at {cluster.url} refuses: configmaps is forbidden: ")
+        assert done.stderr.count("\n") == 1
+
+
+def test_the_role_in_the_docs_allows_what_it_says(cluster: Cluster, namespace: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "administrators.md").read_text()
+    (role,) = (block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "kind: RoleBinding" in block)
+    cluster.kubectl("apply", "-f", "-", stdin=role.replace("namespace: team-a", f"namespace: {namespace}"))
+    for rule, user, answer in (("images", "alice", "yes"), ("gpus", "alice", "no"), ("images", "bob", "no")):
+        question = ("auth", "can-i", "exempt", f"mpijobs.kubeflow.org/{rule}", "-n", namespace, "--as", user)
+        assert cluster.kubectl(*question, check=False).stdout.strip() == answer

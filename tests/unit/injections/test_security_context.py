@@ -1,0 +1,236 @@
+"""security-context: what restricted needs, where it is enforced, and only where the user left it open."""
+
+import json
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.jobs import request
+from tests.unit.any_job import any_job
+from tests.unit.injections.support import PATHS, mpijob, only, pod_spec
+from tests.unit.namespaces import labelled
+from tests.unit.pod_security.edges import all_containers
+from tests.unit.pod_security.pods import compliant_pod, pod
+from tests.unit.strategies import PROPERTY
+from webhook import admission, mpi_pods
+from webhook.cluster.view import NothingKnown
+from webhook.pod_security import Level, Version, evaluate
+
+RESTRICTED = labelled("team", enforce="restricted")
+ALONE = only("security-context")
+DROPPED = {"drop": ["ALL"]}
+FILLED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": DROPPED,
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+WORKERS = {**FILLED, "capabilities": {**DROPPED, "add": ["NET_BIND_SERVICE"]}}
+CONTAINER = pod_spec()["containers"][0]
+
+
+def mutated(job, view=RESTRICTED, policy=ALONE, **fields):
+    return admission.mutate(request(job, namespace="team", **fields), policy=policy, view=view)
+
+
+def contexts(job, **fields):
+    """The security contexts of the mutated job's containers by `Role/container`."""
+    decision = mutated(job, **fields)
+    assert not decision.skipped
+    return {
+        f"{role}/{container['name']}": container.get("securityContext")
+        for role, replica in decision.document["spec"]["mpiReplicaSpecs"].items()
+        for kind in ("initContainers", "containers")
+        for container in replica["template"]["spec"].get(kind, [])
+    }
+
+
+def launcher(job, **fields):
+    """What the launcher's MPI container has then."""
+    return contexts(job, **fields)["Launcher/mpi"]
+
+
+def with_context(context, **pod):
+    """A job whose launcher's container has this security context."""
+    return mpijob(launcher={"spec": pod_spec(containers=[{**CONTAINER, "securityContext": context}], **pod)})
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        NothingKnown(),
+        labelled("other", enforce="restricted"),
+        labelled("team"),
+        labelled("team", enforce="privileged"),
+        labelled("team", enforce="baseline"),
+        labelled("team", warn="restricted", audit="restricted"),
+    ],
+)
+def test_nothing_where_restricted_is_not_enforced(view):
+    decision = mutated(mpijob(), view)
+    assert (decision.patch, decision.notes) == ([], [])
+
+
+@pytest.mark.parametrize("level", ["restricted", "oops"])  # Pod Security takes what it cannot read for restricted
+def test_every_container_gets_what_it_lacks(level):
+    spec = pod_spec(initContainers=[{"name": "fetch"}], containers=[CONTAINER, {"name": "sidecar"}])
+    job = mpijob(launcher={"spec": spec}, worker={"spec": spec})
+    assert contexts(job, view=labelled("team", enforce=level)) == {
+        "Launcher/fetch": FILLED,
+        "Launcher/mpi": FILLED,
+        "Launcher/sidecar": FILLED,
+        "Worker/fetch": FILLED,
+        "Worker/mpi": WORKERS,
+        "Worker/sidecar": FILLED,
+    }
+
+
+def test_the_user_is_told():
+    notes = mutated(mpijob()).notes
+    fields = "allowPrivilegeEscalation, capabilities, runAsNonRoot, seccompProfile"
+    assert notes == [f"security-context: added {fields} for restricted:latest"]
+    job = with_context(FILLED)
+    del job["spec"]["mpiReplicaSpecs"]["Worker"]
+    assert mutated(job).notes == []
+
+
+def test_net_bind_service_can_be_dropped_too():
+    assert contexts(mpijob(), policy=only("security-context", netBindService=False))["Worker/mpi"] == FILLED
+
+
+@pytest.mark.parametrize(
+    ("context", "expected"),
+    [
+        ({}, FILLED),
+        (None, FILLED),
+        ({"runAsUser": 1000}, {**FILLED, "runAsUser": 1000}),
+        ({"runAsUser": 0}, {k: v for k, v in FILLED.items() if k != "runAsNonRoot"} | {"runAsUser": 0}),
+        ({"runAsNonRoot": False}, {**FILLED, "runAsNonRoot": False}),
+        ({"allowPrivilegeEscalation": True}, {**FILLED, "allowPrivilegeEscalation": True}),
+        ({"allowPrivilegeEscalation": None}, FILLED),
+        ({"capabilities": {"drop": ["NET_RAW"]}}, {**FILLED, "capabilities": {"drop": ["NET_RAW"]}}),
+        ({"capabilities": {"add": ["IPC_LOCK"]}}, {**FILLED, "capabilities": {"add": ["IPC_LOCK"], "drop": ["ALL"]}}),
+        ({"seccompProfile": {"type": "Unconfined"}}, {**FILLED, "seccompProfile": {"type": "Unconfined"}}),
+        ({"seccompProfile": {"type": "Localhost", "localhostProfile": "x"}}, None),
+    ],
+)
+def test_what_the_user_wrote_stays(context, expected):
+    expected = expected or {**FILLED, **context}
+    assert launcher(with_context(context)) == expected
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ({"drop": ["ALL"]}, {"drop": ["ALL"]}),  # whoever drops by hand has decided
+        ({"add": ["NET_BIND_SERVICE"]}, {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}),
+        ({"add": []}, {"drop": ["ALL"], "add": []}),
+        ({"add": None}, {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}),
+    ],
+)
+def test_capabilities_of_a_worker(own, expected):
+    job = mpijob(worker={"spec": pod_spec(containers=[{**CONTAINER, "securityContext": {"capabilities": own}}])})
+    assert contexts(job)["Worker/mpi"]["capabilities"] == expected
+
+
+@pytest.mark.parametrize(
+    ("pod_context", "missing"),
+    [
+        ({"runAsNonRoot": True}, {"runAsNonRoot"}),
+        ({"runAsNonRoot": False}, {"runAsNonRoot"}),
+        ({"runAsUser": 0}, {"runAsNonRoot"}),
+        ({"seccompProfile": {"type": "RuntimeDefault"}}, {"seccompProfile"}),
+        ({"seccompProfile": {"type": "Unconfined"}}, {"seccompProfile"}),
+        ({"runAsNonRoot": True, "seccompProfile": {"type": "Localhost"}}, {"runAsNonRoot", "seccompProfile"}),
+        ({"runAsUser": 1000, "fsGroup": 1000}, set()),
+    ],
+)
+def test_what_the_pod_says_counts(pod_context, missing):
+    expected = {key: value for key, value in FILLED.items() if key not in missing}
+    assert launcher(mpijob(launcher={"spec": pod_spec(securityContext=pod_context)})) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "fields"),
+    [
+        ("v1.0", {"runAsNonRoot"}),
+        ("v1.8", {"runAsNonRoot", "allowPrivilegeEscalation"}),
+        ("v1.19", {"runAsNonRoot", "allowPrivilegeEscalation", "seccompProfile"}),
+        ("v1.22", set(FILLED)),
+        ("v1.99", set(FILLED)),
+    ],
+)
+def test_only_what_the_version_asks_for(version, fields):
+    view = labelled("team", enforce="restricted", enforce_version=version)
+    assert launcher(mpijob(), view=view) == {key: value for key, value in FILLED.items() if key in fields}
+
+
+@pytest.mark.parametrize("version", ["v1.24", "latest"])
+def test_windows_has_no_fields_of_linux(version):
+    view = labelled("team", enforce="restricted", enforce_version=version)
+    assert launcher(mpijob(launcher={"spec": pod_spec(os={"name": "windows"})}), view=view) == {"runAsNonRoot": True}
+
+
+@pytest.mark.parametrize(("version", "missing"), [("v1.34", set()), ("v1.35", {"runAsNonRoot"})])
+def test_root_in_a_user_namespace_stays_root(version, missing):
+    view = labelled("team", enforce="restricted", enforce_version=version)
+    job = mpijob(launcher={"spec": pod_spec(hostUsers=False)})
+    assert launcher(job, view=view) == {key: value for key, value in FILLED.items() if key not in missing}
+
+
+def test_what_an_apply_drops_is_put_back_and_nothing_new_comes():
+    created = mutated(mpijob()).document
+    assert mutated(mpijob(), old=created, operation="UPDATE").document == created
+    assert mutated(mpijob(), old=mpijob(), operation="UPDATE").patch == []
+
+
+def test_a_template_of_the_wrong_shape_is_left_to_the_schema():
+    found = contexts(mpijob(launcher={"spec": pod_spec(hostNetwork="yes")}))
+    assert (found["Launcher/mpi"], found["Worker/mpi"]) == (None, WORKERS)
+
+
+def test_paths_are_json_pointers():
+    paths = [operation["path"] for operation in mutated(mpijob()).patch]
+    assert paths[0] == f"{PATHS['Launcher']}/spec/containers/0/securityContext"
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_whatever_is_left_open_is_filled_in(seed):
+    rng = Random(seed)
+    template = compliant_pod(rng)
+    for owner in (template["spec"], *all_containers(template["spec"])):
+        for key in [key for key in owner.get("securityContext", {}) if rng.random() < 0.6]:
+            del owner["securityContext"][key]
+    minor = rng.choice((0, 8, 20, 24, 30, 34, 35, 37))
+    job = mpijob(launcher={"spec": template["spec"]})
+    filled = by_role(mutated(job, labelled("team", enforce="restricted", enforce_version=f"v1.{minor}")).document)
+    assert evaluate(Level.RESTRICTED, Version(minor), filled["Launcher"]) == []
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_nothing_that_is_put_in_is_wrong(seed):
+    rng = Random(seed)
+    job = mpijob(**{role: {key: pod(rng)[key] for key in ("metadata", "spec")} for role in ("launcher", "worker")})
+    minor = rng.choice((0, 8, 20, 24, 30, 34, 35, 37))
+    decision = mutated(job, labelled("team", enforce="restricted", enforce_version=f"v1.{minor}"))
+    assert mutated(decision.document, labelled("team", enforce="restricted", enforce_version=f"v1.{minor}")).patch == []
+    before = by_role(job)
+    for role, template in by_role(decision.document).items():
+        paths = [p for result in evaluate(Level.RESTRICTED, Version(minor), before[role]) for p in result.paths]
+        for result in evaluate(Level.RESTRICTED, Version(minor), template):
+            assert set(result.paths) <= set(paths)
+
+
+def by_role(job):
+    return {role: template for role, _, template in mpi_pods.templates(json.dumps(job).encode())}
+
+
+@PROPERTY
+@given(any_job(), st.sampled_from(["restricted", "oops"]))
+def test_any_job(job, level):
+    view = labelled("team", enforce=level)
+    decision = mutated(job, view)
+    if not decision.skipped:
+        assert mutated(decision.document, view).patch == []

@@ -1,0 +1,69 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhook.active_policy import policy_model
+from webhook.policy.layers import Layer
+from webhook.policy.overlap import may_meet
+
+HEADER = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
+
+
+def layer(namespaces: dict[str, Any] | None) -> Layer:
+    return Layer("x", policy_model().model_validate({**HEADER, "namespaces": namespaces}))
+
+
+def is_in(*values: str) -> dict[str, Any]:
+    return {"key": "tier", "operator": "In", "values": list(values)}
+
+
+def not_in(*values: str) -> dict[str, Any]:
+    return {"key": "tier", "operator": "NotIn", "values": list(values)}
+
+
+EXISTS = {"key": "tier", "operator": "Exists"}
+MISSING = {"key": "tier", "operator": "DoesNotExist"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (None, None, True),
+        (None, {"matchLabels": {"tier": "a"}}, True),
+        ({}, {"matchLabels": {"tier": "a"}}, True),
+        ({"matchLabels": {"tier": "a"}}, {"matchLabels": {"tier": "a"}}, True),
+        ({"matchLabels": {"tier": "a"}}, {"matchLabels": {"tier": "b"}}, False),
+        ({"matchLabels": {"tier": "a"}}, {"matchLabels": {"team": "b"}}, True),
+        ({"matchLabels": {"tier": "a"}}, {"matchExpressions": [is_in("b", "a")]}, True),
+        ({"matchLabels": {"tier": "a"}}, {"matchExpressions": [not_in("a")]}, False),
+        ({"matchExpressions": [is_in("a", "b")]}, {"matchExpressions": [not_in("a")]}, True),
+        ({"matchExpressions": [is_in("a", "b")]}, {"matchExpressions": [not_in("a"), not_in("b")]}, False),
+        ({"matchExpressions": [EXISTS]}, {"matchExpressions": [MISSING]}, False),
+        ({"matchExpressions": [EXISTS]}, {"matchExpressions": [not_in("a")]}, True),
+        ({"matchExpressions": [MISSING]}, {"matchExpressions": [not_in("a")]}, True),
+        ({"matchExpressions": [MISSING]}, {"matchLabels": {"tier": "a"}}, False),
+    ],
+)
+def test_selectors_that_exclude_each_other(first: Any, second: Any, expected: bool) -> None:
+    assert may_meet(layer(first), layer(second)) is expected
+    assert may_meet(layer(second), layer(first)) is expected
+
+
+conditions = st.one_of(
+    st.sampled_from([EXISTS, MISSING]),
+    st.builds(
+        lambda values, make: make(*values),
+        st.lists(st.sampled_from("abc"), min_size=1),
+        st.sampled_from([is_in, not_in]),
+    ),
+)
+selectors = st.lists(conditions, max_size=3).map(lambda found: {"matchExpressions": found})
+
+
+@given(selectors, selectors)
+def test_it_is_exact_for_one_label(first: dict[str, Any], second: dict[str, Any]) -> None:
+    one, two = layer(first), layer(second)
+    possible = [{}, *({"tier": value} for value in "abcd")]
+    assert may_meet(one, two) is any(one.selects(labels) and two.selects(labels) for labels in possible)

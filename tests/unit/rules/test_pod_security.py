@@ -1,0 +1,268 @@
+"""pod-security: which levels hold, what is said at which field, and what would mend it."""
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tests.jobs import changed
+from tests.unit.any_job import Json, any_job
+from tests.unit.namespaces import labelled
+from tests.unit.pod_security.pods import COMPLIANT, pod
+from tests.unit.pod_security.test_pod import values
+from tests.unit.rules.checks import defaulted, violations
+from tests.unit.strategies import PROPERTY
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NothingKnown
+from webhook.context import Context
+from webhook.pod_security import LATEST, Level, PodTemplate, evaluate
+from webhook.pod_security.pod import convert
+from webhook.rules import REGISTRY, Reason, Violation
+
+LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template"
+WORKER = "spec.mpiReplicaSpecs[Worker].template"
+SECURE = {f"{role}.template.spec.containers.0.securityContext": COMPLIANT for role in ("Launcher", "Worker")}
+HOST_PATH = {"Worker.template.spec.volumes": [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]}
+
+
+def check(changes: Json | None = None, /, settings: Json | None = None, **modes: str) -> list[Violation]:
+    """What a job gets that restricted admits but for `changes`, in a namespace with these labels."""
+    return violations("pod-security", {**SECURE, **(changes or {})}, settings=settings, view=labelled(**modes))
+
+
+def kinds(result: list[Violation]) -> list[str]:
+    """What each violation leads to at most, with its path and reason."""
+    return [f"{violation.ceiling} {violation.path}: {_reason(violation)}" for violation in result]
+
+
+def _reason(violation: Violation) -> str:
+    return violation.message.partition(": ")[2].partition(" (")[0]
+
+
+def test_what_a_job_lacks_that_says_nothing() -> None:
+    result = violations("pod-security", view=labelled(enforce="restricted"))
+    context = "spec.containers[0].securityContext"
+    assert kinds(result) == [
+        f"deny {path}.{context}.{fault}"
+        for path in (LAUNCHER, WORKER)
+        for fault in (
+            "allowPrivilegeEscalation: allowPrivilegeEscalation != false",
+            "capabilities.drop: unrestricted capabilities",
+            "runAsNonRoot: runAsNonRoot != true",
+            "seccompProfile.type: seccompProfile",
+        )
+    ]
+    assert {violation.reason for violation in result} == {Reason.FORBIDDEN}
+    assert check({}, enforce="restricted") == []
+
+
+def test_a_violation_in_full() -> None:
+    (violation,) = check(HOST_PATH, enforce="baseline", enforce_version="v1.30")
+    assert violation == Violation(
+        f"{WORKER}.spec.volumes[0].hostPath",
+        'violates PodSecurity "baseline:v1.30": hostPath volumes (volume "ib")',
+        fix="RDMA needs no hostPath: a device resource such as rdma/hca in limits brings the devices. "
+        'To allow it, an administrator would have to label the namespace "team-a" '
+        "pod-security.kubernetes.io/enforce=privileged.",
+        reason=Reason.FORBIDDEN,
+    )
+
+
+@pytest.mark.parametrize(
+    "view", [NothingKnown(), labelled("other", enforce="restricted"), labelled(), labelled(enforce="privileged")]
+)
+def test_nothing_is_looked_at_where_nothing_is_asked(view: Snapshot) -> None:
+    rule = REGISTRY["pod-security"]
+    context = Context(namespace="team-a", document=b"not even JSON", view=view)
+    assert list(rule.check(defaulted(changed()), rule.settings(), context)) == []
+
+
+@pytest.mark.parametrize(
+    ("modes", "expected"),
+    [
+        ({"enforce": "baseline"}, ["deny"]),
+        ({"audit": "baseline"}, ["audit"]),
+        ({"warn": "baseline"}, ["warn"]),
+        ({"warn": "baseline", "audit": "baseline"}, ["warn", "audit"]),
+        ({"enforce": "baseline", "warn": "baseline", "audit": "baseline"}, ["deny"]),  # told once
+        ({"enforce": "restricted", "warn": "baseline", "audit": "baseline"}, ["deny"]),
+        ({"enforce": "baseline", "warn": "restricted", "audit": "restricted"}, ["deny"]),  # also by another check
+        ({"enforce": "privileged", "warn": "restricted"}, ["warn"]),
+    ],
+)
+def test_modes(modes: dict[str, str], expected: list[str]) -> None:
+    result = check(HOST_PATH, **modes)
+    assert [str(violation.ceiling) for violation in result] == expected
+    words = {"deny": "violates", "warn": "would violate", "audit": "would violate"}
+    assert all(v.message.startswith(f"{words[v.ceiling]} PodSecurity ") for v in result)
+
+
+def test_what_a_stricter_level_finds_besides_is_told_too() -> None:
+    changes = {**HOST_PATH, "Worker.template.spec.containers.0.securityContext": {"runAsNonRoot": True}}
+    context = f"{WORKER}.spec.containers[0].securityContext"
+    assert kinds(check(changes, enforce="baseline", audit="restricted")) == [
+        f"deny {WORKER}.spec.volumes[0].hostPath: hostPath volumes",
+        f"audit {context}.allowPrivilegeEscalation: allowPrivilegeEscalation != false",
+        f"audit {context}.capabilities.drop: unrestricted capabilities",
+        f"audit {context}.seccompProfile.type: seccompProfile",
+    ]
+
+
+def test_what_is_only_warned_about_needs_no_permission() -> None:
+    (violation,) = check(HOST_PATH, warn="baseline")
+    assert violation.fix.endswith("brings the devices.")
+
+
+@pytest.mark.parametrize(
+    ("modes", "settings", "found"),
+    [
+        ({"enforce": "restricted", "enforce_version": "v1.7"}, {}, 0),  # before allowPrivilegeEscalation
+        ({"enforce": "restricted", "enforce_version": "v1.8"}, {}, 1),
+        ({"enforce": "restricted"}, {"clusterVersion": "v1.7"}, 0),
+        ({"enforce": "restricted", "enforce_version": "v1.99"}, {"clusterVersion": "v1.7"}, 0),
+        ({"warn": "restricted"}, {"clusterVersion": "v1.7"}, 0),
+        ({"audit": "restricted"}, {"clusterVersion": "v1.7"}, 0),
+        ({"enforce": "restricted"}, {"clusterVersion": "v1.99"}, 1),
+        ({}, {"floor": "restricted", "clusterVersion": "v1.7"}, 0),
+        ({}, {"floor": "restricted", "floorVersion": "v1.7"}, 0),
+        ({}, {"floor": "restricted"}, 1),
+        ({"enforce": "baseline"}, {"floor": "restricted"}, 1),
+        ({"enforce": "restricted", "enforce_version": "v1.7"}, {"floor": "restricted"}, 0),  # enforces as much
+    ],
+)
+def test_versions_and_the_floor(modes: dict[str, str], settings: Json, found: int) -> None:
+    context = {**COMPLIANT, "allowPrivilegeEscalation": True}
+    result = check({"Worker.template.spec.containers.0.securityContext": context}, settings, **modes)
+    assert len(result) == found
+
+
+@pytest.mark.parametrize("view", [NothingKnown(), labelled("other")])
+def test_the_floor_holds_also_where_nothing_is_known(view: Snapshot) -> None:
+    (violation,) = violations("pod-security", {**SECURE, **HOST_PATH}, settings={"floor": "baseline"}, view=view)
+    assert violation.message.startswith('violates PodSecurity "baseline:latest": hostPath volumes')
+    assert violation.fix.endswith("an administrator would have to exempt the job from the rule pod-security.")
+
+
+@pytest.mark.parametrize(
+    ("spec", "enforce", "floor", "ways"),
+    [
+        ({"hostNetwork": True}, "restricted", "privileged", "label the namespace x=privileged"),
+        ({"hostNetwork": True}, "baseline", "privileged", "label the namespace x=privileged"),
+        ({"volumes": [{"nfs": {}}]}, "restricted", "privileged", "label the namespace x=baseline"),
+        ({"volumes": [{"nfs": {}}]}, "restricted", "baseline", "label the namespace x=baseline"),
+        ({"volumes": [{"hostPath": {}}]}, "restricted", "privileged", "label the namespace x=privileged"),
+        ({"volumes": [{"hostPath": {}}]}, "restricted", "baseline", "label the namespace x=privileged and to exempt"),
+        ({"volumes": [{"hostPath": {}}]}, "baseline", "restricted", "label the namespace x=privileged and to exempt"),
+        ({"volumes": [{"nfs": {}}]}, "baseline", "restricted", "exempt"),
+    ],
+)
+def test_who_could_allow_it(spec: Json, enforce: str, floor: str, ways: str) -> None:
+    changes = {f"Worker.template.spec.{key}": value for key, value in spec.items()}
+    (violation,) = check(changes, {"floor": floor}, enforce=enforce)
+    sentence = violation.fix.partition("To allow it, an administrator would have to ")[2]
+    shown = sentence.replace('"team-a" pod-security.kubernetes.io/enforce', "x")
+    assert shown.replace(" the job from the rule pod-security", "") == f"{ways}."
+
+
+@pytest.mark.parametrize(
+    ("modes", "fault"),
+    [
+        ({"enforce": "oops", "enforce_version": "v1.20"}, 'enforce is "oops", so restricted counts'),
+        ({"audit": "oops"}, 'audit is "oops", so privileged counts'),
+        ({"warn": ""}, 'warn is "", so privileged counts'),
+        ({"warn_version": "1.20"}, 'warn-version is "1.20", so latest counts'),
+        ({"enforce": "x" * 500}, f'enforce is "{"x" * 97}...", so restricted counts'),
+    ],
+)
+def test_labels_that_cannot_be_read(modes: dict[str, str], fault: str) -> None:
+    first, *others = check(HOST_PATH, **modes)
+    assert first.advisory
+    assert (first.path, first.message) == ("metadata.namespace", f"its label pod-security.kubernetes.io/{fault}")
+    assert first.fix.startswith("Have an administrator correct it: it must be ")
+    assert [violation.ceiling for violation in others] == ["deny"] * modes.get("enforce", "").startswith(("oops", "x"))
+
+
+def test_runtime_classes_that_are_exempt() -> None:
+    changes = {**HOST_PATH, "Worker.template.spec.runtimeClassName": "kata"}
+    assert check(changes, {"exemptRuntimeClasses": ["gvisor", "kata"]}, enforce="baseline") == []
+    assert len(check(changes, {"exemptRuntimeClasses": ["gvisor"]}, enforce="baseline")) == 1
+    assert len(check(HOST_PATH, {"exemptRuntimeClasses": ["kata"]}, enforce="baseline")) == 1
+
+
+def test_a_volume_without_source_is_an_empty_dir() -> None:
+    assert check({"Worker.template.spec.volumes": [{"name": "scratch"}]}, enforce="restricted") == []
+
+
+def test_init_containers_and_annotations() -> None:
+    result = check(
+        {
+            "Launcher.template.spec.initContainers": [{"name": "a", "securityContext": {"privileged": True}}],
+            "Worker.template.metadata.annotations": {
+                "container.apparmor.security.beta.kubernetes.io/worker": "unconfined"
+            },
+        },
+        enforce="baseline",
+    )
+    assert [violation.path for violation in result] == [
+        f"{LAUNCHER}.spec.initContainers[0].securityContext.privileged",
+        f"{WORKER}.metadata.annotations[container.apparmor.security.beta.kubernetes.io/worker]",
+    ]
+
+
+def test_a_wrong_shape_has_its_path() -> None:
+    (violation,) = check({"Worker.template.spec.hostNetwork": "yes"}, enforce="baseline")
+    assert violation.path == f"{WORKER}.spec.hostNetwork"
+    assert violation.message == "must be true or false, not a string"
+
+
+def test_text_of_any_length_stays_readable() -> None:
+    volumes = [{"name": f"volume-{index}", "hostPath": {}} for index in range(500)]
+    (violation,) = check({"Worker.template.spec.volumes": volumes}, enforce="baseline")
+    assert len(violation.message) == 1000
+    assert violation.message.endswith("...")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"floor": "strict"}, {"floorVersion": "1.30"}, {"clusterVersion": "v1.030"}, {"exemptRuntimeClasses": "kata"}],
+)
+def test_broken_settings(settings: Json) -> None:
+    with pytest.raises(ValidationError):
+        REGISTRY["pod-security"].settings.model_validate(settings)
+
+
+@pytest.mark.parametrize("role", ["Launcher", "Worker"])
+@pytest.mark.parametrize("seed", range(100))
+def test_nothing_that_the_operator_adds_makes_a_difference(role: str, seed: int) -> None:
+    made = pod(Random(seed))
+    before = evaluate(Level.RESTRICTED, LATEST, convert(made))
+    spec = made["spec"]
+    spec.setdefault("volumes", []).append({"name": "ssh-auth", "secret": {"secretName": "train-ssh"}})
+    if role == "Launcher":
+        spec["volumes"].append({"name": "mpi-job-config", "configMap": {"name": "train-config"}})
+    container = spec["containers"][0]
+    container.setdefault("volumeMounts", []).append({"name": "ssh-auth", "mountPath": "/root/.ssh"})
+    container.setdefault("env", []).append({"name": "K_MPI_JOB_ROLE", "value": role.lower()})
+    container.setdefault("command", ["/usr/sbin/sshd", "-De"])
+    spec |= {"hostname": "train-worker-0", "subdomain": "train", "restartPolicy": "Never", "dnsConfig": {}}
+    made["metadata"]["labels"] = {"training.kubeflow.org/job-name": "train"}
+    assert evaluate(Level.RESTRICTED, LATEST, convert(made)) == before
+
+
+@PROPERTY
+@given(any_job(), values(PodTemplate), st.sampled_from(["restricted", "baseline", "oops"]))
+def test_never_raises(job: Json, template: Any, level: str) -> None:
+    rule = REGISTRY["pod-security"]
+    for document in (job, changed({"Worker.template": template})):
+        context = Context(
+            namespace="team-a",
+            document=json.dumps(document).encode(),
+            view=labelled(enforce=level, warn="restricted", audit="restricted"),
+        )
+        for violation in rule.check(defaulted(changed()), rule.settings(), context):
+            assert violation.path
+            assert violation.fix

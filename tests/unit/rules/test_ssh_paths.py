@@ -1,0 +1,227 @@
+"""ssh-paths: the matrix of user, sshAuthMountPath, fsGroup and capabilities."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.jobs import REMOVE, changed
+from tests.unit.any_job import Json, any_job
+from tests.unit.rules.checks import found, violations
+from tests.unit.rules.conftest import run
+from tests.unit.strategies import PROPERTY
+from webhook import yaml
+from webhook.messages import MAX_WARNING_LENGTH, Finding
+from webhook.rules import Violation
+
+EXAMPLES = sorted(Path(__file__).parents[3].joinpath("manifests", "examples").rglob("*.yaml"))
+HOME = "/home/mpiuser/.ssh"
+SSHD = {"Worker.template.spec.containers.0.command": ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]}
+FIELD = "spec.sshAuthMountPath"
+LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template.spec"
+WORKER = "spec.mpiReplicaSpecs[Worker].template.spec"
+CONTEXT = f"{WORKER}.containers[0].securityContext"
+BOTH = "(Launcher and Worker)"
+
+
+def job(path: str = "/root/.ssh", /, **contexts: Json) -> Json:
+    """Changes: this mount path, workers with a sshd of their own; `launcher`, `worker` (containers'), `launcher_pod`,
+    `worker_pod` are security contexts."""
+    changes: Json = {"spec.sshAuthMountPath": path, **SSHD}
+    for who, context in contexts.items():
+        role, _, pod = who.partition("_")
+        changes[f"{role.title()}.template.spec.{'' if pod else 'containers.0.'}securityContext"] = context
+    return changes
+
+
+def both(path: str = "/root/.ssh", /, **context: Any) -> Json:
+    return job(path, launcher=context, worker=context)
+
+
+def check(changes: Json) -> list[str]:
+    return found(violations("ssh-paths", changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},  # the image decides
+        {"spec.sshAuthMountPath": REMOVE},
+        {"spec.sshAuthMountPath": HOME},
+        {"spec.sshAuthMountPath": "/root/.ssh/"},
+        both(runAsUser=0),
+        both(HOME, runAsUser=1000),
+        both(f"{HOME}/", runAsUser=1000),
+        both(HOME, runAsNonRoot=True),
+        job(HOME, launcher_pod={"runAsUser": 1000, "fsGroup": 1000}, worker_pod={"runAsUser": 1000, "fsGroup": 1000}),
+        job(HOME, launcher={"runAsUser": 1000}, worker={"runAsUser": 0}),  # root's sshd lets everybody in
+        job(HOME, launcher={"runAsUser": 1000}),
+        job(HOME, worker={"runAsUser": 1000}),
+        job(launcher_pod={"runAsUser": 1000}, launcher={"runAsUser": 0}),  # the container's own counts
+        job(launcher_pod={"runAsNonRoot": True}, launcher={"runAsNonRoot": False}),
+        job(worker_pod={"fsGroup": 1337}),  # authorized_keys may be read by a group
+        both(HOME, runAsUser=1000, capabilities={"add": ["NET_BIND_SERVICE"]}),
+        both(HOME, runAsUser=1000, capabilities={"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}),
+        both(HOME, runAsUser=1000, capabilities={"drop": ["all"], "add": ["cap_net_bind_service"]}),
+        both(HOME, runAsUser=1000, capabilities={"drop": ["SYS_CHROOT", "NET_RAW"]}),
+        both(runAsUser=0, capabilities={"drop": ["NET_RAW"], "add": ["IPC_LOCK"]}),
+        both(runAsUser=0, capabilities={"drop": ["ALL"], "add": ["SETGID", "SETUID", "SYS_CHROOT"]}),
+        both(runAsUser=0, capabilities={"drop": ["ALL"], "add": ["ALL"]}),
+        {**both(runAsUser=0, capabilities={"drop": ["ALL"]}), "Worker.template.spec.containers.0.command": ["train"]},
+        {"Worker": REMOVE, **{key: value for key, value in both(runAsUser=1000).items() if "Worker" not in key}},
+        {"Worker.template.spec": REMOVE},
+    ],
+)
+def test_what_works_or_nobody_can_tell(changes: Json) -> None:
+    assert check(changes) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        # Root.
+        (
+            both("/root/.ssh/", runAsUser=0),
+            f'{FIELD}: the launcher is root, whose key ssh does not take from "/root/.ssh/"',
+        ),
+        (
+            both("/root//.ssh", runAsUser=0),
+            f'{FIELD}: the launcher is root, whose key ssh does not take from "/root//.ssh"',
+        ),
+        (both(HOME, runAsUser=0), f'(advice) {FIELD}: the launcher is root, whose key ssh does not take from "{HOME}"'),
+        (
+            job(launcher_pod={"runAsUser": 0, "fsGroup": 1337}),
+            f"{LAUNCHER}.securityContext.fsGroup: gives a group the ",
+        ),
+        (
+            job(launcher_pod={"fsGroup": 0}),
+            f"(advice) {LAUNCHER}.securityContext.fsGroup: gives a group the key of the",
+        ),
+        # Others.
+        (both(runAsUser=1000), f'{FIELD}: "/root/.ssh" cannot be read by user 1000, only by root {BOTH}'),
+        (job(worker={"runAsUser": 1000}), f'{FIELD}: "/root/.ssh" cannot be read by user 1000, only by root (Worker)'),
+        (
+            job(launcher_pod={"runAsUser": 1000}),
+            f'{FIELD}: "/root/.ssh" cannot be read by user 1000, only by root (Launcher)',
+        ),
+        ({**both(runAsUser=1), FIELD: REMOVE}, f'{FIELD}: "/root/.ssh" cannot be read by user 1, only by root {BOTH}'),
+        (
+            both("/root/.ssh/", runAsUser=1000),
+            f'(advice) {FIELD}: "/root/.ssh/" is not for user 1000: /root is hardly ever open to others {BOTH}',
+        ),
+        (
+            job(launcher_pod={"runAsUser": 1000, "fsGroup": 1000}),
+            f'(advice) {FIELD}: "/root/.ssh" is not for user 1000: /root is hardly ever open to others (Launcher)',
+        ),
+        (both(runAsNonRoot=True), f'(advice) {FIELD}: "/root/.ssh" is for root, and runAsNonRoot is set {BOTH}'),
+        (
+            job(launcher_pod={"runAsNonRoot": True, "fsGroup": 1000}),
+            f'(advice) {FIELD}: "/root/.ssh" is for root, and runAsNonRoot is set (Launcher)',
+        ),
+        # Two users.
+        (
+            job(HOME, launcher={"runAsUser": 1000}, worker={"runAsUser": 1001}),
+            f"(advice) {CONTEXT}.runAsUser: sshd of user 1001 lets only that user in, the ",
+        ),
+        (
+            job(HOME, launcher={"runAsUser": 1000}, worker_pod={"runAsUser": 1001}),
+            f"(advice) {WORKER}.securityContext.runAsUser: sshd of user 1001 lets only that user in, ",
+        ),
+        # The workers' sshd.
+        (
+            {**both(HOME, runAsUser=1000), "Worker.template.spec.containers.0.command": REMOVE},
+            f"(advice) {WORKER}.containers[0].command: is missing, and what then starts is the sshd of root",
+        ),
+        (
+            {**both(HOME, runAsNonRoot=True), "Worker.template.spec.containers.0.command": []},
+            f"(advice) {WORKER}.containers[0].command: is missing, and what then starts is the sshd of root",
+        ),
+        (
+            both(HOME, runAsUser=1000, capabilities={"drop": ["ALL"]}),
+            f"(advice) {CONTEXT}.capabilities.add: has no NET_BIND_SERVICE, without which ",
+        ),
+        (
+            both(HOME, runAsNonRoot=True, capabilities={"drop": ["NET_BIND_SERVICE"]}),
+            f"(advice) {CONTEXT}.capabilities.add: has no NET_BIND_SERVICE, without which ",
+        ),
+        (
+            both(runAsUser=0, capabilities={"drop": ["ALL"], "add": ["SETUID"]}),
+            f"{CONTEXT}.capabilities.drop: takes from sshd what it needs as root: SETGID, SYS_CHROOT",
+        ),
+        (
+            both(capabilities={"drop": ["CAP_SYS_CHROOT"]}),
+            f"(advice) {CONTEXT}.capabilities.drop: takes from sshd what it needs as root: SYS_CHROOT",
+        ),
+    ],
+)
+def test_what_does_not(changes: Json, expected: str) -> None:
+    (violation,) = check(changes)
+    assert violation.startswith(expected)
+
+
+def test_several_faults_at_once() -> None:
+    changes = job(launcher={"runAsUser": 0}, worker={"runAsUser": 1000, "capabilities": {"drop": ["ALL"]}})
+    changes["Worker.template.spec.containers.0.command"] = REMOVE
+    assert [violation.partition(": ")[0] for violation in check(changes)] == [
+        FIELD,
+        f"(advice) {CONTEXT}.runAsUser",
+        f"(advice) {WORKER}.containers[0].command",
+        f"(advice) {CONTEXT}.capabilities.add",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "mended"),
+    [
+        (both(runAsUser=1000), both(HOME, runAsUser=1000)),
+        (both("/root/.ssh/", runAsUser=0), both(runAsUser=0)),
+        (job(launcher_pod={"runAsUser": 0, "fsGroup": 1}), job(launcher_pod={"runAsUser": 0})),
+    ],
+)
+def test_the_fix_mends_it(changes: Json, mended: Json) -> None:
+    (violation,) = violations("ssh-paths", changes)
+    assert violation.fix.endswith(".")
+    assert not violation.advisory
+    assert check(mended) == []
+
+
+def test_advice_is_short() -> None:
+    result = [
+        *violations("ssh-paths", both(runAsNonRoot=True, capabilities={"drop": ["ALL"]})),
+        *violations("ssh-paths", both(HOME, runAsUser=0)),
+        *violations("ssh-paths", job(launcher_pod={"runAsUser": 1000, "fsGroup": 1000})),
+    ]
+    assert len(result) == 4
+    for violation in result:
+        assert violation.message.partition(" (")[0] in warning(violation)
+
+
+def warning(violation: Violation) -> str:
+    text = Finding("ssh-paths", violation).warning
+    assert len(text) <= MAX_WARNING_LENGTH
+    return text
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_the_examples_work(path: Path) -> None:
+    for document in yaml.load_all(path.read_text()):
+        assert run("ssh-paths", document) == []
+
+
+@PROPERTY
+@given(
+    any_job(
+        sshAuthMountPath=st.sampled_from(["/root/.ssh", "/root/.ssh/", HOME, ""]),
+        runAsUser=st.sampled_from([0, 1000]),
+        drop=st.just(["ALL"]),
+    )
+)
+def test_never_raises(job: Json) -> None:
+    run("ssh-paths", job)
+
+
+def test_the_matrix_reads_the_first_container_only() -> None:
+    spec = {"containers": [{"name": "a"}, {"name": "b", "securityContext": {"runAsUser": 1000}}]}
+    assert run("ssh-paths", changed({"Worker.template.spec": spec})) == []

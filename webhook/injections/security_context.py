@@ -1,0 +1,92 @@
+"""In a namespace that enforces the level restricted, containers get what that level needs.
+
+Where the namespace's label `pod-security.kubernetes.io/enforce` says `restricted`, each container and init container
+gets `runAsNonRoot: true`, `allowPrivilegeEscalation: false`, `capabilities.drop: ["ALL"]` and
+`seccompProfile.type: RuntimeDefault`, as far as the version that is enforced asks for it and neither container nor pod
+says anything. What the user wrote stays; the rule `pod-security` judges it. Nowhere else is anything put in.
+
+The worker's first container keeps `NET_BIND_SERVICE`, the one capability that restricted allows: the sshd of upstream's
+images has it as file capability, and the kernel starts no program whose file capabilities were all dropped
+(mpi-operator `build/base/Dockerfile`, `setcap`).
+
+An image that is made for root does not run like this: it needs another user, and the job an `sshAuthMountPath` in the
+home of that user. The rule `ssh-paths` says so.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import Field
+
+from webhook.api.mpijob import WORKER, MPIJob
+from webhook.api.shape import ShapeError
+from webhook.cluster.view import Namespace
+from webhook.context import Context
+from webhook.injections import injection
+from webhook.injections.patch import PatchBuilder, Path
+from webhook.pod_security import Level, PodTemplate, Version, evaluate, labels
+from webhook.pod_security.pod import convert
+from webhook.pod_security.subject import Subject
+from webhook.policy.settings import InjectionSettings
+
+# What each field that a check names gets, by the end of its path.
+VALUES: Final[dict[str, object]] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities.drop": ["ALL"],
+    "runAsNonRoot": True,
+    "seccompProfile.type": "RuntimeDefault",
+}
+KEPT: Final = ["NET_BIND_SERVICE"]
+_CONTEXT: Final = ".securityContext."
+_TOKEN = re.compile(r"[^.\[\]]+")
+
+
+class Settings(InjectionSettings):
+    """What workers keep."""
+
+    net_bind_service: bool = Field(
+        True, description="Whether the worker's first container keeps NET_BIND_SERVICE, for its sshd."
+    )
+
+
+@injection("security-context", Settings, since="0.1")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Fill in the fields that the checks name."""
+    namespace = ctx.view.namespace(ctx.namespace)
+    enforced = labels.read(namespace.labels if isinstance(namespace, Namespace) else {})[0].enforce
+    if enforced.level is not Level.RESTRICTED:
+        return
+    added = {}
+    for role, _, _ in job.replicas():
+        where: Path = ("spec", "mpiReplicaSpecs", role, "template")
+        try:
+            template = convert(patch.get(where) or {})
+        except ShapeError:
+            continue  # the API server's schema has the words for it
+        for path, field in _open(template, enforced.version):
+            if patch.add((*where, *path), VALUES[field]):
+                added[field.partition(".")[0]] = True
+                mpi_container = path[:3] == ("spec", "containers", 0)
+                if field == "capabilities.drop" and role == WORKER and mpi_container and settings.net_bind_service:
+                    patch.add((*where, *path[:-1], "add"), KEPT)
+    if added:
+        yield f"added {', '.join(added)} for {enforced}"
+
+
+def _open(template: PodTemplate, version: Version) -> Iterator[tuple[Path, str]]:
+    """The fields that restricted misses at `version`, or has other values in: path in the template, key of VALUES."""
+    subject = Subject(template)
+    # These are for root, which says as much as `runAsNonRoot: false`.
+    of_root = {place.path for place in subject.containers if _user(subject, place.security.run_as_user) == 0}
+    for result in evaluate(Level.RESTRICTED, version, template):
+        for path in result.paths:
+            container, _, field = path.partition(_CONTEXT)
+            if field not in VALUES or (field == "runAsNonRoot" and container in of_root):
+                continue
+            if field == "runAsNonRoot" or not subject.for_windows:
+                yield tuple(int(token) if token.isdigit() else token for token in _TOKEN.findall(path)), field
+
+
+def _user(subject: Subject, own: int | None) -> int | None:
+    return subject.security.run_as_user if own is None else own

@@ -1,0 +1,130 @@
+"""Launcher and workers are such pods as the namespace's Pod Security level admits.
+
+Pod Security admission judges pods only: a job that breaks the level is accepted, and then none of its pods is. Here
+both pod templates, with all that was put in, are judged by the same checks against the same labels of the namespace
+(`pod-security.kubernetes.io/enforce`, `audit`, `warn`, each with a `-version`): what the namespace enforces refuses the
+job, what it warns about becomes a warning, what it audits goes to the audit log. The words are those of Pod Security.
+
+A label that cannot be read counts as it does there: enforce as restricted, audit and warn as privileged, any version as
+latest. With `floor`, jobs are held to a level whatever the labels say; where the namespace enforces as much, its own
+version counts.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field
+
+from webhook.api.mpijob import MPIJob
+from webhook.api.shape import ShapeError
+from webhook.cluster.view import Namespace
+from webhook.context import Context
+from webhook.mpi_pods import templates
+from webhook.pod_security import Level, LevelVersion, PodTemplate, Result, Version, evaluate, labels, messages
+from webhook.pod_security.advice import advice, permitting
+from webhook.pod_security.levels import parse_version
+from webhook.pod_security.standard import NEWEST
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Reason, Violation, rule
+
+MAX_TEXT: Final = 1_000
+_COUNTS: Final = {"enforce": "restricted", "audit": "privileged", "warn": "privileged"}
+
+
+def _readable(version: str) -> str:
+    parse_version(version)  # a ValueError says what is wrong
+    return version
+
+
+VersionText = Annotated[str, AfterValidator(_readable)]
+
+
+class Settings(RuleSettings):
+    """What holds beside the labels."""
+
+    floor: Level = Field(Level.PRIVILEGED, description="The level that jobs must keep even where no label asks for it.")
+    floor_version: VersionText = Field("latest", description="The version of the floor: latest, or as v1.30.")
+    cluster_version: VersionText = Field(
+        "latest",
+        description="The version of Kubernetes, as v1.30: to the cluster's own Pod Security latest means that one.",
+    )
+    exempt_runtime_classes: tuple[str, ...] = Field(
+        (), description="Runtime classes that the API server's own Pod Security configuration exempts."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Namespace:
+    """What a namespace asks for: `policy` with the floor, `labelled` without."""
+
+    name: str
+    policy: labels.Policy
+    labelled: labels.Policy
+    floor: Level
+
+
+@rule("pod-security", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """Labels that cannot be read; then, for each template, what is enforced, warned about and audited."""
+    namespace = ctx.view.namespace(ctx.namespace)
+    labelled, errors = labels.read(namespace.labels if isinstance(namespace, Namespace) else {})
+    yield from map(_unreadable, errors)
+    policy = labelled
+    if settings.floor.strictness > labelled.enforce.level.strictness:
+        policy = labelled._replace(enforce=LevelVersion(settings.floor, parse_version(settings.floor_version)))
+    if all(level is Level.PRIVILEGED for level, _ in policy):
+        return
+    asked = _Namespace(ctx.namespace, policy, labelled, settings.floor)
+    newest = min(parse_version(settings.cluster_version), NEWEST)
+    try:
+        for _, path, template in templates(ctx.document):
+            if not template.spec or template.spec.runtime_class_name not in settings.exempt_runtime_classes:
+                yield from _judge(path, template, asked, newest)
+    except ShapeError as error:
+        yield Violation(error.path, error.message, fix="Correct the type.")
+
+
+def _judge(path: str, template: PodTemplate, namespace: _Namespace, newest: Version) -> Iterator[Violation]:
+    enforce, audit, warn = namespace.policy
+    enforced = evaluate(*enforce, template, newest=newest)
+    # A fault is told once: restricted has other checks than baseline for the same fields.
+    known = {path for result in enforced for path in result.paths}
+    for result in enforced:
+        fix = f"{advice(result, template)} {_permission(result, template, namespace, newest)}"
+        yield _violation(path, result, messages.denial(enforce, [result]), fix)
+    for result in evaluate(*warn, template, newest=newest):
+        if not known.issuperset(result.paths):
+            yield _violation(path, result, messages.warning(warn, [result]), advice(result, template), advisory=True)
+    for result in evaluate(*audit, template, newest=newest):
+        if not known.issuperset(result.paths):
+            yield _violation(path, result, messages.warning(audit, [result]), advice(result, template), audit_only=True)
+
+
+def _violation(path: str, result: Result, message: str, fix: str, **limit: bool) -> Violation:
+    shown = message if len(message) <= MAX_TEXT else f"{message[: MAX_TEXT - 3]}..."
+    return Violation(f"{path}.{result.paths[0]}", shown, fix=fix, reason=Reason.FORBIDDEN, **limit)
+
+
+def _permission(result: Result, template: PodTemplate, namespace: _Namespace, newest: Version) -> str:
+    """Who could let it be, and how."""
+    version = min(namespace.policy.enforce.version, newest)
+    needed = permitting(result, version, template)
+    ways = []
+    if namespace.labelled.enforce.level.strictness > needed.strictness:
+        ways.append(f'label the namespace "{namespace.name}" {labels.PREFIX}enforce={needed}')
+    if namespace.floor.strictness > needed.strictness:
+        ways.append("exempt the job from the rule pod-security")
+    return f"To allow it, an administrator would have to {' and to '.join(ways)}."
+
+
+def _unreadable(error: labels.LabelError) -> Violation:
+    mode, _, version = error.label.removeprefix(labels.PREFIX).partition("-")
+    counts = "latest" if version else _COUNTS[mode]
+    value = error.value if len(error.value) <= 100 else f"{error.value[:97]}..."
+    return Violation(
+        "metadata.namespace",
+        f'its label {error.label} is "{value}", so {counts} counts',
+        fix=f"Have an administrator correct it: it {error.problem}.",
+        advisory=True,
+    )

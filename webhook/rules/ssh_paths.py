@@ -1,0 +1,175 @@
+"""Users, `sshAuthMountPath`, `fsGroup` and capabilities go together, so that ssh finds a key that it takes.
+
+The operator mounts the key in the first containers at `sshAuthMountPath`, owned by root: with mode 0600 if that is
+`/root/.ssh` letter by letter, else with 0644; an `fsGroup` makes 0600 into 0640 (mpi-operator `setupSSHOnPod`, and
+mpi-operator issue 429). ssh looks into the home that the user has in the image's /etc/passwd, and refuses a key of its
+own user that others may read:
+
+* root needs `/root/.ssh` and no `fsGroup`;
+* any other user needs another path, the `.ssh` of its home, and starts sshd with a configuration and host keys that it
+  can read. Its sshd lets nobody else in, so launcher and workers run as the same user;
+* sshd needs SETGID, SETUID and SYS_CHROOT as root, and as another user, in upstream's images, NET_BIND_SERVICE
+  (mpi-operator `build/base/Dockerfile`).
+
+What cannot work is refused, what only very likely does not is a warning. Where neither container nor pod says who it
+runs as, the image decides, which nobody can see here. A `/root/.ssh` may also be what the API server put in, since it
+is the default.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from posixpath import normpath
+from typing import Final
+
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
+from webhook.api.pod import Capabilities, Container, PodSecurityContext, SecurityContext
+from webhook.context import Context
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Violation, rule
+
+FIELD: Final = "spec.sshAuthMountPath"
+OF_ROOT: Final = "/root/.ssh"
+HOME: Final = "Set it to .ssh in the home of the user, as /home/mpiuser/.ssh."
+# OpenSSH `sshd-session.c`: as root it changes its root directory and then becomes the user who logs in.
+AS_ROOT: Final = ("SETGID", "SETUID", "SYS_CHROOT")
+AS_OTHERS: Final = "NET_BIND_SERVICE"
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The MPI container of a role, and who it runs as: `user` is None where the image decides."""
+
+    role: str
+    pod: str
+    container: Container
+    user: int | None
+    user_field: str
+    fs_group: int | None
+    other_than_root: bool
+
+    @property
+    def path(self) -> str:
+        return f"{self.pod}.containers[0]"
+
+    @property
+    def starts_sshd(self) -> bool:
+        """Also where it says nothing: the operator starts it."""
+        words = [*(self.container.command or ()), *(self.container.args or ())]
+        return not words or any("sshd" in word for word in words)
+
+
+@rule("ssh-paths", RuleSettings, since="0.1")
+def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
+    """The key on both sides, then what the workers' sshd needs. Without workers there is no ssh."""
+    sides = {
+        role: _side(role, f"{path}.template.spec", replica)
+        for role, path, replica in job.replicas()
+        if replica.template.containers
+    }
+    worker = sides.get(WORKER)
+    if worker is None:
+        return
+    mount_path = job.spec.ssh_auth_mount_path or OF_ROOT
+    launcher = sides.get(LAUNCHER)
+    if normpath(mount_path) == OF_ROOT:
+        yield from _key_of_root(mount_path, list(sides.values()))
+    if launcher is not None:
+        yield from _client(mount_path, launcher)
+        yield from _same_user(launcher, worker)
+    yield from _server(worker)
+
+
+def _side(role: str, pod: str, replica: ReplicaSpec) -> _Side:
+    spec, container = replica.template.spec, replica.template.containers[0]
+    of_pod = (spec and spec.security_context) or PodSecurityContext()
+    own = container.security_context or SecurityContext()
+    user = of_pod.run_as_user if own.run_as_user is None else own.run_as_user
+    non_root = of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root
+    return _Side(
+        role,
+        pod,
+        container,
+        user,
+        user_field=f"{pod}.{'' if own.run_as_user is None else 'containers[0].'}securityContext.runAsUser",
+        fs_group=of_pod.fs_group,
+        other_than_root=bool(non_root) if user is None else user != 0,
+    )
+
+
+def _key_of_root(mount_path: str, sides: list[_Side]) -> Iterator[Violation]:
+    """Who cannot get at a key in root's home."""
+    faults: dict[tuple[str, bool], list[str]] = {}
+    for side in sides:
+        if not side.other_than_root:
+            continue
+        unreadable = side.user is not None and mount_path == OF_ROOT and side.fs_group is None
+        if side.user is None:
+            fault = "is for root, and runAsNonRoot is set"
+        elif unreadable:
+            fault = f"cannot be read by user {side.user}, only by root"
+        else:
+            fault = f"is not for user {side.user}: /root is hardly ever open to others"
+        faults.setdefault((fault, not unreadable), []).append(side.role)
+    for (fault, advisory), roles in faults.items():
+        message = f'"{mount_path[:100]}" {fault} ({" and ".join(roles)})'
+        yield Violation(FIELD, message, fix=HOME, advisory=advisory)
+
+
+def _client(mount_path: str, launcher: _Side) -> Iterator[Violation]:
+    """What ssh thinks of the key, if it runs as root."""
+    if launcher.user == 0 and mount_path != OF_ROOT:
+        # Elsewhere than in root's home a script may copy it to where it belongs.
+        message = f'the launcher is root, whose key ssh does not take from "{mount_path[:100]}"'
+        fix = "Set it to /root/.ssh, letter by letter, or run as the user in whose home it is."
+        yield Violation(FIELD, message, fix=fix, advisory=normpath(mount_path) != OF_ROOT)
+    elif mount_path == OF_ROOT and launcher.fs_group is not None and not launcher.other_than_root:
+        who = "root" if launcher.user == 0 else "the image's user, if that is root,"
+        yield Violation(
+            f"{launcher.pod}.securityContext.fsGroup",
+            f"gives a group the key of {who} and ssh then refuses it",
+            fix="Remove fsGroup, or run as another user with sshAuthMountPath in its home.",
+            advisory=launcher.user is None,
+        )
+
+
+def _same_user(launcher: _Side, worker: _Side) -> Iterator[Violation]:
+    if worker.user and launcher.user is not None and worker.user != launcher.user:
+        yield Violation(
+            worker.user_field,
+            f"sshd of user {worker.user} lets only that user in, the launcher is {launcher.user or 'root'}",
+            fix="Run both as the same user.",
+            advisory=True,
+        )
+
+
+def _server(worker: _Side) -> Iterator[Violation]:
+    """What sshd can read, and what it is allowed to do."""
+    if worker.other_than_root and not worker.container.command and not worker.container.args:
+        yield Violation(
+            f"{worker.path}.command",
+            "is missing, and what then starts is the sshd of root",
+            fix="Start sshd with a configuration of the user: [/usr/sbin/sshd, -De, -f, /home/mpiuser/.sshd_config].",
+            advisory=True,
+        )
+    if not worker.starts_sshd:
+        return
+    capabilities = (worker.container.security_context or SecurityContext()).capabilities or Capabilities()
+    field = f"{worker.path}.securityContext.capabilities"
+    missing = _missing(capabilities, (AS_OTHERS,) if worker.other_than_root else AS_ROOT)
+    if missing and worker.other_than_root:
+        fault = f"has no {AS_OTHERS}, without which upstream's sshd cannot start"
+        yield Violation(f"{field}.add", fault, fix="Add it: restricted allows it.", advisory=True)
+    elif missing:
+        fault = f"takes from sshd what it needs as root: {', '.join(missing)}"
+        fix = "Put it into add, or run sshd as another user."
+        yield Violation(f"{field}.drop", fault, fix=fix, advisory=worker.user is None)
+
+
+def _missing(capabilities: Capabilities, needed: tuple[str, ...]) -> list[str]:
+    """Those of `needed` that are dropped; runtimes give all of them to containers that say nothing."""
+    added, dropped = ({_name(name) for name in names or ()} for names in (capabilities.add, capabilities.drop))
+    return [name for name in needed if {name, "ALL"} & dropped and not {name, "ALL"} & added]
+
+
+def _name(capability: str) -> str:
+    return capability.upper().removeprefix("CAP_")
