@@ -30,6 +30,8 @@ class Cluster(ControlPlane):
                 f"-health-port={free_port()}",
                 "-kube-api-qps=100",
                 "-kube-api-burst=200",
+                "-controller-queue-rate-limit=1000",  # ten a second would hold up the jobs of the next tests
+                "-controller-queue-burst=1000",
                 *flags,
             ],
             ready=lambda program: "Started workers" in program.log.read_text(),

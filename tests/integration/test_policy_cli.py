@@ -50,9 +50,10 @@ def policies(cluster: Cluster) -> Iterator[str]:
 def team(cluster: Cluster) -> Iterator[str]:
     """A namespace of the base tier with more jobs than one page holds, of which five have nine workers."""
     name = cluster.create_namespace("team", labels={"tier": "base"})
-    suspended = {"spec.runPolicy.suspend": True}  # an operator that other tests started need not run them
+    # An operator that other tests started leaves these alone.
+    elsewhere = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
     jobs = [
-        changed({**suspended, "metadata": {"name": f"job-{number:03}"}, "Worker.replicas": 9 if number < 5 else 4})
+        changed({**elsewhere, "metadata": {"name": f"job-{number:03}"}, "Worker.replicas": 9 if number < 5 else 4})
         for number in range(JOBS)
     ]
     apply(cluster, name, *jobs)
