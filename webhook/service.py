@@ -21,6 +21,7 @@ from webhook.cluster import client
 from webhook.cluster.client import ClusterError
 from webhook.cluster.view import NothingKnown
 from webhook.cluster_link import ClusterLink, linked
+from webhook.listening import CLOSE_SECONDS, Address, ListenError, hang_up, listen
 from webhook.ops import Readiness
 from webhook.policy import document
 from webhook.policy.document import PolicyError
@@ -32,12 +33,9 @@ from webhook.telemetry import Telemetry
 
 # Nobody renews the certificate that is made in memory: it is for development, and new at every start.
 CERTIFICATE_LIFETIME = timedelta(days=365)
-# For clients to take part in the end of a TLS connection, when nothing is in flight any more.
-CLOSE_SECONDS = 1.0
 # How long registering waits for what is to be known of the cluster.
 SETTLE_SECONDS = 10.0
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
-Address = tuple[str, int]
 
 
 class StartError(Exception):
@@ -148,11 +146,11 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     async with AsyncExitStack() as stack:
         application = ops.application(readiness, telemetry.registry)
         ops_runner = web.AppRunner(application, access_log=None, shutdown_timeout=CLOSE_SECONDS)
-        _, ops_url = await _listen(stack, ops_runner, settings.ops_listen)
+        _, ops_url = await _open(stack, ops_runner, settings.ops_listen)
         server = handler.http_server()
         runner = web.ServerRunner(server, shutdown_timeout=CLOSE_SECONDS)
-        site, url = await _listen(stack, runner, settings.listen, certificate.context)
-        stack.push_async_callback(_hang_up, server)
+        site, url = await _open(stack, runner, settings.listen, certificate.context)
+        stack.push_async_callback(hang_up, server)
         service = Service(
             settings=settings,
             telemetry=telemetry,
@@ -184,38 +182,13 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         yield service
 
 
-async def _listen(
+async def _open(
     stack: AsyncExitStack, runner: web.BaseRunner, address: Address, context: SSLContext | None = None
 ) -> tuple[web.BaseSite, str]:
-    """Listen until `stack` ends; the site and its URL."""
-    host, port = address
-    await runner.setup()
-    stack.push_async_callback(runner.cleanup)
-    site = web.TCPSite(runner, host, port, ssl_context=context)
     try:
-        await site.start()
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        raise StartError(f"cannot listen on {_authority(host, port)}: {reason}") from None
-    scheme = "http" if context is None else "https"
-    return site, f"{scheme}://{_authority(host, runner.addresses[0][1])}"
-
-
-async def _hang_up(server: web.Server) -> None:
-    """End every connection; cut those whose clients do not answer within `CLOSE_SECONDS`.
-
-    aiohttp leaves those open, and an event loop with open transports does not close cleanly.
-    """
-    server.pre_shutdown()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(CLOSE_SECONDS):
-            while server.connections:  # noqa: ASYNC110 - aiohttp tells nobody when one ends
-                await asyncio.sleep(0.01)
-    left = [connection.transport for connection in server.connections]
-    await server.shutdown(0)
-    for transport in left:
-        if transport is not None:
-            transport.abort()
+        return await listen(stack, runner, address, context)
+    except ListenError as error:
+        raise StartError(str(error)) from None
 
 
 def _check(settings: ServeSettings) -> None:
@@ -306,7 +279,3 @@ def _certificate(settings: ServeSettings, telemetry: Telemetry) -> tuple[Serving
     hint = str(settings.ca_file) if settings.ca_file else "give --ca-file FILE to have it written"
     telemetry.log.info("certificate made in memory", hosts=hosts, ca=hint)
     return ServingCertificate(pair.certificate_pem, pair.key_pem), authority.certificate_pem
-
-
-def _authority(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
