@@ -10,6 +10,7 @@ FAKE = """#!{python}
 import os, pathlib, sys, time
 
 home = pathlib.Path({home!r})
+(home / "pid").write_text(str(os.getpid()))
 with (home / "calls").open("a") as calls:
     calls.write(" ".join(sys.argv[1:]) + "\\n")
 match sys.argv[1:]:
@@ -18,7 +19,6 @@ match sys.argv[1:]:
     case ["list", *_, module]:
         print(home / "modules" / module)
     case ["build", *flags, output, package]:
-        (home / "pid").write_text(str(os.getpid()))
         print("k8s.io/api/core/v1", file=sys.stderr)
         while (home / "hold").exists():
             time.sleep(0.02)
