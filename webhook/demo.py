@@ -146,10 +146,11 @@ def apply(document: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) 
         target: Any = result
         for token in parents:
             target = target[int(token)] if isinstance(target, list) else target[token]
+        value = copy.deepcopy(operation["value"])  # later operations may reach into it
         if isinstance(target, list):
-            target.insert(len(target) if last == "-" else int(last), operation["value"])
+            target.insert(len(target) if last == "-" else int(last), value)
         else:
-            target[last] = operation["value"]
+            target[last] = value
     return result
 
 

@@ -10,6 +10,7 @@ import click
 from webhook import admission, explain, telemetry, yaml
 from webhook.cli import PROGRAM, main
 from webhook.explain import Entry, Setting
+from webhook.pod_security.table import table
 from webhook.policy.document import Document
 
 NOTICE: Final = "<!-- Written by `make docs` out of the code: changes here are lost. -->\n"
@@ -27,6 +28,7 @@ def pages() -> dict[str, str]:
             "policy": _policy(entries),
             "cli": _commands(),
             "metrics": _metrics(),
+            "pod-security": _pod_security(),
         }.items()
     }
 
@@ -104,6 +106,12 @@ def _metrics() -> Iterator[str]:
     )
 
 
+def _pod_security() -> Iterator[str]:
+    yield "# Pod Security checks\n"
+    yield _INTRODUCTIONS["pod-security"] + "\n"
+    yield table().rstrip("\n")
+
+
 def _settings(settings: Iterable[Setting]) -> Iterator[str]:
     yield from _table(("Setting", "Value", "Default", "Meaning"), map(_cells, settings))
 
@@ -136,6 +144,9 @@ the field and the reason.""",
     "metrics": """\
 At `/metrics` of the operations port, with the standard `process_*` metrics beside them. No label names a namespace, a
 user or a job.""",
+    "pod-security": """\
+What [Pod Security](../pod-security.md) asks of a pod, by level and version. `containers[*]` stands for containers, init
+containers and ephemeral containers alike. Versions after the newest one here mean that one.""",
 }
 
 

@@ -67,12 +67,21 @@ class Servers:
         command: list[str | Path] = [assets.allow_server, f"{host}:{port}", self._certificate, self._key]
         return self._start("allow-server", command, (host, port), lambda: _listens(host, port))
 
-    def service(self, name: str) -> Server:
-        """This project's service with the built-in policy, its log in a file."""
+    def pod_security(self, assets: Assets, kubeconfig: Path) -> Server:
+        """Kubernetes' own Pod Security as a webhook, which reads namespaces from the cluster."""
+        host, port = "127.0.0.1", free_port()
+        command: list[str | Path] = [assets.pod_security_webhook, f"--bind-address={host}", f"--secure-port={port}"]
+        command += [f"--tls-cert-file={self._certificate}", f"--tls-private-key-file={self._key}"]
+        command += [f"--kubeconfig={kubeconfig}", "--cert-dir", self._folder]
+        ready = lambda: responds(f"https://{host}:{port}/readyz", self.ca.read_bytes())  # noqa: E731
+        return self._start("pod-security-webhook", command, (host, port), ready)
+
+    def service(self, name: str, *flags: str | Path) -> Server:
+        """This project's service with the built-in policy, its log in a file; `flags` are added to those of `serve`."""
         host, port, ops = "127.0.0.1", free_port(), f"127.0.0.1:{free_port()}"
         addresses = ["--listen", f"{host}:{port}", "--ops-listen", ops, "--drain-seconds", "0"]
         certificate = ["--tls-cert", str(self._certificate), "--tls-key", str(self._key)]
-        command = [sys.executable, "-m", "webhook", "serve", *addresses, *certificate]
+        command = [sys.executable, "-m", "webhook", "serve", *addresses, *certificate, *flags]
         return self._start(name, command, (host, port), lambda: responds(f"http://{ops}/readyz"))
 
     def _start(

@@ -28,6 +28,8 @@ class Assets:
     """The benchmarks' yardstick, see allow-server/main.go."""
     load: Path
     """The benchmarks' load generator, see load/main.go."""
+    pod_security_webhook: Path
+    """Kubernetes' own Pod Security as a webhook, what ours is measured beside."""
     mpijob_crd: Path
     mpi_operator_role: Path
     upstream_examples: dict[str, Path]
@@ -54,6 +56,7 @@ def assets(*, progress: Progress | None = None) -> Assets:
         operator_verdict=folder / "bin" / "operator-verdict",
         allow_server=folder / "bin" / "allow-server",
         load=folder / "bin" / "load",
+        pod_security_webhook=folder / "bin" / "pod-security-webhook",
         mpijob_crd=folder / "mpi-operator" / "kubeflow.org_mpijobs.yaml",
         mpi_operator_role=folder / "mpi-operator" / "cluster-role.yaml",
         upstream_examples={path.stem: path for path in sorted((folder / "examples").iterdir())},

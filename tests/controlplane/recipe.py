@@ -39,6 +39,11 @@ TARGETS = (
     Target(name="operator-verdict", package="./operator-verdict", contains="the operator's own validation"),
     Target(name="allow-server", package="./allow-server", contains="the yardstick of the benchmarks"),
     Target(name="load", package="./load", contains="the load generator of the benchmarks"),
+    Target(
+        name="pod-security-webhook",
+        package="k8s.io/pod-security-admission/cmd/webhook",
+        contains="Kubernetes' own Pod Security as a webhook, for the benchmarks",
+    ),
     Target(name="kwok", package="sigs.k8s.io/kwok/cmd/kwok", folder="kwok", contains="simulated nodes"),
 )
 OPERATOR = "github.com/kubeflow/mpi-operator"

@@ -15,7 +15,7 @@ from webhook.policy.document import Document
 from webhook.policy_cli import files
 
 DOCS = Path(__file__).parents[2] / "docs"
-WRITTEN = ("index.md", "users.md", "administrators.md", "roll-out.md", "development.md")
+WRITTEN = ("index.md", "users.md", "administrators.md", "roll-out.md", "pod-security.md", "development.md")
 PAGES = reference.pages()
 COMMANDS = dict(reference.commands())
 
