@@ -34,6 +34,13 @@ class ClusterLink:
     settled: asyncio.Event
     """Set once everything that can be known is known."""
 
+    async def first_answer(self, seconds: float) -> None:
+        """Return once everything is settled, or reading namespaces has failed, or this long has passed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not (self.settled.is_set() or self.watches[0].reason):  # noqa: ASYNC110 - a watch tells nobody
+                    await asyncio.sleep(0.02)
+
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
         """For each rule whether the requester may exempt jobs from it; ClusterError if nobody can tell."""
         return await access.may_exempt(self.api, request, rules)

@@ -166,9 +166,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         if settings.in_cluster:
             link = await _follow_cluster(stack, service, base)
             if settings.register:
-                with suppress(TimeoutError):  # then registering will tell why
-                    async with asyncio.timeout(SETTLE_SECONDS):
-                        await link.settled.wait()
+                await link.first_answer(SETTLE_SECONDS)  # if there is none, registering will tell why
         else:
             _settled(readiness)
         if settings.register:
