@@ -130,16 +130,23 @@ def test_nobody_answers() -> None:
         responds(f"http://127.0.0.1:{free_port()}/readyz")
 
 
+@pytest.fixture
+def unhandled() -> Iterator[None]:
+    """SIGTERM as it is in a new process, whatever a cluster of the same test run has made of it."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("unhandled")
 def test_sigterm_becomes_keyboard_interrupt_for_a_while() -> None:
     with pytest.raises(KeyboardInterrupt), sigterm_interrupts():
         os.kill(os.getpid(), signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+@pytest.mark.usefixtures("unhandled")
 def test_a_handler_that_is_set_stays() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        with sigterm_interrupts():
-            assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with sigterm_interrupts():
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
