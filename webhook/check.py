@@ -6,6 +6,7 @@ in, fields that a client cannot set are cleared. Its check against the MPIJob sc
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 import msgspec
@@ -90,7 +91,8 @@ def check(manifest: Manifest, *, policy: Policy, cluster: Snapshot, namespace: s
     mutation = admission.mutate(request, policy=policy, view=cluster)
     if mutation.document is not None:
         request = msgspec.structs.replace(request, object=_encode(mutation.document))
-    validation = admission.validate(request, policy=policy, view=cluster)
+    today = datetime.now(UTC).date()
+    validation = admission.validate(request, policy=policy, view=cluster, today=today)
     return Verdict(manifest, namespace, validation=validation, mutation=mutation, updates=stored is not None)
 
 

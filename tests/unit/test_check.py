@@ -363,3 +363,10 @@ def test_yaml_written_by_hand(check: Check) -> None:
     text = yaml.dump(GOOD).replace("replicas: 4", "replicas: four")
     result = check("a.yaml", a_yaml=text)
     assert "spec.mpiReplicaSpecs[Worker].replicas: must be a whole number, not a string [schema]" in result.stdout
+
+
+def test_an_exemption_that_has_ended_excuses_nobody(check: Check) -> None:
+    policy = POLICY + "exemptions: [{rules: [worker-count], namespaces: [team-a], reason: r, expires: %s}]"
+    job = changed({"Worker.replicas": 1})
+    assert check("a.yaml", "--policy", "p.yaml", a_yaml=job, p_yaml=policy % "2001-01-01").exit_code == 1
+    assert check("a.yaml", "--policy", "p.yaml", a_yaml=job, p_yaml=policy % "2999-01-01").exit_code == 0

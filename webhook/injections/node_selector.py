@@ -9,28 +9,19 @@ Kueue reads these labels too: a pod that asks for a label goes only to flavors t
 
 from collections.abc import Iterator
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from webhook.api import names
 from webhook.api.mpijob import MPIJob
 from webhook.context import Context
 from webhook.injections import injection
 from webhook.injections.patch import PatchBuilder
-from webhook.policy.settings import InjectionSettings
+from webhook.policy.settings import InjectionSettings, Labels
 
 
 class Settings(InjectionSettings):
     """The nodes."""
 
-    labels: dict[str, str] = Field({}, description="Labels that a node must have to run pods of a job.")
-
-    @field_validator("labels")
-    @classmethod
-    def _labels(cls, labels: dict[str, str]) -> dict[str, str]:
-        for key, value in labels.items():
-            if problem := names.label_key_problem(key) or names.label_value_problem(value):
-                raise ValueError(f'"{key}: {value}" {problem}')
-        return labels
+    labels: Labels = Field({}, description="Labels that a node must have to run pods of a job.")
 
 
 @injection("node-selector", Settings, since="0.1")

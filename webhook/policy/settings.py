@@ -3,8 +3,10 @@
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+
+from webhook.api import names
 
 
 class Action(StrEnum):
@@ -23,6 +25,17 @@ class Action(StrEnum):
 
 # YAML 1.1, which kubectl reads, takes an unquoted `off` for false.
 ActionField = Annotated[Action, BeforeValidator(lambda value: Action.OFF if value is False else value)]
+
+
+def _labels(labels: dict[str, str]) -> dict[str, str]:
+    for key, value in labels.items():
+        if problem := names.label_key_problem(key) or names.label_value_problem(value):
+            raise ValueError(f'"{key}: {value}" {problem}')
+    return labels
+
+
+Labels = Annotated[dict[str, str], AfterValidator(_labels)]
+"""Labels of Kubernetes objects, checked."""
 
 
 class Settings(BaseModel):

@@ -23,7 +23,7 @@ from webhook.api.pod import PodTemplate
 from webhook.api.volume import Volume
 from webhook.cluster.view import ABSENT, PersistentVolumeClaim
 from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.policy.settings import Labels, RuleSettings
 from webhook.rules import Reason, Violation, rule
 
 _ANYTHING = ("*", "?*")
@@ -39,7 +39,7 @@ class Settings(RuleSettings):
         description="Labels or annotations, one of which says that a job has regulated data (in upper or lower case); "
         "none means every job.",
     )
-    node_labels: dict[str, str] = Field({}, description="Labels of the nodes on which the pods must run.")
+    node_labels: Labels = Field({}, description="Labels of the nodes on which the pods must run.")
     storage_classes: tuple[str, ...] = Field(
         (), description="Storage classes that claims and ephemeral volumes may have; none means all."
     )
@@ -73,14 +73,6 @@ class Settings(RuleSettings):
             if not pattern:
                 raise ValueError(f'"{key}" has an empty pattern: "*" is any text')
         return annotations
-
-    @field_validator("node_labels")
-    @classmethod
-    def _labels(cls, labels: dict[str, str]) -> dict[str, str]:
-        for key, value in labels.items():
-            if problem := names.label_key_problem(key) or names.label_value_problem(value):
-                raise ValueError(f'"{key}: {value}" {problem}')
-        return labels
 
     @field_validator("storage_classes", "csi_drivers")
     @classmethod
