@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from webhook import injections, rules
-from webhook.cluster.view import Answer, Namespace
+from webhook.cluster.resources.namespaces import Namespace
+from webhook.cluster.view import Answer
 from webhook.injections import Injection
 from webhook.policy import document, layers
 from webhook.policy.document import Document

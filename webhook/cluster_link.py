@@ -15,7 +15,8 @@ from webhook.cluster import client
 from webhook.cluster.client import Client
 from webhook.cluster.connection import Connection
 from webhook.cluster.live import LiveView
-from webhook.cluster.records import policies
+from webhook.cluster.policy_configmaps import policies
+from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.watch import Watch
 from webhook.cluster.wire import Fault
 from webhook.policy.layers import Layer
@@ -38,7 +39,7 @@ class ClusterLink:
         """Return once everything is settled, or reading namespaces has failed, or this long has passed."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not (self.settled.is_set() or self.watches[0].reason):  # noqa: ASYNC110 - a watch tells nobody
+                while not (self.settled.is_set() or self.view.reason(NAMESPACES)):  # noqa: ASYNC110 - a watch tells nobody
                     await asyncio.sleep(0.02)
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:

@@ -12,7 +12,7 @@ import msgspec
 from webhook.active_policy import PolicySet, policy_model
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, AdmissionResponse, Status, StatusCause, StatusDetails
-from webhook.cluster.view import Namespace
+from webhook.cluster.resources.namespaces import Namespace
 from webhook.messages import MAX_LISTED, warnings
 from webhook.policy import layers, store
 from webhook.policy.document import PolicyError

@@ -14,6 +14,7 @@ import msgspec
 from webhook import admission
 from webhook.active_policy import PolicySet
 from webhook.api.review import AdmissionRequest
+from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
 from webhook.decision import Decision
 
@@ -82,7 +83,8 @@ class Replayer:
         request = AdmissionRequest(
             uid="replay", operation="CREATE", name=meta.name, namespace=meta.namespace, object=msgspec.Raw(data)
         )
-        policy = policies.effective(self._view.namespace(meta.namespace))
+        namespace = self._view.get(NAMESPACES, meta.namespace)
+        policy = policies.effective(namespace)
         return admission.validate(request, policy=policy, view=self._view, today=self._today)
 
 

@@ -19,6 +19,7 @@ from webhook.admission import SCHEMA, DeadlineExceeded, Decision
 from webhook.api import mpijob, review
 from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.cluster.client import ClusterError
+from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import Answer, ClusterView
 from webhook.messages import Finding, shorten
 from webhook.rules import Reason, Violation
@@ -148,11 +149,11 @@ class ReviewHandler:
 
     async def _review_policy(self, request: AdmissionRequest, deadline: float) -> bytes:
         """The reply to a change of a policy ConfigMap: with what it would do to the jobs that exist, if it is good."""
-        namespaces = self.view.namespaces()
+        namespaces = self.view.all(NAMESPACES)
         verdict = policy_review.judge(
             request,
             policies=self.policies,
-            namespaces=None if isinstance(namespaces, Answer) else namespaces,
+            namespaces=None if isinstance(namespaces, Answer) else list(namespaces.values()),
             today=today(),
         )
         if verdict.after is not None and self.cluster is not None:
@@ -203,7 +204,8 @@ def decide(
         if hook == "mutate":
             return Decision(skipped="another API version", name=request.name)
         return Decision(denied=[_other_version(kind.version)], name=request.name)
-    policy = policies.effective(view.namespace(request.namespace))
+    namespace = view.get(NAMESPACES, request.namespace)
+    policy = policies.effective(namespace)
     if hook == "mutate":
         return admission.mutate(request, policy=policy, view=view)
     return admission.validate(request, policy=policy, view=view, today=today(), granted=granted, time_left=time_left)

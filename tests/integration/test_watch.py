@@ -18,9 +18,9 @@ from tests.controlplane.cluster import Cluster
 from webhook.cluster import connection as connections
 from webhook.cluster.connection import Connection
 from webhook.cluster.live import LiveView
-from webhook.cluster.records import NAMESPACES
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.store import Kind, by_name, by_namespace
-from webhook.cluster.view import ABSENT, UNKNOWN, Answer, Namespace
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 from webhook.cluster.watch import Watch
 from webhook.cluster.wire import Reason
 from webhook.telemetry import make_log
@@ -86,19 +86,19 @@ def keep_name(kind: str, path: str, **options: Any) -> Kind[Any, str]:
 async def test_namespaces_appear_are_relabelled_and_go(cluster: Cluster, log: Any) -> None:
     async with connected(cluster.kubeconfig) as connection:
         view = LiveView(connection, log=log)
-        assert view.namespace("default") is UNKNOWN
+        assert view.get(NAMESPACES, "default") is UNKNOWN
         async with running(view):
             await view.settled()
-            assert view.namespace("default") == Namespace("default", {"kubernetes.io/metadata.name": "default"})
-            assert view.namespace("watched") is ABSENT
+            assert view.get(NAMESPACES, "default") == Namespace("default", {"kubernetes.io/metadata.name": "default"})
+            assert view.get(NAMESPACES, "watched") is ABSENT
             cluster.kubectl("create", "namespace", "watched")
-            await until(lambda: view.namespace("watched") is not ABSENT)
+            await until(lambda: view.get(NAMESPACES, "watched") is not ABSENT)
             cluster.kubectl("label", "namespace", "watched", "tier=premium")
-            await until(lambda: label(view.namespace("watched")) == "premium")
+            await until(lambda: label(view.get(NAMESPACES, "watched")) == "premium")
             cluster.kubectl("label", "namespace", "watched", "tier=base", "--overwrite")
-            await until(lambda: label(view.namespace("watched")) == "base")
+            await until(lambda: label(view.get(NAMESPACES, "watched")) == "base")
             cluster.kubectl("delete", "namespace", "watched")
-            await until(lambda: view.namespace("watched") is ABSENT)
+            await until(lambda: view.get(NAMESPACES, "watched") is ABSENT)
             watch = view.watches[0]
             assert watch.requests == 2
             assert not watch.restarts

@@ -6,7 +6,8 @@ import pytest
 
 from webhook.active_policy import PolicySet, policy_model
 from webhook.api import review
-from webhook.cluster.view import ABSENT, Namespace
+from webhook.cluster.resources.namespaces import Namespace
+from webhook.cluster.view import ABSENT
 from webhook.policy import document
 from webhook.policy.layers import Layer
 from webhook.policy_review import PolicyVerdict, judge

@@ -9,7 +9,7 @@ import pytest
 
 from webhook.active_policy import PolicySet
 from webhook.cluster.client import ApiError, ClusterError
-from webhook.cluster.records import policies
+from webhook.cluster.policy_configmaps import policies
 from webhook.cluster.store import Contents, Store
 from webhook.policy.store import Loaded, Source
 from webhook.policy_watch import REMEMBERED, PolicyWatch

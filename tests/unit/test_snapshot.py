@@ -5,17 +5,12 @@ from typing import Any
 import pytest
 
 from tests.jobs import GOOD, REMOVE, changed
-from webhook.api.mpijob import MPIJob
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.persistent_volume_claims import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
+from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES, PriorityClass
+from webhook.cluster.resources.workload_priority_classes import WORKLOAD_PRIORITY_CLASSES, WorkloadPriorityClass
 from webhook.cluster.snapshot import Snapshot, SnapshotError
-from webhook.cluster.view import (
-    ABSENT,
-    UNKNOWN,
-    ClusterView,
-    Namespace,
-    PersistentVolumeClaim,
-    PriorityClass,
-    WorkloadPriorityClass,
-)
+from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView
 
 TEAM_A: dict[str, Any] = {
     "apiVersion": "v1",
@@ -27,30 +22,25 @@ TEAM_A: dict[str, Any] = {
 
 def test_it_is_a_cluster_view() -> None:
     view: ClusterView = Snapshot([TEAM_A, GOOD])
-    assert view.namespace("team-a") == Namespace("team-a", {"tier": "base"})
+    assert view.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "base"})
 
 
 def test_a_kind_that_is_there_is_known_completely() -> None:
     snapshot = Snapshot([TEAM_A])
-    assert snapshot.namespace("team-b") is ABSENT
-    assert snapshot.mpijob("team-a", "train") is UNKNOWN
+    assert snapshot.get(NAMESPACES, "team-b") is ABSENT
 
 
 def test_nothing_is_known_of_an_empty_file() -> None:
     snapshot = Snapshot([])
-    assert snapshot.namespace("team-a") is UNKNOWN
-    assert snapshot.mpijob("team-a", "train") is UNKNOWN
+    assert snapshot.get(NAMESPACES, "team-a") is UNKNOWN
     assert snapshot.stored("team-a", "train") is None
 
 
 def test_jobs() -> None:
     snapshot = Snapshot([GOOD, changed({"metadata.name": "other"})])
-    job = snapshot.mpijob("team-a", "train")
-    assert isinstance(job, MPIJob)
-    assert job.workers == 4
     assert snapshot.stored("team-a", "train") == GOOD
-    assert snapshot.mpijob("team-b", "train") is ABSENT
-    assert snapshot.namespace("team-a") is UNKNOWN
+    assert snapshot.stored("team-b", "train") is None
+    assert snapshot.get(NAMESPACES, "team-a") is UNKNOWN
 
 
 def test_a_job_without_a_namespace_is_in_default() -> None:
@@ -59,24 +49,24 @@ def test_a_job_without_a_namespace_is_in_default() -> None:
 
 
 def test_labels_may_be_missing() -> None:
-    assert Snapshot([{**TEAM_A, "metadata": {"name": "x"}}]).namespace("x") == Namespace("x", {})
+    assert Snapshot([{**TEAM_A, "metadata": {"name": "x"}}]).get(NAMESPACES, "x") == Namespace("x", {})
 
 
 def test_priority_classes() -> None:
     metadata = {"metadata": {"name": "high"}, "value": 1000}
     snapshot = Snapshot([{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **metadata}])
-    assert snapshot.priority_class("high") == PriorityClass("high")
-    assert snapshot.priority_class("low") is ABSENT
-    assert snapshot.workload_priority_class("high") is UNKNOWN
+    assert snapshot.get(PRIORITY_CLASSES, "high") == PriorityClass("high")
+    assert snapshot.get(PRIORITY_CLASSES, "low") is ABSENT
+    assert snapshot.get(WORKLOAD_PRIORITY_CLASSES, "high") is UNKNOWN
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
 def test_workload_priority_classes(version: str) -> None:
     metadata = {"metadata": {"name": "high"}, "value": 1000}
     snapshot = Snapshot([{"apiVersion": f"kueue.x-k8s.io/{version}", "kind": "WorkloadPriorityClass", **metadata}])
-    assert snapshot.workload_priority_class("high") == WorkloadPriorityClass("high")
-    assert snapshot.workload_priority_class("low") is ABSENT
-    assert snapshot.priority_class("high") is UNKNOWN
+    assert snapshot.get(WORKLOAD_PRIORITY_CLASSES, "high") == WorkloadPriorityClass("high")
+    assert snapshot.get(WORKLOAD_PRIORITY_CLASSES, "low") is ABSENT
+    assert snapshot.get(PRIORITY_CLASSES, "high") is UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -93,9 +83,9 @@ def test_claims(spec: Any, annotations: Any, storage_class: str | None) -> None:
     metadata = {"name": "data", "namespace": "team-a", "annotations": annotations}
     snapshot = Snapshot([{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}])
     expected = PersistentVolumeClaim("team-a", "data", storage_class)
-    assert snapshot.persistent_volume_claim("team-a", "data") == expected
-    assert snapshot.persistent_volume_claim("team-b", "data") is ABSENT
-    assert Snapshot([TEAM_A]).persistent_volume_claim("team-a", "data") is UNKNOWN
+    assert snapshot.get(PERSISTENT_VOLUME_CLAIMS, ("team-a", "data")) == expected
+    assert snapshot.get(PERSISTENT_VOLUME_CLAIMS, ("team-b", "data")) is ABSENT
+    assert Snapshot([TEAM_A]).get(PERSISTENT_VOLUME_CLAIMS, ("team-a", "data")) is UNKNOWN
 
 
 def test_other_kinds_and_other_groups_are_passed_over() -> None:
@@ -104,7 +94,7 @@ def test_other_kinds_and_other_groups_are_passed_over() -> None:
         {"apiVersion": "example.com/v1", "kind": "Namespace", "metadata": []},
         {"kind": "MPIJob"},
     ]
-    assert Snapshot(others).namespace("x") is UNKNOWN
+    assert Snapshot(others).get(NAMESPACES, "x") is UNKNOWN
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,10 @@ from aiohttp.http_exceptions import BadHttpMessage
 
 from webhook.cluster.wire import Fault, Reason, refusal
 
+JSON = "application/json"
+# What the API server then sends of each object is `metadata`, which for ConfigMaps keeps everybody's data out of here.
+METADATA = f"{JSON};as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1"
+
 # Seconds.
 CONNECT_TIMEOUT = 10
 PAGE_TIMEOUT = 60  # the API server's own limit for a request that is no watch
@@ -53,9 +57,10 @@ class Connection:
         if self._renew is not None:
             await self._renew()
 
-    async def page(self, target: str) -> bytes:
+    async def page(self, target: str, *, metadata_only: bool = False) -> bytes:
         """The JSON answer to a GET of `target`, a path with its query; Fault when there is none."""
-        async with self._get(target, ClientTimeout(total=PAGE_TIMEOUT, sock_connect=CONNECT_TIMEOUT)) as response:
+        limits = ClientTimeout(total=PAGE_TIMEOUT, sock_connect=CONNECT_TIMEOUT)
+        async with self._get(target, METADATA % "List" if metadata_only else JSON, limits) as response:
             chunks = []
             size = 0
             async for chunk in response.content.iter_any():
@@ -66,7 +71,9 @@ class Connection:
             return b"".join(chunks)
 
     @asynccontextmanager
-    async def watch(self, target: str, seconds: float) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def watch(
+        self, target: str, seconds: float, *, metadata_only: bool = False
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
         """The lines that come from a GET of `target`, which the server ends after `seconds`; Fault for any other end.
 
         The block begins when the server has agreed to the watch.
@@ -74,18 +81,19 @@ class Connection:
         longest = seconds + OVERDUE
         silence = min(self._inactivity, longest)
         limits = ClientTimeout(total=longest, sock_connect=CONNECT_TIMEOUT, sock_read=silence)
-        async with self._get(target, limits) as response, aclosing(_lines(response)) as lines:
+        accept = METADATA % "" if metadata_only else JSON
+        async with self._get(target, accept, limits) as response, aclosing(_lines(response)) as lines:
             _keep_alive(response)
             yield lines
 
     @asynccontextmanager
-    async def _get(self, target: str, limits: ClientTimeout) -> AsyncIterator[ClientResponse]:
+    async def _get(self, target: str, accept: str, limits: ClientTimeout) -> AsyncIterator[ClientResponse]:
         """The JSON reply to a GET, its body unread; whatever ends it early is a Fault."""
         try:
             prepared = await self._api.param_serialize(
                 method="GET",
                 resource_path=target,
-                header_params={"Accept": "application/json"},
+                header_params={"Accept": accept},
                 auth_settings=["BearerToken"],
             )
             response: ClientResponse = (await self._api.call_api(*prepared, _request_timeout=limits)).response
@@ -93,7 +101,7 @@ class Connection:
                 if response.status != 200:
                     data = await response.content.read(MAX_REFUSAL)
                     raise refusal(data, code=response.status, retry_after=_retry_after(response))
-                if response.content_type != "application/json":
+                if response.content_type != JSON:
                     raise Fault(Reason.GARBAGE, f"an answer of type {response.content_type[:100]}")
                 yield response
             finally:

@@ -1,68 +1,104 @@
 """The cluster view of a running service: what the watches have seen."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from webhook.cluster.connection import Connection
-from webhook.cluster.records import CLAIMS, NAMESPACES, PRIORITY_CLASSES, WORKLOAD_PRIORITY_CLASSES
-from webhook.cluster.view import (
-    UNKNOWN,
-    Answer,
-    Namespace,
-    PersistentVolumeClaim,
-    PriorityClass,
-    WorkloadPriorityClass,
-)
+from webhook.cluster.resource import ByNamespace, K, Place, Resource, T
+from webhook.cluster.resources import looked_at
+from webhook.cluster.store import Kind, by_name, by_namespace
+from webhook.cluster.view import UNKNOWN, Answer, Unknown
 from webhook.cluster.watch import Watch
 
 
 class LiveView:
-    """A ClusterView, up to date while `run` runs; `watches` are for metrics and readiness."""
+    """A ClusterView, up to date while `run` runs; `watches` are for metrics and readiness.
 
-    def __init__(self, connection: Connection, *, log: Any) -> None:
-        self._namespaces = Watch(NAMESPACES, connection, log=log)
-        self._priority_classes = Watch(PRIORITY_CLASSES, connection, log=log)
-        self._workload_priority_classes = [Watch(kind, connection, log=log) for kind in WORKLOAD_PRIORITY_CLASSES]
-        self._claims = Watch(CLAIMS, connection, log=log)
-        self.watches: tuple[Watch[Any, Any], ...] = (
-            self._namespaces,
-            self._priority_classes,
-            *self._workload_priority_classes,
-            self._claims,
-        )
+    `places` are the names of namespaces; of a resource in a place without a name nothing is known.
 
-    def namespaces(self) -> Sequence[Namespace] | Answer:
-        """Every namespace there is."""
-        return list(self._namespaces.store.records.values()) if self._namespaces.known else UNKNOWN
+    Each version of a resource has a watch; one that is not served costs a request every 30 s.
+    """
 
-    def namespace(self, name: str) -> Namespace | Answer:
-        """The namespace called `name`."""
-        return self._namespaces.get(name)
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        log: Any,
+        resources: Iterable[Resource[Any, Any]] | None = None,
+        places: Mapping[Place, str] = MappingProxyType({}),
+    ) -> None:
+        resources = looked_at() if resources is None else resources
+        self._watches: dict[Resource[Any, Any], tuple[Watch[Any, Any], ...]] = {
+            resource: tuple(Watch(kind, connection, log=log) for kind in kinds(resource, places))
+            for resource in resources
+            if resource.place is None or resource.place in places
+        }
+        self.watches = tuple(watch for watches in self._watches.values() for watch in watches)
 
-    def mpijob(self, namespace: str, name: str) -> Answer:
-        """UNKNOWN: jobs are not watched."""
-        return UNKNOWN
+    def get(self, resource: Resource[K, T], key: K) -> T | Answer:
+        """The object with this key."""
+        watch = self._known(resource)
+        return UNKNOWN if watch is None else watch.store.get(key)
 
-    def priority_class(self, name: str) -> PriorityClass | Answer:
-        """The PriorityClass called `name`."""
-        return self._priority_classes.get(name)
+    def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
+        """Every object there is, by key."""
+        watch = self._known(resource)
+        return UNKNOWN if watch is None or watch.store.unreadable else watch.store.records
 
-    def workload_priority_class(self, name: str) -> WorkloadPriorityClass | Answer:
-        """Kueue's WorkloadPriorityClass called `name`, in the newest version of its API that the cluster serves."""
-        return next((watch.get(name) for watch in self._workload_priority_classes if watch.known), UNKNOWN)
+    def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
+        """Every object in the namespace, by key."""
+        watch = self._known(resource)
+        if watch is None or any(key[0] == namespace for key in watch.store.unreadable):
+            return UNKNOWN
+        return watch.store.groups.get(namespace, {})
 
-    def persistent_volume_claim(self, namespace: str, name: str) -> PersistentVolumeClaim | Answer:
-        """The claim called `name` in `namespace`."""
-        return self._claims.get((namespace, name))
+    def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
+        """Every object there is, sorted by the resource's `group`."""
+        watch = self._known(resource)
+        return UNKNOWN if watch is None or watch.store.unreadable else watch.store.groups
+
+    def on_change(self, resource: Resource[K, T], callback: Callable[[K, T | None, T | None], None]) -> None:
+        """Call back with key, old and new record after each change, None where there is none."""
+        for watch in self._watches[resource]:
+            watch.store.on_change(callback)
+
+    def reason(self, resource: Resource[Any, Any]) -> str:
+        """Why the last list or watch failed, empty while one works."""
+        watches = self._watches[resource]
+        return "" if any(not watch.reason for watch in watches) else watches[0].reason
 
     async def run(self) -> None:
-        """Keep every kind up to date, until cancelled."""
+        """Keep everything up to date, until cancelled."""
         async with asyncio.TaskGroup() as group:
             for watch in self.watches:
                 group.create_task(watch.run(), name=f"watch {watch.kind.name}")
 
     async def settled(self) -> None:
-        """Return once every kind is either synced or known to be out of reach."""
+        """Return once everything is either synced or known to be out of reach."""
         for watch in self.watches:
             await watch.settled()
+
+    def _known(self, resource: Resource[K, T]) -> Watch[K, T] | None:
+        return next((watch for watch in self._watches.get(resource, ()) if watch.known), None)
+
+
+def kinds(resource: Resource[K, T], places: Mapping[Place, str]) -> list[Kind[K, T]]:
+    """What to watch of a resource: one collection for each version, named for it where there are several."""
+    several = len(resource.api_versions) > 1
+    namespace = places[resource.place] if resource.place else ""
+    key: Any = by_namespace if resource.is_namespaced else by_name
+    return [
+        Kind(
+            f"{resource.plural}-{version.rpartition('/')[2]}" if several else resource.plural,
+            resource.path(version, namespace),
+            key=key,
+            project=resource.project,
+            group=resource.group,
+            metadata_only=resource.metadata_only,
+            label_selector=resource.label_selector,
+            field_selector=resource.field_selector,
+        )
+        for version in resource.api_versions
+    ]

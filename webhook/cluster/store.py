@@ -1,18 +1,16 @@
 """The records of one kind of object in memory. No I/O: `watch` brings the objects."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import msgspec
 
 from webhook.cluster import wire
+from webhook.cluster.resource import K, T
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 from webhook.cluster.wire import Fault, Metadata, Reason
-
-K = TypeVar("K", bound=Hashable)
-T = TypeVar("T")
 
 
 def by_name(metadata: Metadata) -> str:
@@ -32,6 +30,7 @@ class Kind(Generic[K, T]):
     `name` stands in logs and metrics; `path` is the collection, as in `/apis/batch/v1/namespaces/team/jobs`.
     `project` makes a small frozen record of one object's JSON, or None for an object that does not count; any exception
     of it makes the object unreadable. The record must not refer to that JSON, which is a part of a whole page of them.
+    `group` sorts records. With `metadata_only` the API server leaves out all but the metadata.
     `page` objects are listed at a time.
     Without contact for `stale_after` seconds nothing is known any more.
     """
@@ -40,6 +39,8 @@ class Kind(Generic[K, T]):
     path: str
     key: Callable[[Metadata], K]
     project: Callable[[msgspec.Raw], T | None]
+    group: Callable[[T], Hashable] | None = None
+    metadata_only: bool = False
     label_selector: str = ""
     field_selector: str = ""
     page: int = 500
@@ -48,10 +49,30 @@ class Kind(Generic[K, T]):
 
 @dataclass(slots=True)
 class Contents(Generic[K, T]):
-    """Records by key, and the keys of the objects of which none could be made."""
+    """Records by key, the same sorted by group, and the keys of the objects of which none could be made."""
 
+    group: Callable[[T], Hashable] | None = None
     records: dict[K, T] = field(default_factory=dict)
+    groups: dict[Hashable, dict[K, T]] = field(default_factory=dict)
     unreadable: set[K] = field(default_factory=set)
+
+    def put(self, key: K, record: T) -> None:
+        """There is this record under `key`, and no other."""
+        self.remove(key)
+        self.records[key] = record
+        if self.group is not None:
+            self.groups.setdefault(self.group(record), {})[key] = record
+
+    def remove(self, key: K) -> T | None:
+        """There is no record under `key`; gives the one that there was."""
+        record = self.records.pop(key, None)
+        if record is not None and self.group is not None:
+            name = self.group(record)
+            members = self.groups[name]
+            del members[key]
+            if not members:
+                del self.groups[name]
+        return record
 
 
 class Store(Generic[K, T]):
@@ -64,7 +85,7 @@ class Store(Generic[K, T]):
         self.kind = kind
         self.skipped = 0
         self._log = log
-        self._now: Contents[K, T] = Contents()
+        self._now: Contents[K, T] = self.contents()
         self._on_change: list[Callable[[K, T | None, T | None], None]] = []
         self._on_list: list[Callable[[], None]] = []
 
@@ -75,6 +96,20 @@ class Store(Generic[K, T]):
     def records(self) -> Mapping[K, T]:
         """All records, read-only."""
         return MappingProxyType(self._now.records)
+
+    @property
+    def unreadable(self) -> Set[K]:
+        """The keys of the objects of which no record could be made."""
+        return self._now.unreadable
+
+    @property
+    def groups(self) -> Mapping[Hashable, Mapping[K, T]]:
+        """All records by group, read-only."""
+        return MappingProxyType(self._now.groups)
+
+    def contents(self) -> Contents[K, T]:
+        """Nothing yet, to be filled by `read` and then put in place by `replace`."""
+        return Contents(self.kind.group)
 
     def get(self, key: K) -> T | Answer:
         """The record; ABSENT for an object that does not exist or count, UNKNOWN for one that is unreadable."""
@@ -116,7 +151,7 @@ class Store(Generic[K, T]):
         """An object is gone."""
         key = self.kind.key(metadata)
         self._now.unreadable.discard(key)
-        self._changed(key, self._now.records.pop(key, None))
+        self._changed(key, self._now.remove(key))
 
     def _take(self, metadata: Metadata, data: msgspec.Raw, contents: Contents[K, T]) -> K:
         if not metadata.name:
@@ -133,9 +168,9 @@ class Store(Generic[K, T]):
                 self._log.warning("object skipped", kind=self.kind.name, **where, error=type(error).__name__)
             contents.unreadable.add(key)
         if record is None:
-            contents.records.pop(key, None)
+            contents.remove(key)
         else:
-            contents.records[key] = record
+            contents.put(key, record)
         return key
 
     def _changed(self, key: K, old: T | None) -> None:

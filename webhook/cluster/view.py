@@ -4,12 +4,11 @@ Every answer is a record, ABSENT (it is known not to exist) or UNKNOWN (nobody c
 kind not installed). Unknown never denies.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
 from enum import Enum
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from webhook.api.mpijob import MPIJob
+from webhook.cluster.resource import ByNamespace, K, Resource, T
 
 
 class Answer(Enum):
@@ -21,90 +20,44 @@ class Answer(Enum):
 
 ABSENT: Literal[Answer.ABSENT] = Answer.ABSENT
 UNKNOWN: Literal[Answer.UNKNOWN] = Answer.UNKNOWN
-
-
-@dataclass(frozen=True, slots=True)
-class Namespace:
-    """A namespace and its labels."""
-
-    name: str
-    labels: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class PriorityClass:
-    """A class of the scheduler's, for pods."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class WorkloadPriorityClass:
-    """A class of Kueue's, for the place in the queue."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class PersistentVolumeClaim:
-    """A claim; `storage_class` is None where it names none, and empty for one that wants a volume without."""
-
-    namespace: str
-    name: str
-    storage_class: str | None
+Unknown = Literal[Answer.UNKNOWN]
 
 
 class ClusterView(Protocol):
-    """What can be asked."""
+    """What can be asked. What is given is shared: nobody may change it, or keep it beyond the request."""
 
-    def namespaces(self) -> Sequence[Namespace] | Answer:
-        """Every namespace there is."""
+    def get(self, resource: Resource[K, T], key: K) -> T | Answer:
+        """The object with this key: a name, or (namespace, name) where the resource has namespaces."""
         ...
 
-    def namespace(self, name: str) -> Namespace | Answer:
-        """The namespace called `name`."""
+    def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
+        """Every object there is, by key. UNKNOWN also when there is one that cannot be read."""
         ...
 
-    def mpijob(self, namespace: str, name: str) -> MPIJob | Answer:
-        """The stored job; the record must not be changed."""
+    def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
+        """Every object in the namespace, by key. UNKNOWN also when there is one that cannot be read."""
         ...
 
-    def priority_class(self, name: str) -> PriorityClass | Answer:
-        """The PriorityClass called `name`."""
-        ...
-
-    def workload_priority_class(self, name: str) -> WorkloadPriorityClass | Answer:
-        """Kueue's WorkloadPriorityClass called `name`."""
-        ...
-
-    def persistent_volume_claim(self, namespace: str, name: str) -> PersistentVolumeClaim | Answer:
-        """The claim called `name` in `namespace`."""
+    def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
+        """Every object there is, sorted by the resource's `group`; no group is empty. UNKNOWN as in `all`."""
         ...
 
 
 class NothingKnown:
     """The view of a service that watches nothing: every answer is UNKNOWN."""
 
-    def namespaces(self) -> Answer:
+    def get(self, resource: Resource[K, T], key: K) -> Unknown:
         """UNKNOWN."""
         return UNKNOWN
 
-    def namespace(self, name: str) -> Answer:
+    def all(self, resource: Resource[Any, Any]) -> Unknown:
         """UNKNOWN."""
         return UNKNOWN
 
-    def mpijob(self, namespace: str, name: str) -> Answer:
+    def within(self, resource: Resource[ByNamespace, Any], namespace: str) -> Unknown:
         """UNKNOWN."""
         return UNKNOWN
 
-    def priority_class(self, name: str) -> Answer:
-        """UNKNOWN."""
-        return UNKNOWN
-
-    def workload_priority_class(self, name: str) -> Answer:
-        """UNKNOWN."""
-        return UNKNOWN
-
-    def persistent_volume_claim(self, namespace: str, name: str) -> Answer:
+    def groups(self, resource: Resource[Any, Any]) -> Unknown:
         """UNKNOWN."""
         return UNKNOWN

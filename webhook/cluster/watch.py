@@ -11,7 +11,8 @@ from urllib.parse import urlencode
 
 from webhook.cluster import wire
 from webhook.cluster.connection import Connection
-from webhook.cluster.store import Contents, K, Kind, Store, T
+from webhook.cluster.resource import K, T
+from webhook.cluster.store import Kind, Store
 from webhook.cluster.view import UNKNOWN, Answer
 from webhook.cluster.wire import Event, Fault, Reason
 
@@ -115,12 +116,13 @@ class Watch(Generic[K, T]):
     async def _list(self) -> None:
         """Read all objects, page by page, then put them in place at once."""
         # Not with resourceVersion=0: API servers then ignore `limit`, and may answer with the past.
-        contents: Contents[K, T] = Contents()
+        contents = self.store.contents()
         version = token = ""
         while True:
             self.requests += 1
             following = {"continue": token} if token else {}
-            page = wire.decode(wire.pages, await self._connection.page(self._target(limit=self.kind.page, **following)))
+            target = self._target(limit=self.kind.page, **following)
+            page = wire.decode(wire.pages, await self._connection.page(target, metadata_only=self.kind.metadata_only))
             self.store.read(page.items or (), contents)
             self._touch()
             version = version or page.metadata.resource_version
@@ -143,7 +145,7 @@ class Watch(Generic[K, T]):
             watch="true", allowWatchBookmarks="true", timeoutSeconds=seconds, resourceVersion=self._version
         )
         heard = False
-        async with self._connection.watch(target, seconds) as lines:
+        async with self._connection.watch(target, seconds, metadata_only=self.kind.metadata_only) as lines:
             self._opened = self._clock()
             self._touch(heard=False)
             async for line in lines:

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from webhook.api.mpijob import WORKER, MPIJob
 from webhook.api.shape import ShapeError
-from webhook.cluster.view import Namespace
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.context import Context
 from webhook.injections import injection
 from webhook.injections.patch import PatchBuilder, Path
@@ -53,7 +53,7 @@ class Settings(InjectionSettings):
 @injection("security-context", Settings, since="0.1")
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Fill in the fields that the checks name."""
-    namespace = ctx.view.namespace(ctx.namespace)
+    namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     enforced = labels.read(namespace.labels if isinstance(namespace, Namespace) else {})[0].enforce
     if enforced.level is not Level.RESTRICTED:
         return

@@ -16,8 +16,11 @@ from webhook.active_policy import policy_model
 from webhook.api import mpijob
 from webhook.cluster import client
 from webhook.cluster.client import ApiError, Client, ClusterError
+from webhook.cluster.resource import Resource
+from webhook.cluster.resources import looked_at
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.snapshot import Snapshot, SnapshotError
-from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, Namespace, NothingKnown
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, NothingKnown
 from webhook.policy import store
 from webhook.policy.layers import Layer
 from webhook.policy.store import Source
@@ -25,15 +28,8 @@ from webhook.policy_cli.files import mapping
 from webhook.policy_watch import REMEMBERED
 
 PAGE: Final = 200
-NAMESPACES: Final = "/api/v1/namespaces"
+NAMESPACE_PATH: Final = "/api/v1/namespaces"
 MPIJOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
-# Kinds that rules look at. Where one cannot be read nothing is known of it, and no rule denies for that.
-LOOKED_AT: Final = (
-    (NAMESPACES, "v1", "Namespace"),
-    ("/apis/scheduling.k8s.io/v1/priorityclasses", "scheduling.k8s.io/v1", "PriorityClass"),
-    ("/apis/kueue.x-k8s.io/v1beta1/workloadpriorityclasses", "kueue.x-k8s.io/v1beta1", "WorkloadPriorityClass"),
-    ("/api/v1/persistentvolumeclaims", "v1", "PersistentVolumeClaim"),
-)
 
 
 @dataclass(slots=True)
@@ -67,7 +63,7 @@ def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> Clus
         cluster.view = Snapshot(document for document in documents if document["kind"] != "MPIJob")
     except SnapshotError as error:
         raise ClusterError(f"{path}: {error}") from None
-    cluster.namespace = cluster.view.namespace(namespace)
+    cluster.namespace = cluster.view.get(NAMESPACES, namespace)
     jobs = (m for m in found if (m.api_version, m.kind) == (mpijob.API_VERSION, "MPIJob"))
     cluster.jobs = [_job(job.document, job.namespace or "default") for job in jobs]
     return cluster
@@ -83,7 +79,7 @@ async def from_api(
     api = await client.connect(kubeconfig)
     try:
         cluster = Cluster(f"namespace {policy_namespace} of the cluster at {api.host}")
-        configmaps = f"{NAMESPACES}/{quote(policy_namespace, safe='')}/configmaps"
+        configmaps = f"{NAMESPACE_PATH}/{quote(policy_namespace, safe='')}/configmaps"
         policies = await _listed(api, configmaps, labelSelector=f"{store.LABEL}=true")
         _put_in_force(cluster, policies, await _get(api, f"{configmaps}/{REMEMBERED}") or {})
         if namespace:
@@ -112,7 +108,7 @@ def _put_in_force(cluster: Cluster, configmaps: Iterable[Mapping[str, Any]], rem
 
 
 async def _namespace(api: Client, name: str) -> Namespace | Answer:
-    found = await _get(api, f"{NAMESPACES}/{quote(name, safe='')}")
+    found = await _get(api, f"{NAMESPACE_PATH}/{quote(name, safe='')}")
     if found is None:
         return ABSENT
     return Namespace(name, {key: str(value) for key, value in mapping(mapping(found, "metadata"), "labels").items()})
@@ -128,15 +124,29 @@ async def _jobs(api: Client) -> list[dict[str, Any]]:
 
 
 async def _view(api: Client, problems: list[str]) -> Snapshot:
-    """What can be read of the kinds that rules look at."""
+    """What can be read of the resources that rules look at: of what cannot be read nothing is known."""
     objects: list[dict[str, Any]] = []
-    for path, api_version, kind in LOOKED_AT:
+    for resource in looked_at():
+        if resource.place is not None:
+            continue  # only the service keeps or needs it
         try:
-            objects += [{**item, "apiVersion": api_version, "kind": kind} for item in await _listed(api, path)]
+            objects += await _objects(api, resource)
+        except ApiError as error:
+            problems.append(f"nothing is known of any {resource.kind}: {error}")
+    return Snapshot(objects)
+
+
+async def _objects(api: Client, resource: Resource[Any, Any]) -> list[dict[str, Any]]:
+    """The objects in the first version of the resource that is served, none where none is."""
+    for version in resource.api_versions:
+        try:
+            listed = await _listed(api, resource.path(version))
         except ApiError as error:
             if error.status != 404:
-                problems.append(f"nothing is known of any {kind}: {error}")
-    return Snapshot(objects)
+                raise
+        else:
+            return [{**item, "apiVersion": version, "kind": resource.kind} for item in listed]
+    return []
 
 
 async def _get(api: Client, path: str) -> dict[str, Any] | None:

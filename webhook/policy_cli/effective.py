@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from webhook import yaml
 from webhook.active_policy import Policy, PolicySet
-from webhook.cluster.view import ABSENT, Answer, Namespace
+from webhook.cluster.resources.namespaces import Namespace
+from webhook.cluster.view import ABSENT, Answer
 from webhook.policy import layers
 from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.exemptions import Exemption

@@ -21,7 +21,8 @@ from webhook.api import names
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate
 from webhook.api.volume import Volume
-from webhook.cluster.view import ABSENT, PersistentVolumeClaim
+from webhook.cluster.resources.persistent_volume_claims import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
+from webhook.cluster.view import ABSENT
 from webhook.context import Context
 from webhook.policy.settings import Labels, RuleSettings
 from webhook.rules import Reason, Violation, rule
@@ -173,7 +174,7 @@ def _storage(path: str, volume: Volume, settings: Settings, ctx: Context) -> Ite
 
 
 def _claim(path: str, name: str, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    claim = ctx.view.persistent_volume_claim(ctx.namespace, name)
+    claim = ctx.view.get(PERSISTENT_VOLUME_CLAIMS, (ctx.namespace, name))
     wanted = _wanted(settings)
     shown = f'PersistentVolumeClaim "{_shorten(name)}"'
     if claim is ABSENT:

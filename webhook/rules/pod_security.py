@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field
 
 from webhook.api.mpijob import MPIJob
 from webhook.api.shape import ShapeError
-from webhook.cluster.view import Namespace
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.context import Context
 from webhook.mpi_pods import templates
 from webhook.pod_security import Level, LevelVersion, PodTemplate, Result, Version, evaluate, labels, messages
@@ -67,7 +67,7 @@ class _Namespace:
 @rule("pod-security", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Labels that cannot be read; then, for each template, what is enforced, warned about and audited."""
-    namespace = ctx.view.namespace(ctx.namespace)
+    namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     labelled, errors = labels.read(namespace.labels if isinstance(namespace, Namespace) else {})
     yield from map(_unreadable, errors)
     policy = labelled

@@ -16,6 +16,8 @@ from pydantic import Field, field_validator
 
 from webhook.api import names
 from webhook.api.mpijob import MPIJob
+from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES
+from webhook.cluster.resources.workload_priority_classes import WORKLOAD_PRIORITY_CLASSES
 from webhook.cluster.view import ABSENT
 from webhook.context import Context
 from webhook.policy.settings import RuleSettings
@@ -56,13 +58,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if workload_class:
         if settings.allowed_workload and workload_class not in settings.allowed_workload:
             yield _forbidden(LABEL, workload_class, settings.allowed_workload)
-        elif ctx.view.workload_priority_class(workload_class) is ABSENT:
+        elif ctx.view.get(WORKLOAD_PRIORITY_CLASSES, workload_class) is ABSENT:
             effect = "so Kueue builds no Workload and the job waits for ever" if queued else ""
             yield _absent(LABEL, "WorkloadPriorityClass", workload_class, effect, settings.allowed_workload)
     for index, (path, name) in enumerate(priority_classes(job)):
         if settings.allowed and name not in settings.allowed:
             yield _forbidden(path, name, settings.allowed)
-        elif name not in BUILT_IN and ctx.view.priority_class(name) is ABSENT:
+        elif name not in BUILT_IN and ctx.view.get(PRIORITY_CLASSES, name) is ABSENT:
             if queued and not workload_class and index == 0:
                 effect = "so Kueue builds no Workload and says nothing: the job waits for ever"
             else:

@@ -3,7 +3,8 @@ from itertools import permutations
 import pytest
 
 from webhook.active_policy import PolicySet, policy_model
-from webhook.cluster.view import ABSENT, UNKNOWN, Namespace
+from webhook.cluster.resources.namespaces import Namespace
+from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.policy import document, layers
 from webhook.policy.layers import Layer
 from webhook.policy.settings import Action

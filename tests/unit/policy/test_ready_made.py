@@ -11,8 +11,9 @@ from tests.unit.strategies import COMPLETE
 from webhook import admission, yaml
 from webhook.active_policy import Policy, PolicySet, policy_model
 from webhook.admission import Decision
+from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.snapshot import Snapshot
-from webhook.cluster.view import UNKNOWN, Answer, Namespace, NothingKnown
+from webhook.cluster.view import UNKNOWN, Answer, NothingKnown
 from webhook.injections import REGISTRY as INJECTIONS
 from webhook.policy import document, layers
 from webhook.policy.layers import Layer

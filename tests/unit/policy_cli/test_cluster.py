@@ -14,15 +14,18 @@ from tests.unit.cluster.fake import FakeApi as Lists
 from tests.unit.cluster.fake import answer, page, refused, thing
 from tests.unit.fake_api import FakeApi, fake_api, kubeconfig
 from tests.unit.policy_cli.policies import HEADER
-from webhook.cluster import client
+from webhook.cluster import client, resources
 from webhook.cluster.client import ClusterError
-from webhook.cluster.view import ABSENT, UNKNOWN, Namespace, PriorityClass
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES, PriorityClass
+from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.policy_cli import cluster
 from webhook.policy_cli.cluster import Cluster
 
 NAMESPACE = "mpijob-webhook"
 CONFIGMAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 MPIJOBS = "/apis/kubeflow.org/v2beta1/mpijobs"
+LOOKED_AT = [resource.path(version) for resource in resources.looked_at() for version in resource.api_versions]
 REMEMBERED = "mpijob-webhook-last-good"
 
 
@@ -103,7 +106,7 @@ class TestFile:
 @pytest.fixture
 def api() -> Iterator[FakeApi]:
     with fake_api() as running:
-        for path in (CONFIGMAPS, MPIJOBS, *(path for path, _, _ in cluster.LOOKED_AT)):
+        for path in (CONFIGMAPS, MPIJOBS, *LOOKED_AT):
             running.objects[path] = {"kind": "List", "items": []}
         yield running
 
@@ -143,16 +146,16 @@ class TestApi:
         api.objects["/apis/scheduling.k8s.io/v1/priorityclasses"]["items"] = [{"metadata": {"name": "high"}}]
         found = self.read(api, tmp_path, jobs=True)
         assert [json.loads(job) for job in found.jobs] == [changed()]
-        assert found.view.namespace("team-a") == Namespace("team-a", {"tier": "x"})
-        assert found.view.priority_class("high") == PriorityClass("high")
-        assert found.view.priority_class("low") is ABSENT
+        assert found.view.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
+        assert found.view.get(PRIORITY_CLASSES, "high") == PriorityClass("high")
+        assert found.view.get(PRIORITY_CLASSES, "low") is ABSENT
 
     def test_what_may_not_be_read_or_is_not_installed_is_not_known(self, api: FakeApi, tmp_path: Path) -> None:
         api.refusals["GET", "/api/v1/namespaces"] = 403, "namespaces is forbidden"
         del api.objects["/apis/scheduling.k8s.io/v1/priorityclasses"]
         found = self.read(api, tmp_path, jobs=True)
-        assert found.view.namespace("team-a") is UNKNOWN
-        assert found.view.priority_class("high") is UNKNOWN
+        assert found.view.get(NAMESPACES, "team-a") is UNKNOWN
+        assert found.view.get(PRIORITY_CLASSES, "high") is UNKNOWN
         assert found.problems == [
             f"nothing is known of any Namespace: the API server at {api.url} refuses: namespaces is forbidden (403)"
         ]

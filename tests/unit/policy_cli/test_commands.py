@@ -11,10 +11,9 @@ from click.testing import CliRunner, Result
 from tests.jobs import changed
 from tests.unit.fake_api import fake_api, kubeconfig
 from tests.unit.policy_cli.policies import HEADER
-from tests.unit.policy_cli.test_cluster import CONFIGMAPS, MPIJOBS, configmap, namespace
+from tests.unit.policy_cli.test_cluster import CONFIGMAPS, LOOKED_AT, MPIJOBS, configmap, namespace
 from webhook.active_policy import load_policy
 from webhook.cli import main
-from webhook.policy_cli import cluster
 from webhook.policy_cli.commands import policy
 
 BASE = configmap("base", HEADER + "rules: {worker-count: {max: 8}}")
@@ -227,7 +226,7 @@ class TestReplay:
 
     def test_the_cluster_is_asked(self, folder: Path) -> None:
         with fake_api() as api:
-            for path in (CONFIGMAPS, *(path for path, _, _ in cluster.LOOKED_AT)):
+            for path in (CONFIGMAPS, *LOOKED_AT):
                 api.objects[path] = {"kind": "List", "items": []}
             api.objects[MPIJOBS] = {"kind": "MPIJobList", "items": [changed()]}
             config = kubeconfig(folder / "config", api.url)

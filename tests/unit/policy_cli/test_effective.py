@@ -5,7 +5,8 @@ import pytest
 
 from tests.unit.policy_cli.policies import layer
 from webhook.active_policy import PolicySet, load_policy
-from webhook.cluster.view import ABSENT, UNKNOWN, Answer, Namespace
+from webhook.cluster.resources.namespaces import Namespace
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 from webhook.policy.layers import Layer
 from webhook.policy_cli.effective import Report, effective
 

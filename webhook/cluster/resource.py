@@ -1,0 +1,144 @@
+"""What a resource of the API is to this service: where it is found, which of its fields count, what is kept of them."""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+W = TypeVar("W", bound="Wire")
+
+ByNamespace = tuple[str, str]
+"""The key of an object in a namespace: (namespace, name)."""
+
+
+class Place(Enum):
+    """A namespace that has another name in every cluster."""
+
+    OWN = "own"  # where the service and its policies live
+    KUEUE = "kueue"  # where Kueue and its configuration live
+
+
+class Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What of an object's metadata is needed to tell it apart."""
+
+    name: str = ""
+    namespace: str = ""
+
+
+class Wire(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
+    """The fields of an object that matter; a resource adds its own to these."""
+
+    metadata: Metadata
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Resource(Generic[K, T]):
+    """A resource that is watched. Make it with `namespaced` or `cluster_wide`.
+
+    `api_versions` are tried in this order, the first that the cluster serves is used. `wire` holds the fields that
+    count, and is what a snapshot file keeps of an object; `record` makes the small frozen record of it that rules see,
+    or None for an object that does not count. It must not refer to the object that it was made of. `group` sorts
+    records, by namespace where it has one.
+    With `metadata_only` the API server leaves out all but the metadata. `label_selector` and `field_selector` narrow
+    what is watched, `place` to a single namespace, the name of which is a setting of the service.
+    """
+
+    plural: str
+    kind: str
+    api_versions: tuple[str, ...]
+    is_namespaced: bool
+    wire: type[Wire]
+    record: Callable[[Any], T | None]
+    group: Callable[[T], Hashable] | None
+    metadata_only: bool = False
+    label_selector: str = ""
+    field_selector: str = ""
+    place: Place | None = None
+
+    def path(self, api_version: str, namespace: str = "") -> str:
+        """The path of the collection, in `namespace` or in all of them."""
+        prefix = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        within = f"/namespaces/{namespace}" if namespace else ""
+        return f"{prefix}{within}/{self.plural}"
+
+    @property
+    def api_group(self) -> str:
+        """The API group, empty for the core one."""
+        group, separator, _ = self.api_versions[0].rpartition("/")
+        return group if separator else ""
+
+    @cached_property
+    def decoder(self) -> msgspec.json.Decoder[Wire]:
+        """Reads an object's JSON."""
+        return msgspec.json.Decoder(self.wire)
+
+    def project(self, data: bytes | msgspec.Raw) -> T | None:
+        """The record of an object's JSON; msgspec.DecodeError, or whatever `record` raises, when it cannot be read."""
+        return self.record(self.decoder.decode(data))
+
+    def key(self, namespace: str, name: str) -> K:
+        """The key of an object."""
+        return (namespace, name) if self.is_namespaced else name  # type: ignore[return-value]
+
+    def trim(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """The object as a snapshot keeps it; msgspec.ValidationError when it cannot be read."""
+        kept: dict[str, Any] = msgspec.to_builtins(msgspec.convert(document, self.wire))
+        return {"apiVersion": self.api_versions[0], "kind": self.kind, **kept}
+
+
+def namespaced(
+    plural: str,
+    kind: str,
+    *api_versions: str,
+    wire: type[W],
+    record: Callable[[W], T | None],
+    metadata_only: bool = False,
+    label_selector: str = "",
+    field_selector: str = "",
+    place: Place | None = None,
+) -> Resource[ByNamespace, T]:
+    """A resource of namespaces. Its records have a field `namespace`."""
+    return Resource(
+        plural=plural,
+        kind=kind,
+        api_versions=api_versions,
+        is_namespaced=True,
+        wire=wire,
+        record=record,
+        group=_namespace,
+        metadata_only=metadata_only,
+        label_selector=label_selector,
+        field_selector=field_selector,
+        place=place,
+    )
+
+
+def cluster_wide(
+    plural: str,
+    kind: str,
+    *api_versions: str,
+    wire: type[W],
+    record: Callable[[W], T | None],
+    group: Callable[[T], Hashable] | None = None,
+    metadata_only: bool = False,
+) -> Resource[str, T]:
+    """A resource of the whole cluster."""
+    return Resource(
+        plural=plural,
+        kind=kind,
+        api_versions=api_versions,
+        is_namespaced=False,
+        wire=wire,
+        record=record,
+        group=group,
+        metadata_only=metadata_only,
+    )
+
+
+def _namespace(record: Any) -> Hashable:
+    return record.namespace  # type: ignore[no-any-return]

@@ -1,0 +1,41 @@
+"""PersistentVolumeClaims and their storage classes."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from webhook.api.volume import STORAGE_CLASS
+from webhook.cluster.resource import Metadata, Wire, namespaced
+
+
+@dataclass(frozen=True, slots=True)
+class PersistentVolumeClaim:
+    """A claim; `storage_class` is None where it names none, and empty for one that wants a volume without."""
+
+    namespace: str
+    name: str
+    storage_class: str | None
+
+
+class _Metadata(Metadata):
+    annotations: dict[str, str] | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
+    storage_class_name: str | None = None
+
+
+class _Claim(Wire):
+    metadata: _Metadata
+    spec: _Spec | None = None
+
+
+def _record(claim: _Claim) -> PersistentVolumeClaim:
+    annotations = claim.metadata.annotations or {}
+    storage_class = annotations.get(STORAGE_CLASS, claim.spec.storage_class_name if claim.spec else None)
+    return PersistentVolumeClaim(claim.metadata.namespace, claim.metadata.name, storage_class)
+
+
+PERSISTENT_VOLUME_CLAIMS = namespaced(
+    "persistentvolumeclaims", "PersistentVolumeClaim", "v1", wire=_Claim, record=_record
+)

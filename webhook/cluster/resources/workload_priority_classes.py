@@ -1,0 +1,28 @@
+"""WorkloadPriorityClasses: those of Kueue, for the place in the queue."""
+
+from dataclasses import dataclass
+
+from webhook.cluster.resource import Wire, cluster_wide
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadPriorityClass:
+    """A class of Kueue's, for the place in the queue."""
+
+    name: str
+
+
+def _record(found: Wire) -> WorkloadPriorityClass:
+    return WorkloadPriorityClass(found.metadata.name)
+
+
+# Kueue serves the first since 0.15, and only the second before that.
+WORKLOAD_PRIORITY_CLASSES = cluster_wide(
+    "workloadpriorityclasses",
+    "WorkloadPriorityClass",
+    "kueue.x-k8s.io/v1beta2",
+    "kueue.x-k8s.io/v1beta1",
+    wire=Wire,
+    record=_record,
+    metadata_only=True,
+)
