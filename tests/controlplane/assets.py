@@ -21,6 +21,7 @@ class Assets:
     scheduler: Command
     mpi_operator: Command
     kwok: Command
+    kueue: Command
     kubectl: Path
     operator_verdict: Path
     """The operator's validation as a filter, see operator-verdict/main.go."""
@@ -35,6 +36,8 @@ class Assets:
     upstream_examples: dict[str, Path]
     """Name (`pi`, `pi-intel`, ...) to file."""
     kwok_stages: Path
+    kueue_installation: Path
+    """The folder of upstream's default installation, for `kubectl kustomize`."""
 
 
 def assets(*, progress: Progress | None = None) -> Assets:
@@ -52,6 +55,7 @@ def assets(*, progress: Progress | None = None) -> Assets:
         scheduler=(controlplane, "kube-scheduler"),
         mpi_operator=(str(folder / "bin" / "mpi-operator"),),
         kwok=(str(folder / "bin" / "kwok"),),
+        kueue=(str(folder / "bin" / "kueue"),),
         kubectl=folder / "bin" / "kubectl",
         operator_verdict=folder / "bin" / "operator-verdict",
         allow_server=folder / "bin" / "allow-server",
@@ -61,6 +65,7 @@ def assets(*, progress: Progress | None = None) -> Assets:
         mpi_operator_role=folder / "mpi-operator" / "cluster-role.yaml",
         upstream_examples={path.stem: path for path in sorted((folder / "examples").iterdir())},
         kwok_stages=folder / "kwok-stages.yaml",
+        kueue_installation=folder / "kueue" / "config" / "default",
     )
     envtest = os.environ.get("KUBEBUILDER_ASSETS")
     return with_envtest(own, Path(envtest)) if envtest else own

@@ -95,7 +95,7 @@ def build_program(go: Path, target: Target, output: Path, progress: Progress, nu
 
 
 def remove_unused(*, keep: Path) -> None:
-    """Free the disk of builds that nobody has asked for in two weeks; each has more than 300 MB."""
+    """Free the disk of builds that nobody has asked for in two weeks; each has more than 400 MB."""
     limit = time.time() - 14 * 24 * 3600
     for path in cache_root().iterdir():
         if path.is_dir() and path != keep and path.stat().st_mtime < limit:
@@ -116,9 +116,10 @@ def copy_data(go: Path, data: Data, into: Path) -> None:
     if into.suffix:
         into.write_text("\n---\n".join(path.read_text() for path in files))
         return
-    into.mkdir()
     for path in files:
-        (into / path.name).write_bytes(path.read_bytes())  # the module cache is read-only, its copy is not
+        target = into / (path.relative_to(module) if data.tree else path.name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())  # the module cache is read-only, its copy is not
 
 
 def _last_line(log: Path) -> str:

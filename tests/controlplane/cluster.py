@@ -1,8 +1,11 @@
 """The control plane with what MPIJobs need: their CRD and, as asked for, operator, scheduler and simulated nodes."""
 
+import base64
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.controlplane import kueue
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.nodes import stages
 from tests.controlplane.process import free_port, responds, wait_for
@@ -65,6 +68,41 @@ class Cluster(ControlPlane):
         ready = lambda: all(has_condition(node, "Ready") for node in self.get("nodes")["items"])  # noqa: E731
         self.wait_for("all nodes to be ready", ready)
 
+    def start_kueue(self, frameworks: Sequence[str] = kueue.FRAMEWORKS) -> None:
+        """The real Kueue for jobs of `frameworks`, as its own ServiceAccount with upstream's roles and webhooks.
+
+        Its configuration lies where an installation has it, in the ConfigMap kueue.CONFIG_MAP.
+        """
+        folder = self.dir / "kueue"
+        (certificates := folder / "certificates").mkdir(parents=True)
+        port, health_port = free_port(), free_port()
+        parts = kueue.installation(
+            self.kubectl("kustomize", self.assets.kueue_installation).stdout,
+            frameworks=frameworks,
+            port=port,
+            health_port=health_port,
+            certificates=certificates,
+        )
+        (config := folder / "config.yaml").write_text(parts.config)
+        self._announce("installing Kueue")
+        self.apply(parts.objects)
+        crds = ("crd", "--selector=app.kubernetes.io/name=kueue")
+        self.kubectl("wait", "--for=condition=Established", *crds, "--timeout=30s")
+        user = f"system:serviceaccount:{kueue.NAMESPACE}:{kueue.ACCOUNT}"
+        groups = ["system:serviceaccounts", f"system:serviceaccounts:{kueue.NAMESPACE}"]
+        self.launch(
+            "kueue",
+            self.assets.kueue,
+            [f"--config={config}", f"--kubeconfig={self.kubeconfig_for(user, groups)}"],
+            ready=lambda _: (
+                self._mount_kueue_certificate(certificates) and responds(f"http://127.0.0.1:{health_port}/readyz")
+            ),
+        )
+        self.apply(kueue.trusting(parts.webhooks, base64.b64encode((certificates / "ca.crt").read_bytes()).decode()))
+        probe = ("create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.metadata.finalizers}")
+        flavor = kueue.resource_flavor("probe")
+        self.wait_for("Kueue's webhooks", lambda: self.kubectl(*probe, stdin=flavor).stdout)
+
     def create_namespace(self, prefix: str = "test", labels: Mapping[str, str] | None = None) -> str:
         """A new namespace `<prefix>-xxxxx`, in which pods can be made at once. Gives its name."""
         metadata = {"generateName": f"{prefix}-", "labels": dict(labels or {})}
@@ -84,6 +122,21 @@ class Cluster(ControlPlane):
             return "\n".join(program.tail() for program in self.programs.values() if not program.running)
 
         return wait_for(what, probe, timeout=timeout, detail=ended)
+
+    def apply(self, manifests: Sequence[Mapping[str, Any]]) -> None:
+        """`kubectl apply` on the server's side, which knows no limit of size."""
+        self.kubectl(
+            "apply", "--server-side", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": manifests}
+        )
+
+    def _mount_kueue_certificate(self, folder: Path) -> bool:
+        """Copy the Secret into `folder`, as the kubelet does for a pod; False while Kueue has not filled it."""
+        if (folder / "tls.crt").exists():
+            return True
+        secret = self.get("secret", kueue.CERTIFICATE, "-n", kueue.NAMESPACE).get("data", {})
+        for name in ("ca.crt", "tls.key", "tls.crt") if secret else ():  # tls.crt last: it is what Kueue looks for
+            (folder / name).write_bytes(base64.b64decode(secret[name]))
+        return bool(secret)
 
     def _start_parts(self) -> None:
         super()._start_parts()

@@ -24,12 +24,16 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """YAML files of a Go module that the tests read: copied flat into `into`, or joined if that names a YAML file."""
+    """YAML files of a Go module that the tests read: copied flat into `into`, or joined if that names a YAML file.
+
+    With `tree` they keep their folders below `into`, for files that name each other.
+    """
 
     module: str
     globs: tuple[str, ...]
     into: str
     folder: str = "."
+    tree: bool = False
 
 
 TARGETS = (
@@ -45,6 +49,7 @@ TARGETS = (
         contains="Kubernetes' own Pod Security as a webhook, for the benchmarks",
     ),
     Target(name="kwok", package="sigs.k8s.io/kwok/cmd/kwok", folder="kwok", contains="simulated nodes"),
+    Target(name="kueue", package="sigs.k8s.io/kueue/cmd/kueue", folder="kueue"),
 )
 OPERATOR = "github.com/kubeflow/mpi-operator"
 DATA = (
@@ -59,6 +64,13 @@ DATA = (
         ),
         into="kwok-stages.yaml",
         folder="kwok",
+    ),
+    Data(
+        module="sigs.k8s.io/kueue",
+        globs=("config/default/*.yaml", "config/components/**/*.yaml"),
+        into="kueue",
+        folder="kueue",
+        tree=True,
     ),
 )
 

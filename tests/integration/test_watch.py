@@ -17,7 +17,7 @@ from kubernetes.aio.config import load_kube_config
 from tests.controlplane.cluster import Cluster
 from webhook.cluster import connection as connections
 from webhook.cluster.connection import Connection
-from webhook.cluster.live import LiveView
+from webhook.cluster.live import LiveView, kinds
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.store import Kind, by_name, by_namespace
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer
@@ -29,6 +29,7 @@ from webhook.telemetry import make_log
 # here API servers are killed.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 WIDGETS = "/apis/example.com/v1/widgets"
+NAMESPACE_KIND = kinds(NAMESPACES, {})[0]
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +133,7 @@ async def test_a_long_list_is_read_in_pages(cluster: Cluster, namespace: str, lo
 @pytest.mark.parametrize("gracefully", [True, False], ids=["restarted", "killed"])
 async def test_a_restarted_api_server_is_found_again(cluster: Cluster, log: Any, gracefully: bool) -> None:
     async with connected(cluster.kubeconfig) as connection:
-        watch = quick(NAMESPACES, connection, log)
+        watch = quick(NAMESPACE_KIND, connection, log)
         name = f"before-{gracefully}".lower()
         cluster.kubectl("create", "namespace", name)
         async with running(watch):
@@ -157,7 +158,7 @@ async def test_a_frozen_api_server_is_noticed_and_found_again(
 ) -> None:
     monkeypatch.setattr(connections, "CONNECT_TIMEOUT", 1)
     async with connected(cluster.kubeconfig, inactivity=1) as connection:
-        watch = quick(NAMESPACES, connection, log)
+        watch = quick(NAMESPACE_KIND, connection, log)
         frozen = cluster.programs["kube-apiserver"].pid
         async with running(watch):
             await watch.settled()
@@ -172,7 +173,7 @@ async def test_a_frozen_api_server_is_noticed_and_found_again(
 
 async def test_a_version_that_the_server_has_forgotten_is_replaced_by_a_list(cluster: Cluster, log: Any) -> None:
     async with connected(cluster.kubeconfig) as connection:
-        watch = quick(NAMESPACES, connection, log)
+        watch = quick(NAMESPACE_KIND, connection, log)
         async with running(watch):
             await watch.settled()
             await until(lambda: watch.requests == 2)
@@ -187,7 +188,7 @@ async def test_a_version_that_the_server_has_forgotten_is_replaced_by_a_list(clu
 
 async def test_a_kind_that_is_forbidden_is_found_as_soon_as_it_is_allowed(cluster: Cluster, log: Any) -> None:
     async with connected(cluster.kubeconfig_for("nobody")) as connection:
-        watch = quick(NAMESPACES, connection, log)
+        watch = quick(NAMESPACE_KIND, connection, log)
         async with running(watch):
             await watch.settled()
             assert watch.reason == (

@@ -33,6 +33,7 @@ MODULES = {
         "kustomize/stage/pod/fast/pod-ready.yaml",
         "kustomize/stage/pod/fast/kustomization.yaml",
     ],
+    "sigs.k8s.io/kueue": ["config/default/kustomization.yaml", "config/components/crd/kustomization.yaml"],
 }
 
 

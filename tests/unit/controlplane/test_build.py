@@ -36,6 +36,8 @@ def test_first_call_builds_and_second_finds_it(go: FakeGo) -> None:
     assert (folder / "mpi-operator" / "crd.yaml").read_text() == "name: crd\n"
     assert (folder / "examples" / "pi.yaml").read_text() == "name: pi\n"
     assert (folder / "kwok-stages.yaml").read_text() == "name: node-initialize\n\n---\nname: pod-ready\n"
+    assert (folder / "kueue/config/default/kustomization.yaml").is_file()
+    assert (folder / "kueue/config/components/crd/kustomization.yaml").is_file()
     assert "once: it is kept in" in shown
     assert f"[1/{len(TARGETS)}] controlplane (etcd and Kubernetes) ..." in shown
 
@@ -135,7 +137,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["main.go", "go.mod", "go.sum", "kwok/go.mod", "kwok/go.sum", "mpi-operator/main.go"])
+@pytest.mark.parametrize("name", ["main.go", "go.mod", "go.sum", "kwok/go.mod", "kueue/go.sum", "mpi-operator/main.go"])
 def test_key_follows_every_source(copy: Path, name: str) -> None:
     assert cache_key(copy) == cache_key()
     (copy / name).write_text((copy / name).read_text() + "\n")
