@@ -5,7 +5,7 @@ subject alternative names, and never look at the common name.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
@@ -13,6 +13,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from certs.pem import CertificateError, fingerprint, load_pair
 
 # A verifier whose clock is a little behind ours must not find the certificate "not yet valid".
 CLOCK_SKEW = timedelta(minutes=5)
@@ -25,67 +27,110 @@ class KeyPair:
     """A certificate and its private key, both in PEM; `not_after` is when it stops being valid (UTC)."""
 
     certificate_pem: bytes
-    key_pem: bytes
+    key_pem: bytes = field(repr=False)
     not_after: datetime
 
 
 class Authority:
-    """A CA that signs serving certificates. Its key never leaves the process."""
+    """A CA that signs serving certificates."""
 
-    def __init__(self, common_name: str, *, lifetime: timedelta, now: datetime | None = None) -> None:
-        """Make the CA's own certificate, valid from `now` (default: the clock) for `lifetime`."""
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _name(common_name)
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+    def __init__(
+        self, common_name: str, *, lifetime: timedelta, now: datetime | None = None, backdate: timedelta = CLOCK_SKEW
+    ) -> None:
+        """Make a new CA, valid for `lifetime` from `now` (default: the clock), and already since `backdate` before."""
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        name = _name(common_name)
         now = now or datetime.now(UTC)
         usage = _key_usage(digital_signature=False, certificates=True)
-        self._certificate = (
-            _builder(self._name, self._name, self._key.public_key(), now, now + lifetime)
+        self.certificate = (
+            _builder(name, name, self.key.public_key(), now - backdate, now + lifetime)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(usage, critical=True)
-            .sign(self._key, hashes.SHA256())
+            .sign(self.key, hashes.SHA256())
         )
+
+    @classmethod
+    def load(cls, certificate_pem: bytes, key_pem: bytes) -> "Authority":
+        """The CA that `certificate_pem` and `key_pem` of another one describe; CertificateError when they do not."""
+        (certificate, *_), key = load_pair(certificate_pem, key_pem)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise CertificateError("the private key is not an EC key")
+        try:
+            ca = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+            certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
+        except (x509.ExtensionNotFound, ValueError):
+            ca = False
+        if not ca:
+            raise CertificateError("the certificate is not that of a CA")
+        authority = cls.__new__(cls)
+        authority.certificate, authority.key = certificate, key
+        return authority
 
     @property
     def certificate_pem(self) -> bytes:
         """The CA's certificate: what clients trust, and a webhook configuration's caBundle."""
-        return self._certificate.public_bytes(serialization.Encoding.PEM)
+        return self.certificate.public_bytes(serialization.Encoding.PEM)
+
+    @property
+    def key_pem(self) -> bytes:
+        """The CA's private key: whoever has it can pose as this webhook."""
+        return _key_pem(self.key)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the CA's certificate, in hexadecimal."""
+        return fingerprint(self.certificate)
 
     @property
     def not_after(self) -> datetime:
         """When the CA stops being valid (UTC)."""
-        return self._certificate.not_valid_after_utc
+        return self.certificate.not_valid_after_utc
 
-    def issue(self, hosts: Sequence[str], *, lifetime: timedelta, now: datetime | None = None) -> KeyPair:
+    def usable(self, now: datetime) -> bool:
+        """Whether a client whose clock shows `now` accepts the CA."""
+        return self.certificate.not_valid_before_utc <= now < self.not_after
+
+    def issue(
+        self,
+        hosts: Sequence[str],
+        *,
+        lifetime: timedelta,
+        now: datetime | None = None,
+        backdate: timedelta = CLOCK_SKEW,
+    ) -> KeyPair:
         """A serving certificate for `hosts` (DNS names and IP addresses, at least one) with a new key.
 
-        It never outlives the CA: a leaf whose issuer has expired verifies nowhere.
+        Valid from `backdate` before `now` for `lifetime` after it, but within the validity of the CA: a leaf without
+        a valid issuer verifies nowhere.
         """
         if not hosts:
             raise ValueError("a serving certificate needs at least one host")
         key = ec.generate_private_key(ec.SECP256R1())
         now = now or datetime.now(UTC)
+        not_before = max(now - backdate, self.certificate.not_valid_before_utc)
         not_after = min(now + lifetime, self.not_after)
-        issuer = self._certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+        issuer = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
         certificate = (
-            _builder(_name(hosts[0]), self._name, key.public_key(), now, not_after)
+            _builder(_name(hosts[0]), self.certificate.subject, key.public_key(), not_before, not_after)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(digital_signature=True, certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
             .add_extension(x509.SubjectAlternativeName([_general_name(host) for host in hosts]), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer), critical=False)
-            .sign(self._key, hashes.SHA256())
+            .sign(self.key, hashes.SHA256())
         )
         return KeyPair(
             certificate_pem=certificate.public_bytes(serialization.Encoding.PEM),
-            key_pem=key.private_bytes(
-                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-            ),
+            key_pem=_key_pem(key),
             not_after=certificate.not_valid_after_utc,
         )
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, not_after: datetime
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, not_before: datetime, not_after: datetime
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -93,9 +138,15 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - CLOCK_SKEW)
+        .not_valid_before(not_before)
         .not_valid_after(not_after)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
 

@@ -14,15 +14,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
-
 from certs.authority import CLOCK_SKEW
+from certs.pem import CertificateError, load_pair
 
-
-class CertificateError(ValueError):
-    """The certificate cannot be served; the message says why."""
+__all__ = ["CertificateError", "ServingCertificate", "read_pair"]
 
 
 class ServingCertificate:
@@ -77,18 +72,7 @@ def _load(chain_pem: bytes, key_pem: bytes, now: datetime | None) -> tuple[ssl.S
 
 def _check(chain_pem: bytes, key_pem: bytes, now: datetime) -> datetime:
     """When the leaf expires; CertificateError for a pair that no client would accept."""
-    try:
-        leaf = x509.load_pem_x509_certificates(chain_pem)[0]
-    except ValueError:
-        raise CertificateError("the certificate is not PEM, or damaged") from None
-    try:
-        key = serialization.load_pem_private_key(key_pem, password=None)
-    except TypeError:
-        raise CertificateError("the private key is encrypted; give one without a passphrase") from None
-    except (ValueError, UnsupportedAlgorithm):
-        raise CertificateError("the private key is not PEM, or damaged") from None
-    if key.public_key() != leaf.public_key():
-        raise CertificateError("the private key does not belong to the certificate")
+    (leaf, *_), _key = load_pair(chain_pem, key_pem)
     if leaf.not_valid_after_utc <= now:
         raise CertificateError(f"the certificate expired at {leaf.not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}")
     if leaf.not_valid_before_utc > now + CLOCK_SKEW:

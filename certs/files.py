@@ -1,0 +1,141 @@
+"""A serving certificate from files that something else renews: cert-manager, OpenShift's service-ca, an administrator.
+
+The content decides, not time stamps or file events: a mounted Secret changes by the exchange of a symbolic link, for
+which inotify on the files says nothing. A read that meets the exchange half way sees a key that does not match; that
+is refused, and is right at the next poll. So a problem is told when two polls in a row have met it.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NoReturn
+
+from certs.notice import Listener, Notice, ignore
+from certs.pem import CertificateError, chains_to, covers, hosts, load_certificates, load_pair
+from certs.serving import ServingCertificate, read_pair
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the files held at one moment."""
+
+    chain_pem: bytes
+    key_pem: bytes = field(repr=False)
+    ca_pem: bytes
+
+    @property
+    def digest(self) -> str:
+        """Changes when one of the files does."""
+        parts = (self.chain_pem, self.key_pem, self.ca_pem)
+        return "".join(hashlib.sha256(part).hexdigest() for part in parts)
+
+
+class FileCertificate:
+    """Serves the pair in two files, and its successors. What cannot be served never takes the place of what can."""
+
+    serving: ServingCertificate
+    problem: str | None = None
+    """Why the files, or the certificate that is served, are no good; None when they are."""
+    reloads: int = 0
+    """How many times a new pair was taken over."""
+    failures: int = 0
+    """How many problems were met."""
+
+    def __init__(
+        self,
+        certificate: Path,
+        key: Path,
+        *,
+        ca: Path | None = None,
+        hosts: Sequence[str] = (),
+        interval: timedelta = timedelta(seconds=5),
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        listener: Listener = ignore,
+    ) -> None:
+        """Load the files; CertificateError when they cannot be served.
+
+        The certificate must be for each of `hosts`, and lead to `ca` where that file exists and is not empty.
+        """
+        self._certificate = certificate
+        self._key = key
+        self._ca = ca
+        self._hosts = tuple(hosts)
+        self._interval = interval.total_seconds()
+        self._clock = clock
+        self._tell = listener
+        self._suspected: str | None = None
+        content = self._read()
+        self._check(content)
+        self.serving = ServingCertificate(content.chain_pem, content.key_pem, now=clock())
+        self._served = content.digest
+
+    async def run(self) -> NoReturn:
+        """Look at the files each interval, until cancelled."""
+        while True:
+            await asyncio.sleep(self._interval)
+            await self.poll()
+
+    async def poll(self) -> None:
+        """Look at the files once, and take over what is new and good."""
+        problem = None
+        try:
+            # Away from the event loop: a file system can hang.
+            self._use(await asyncio.to_thread(self._read))
+        except CertificateError as error:
+            problem = str(error)
+        if self.serving.not_after <= self._clock():
+            expired = f"the certificate that is served expired at {self.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"
+            problem = f"{problem}; {expired}" if problem else expired
+        self._note(problem)
+
+    def _use(self, content: Content) -> None:
+        if content.digest == self._served:
+            return
+        self._check(content)
+        self.serving.swap(content.chain_pem, content.key_pem, now=self._clock())
+        self._served = content.digest
+        self.reloads += 1
+        message = f"serving the new certificate in {self._certificate}, valid until "
+        self._tell(Notice("CertificateReloaded", f"{message}{self.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"))
+
+    def _note(self, problem: str | None) -> None:
+        """Tell of a problem at its second sight, and of its end."""
+        if problem is None and self.problem is not None:
+            self._tell(Notice("CertificatesRecovered", f"{self._certificate} and {self._key} are in order again"))
+            self.problem = None
+        elif problem is not None and problem == self._suspected and problem != self.problem:
+            self.problem = problem
+            self.failures += 1
+            message = f"{self._certificate}: {problem}; the last good certificate is still served"
+            self._tell(Notice("CertificateProblem", message, warning=True))
+        self._suspected = problem
+
+    def _read(self) -> Content:
+        chain_pem, key_pem = read_pair(self._certificate, self._key)
+        ca_pem = b""
+        if self._ca:
+            try:
+                ca_pem = self._ca.read_bytes()
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise CertificateError(f"cannot read {error.filename}: {error.strerror}") from None
+        return Content(chain_pem, key_pem, ca_pem)
+
+    def _check(self, content: Content) -> None:
+        """CertificateError for a pair that clients of ours would refuse for its names or its issuer."""
+        chain, _ = load_pair(content.chain_pem, content.key_pem)
+        for host in self._hosts:
+            if not covers(chain[0], host):
+                names = ", ".join(hosts(chain[0])) or "nobody"
+                raise CertificateError(f"the certificate is not for {host}, but for {names}")
+        if content.ca_pem.strip():
+            try:
+                roots = load_certificates(content.ca_pem)
+            except CertificateError:
+                raise CertificateError(f"{self._ca} is not PEM, or damaged") from None
+            if not chains_to(chain, roots):
+                raise CertificateError(f"the certificate was not issued by the CA in {self._ca}")

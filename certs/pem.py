@@ -1,0 +1,101 @@
+"""Certificates and keys in PEM, and which certificate chains to which."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.x509.oid import NameOID
+
+
+class CertificateError(ValueError):
+    """A certificate or key that cannot be used; the message says why."""
+
+
+def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
+    """All certificates in `pem`, at least one; CertificateError when there is none or one is damaged."""
+    try:
+        return tuple(x509.load_pem_x509_certificates(pem))
+    except ValueError:
+        raise CertificateError("the certificate is not PEM, or damaged") from None
+
+
+def load_private_key(pem: bytes) -> PrivateKeyTypes:
+    """The private key in `pem`; CertificateError when it is damaged, encrypted or of an unknown kind."""
+    try:
+        return serialization.load_pem_private_key(pem, password=None)
+    except TypeError:
+        raise CertificateError("the private key is encrypted; give one without a passphrase") from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise CertificateError("the private key is not PEM, or damaged") from None
+
+
+def load_pair(chain_pem: bytes, key_pem: bytes) -> tuple[tuple[x509.Certificate, ...], PrivateKeyTypes]:
+    """The chain (leaf first) and the leaf's key; CertificateError unless the key belongs to the first certificate."""
+    chain, key = load_certificates(chain_pem), load_private_key(key_pem)
+    if key.public_key() != chain[0].public_key():
+        raise CertificateError("the private key does not belong to the certificate")
+    return chain, key
+
+
+def to_pem(certificates: Iterable[x509.Certificate]) -> bytes:
+    """The certificates one after the other: the form of a caBundle."""
+    return b"".join(certificate.public_bytes(serialization.Encoding.PEM) for certificate in certificates)
+
+
+def fingerprint(certificate: x509.Certificate) -> str:
+    """SHA-256 of the certificate, in lower-case hexadecimal."""
+    return certificate.fingerprint(hashes.SHA256()).hex()
+
+
+@lru_cache(maxsize=64)
+def fingerprints(pem: bytes) -> frozenset[str]:
+    """The fingerprints of a caBundle; none when it is empty or damaged, for then no client trusts anything."""
+    try:
+        return frozenset(map(fingerprint, load_certificates(pem)))
+    except CertificateError:
+        return frozenset()
+
+
+def common_name(name: x509.Name) -> str:
+    """The first common name, or the empty string."""
+    return next((str(attribute.value) for attribute in name.get_attributes_for_oid(NameOID.COMMON_NAME)), "")
+
+
+def hosts(certificate: x509.Certificate) -> tuple[str, ...]:
+    """The DNS names and IP addresses of the certificate's subject alternative name."""
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (x509.ExtensionNotFound, ValueError):
+        return ()
+    addresses = map(str, names.get_values_for_type(x509.IPAddress))
+    return (*names.get_values_for_type(x509.DNSName), *addresses)
+
+
+def covers(certificate: x509.Certificate, host: str) -> bool:
+    """Whether clients that call `host` accept the certificate's names; `*` stands for one whole first label."""
+    wildcard = "*." + host.partition(".")[2]
+    return any(name.lower() in {host.lower(), wildcard.lower()} for name in hosts(certificate))
+
+
+def chains_to(chain: Sequence[x509.Certificate], roots: Sequence[x509.Certificate]) -> bool:
+    """Whether signatures lead from the first of `chain` to one of `roots`. Looks at no validity and no extension."""
+    link, rest = chain[0], list(chain[1:])
+    while True:
+        if link in roots or any(_issued(link, root) for root in roots):
+            return True
+        issuer = next((candidate for candidate in rest if _issued(link, candidate)), None)
+        if issuer is None:
+            return False
+        rest.remove(issuer)
+        link = issuer
+
+
+def _issued(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True

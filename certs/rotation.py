@@ -1,0 +1,196 @@
+"""The rotation of a CA that nobody notices: what to do next, from the Secret, the caBundles and the time alone.
+
+Every CA enters as the successor. It is put into every caBundle beside those that are there, and signs only when it
+has been read back from all of them and a grace time has passed. The one that it relieves stays trusted until the last
+leaf that it can have signed has expired. Each step is one write that is decided on what was just read, so any replica
+can take any step, at any time, and one that was late learns it from a Conflict.
+
+To be read in this order, the caBundles first: then the Secret is at least as new, and a CA that some other replica
+has published is never taken for a stranger. CAs that sign at once, as of cert-controller and cert-manager's dynamic
+authority, are the known alternative, with the known outages (gatekeeper#1045, kueue#622, cert-manager#6624).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from cryptography import x509
+
+from certs.authority import CLOCK_SKEW, Authority
+from certs.notice import Notice
+from certs.pem import CertificateError, common_name, fingerprint, fingerprints, load_certificates, to_pem
+from certs.settings import RotationSettings
+from certs.state import State
+from certs.store import Bundle
+
+# A leaf is signed some moments after its replica has read who signs, and clocks differ.
+LATE_LEAF = 2 * CLOCK_SKEW
+
+
+class Phase(StrEnum):
+    """Where the rotation stands."""
+
+    MISSING = "missing"
+    """There is no Secret."""
+    PUBLISHING = "publishing"
+    """A successor is on its way into every caBundle; also the first CA."""
+    WAITING = "waiting"
+    """The successor is in every caBundle; API servers are given the time to notice."""
+    RETIRING = "retiring"
+    """A new CA signs; the old one is still trusted."""
+    STEADY = "steady"
+    """One CA, which signs."""
+
+
+@dataclass(frozen=True, slots=True)
+class MakeSuccessor:
+    """Store `state.with_successor(a new CA)`."""
+
+    state: State
+    notice: Notice
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """Store this state."""
+
+    state: State
+    notice: Notice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Set these caBundles to `pem`."""
+
+    bundles: tuple[Bundle, ...]
+    pem: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Nothing to do until time passes or something changes."""
+
+
+Step = MakeSuccessor | Save | Publish | Rest
+
+
+def phase_of(state: State) -> Phase:
+    """Where the rotation stands, by the Secret."""
+    if state.successor:
+        return Phase.WAITING if state.published_at else Phase.PUBLISHING
+    if not state.current:
+        return Phase.PUBLISHING
+    return Phase.RETIRING if state.old else Phase.STEADY
+
+
+def lacking(bundles: Sequence[Bundle], wanted: str) -> tuple[Bundle, ...]:
+    """The objects with a caBundle that lacks the CA with this fingerprint."""
+    return tuple(bundle for bundle in bundles if any(wanted not in fingerprints(pem) for pem in bundle.ca_bundles))
+
+
+def signer(state: State, bundles: Sequence[Bundle], now: datetime) -> Authority | None:
+    """The CA whose leaves every caBundle trusts now: the current one, or for want of it the successor."""
+    for authority in (state.current, state.successor):
+        if authority and authority.usable(now) and not lacking(bundles, authority.fingerprint):
+            return authority
+    return None
+
+
+def plan(state: State, bundles: Sequence[Bundle], now: datetime, settings: RotationSettings) -> Step:
+    """The one next step. Taking steps until the answer is `Rest` is all there is to do."""
+    return _repair(state, bundles, now, settings) or _publication(state, bundles) or _passage(state, now, settings)
+
+
+def _repair(state: State, bundles: Sequence[Bundle], now: datetime, settings: RotationSettings) -> Step | None:
+    """A new CA where one is due, and a Secret that says what is so."""
+    if found := _survivors(state, bundles, settings.name):
+        state = state.with_old(found, now)
+    if reason := _successor_is_due(state, now, settings):
+        return MakeSuccessor(state, Notice("CACreated", f"new CA: {reason}", warning=bool(state.damage)))
+    if state.damage:
+        message = f"left out of the CA Secret what was damaged: {'; '.join(state.damage)}"
+        return Save(replace(state, damage=()), Notice("CARepaired", message, warning=True))
+    if found:
+        message = "the caBundles hold CAs that the CA Secret does not know; they stay trusted for the life of a leaf"
+        return Save(state, Notice("CARepaired", message, warning=True))
+    return None
+
+
+def _publication(state: State, bundles: Sequence[Bundle]) -> Step | None:
+    """The caBundles as the Secret wants them: nothing missing, nothing else. They are ours."""
+    if state.successor and state.published_at and lacking(bundles, state.successor.fingerprint):
+        return Save(replace(state, published_at=None))
+    wanted = frozenset(map(fingerprint, state.bundle))
+    outdated = tuple(bundle for bundle in bundles if any(fingerprints(pem) != wanted for pem in bundle.ca_bundles))
+    return Publish(outdated, to_pem(state.bundle)) if outdated else None
+
+
+def _passage(state: State, now: datetime, settings: RotationSettings) -> Step:
+    """What only needs time."""
+    return _promotion(state, now, settings) if state.successor else _retirement(state, now, settings)
+
+
+def _successor_is_due(state: State, now: datetime, settings: RotationSettings) -> str:
+    """Why a successor has to be made; empty when there is no reason."""
+    if state.successor:
+        return "" if state.successor.usable(now) else f"the next one is {_fault(state.successor, now)}"
+    if not state.current:
+        return "; ".join(state.damage) or "the CA Secret has none"
+    if not state.current.usable(now):
+        return f"the present one is {_fault(state.current, now)}"
+    if state.current.not_after - now <= settings.ca_lifetime / 3:
+        return f"the present one expires at {state.current.not_after:%Y-%m-%dT%H:%M:%SZ}"
+    return ""
+
+
+def _promotion(state: State, now: datetime, settings: RotationSettings) -> Step:
+    """The successor is in every caBundle: does it sign from now on?"""
+    serving = state.old or (state.current and state.current.usable(now))
+    if serving:
+        # A time in the future was written by a clock that has been set back since.
+        if state.published_at is None or state.published_at > now + CLOCK_SKEW:
+            message = f"every caBundle holds the new CA; it signs in {settings.grace.total_seconds():.0f} s"
+            return Save(replace(state, published_at=now), Notice("CAPublished", message))
+        if now - state.published_at < settings.grace:
+            return Rest()
+    return Save(state.promoted(now), Notice("CAPromoted", "the new CA signs from now on"))
+
+
+def _retirement(state: State, now: datetime, settings: RotationSettings) -> Step:
+    """Are there CAs of which no leaf can be left?"""
+    if not state.old:
+        return Rest()
+    if state.retired_at is None or state.retired_at > now + CLOCK_SKEW:
+        return Save(replace(state, retired_at=now))
+    if now - state.retired_at < settings.leaf_lifetime + LATE_LEAF:
+        return Rest()
+    return Save(
+        replace(state, old=(), retired_at=None), Notice("CARetired", "the last leaf of the old CA expired: removed")
+    )
+
+
+def _survivors(state: State, bundles: Sequence[Bundle], name: str) -> list[x509.Certificate]:
+    """CAs of ours in the caBundles that the Secret has lost: replicas may still serve their leaves.
+
+    In good order there are such too, those just retired. So they count only where the Secret is damaged, or none of
+    its CAs has ever been published: it was emptied, made anew, or restored from long ago.
+    """
+    known = {fingerprint(certificate) for certificate in state.bundle}
+    live: dict[str, x509.Certificate] = {}
+    for pem in (pem for bundle in bundles for pem in bundle.ca_bundles):
+        try:
+            live |= {fingerprint(certificate): certificate for certificate in load_certificates(pem)}
+        except CertificateError:
+            continue
+    if known & live.keys() and not state.damage:
+        return []
+    return [
+        certificate
+        for key, certificate in live.items()
+        if key not in known and common_name(certificate.subject) == name
+    ]
+
+
+def _fault(authority: Authority, now: datetime) -> str:
+    return "expired" if authority.not_after <= now else "not valid yet"

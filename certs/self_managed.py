@@ -1,0 +1,239 @@
+"""Certificates that look after themselves: the CA in one Secret, a leaf in memory, the caBundles kept in step.
+
+Any number of replicas run this side by side, without a leader (see `rotation`).
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import NoReturn
+
+from certs.authority import CLOCK_SKEW, Authority
+from certs.leaf import Leaf, issue, new_signer
+from certs.notice import Listener, Notice, ignore
+from certs.pem import CertificateError
+from certs.rotation import MakeSuccessor, Phase, Publish, Rest, Save, lacking, phase_of, plan
+from certs.serving import ServingCertificate
+from certs.settings import RotationSettings
+from certs.state import State, load
+from certs.store import Bundle, Conflict, Secret, Store, StoreError
+
+# A whole rotation takes five steps; each conflict means that another replica has taken one of them.
+MOST_STEPS = 20
+# Seconds between two passes, however often somebody pokes.
+LEAST_PAUSE = 1.0
+NO_SECRET = "the CA Secret does not exist; apply the manifests again: they ship it empty"  # noqa: S105 (no password)
+
+
+@dataclass(slots=True)
+class Counters:
+    """Of this process, since its start."""
+
+    passes: int = 0
+    failures: int = 0
+    conflicts: int = 0
+    leaves: int = 0
+    bundles_written: int = 0
+    bundles_restored: int = 0
+
+
+class SelfManaged:
+    """Keeps this replica's leaf, the CA Secret and the caBundles in order for as long as `run` runs."""
+
+    certificate: ServingCertificate | None = None
+    """What to serve: there from the moment that every caBundle trusts it, see `first_certificate`."""
+    leaf: Leaf | None = None
+    phase: Phase | None = None
+    """None before the Secret was first read."""
+    ca_not_after: datetime | None = None
+    """When the CA that signs (on a first start: will sign) expires."""
+    untrusting: tuple[str, ...] = ()
+    """The names of the objects with a caBundle that does not trust the leaf."""
+    last_error: str | None = None
+    """Why the last pass failed; None when it did not."""
+    clock_offset: timedelta = timedelta(0)
+    """How far the API server's clock was ahead of ours."""
+
+    def __init__(
+        self,
+        store: Store,
+        hosts: Sequence[str],
+        *,
+        settings: RotationSettings,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        listener: Listener = ignore,
+        after_pass: Callable[[], None] = lambda: None,
+        random: Random | None = None,
+    ) -> None:
+        """Leaves are for `hosts`; `listener` hears of what this replica did and met; neither callback may raise."""
+        self._store = store
+        self._hosts = tuple(hosts)
+        self._settings = settings
+        self._clock = clock
+        self._tell = listener
+        self._after_pass = after_pass
+        self._random = random or Random()  # noqa: S311 (jitter, no secret)
+        self._wake = asyncio.Event()
+        self._serving = asyncio.Event()
+        # The CA that each caBundle was last seen to trust.
+        self._held: dict[str, str] = {}
+        self.counters = Counters()
+
+    @property
+    def now(self) -> datetime:
+        """The time by the clock of the API server, as far as it is known: that is who checks the leaf."""
+        return self._clock() + self.clock_offset
+
+    @property
+    def trusted(self) -> bool:
+        """Whether every caBundle, as last seen, leads to the leaf that is served, and it has not expired."""
+        return self.leaf is not None and not self.untrusting and self.leaf.valid(self.now)
+
+    @property
+    def leaf_not_after(self) -> datetime | None:
+        """When the leaf that is served expires."""
+        return self.leaf.not_after if self.leaf else None
+
+    async def first_certificate(self) -> ServingCertificate:
+        """Wait until there is a leaf that every caBundle trusts. The same object serves all that follow it."""
+        await self._serving.wait()
+        assert self.certificate  # noqa: S101 (set before the event)
+        return self.certificate
+
+    def poke(self) -> None:
+        """Look soon: something has changed."""
+        self._wake.set()
+
+    async def run(self) -> NoReturn:
+        """Pass after pass, until cancelled: each interval, soon after a `poke`, and sooner while something fails."""
+        failures = 0
+        while True:
+            self._wake.clear()
+            await self.reconcile()
+            failures = failures + 1 if self.last_error else 0
+            interval = self._settings.interval.total_seconds() * self._random.uniform(0.9, 1)
+            pause = min(interval, 2 ** min(failures, 10) * self._random.uniform(0.5, 1)) if failures else interval
+            least = min(LEAST_PAUSE, pause)
+            await asyncio.sleep(least)
+            # A sleeping machine stops this clock but not the certificates': so never more than the interval.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause - least):
+                    await self._wake.wait()
+
+    async def reconcile(self) -> None:
+        """One pass: every step that can be taken now. What fails is in `last_error`, and is tried again next time."""
+        self.counters.passes += 1
+        try:
+            await self._steps()
+        except (StoreError, CertificateError) as error:
+            self.counters.failures += 1
+            if str(error) != self.last_error:
+                self.last_error = str(error)
+                self._tell(Notice("CertificateProblem", self.last_error, warning=True))
+        else:
+            if self.last_error:
+                self._tell(Notice("CertificatesRecovered", "the certificates are looked after again"))
+            self.last_error = None
+        self._after_pass()
+
+    async def _steps(self) -> None:
+        for _ in range(MOST_STEPS):
+            bundles = await self._store.read_bundles()
+            secret = await self._store.read_secret()
+            if secret is None:
+                self.phase = Phase.MISSING
+                self._notice_trust(bundles)
+                raise StoreError(NO_SECRET)
+            now = self._read_time(secret)
+            state = load(secret.data)
+            self._look_after_leaf(state, bundles, now)
+            self._notice_trust(bundles)
+            self._notice_state(state)
+            try:
+                if await self._take(plan(state, bundles, now, self._settings), state, secret, now):
+                    return
+            except Conflict:
+                self.counters.conflicts += 1
+        raise StoreError(f"no end of changes by others after {MOST_STEPS} steps")
+
+    async def _take(
+        self, step: MakeSuccessor | Save | Publish | Rest, state: State, secret: Secret, now: datetime
+    ) -> bool:
+        """Take the step; whether it was the last one. Nothing is taken as done before it has been read back."""
+        if isinstance(step, Rest):
+            return True
+        if isinstance(step, Publish):
+            await self._publish(step, state)
+            return False
+        after, notice = step.state, step.notice
+        if isinstance(step, MakeSuccessor):
+            settings = self._settings
+            new = Authority(settings.name, lifetime=settings.ca_lifetime, now=now, backdate=settings.backdate)
+            after = after.with_successor(new, now)
+        await self._store.write_secret(after.to_data(), secret.resource_version)
+        if notice:
+            self._tell(notice)
+        return False
+
+    async def _publish(self, step: Publish, state: State) -> None:
+        """Write each caBundle, also when another cannot be written."""
+        failed, conflict = [], None
+        signs = state.current.fingerprint if state.current else ""
+        for bundle in step.bundles:
+            try:
+                await self._store.write_bundle(bundle, step.pem)
+            except Conflict as error:
+                conflict = error
+            except StoreError as error:
+                failed.append(f"{bundle.name}: {error}")
+            else:
+                self.counters.bundles_written += 1
+                if self._held.get(bundle.name) == signs and lacking([bundle], signs):
+                    self.counters.bundles_restored += 1
+                    message = f"something took our CA out of the caBundle of {bundle.name}: put back"
+                    self._tell(Notice("CABundleRestored", message, warning=True))
+        if failed:
+            raise StoreError("; ".join(failed))
+        if conflict:
+            raise conflict
+
+    def _look_after_leaf(self, state: State, bundles: Sequence[Bundle], now: datetime) -> None:
+        authority = new_signer(self.leaf, state, bundles, now)
+        if authority is None:
+            return
+        leaf = issue(authority, self._hosts, now=now, settings=self._settings, random=self._random)
+        if self.certificate:
+            self.certificate.swap(leaf.certificate_pem, leaf.key_pem, now=now)
+        else:
+            self.certificate = ServingCertificate(leaf.certificate_pem, leaf.key_pem, now=now)
+        self.leaf = leaf
+        self._serving.set()
+        self.counters.leaves += 1
+        self._tell(Notice("LeafIssued", f"serving a new certificate, valid until {leaf.not_after:%Y-%m-%dT%H:%M:%SZ}"))
+
+    def _notice_trust(self, bundles: Sequence[Bundle]) -> None:
+        self.untrusting = tuple(bundle.name for bundle in lacking(bundles, self.leaf.issuer)) if self.leaf else ()
+        if self.leaf:
+            trusting = (bundle.name for bundle in bundles if bundle.name not in self.untrusting)
+            self._held |= dict.fromkeys(trusting, self.leaf.issuer)
+
+    def _notice_state(self, state: State) -> None:
+        self.phase = phase_of(state)
+        if signs := state.current or state.successor:
+            self.ca_not_after = signs.not_after
+
+    def _read_time(self, secret: Secret) -> datetime:
+        """The API server's time, else ours: one replica with a wrong clock must not touch the CA."""
+        ours = self._clock()
+        now = secret.server_time or ours
+        differed = abs(self.clock_offset) > CLOCK_SKEW
+        self.clock_offset = now - ours
+        if abs(self.clock_offset) > CLOCK_SKEW and not differed:
+            message = (
+                f"our clock differs from the API server's by {self.clock_offset.total_seconds():+.0f} s; using theirs"
+            )
+            self._tell(Notice("ClockDiffers", message, warning=True))
+        return now

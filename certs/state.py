@@ -1,0 +1,125 @@
+"""What the CA Secret says: the one piece of state that the replicas share.
+
+| key | content |
+|---|---|
+| `ca.crt`, `ca.key` | the CA that signs |
+| `next-ca.crt`, `next-ca.key` | the CA that will sign, while it is being made known |
+| `next-ca.published-at` | when every caBundle was first seen to hold it |
+| `old-ca.crt` | CAs that sign no more, of which leaves may still be served |
+| `old-ca.retired-at` | when the last of these stopped |
+
+Times are RFC 3339. Other keys are left alone: the type of a Secret may demand some.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from cryptography import x509
+
+from certs.authority import Authority
+from certs.pem import CertificateError, fingerprint, load_certificates, to_pem
+
+KEYS = frozenset(
+    {"ca.crt", "ca.key", "next-ca.crt", "next-ca.key", "next-ca.published-at", "old-ca.crt", "old-ca.retired-at"}
+)
+# The API server reads every caBundle on every call's first connection; clocks that fight must not let them grow.
+MOST_OLD = 10
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The Secret's content, as far as it can be used; `damage` says what could not."""
+
+    current: Authority | None = None
+    successor: Authority | None = None
+    published_at: datetime | None = None
+    old: tuple[x509.Certificate, ...] = ()
+    retired_at: datetime | None = None
+    damage: tuple[str, ...] = ()
+    other: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    @property
+    def bundle(self) -> tuple[x509.Certificate, ...]:
+        """What every caBundle has to hold: nothing more, nothing less."""
+        signers = (authority.certificate for authority in (self.current, self.successor) if authority)
+        return (*signers, *self.old)
+
+    def with_old(self, certificates: Iterable[x509.Certificate], now: datetime) -> "State":
+        """The state in which these sign no more, as of `now`, but are still trusted."""
+        old = {fingerprint(certificate): certificate for certificate in (*self.old, *certificates)}
+        newest = sorted(old.values(), key=lambda certificate: certificate.not_valid_before_utc)[-MOST_OLD:]
+        return replace(self, old=tuple(newest), retired_at=now)
+
+    def with_successor(self, authority: Authority, now: datetime) -> "State":
+        """The state in which `authority` is to be made known; one that was being made known gives way."""
+        state = self.with_old([self.successor.certificate], now) if self.successor else self
+        return replace(state, successor=authority, published_at=None, damage=())
+
+    def promoted(self, now: datetime) -> "State":
+        """The state in which the successor signs."""
+        state = self.with_old([self.current.certificate], now) if self.current else self
+        return replace(state, current=self.successor, successor=None, published_at=None)
+
+    def to_data(self) -> dict[str, bytes]:
+        """The Secret's data."""
+        data = dict(self.other)
+        for prefix, authority in (("ca", self.current), ("next-ca", self.successor)):
+            if authority:
+                data |= {f"{prefix}.crt": authority.certificate_pem, f"{prefix}.key": authority.key_pem}
+        if self.old:
+            data["old-ca.crt"] = to_pem(self.old)
+        for key, time in (("next-ca.published-at", self.published_at), ("old-ca.retired-at", self.retired_at)):
+            if time:
+                data[key] = time.astimezone(UTC).isoformat(timespec="seconds").encode()
+        return data
+
+
+def load(data: Mapping[str, bytes]) -> State:
+    """What `data` holds. Never an error: what is damaged is left out and told in `damage`.
+
+    The certificate of a CA whose key is lost counts as old: its leaves may still be served.
+    """
+    damage: list[str] = []
+    lost: list[x509.Certificate] = []
+
+    def authority(prefix: str) -> Authority | None:
+        certificate, key = data.get(f"{prefix}.crt", b""), data.get(f"{prefix}.key", b"")
+        if not certificate and not key:
+            return None
+        try:
+            return Authority.load(certificate, key)
+        except CertificateError as error:
+            damage.append(f"{prefix}.crt and {prefix}.key: {error}")
+            lost.extend(certificates(certificate))
+            return None
+
+    def certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
+        try:
+            return load_certificates(pem)
+        except CertificateError:
+            return ()
+
+    def time(key: str) -> datetime | None:
+        if not (text := data.get(key, b"")):
+            return None
+        try:
+            return datetime.fromisoformat(text.decode()).astimezone(UTC)
+        except (ValueError, OverflowError):
+            damage.append(f"{key}: not a time")
+            return None
+
+    current, successor = authority("ca"), authority("next-ca")
+    old = certificates(data.get("old-ca.crt", b""))
+    if data.get("old-ca.crt") and not old:
+        damage.append("old-ca.crt: the certificate is not PEM, or damaged")
+    return State(
+        current=current,
+        successor=successor,
+        published_at=time("next-ca.published-at") if successor else None,
+        old=(*old, *lost),
+        # What was lost signed until now; the time that is stored is that of others.
+        retired_at=None if lost else time("old-ca.retired-at"),
+        damage=tuple(damage),
+        other={key: value for key, value in data.items() if key not in KEYS},
+    )

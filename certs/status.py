@@ -1,0 +1,226 @@
+"""The certificates as plain data, with what is wrong and what to do: for `certs status` and `doctor`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from cryptography import x509
+
+from certs import state as secret
+from certs.pem import (
+    CertificateError,
+    chains_to,
+    common_name,
+    covers,
+    fingerprint,
+    fingerprints,
+    hosts,
+    load_certificates,
+)
+from certs.rotation import Phase, lacking, phase_of
+from certs.settings import RotationSettings
+from certs.store import Bundle
+
+# Every issuer renews with more than this part of the life left.
+OVERDUE = 0.25
+# A successor gets into the caBundles within seconds, and signs a grace time later.
+STUCK = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """Something is wrong: `error` when calls fail (or will, without help), else `warning`."""
+
+    severity: str
+    text: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One certificate. `remaining` is negative once it has expired."""
+
+    role: str
+    """`signing CA`, `next CA`, `old CA`, `served`, or `caBundle` for a CA that only a caBundle holds."""
+    subject: str
+    issuer: str
+    hosts: tuple[str, ...]
+    fingerprint: str
+    not_before: datetime
+    not_after: datetime
+    remaining: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedBundle:
+    """The caBundles of one object."""
+
+    name: str
+    fingerprints: tuple[str, ...]
+    """Of the CAs that all its caBundles hold."""
+    trusts_served: bool | None
+    """Whether each leads to the served certificate; None when that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything that there is to say; `phase` only where the certificates are self-managed."""
+
+    phase: Phase | None
+    certificates: tuple[Described, ...]
+    bundles: tuple[DescribedBundle, ...]
+    issues: tuple[Issue, ...]
+
+
+def describe(
+    bundles: Sequence[Bundle],
+    *,
+    now: datetime,
+    served: Sequence[x509.Certificate] = (),
+    server_names: Sequence[str] = (),
+) -> Status:
+    """What the caBundles say, and the chain that is served (leaf first, where it was fetched) beside them.
+
+    `server_names` are the names by which the API server calls.
+    """
+    certificates = [_described("served", certificate, now) for certificate in served]
+    known = {one.fingerprint for one in certificates}
+    for pem in (pem for bundle in bundles for pem in bundle.ca_bundles):
+        for certificate in _certificates(pem):
+            if fingerprint(certificate) not in known:
+                known.add(fingerprint(certificate))
+                certificates.append(_described("caBundle", certificate, now))
+    issues = [*_served_issues(served, server_names, now)]
+    for bundle in bundles:
+        issues += _bundle_issues(bundle, served, now)
+    return Status(None, tuple(certificates), tuple(_described_bundle(one, served) for one in bundles), tuple(issues))
+
+
+def describe_self_managed(
+    data: Mapping[str, bytes] | None,
+    bundles: Sequence[Bundle],
+    *,
+    now: datetime,
+    settings: RotationSettings,
+    served: Sequence[x509.Certificate] = (),
+    server_names: Sequence[str] = (),
+) -> Status:
+    """As `describe`, with the CA Secret's `data` (None when it does not exist)."""
+    general = describe(bundles, now=now, served=served, server_names=server_names)
+    state = secret.load(data or {})
+    roles = [("signing CA", state.current), ("next CA", state.successor)]
+    ours = [_described(role, authority.certificate, now) for role, authority in roles if authority]
+    ours += [_described("old CA", certificate, now) for certificate in state.old]
+    known = {one.fingerprint for one in ours}
+    return Status(
+        Phase.MISSING if data is None else phase_of(state),
+        (*ours, *(one for one in general.certificates if one.fingerprint not in known)),
+        general.bundles,
+        (*_secret_issues(data, state, bundles, now, settings), *general.issues),
+    )
+
+
+def _described(role: str, certificate: x509.Certificate, now: datetime) -> Described:
+    return Described(
+        role=role,
+        subject=common_name(certificate.subject),
+        issuer=common_name(certificate.issuer),
+        hosts=hosts(certificate),
+        fingerprint=fingerprint(certificate),
+        not_before=certificate.not_valid_before_utc,
+        not_after=certificate.not_valid_after_utc,
+        remaining=certificate.not_valid_after_utc - now,
+    )
+
+
+def _described_bundle(bundle: Bundle, served: Sequence[x509.Certificate]) -> DescribedBundle:
+    common = frozenset.intersection(*map(fingerprints, bundle.ca_bundles)) if bundle.ca_bundles else frozenset()
+    trusts = all(chains_to(served, _certificates(pem)) for pem in bundle.ca_bundles) if served else None
+    return DescribedBundle(bundle.name, tuple(sorted(common)), trusts)
+
+
+def _certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
+    try:
+        return load_certificates(pem)
+    except CertificateError:
+        return ()
+
+
+def _secret_issues(
+    data: Mapping[str, bytes] | None,
+    state: secret.State,
+    bundles: Sequence[Bundle],
+    now: datetime,
+    settings: RotationSettings,
+) -> Iterator[Issue]:
+    running = "look into the log of the service: is it running, and may it update the CA Secret and the caBundles?"
+    if data is None:
+        yield Issue("error", "the CA Secret does not exist", "apply the manifests again: they ship it empty")
+        return
+    for damage in state.damage:
+        yield Issue(
+            "error", f"the CA Secret is damaged: {damage}", f"the service repairs it within a minute; else {running}"
+        )
+    if not state.current and not state.successor:
+        yield Issue("error", "the CA Secret holds no CA", f"the service makes one when it starts; else {running}")
+    if state.current and (fault := _fault(state.current.certificate, now)):
+        yield Issue("error", f"the signing CA {fault}", f"the service replaces it within a minute; else {running}")
+    elif state.current and state.current.not_after - now < settings.ca_lifetime * OVERDUE and not state.successor:
+        yield Issue("warning", "the signing CA should have been replaced by now", running)
+    if state.successor and state.published_at and now - state.published_at > settings.grace + STUCK:
+        yield Issue("warning", "the next CA is in every caBundle, but does not sign", running)
+    if state.successor and not state.published_at:
+        made = state.successor.certificate.not_valid_before_utc + settings.backdate
+        names = ", ".join(bundle.name for bundle in lacking(bundles, state.successor.fingerprint))
+        if now - made > STUCK and names:
+            yield Issue("warning", f"the next CA cannot sign: it is not in the caBundle of {names}", running)
+
+
+def _served_issues(served: Sequence[x509.Certificate], server_names: Sequence[str], now: datetime) -> Iterator[Issue]:
+    if not served:
+        return
+    leaf = served[0]
+    renew = "what issues the certificate does not renew it: look into the log of the service, or of cert-manager"
+    if fault := _fault(leaf, now):
+        yield Issue("error", f"the certificate that is served {fault}", renew)
+    elif leaf.not_valid_after_utc - now < (leaf.not_valid_after_utc - leaf.not_valid_before_utc) * OVERDUE:
+        yield Issue("warning", f"the certificate that is served expires at {_text(leaf.not_valid_after_utc)}", renew)
+    for name in server_names:
+        if not covers(leaf, name):
+            names = ", ".join(hosts(leaf)) or "nobody"
+            text = f"the certificate that is served is for {names}, but the API server calls {name}"
+            yield Issue("error", text, f"have a certificate issued for {name}")
+
+
+def _bundle_issues(bundle: Bundle, served: Sequence[x509.Certificate], now: datetime) -> Iterator[Issue]:
+    injected = (
+        "nothing puts the CA in: the service does so itself, or the annotations for cert-manager or service-ca do"
+    )
+    for pem in dict.fromkeys(bundle.ca_bundles):
+        cas = _certificates(pem)
+        if not pem.strip():
+            yield Issue("error", f"{bundle.name} has an empty caBundle", injected)
+        elif not cas:
+            yield Issue("error", f"{bundle.name} has a damaged caBundle", injected)
+        elif all(_fault(ca, now) for ca in cas):
+            yield Issue("error", f"the CA in the caBundle of {bundle.name} {_fault(cas[0], now)}", injected)
+        if cas and served and not chains_to(served, cas):
+            text = f"the caBundle of {bundle.name} does not trust the certificate that is served"
+            yield Issue(
+                "error",
+                text,
+                "the certificate and the caBundle come from different CAs: see that one source feeds both",
+            )
+
+
+def _fault(certificate: x509.Certificate, now: datetime) -> str:
+    """What the clock has against it, as the end of a sentence."""
+    if certificate.not_valid_after_utc <= now:
+        return f"expired at {_text(certificate.not_valid_after_utc)}"
+    if certificate.not_valid_before_utc > now:
+        return f"is not valid before {_text(certificate.not_valid_before_utc)}"
+    return ""
+
+
+def _text(time: datetime) -> str:
+    return f"{time:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,55 @@
+"""What the self-managed certificates need of the cluster; whoever has API access implements `Store`.
+
+All reads are live (no cache: an old answer could take back what another replica has just published), and every write
+names the version that it was decided on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+
+class StoreError(Exception):
+    """The cluster cannot be read or written; the message is one line for a human."""
+
+
+class Conflict(StoreError):
+    """The object is not at the version that was read (HTTP 409, or 404 on a write)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """The CA Secret as it is stored: decoded `data` (empty when it has none)."""
+
+    data: Mapping[str, bytes] = field(repr=False)
+    resource_version: str
+    server_time: datetime | None = None
+    """The `Date` of the API server's answer (aware): its clock is the one that judges our certificates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """One object with caBundles: a webhook configuration, or a CRD with a conversion webhook."""
+
+    name: str
+    """For messages, such as `ValidatingWebhookConfiguration/admission.example.com`."""
+    ca_bundles: tuple[bytes, ...]
+    """The PEM of each client configuration that calls us, in the object's order; b"" where there is none."""
+    resource_version: str
+
+
+class Store(Protocol):
+    """One Secret and the caBundles, in the cluster. Every method raises StoreError, and nothing else, on failure."""
+
+    async def read_secret(self) -> Secret | None:
+        """The CA Secret, or None when it does not exist."""
+
+    async def write_secret(self, data: Mapping[str, bytes], resource_version: str) -> None:
+        """Replace all of the Secret's data; Conflict unless it is still at `resource_version`."""
+
+    async def read_bundles(self) -> Sequence[Bundle]:
+        """Every object that exists and calls us; one that does not exist is left out."""
+
+    async def write_bundle(self, bundle: Bundle, pem: bytes) -> None:
+        """Set each of the object's caBundles to `pem`; Conflict unless it is still at `bundle.resource_version`."""

@@ -1,0 +1,85 @@
+"""A cluster with one Secret and some caBundles, in memory, where every call takes its time."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from certs.store import Bundle, Conflict, Secret, StoreError
+
+START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+
+
+class Clock:
+    """Stands still unless told."""
+
+    def __init__(self, now=START):
+        self.now = now
+
+    def __call__(self):
+        return self.now
+
+
+class Cluster:
+    """The objects, and the faults that a test wants."""
+
+    def __init__(self, *, bundles=("validating", "mutating"), seed=0, clock=None):
+        self.data = {}
+        self.version = 1
+        self.bundles = dict.fromkeys(bundles, (b"", b""))
+        self.versions = dict.fromkeys(bundles, 1)
+        self.random = Random(seed)
+        self.clock = clock  # the API server's, if it tells the time
+        self.forbidden = set()
+        self.down = False
+        self.watch = lambda: None  # called after each change
+        self.passes = lambda: None  # called in each call
+        self.writes = []
+
+    def overwrite(self, name, pem):
+        """By somebody else."""
+        self.bundles[name] = (pem,) * len(self.bundles[name])
+        self.versions[name] += 1
+        self.watch()
+
+    def set_data(self, data):
+        """By somebody else."""
+        self.data = data
+        self.version += 1
+
+    async def _call(self, what):
+        for _ in range(self.random.randrange(4)):
+            await asyncio.sleep(0)
+        self.passes()
+        if self.down:
+            raise StoreError("the API server does not answer")
+        if what in self.forbidden:
+            raise StoreError(f"may not {what}")
+
+    async def read_secret(self):
+        await self._call("read the Secret")
+        if self.data is None:
+            return None
+        return Secret(dict(self.data), str(self.version), self.clock and self.clock())
+
+    async def write_secret(self, data, resource_version):
+        await self._call("write the Secret")
+        if self.data is None or resource_version != str(self.version):
+            raise Conflict("the Secret has changed")
+        self.data = dict(data)
+        self.version += 1
+        self.writes.append("secret")
+        self.watch()
+
+    async def read_bundles(self):
+        await self._call("read caBundles")
+        return [Bundle(name, pems, str(self.versions[name])) for name, pems in self.bundles.items()]
+
+    async def write_bundle(self, bundle, pem):
+        await self._call(f"write {bundle.name}")
+        if bundle.name not in self.bundles or bundle.resource_version != str(self.versions[bundle.name]):
+            raise Conflict(f"{bundle.name} has changed")
+        self.writes.append(bundle.name)
+        self.overwrite(bundle.name, pem)

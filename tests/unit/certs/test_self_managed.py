@@ -1,0 +1,476 @@
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+
+from certs.authority import Authority
+from certs.pem import fingerprints, load_certificates
+from certs.rotation import Phase
+from certs.self_managed import NO_SECRET, SelfManaged
+from certs.settings import RotationSettings
+from certs.state import load
+from tests.unit.certs.fake_store import DAY, HOUR, MINUTE, START, Clock, Cluster
+from tests.unit.certs.test_serving import connected, listener, served
+from tests.unit.certs.trust import accepts
+
+HOST = "webhook.training.svc"
+SETTINGS = RotationSettings(name="test CA", ca_lifetime=90 * DAY, leaf_lifetime=12 * DAY)
+
+
+class Told(list):
+    """The notices, and the reasons since the last look."""
+
+    def reasons(self):
+        reasons = [notice.reason for notice in self]
+        self.clear()
+        return reasons
+
+
+def replica(cluster, clock, *, told=None, settings=SETTINGS, hosts=(HOST,), **kwargs):
+    told = Told() if told is None else told
+    return SelfManaged(
+        cluster, hosts, settings=settings, clock=clock, listener=told.append, random=Random(1), **kwargs
+    )
+
+
+async def ready(**kwargs):
+    """A cluster in good order, its clock, its one replica, and what that tells."""
+    clock, told = Clock(), Told()
+    cluster = Cluster(**kwargs)
+    one = replica(cluster, clock, told=told)
+    await one.reconcile()
+    told.clear()
+    return cluster, clock, one, told
+
+
+def accepted(cluster, one, now):
+    """By which objects' clients the leaf is accepted."""
+    return {
+        name
+        for name, pems in cluster.bundles.items()
+        if all(accepts(pem, one.leaf.certificate_pem, host=HOST, now=now) for pem in pems)
+    }
+
+
+EVERY = {"validating", "mutating"}
+
+
+async def test_the_first_start():
+    cluster, clock, told = Cluster(), Clock(), Told()
+    one = replica(cluster, clock, told=told)
+    assert (one.phase, one.trusted, one.certificate, one.leaf_not_after) == (None, False, None, None)
+    await one.reconcile()
+    assert told.reasons() == ["CACreated", "LeafIssued", "CAPromoted"]
+    assert (one.phase, one.trusted, one.last_error, one.untrusting) == (Phase.STEADY, True, None, ())
+    assert accepted(cluster, one, clock.now) == EVERY
+    assert one.ca_not_after == START + 90 * DAY
+    assert one.leaf_not_after == one.certificate.not_after == START + 12 * DAY
+    assert cluster.writes == ["secret", "validating", "mutating", "secret"]
+    assert set(cluster.data) == {"ca.crt", "ca.key"}
+    await one.reconcile()
+    assert (cluster.writes[4:], one.counters.leaves) == ([], 1)
+
+
+async def test_nothing_is_served_before_every_bundle_trusts_it():
+    cluster, clock = Cluster(), Clock()
+    cluster.forbidden = {"write mutating"}
+    one = replica(cluster, clock)
+    waiting = asyncio.create_task(one.first_certificate())
+    await one.reconcile()
+    assert (one.certificate, one.leaf, one.trusted, waiting.done()) == (None, None, False, False)
+    assert one.last_error == "mutating: may not write mutating"
+    assert one.phase == Phase.PUBLISHING
+    assert fingerprints(cluster.bundles["validating"][0])  # the others are not held up
+    cluster.forbidden.clear()
+    await one.reconcile()
+    assert await waiting is one.certificate
+    assert one.trusted
+
+
+async def test_a_cluster_without_configurations():
+    cluster, clock = Cluster(bundles=()), Clock()
+    one = replica(cluster, clock)
+    await one.reconcile()
+    assert one.trusted
+    cluster.bundles, cluster.versions = {"late": (b"",)}, {"late": 1}
+    await one.reconcile()
+    assert accepted(cluster, one, clock.now) == {"late"}
+
+
+async def test_a_rotation():
+    cluster, clock, one, told = await ready()
+    first = one.leaf.issuer
+    clock.now += 61 * DAY
+    await one.reconcile()
+    assert told.reasons() == ["LeafIssued", "CACreated", "CAPublished"]
+    assert (one.phase, one.leaf.issuer) == (Phase.WAITING, first)
+    assert load(cluster.data).published_at == clock.now
+    assert len(fingerprints(cluster.bundles["mutating"][0])) == 2
+    clock.now += SETTINGS.grace - timedelta(seconds=1)
+    await one.reconcile()
+    assert (one.phase, one.leaf.issuer, told) == (Phase.WAITING, first, [])
+    clock.now += timedelta(seconds=1)
+    await one.reconcile()
+    assert told.reasons() == ["CAPromoted", "LeafIssued"]
+    assert one.phase == Phase.RETIRING
+    assert one.leaf.issuer != first
+    assert first in fingerprints(cluster.bundles["mutating"][0])
+    clock.now += SETTINGS.leaf_lifetime
+    await one.reconcile()
+    assert one.phase == Phase.RETIRING
+    clock.now += 10 * MINUTE
+    told.clear()
+    await one.reconcile()
+    assert told.reasons() == ["CARetired"]
+    assert one.phase == Phase.STEADY
+    assert fingerprints(cluster.bundles["mutating"][0]) == {load(cluster.data).current.fingerprint}
+    assert set(cluster.data) == {"ca.crt", "ca.key"}
+
+
+async def test_a_rotation_waits_for_a_bundle_that_cannot_be_written():
+    cluster, clock, one, _ = await ready()
+    first = one.leaf.issuer
+    cluster.forbidden = {"write mutating"}
+    for _ in range(5):
+        clock.now += (61 * DAY) if one.phase == Phase.STEADY else HOUR
+        await one.reconcile()
+    assert (one.phase, one.leaf.issuer, one.trusted) == (Phase.PUBLISHING, first, True)
+    cluster.forbidden.clear()
+    await one.reconcile()
+    assert one.phase == Phase.WAITING
+
+
+async def test_the_grace_starts_again_when_a_bundle_lost_the_successor():
+    cluster, clock, one, _ = await ready()
+    before = cluster.bundles["mutating"][0]
+    clock.now += 61 * DAY
+    await one.reconcile()
+    clock.now += MINUTE
+    cluster.overwrite("mutating", before)
+    await one.reconcile()
+    assert (one.phase, load(cluster.data).published_at) == (Phase.WAITING, clock.now)
+
+
+async def test_an_overwritten_bundle_is_put_back():
+    cluster, clock, one, told = await ready()
+    ours = cluster.bundles["mutating"][0]
+    for pem in (b"", b"nonsense", Authority("test CA", lifetime=DAY).certificate_pem):
+        cluster.overwrite("mutating", pem)
+        await one.reconcile()
+        assert cluster.bundles["mutating"] == (ours, ours)
+        assert told.reasons() == ["CABundleRestored"]
+    # A stranger's CA beside ours goes, but nothing was broken.
+    cluster.overwrite("mutating", ours + Authority("other", lifetime=DAY).certificate_pem)
+    await one.reconcile()
+    assert cluster.bundles["mutating"] == (ours, ours)
+    # Another order or spacing is no change.
+    cluster.overwrite("mutating", b"\n" + ours)
+    await one.reconcile()
+    assert cluster.bundles["mutating"] == (b"\n" + ours,) * 2
+    assert (told, one.counters.bundles_restored, one.counters.leaves) == ([], 3, 1)
+
+
+async def test_trust_is_what_the_live_bundles_say():
+    cluster, clock, one, _ = await ready()
+    cluster.overwrite("mutating", b"")
+    cluster.forbidden = {"write mutating"}
+    await one.reconcile()
+    assert (one.trusted, one.untrusting) == (False, ("mutating",))
+    cluster.forbidden.clear()
+    await one.reconcile()
+    assert (one.trusted, one.untrusting) == (True, ())
+    cluster.down = True
+    clock.now += 11 * DAY
+    await one.reconcile()
+    assert one.trusted  # as far as is known
+    clock.now += DAY
+    assert not one.trusted  # it has expired
+
+
+async def test_problems_are_told_once():
+    cluster, _, one, told = await ready()
+    cluster.down = True
+    for _ in range(3):
+        await one.reconcile()
+    assert [notice.message for notice in told] == ["the API server does not answer"]
+    assert (one.last_error, one.counters.failures) == ("the API server does not answer", 3)
+    cluster.down = False
+    told.clear()
+    await one.reconcile()
+    assert (told.reasons(), one.last_error) == (["CertificatesRecovered"], None)
+
+
+async def test_a_deleted_secret():
+    cluster, clock, one, told = await ready()
+    leaf, bundles = one.leaf, dict(cluster.bundles)
+    cluster.data = None
+    await one.reconcile()
+    assert (one.phase, one.last_error, one.leaf, one.trusted) == (Phase.MISSING, NO_SECRET, leaf, True)
+    assert cluster.bundles == bundles
+    cluster.set_data({})
+    told.clear()
+    await one.reconcile()
+    # A new CA, beside the one that is still in use.
+    assert (one.phase, one.leaf) == (Phase.WAITING, leaf)
+    assert accepted(cluster, one, clock.now) == EVERY
+    clock.now += SETTINGS.grace
+    await one.reconcile()
+    assert told.reasons() == ["CACreated", "CAPublished", "CertificatesRecovered", "CAPromoted", "LeafIssued"]
+    assert one.leaf.issuer != leaf.issuer
+    assert accepted(cluster, one, clock.now) == EVERY
+
+
+async def test_one_that_starts_while_the_secret_recovers_does_not_wait():
+    cluster, clock, one, _ = await ready()
+    cluster.set_data({})
+    other = replica(cluster, clock)
+    await other.reconcile()
+    assert other.trusted
+    assert (other.phase, other.leaf.issuer) == (Phase.WAITING, load(cluster.data).successor.fingerprint)
+    await one.reconcile()
+    assert one.leaf.issuer != other.leaf.issuer
+    assert accepted(cluster, one, clock.now) == accepted(cluster, other, clock.now) == EVERY
+
+
+async def test_a_secret_restored_from_a_backup():
+    cluster, clock, one, told = await ready()
+    served_before = one.leaf.issuer
+    backup = Authority("test CA", lifetime=80 * DAY, now=clock.now)
+    cluster.set_data({"ca.crt": backup.certificate_pem, "ca.key": backup.key_pem})
+    await one.reconcile()
+    assert told.reasons() == ["CARepaired", "LeafIssued"]
+    assert fingerprints(cluster.bundles["mutating"][0]) == {served_before, backup.fingerprint}
+    assert accepted(cluster, one, clock.now) == EVERY
+
+
+async def test_keys_of_others_in_the_secret_stay():
+    cluster = Cluster()
+    cluster.data = {"tls.crt": b"", "tls.key": b""}
+    one = replica(cluster, Clock())
+    await one.reconcile()
+    assert set(cluster.data) == {"tls.crt", "tls.key", "ca.crt", "ca.key"}
+
+
+async def test_leaves_are_renewed_at_different_times():
+    cluster, clock, one, _ = await ready()
+    two = SelfManaged(cluster, [HOST], settings=SETTINGS, clock=clock, random=Random(2))
+    await two.reconcile()
+    due = [one.leaf.renew_at - START, two.leaf.renew_at - START]
+    assert due[0] != due[1]
+    assert all(SETTINGS.leaf_lifetime * 0.57 <= when <= SETTINGS.leaf_lifetime * 0.67 for when in due)
+    before = one.leaf
+    clock.now = before.renew_at - timedelta(seconds=1)
+    await one.reconcile()
+    assert one.leaf is before
+    clock.now = before.renew_at
+    await one.reconcile()
+    assert (one.leaf.issuer, one.leaf_not_after) == (before.issuer, clock.now.replace(microsecond=0) + 12 * DAY)
+    assert one.leaf.certificate.serial_number != before.certificate.serial_number
+
+
+async def test_at_the_end_of_a_ca_that_cannot_be_replaced_leaves_are_not_renewed_for_nothing():
+    cluster, clock, one, _ = await ready()
+    cluster.forbidden = {"write the Secret"}
+    clock.now += 85 * DAY
+    await one.reconcile()
+    assert one.leaf_not_after == one.ca_not_after
+    clock.now += 4 * DAY
+    leaves = one.counters.leaves
+    await one.reconcile()
+    assert one.counters.leaves == leaves
+
+
+async def test_a_replica_that_was_late_takes_nothing_back():
+    """It decides on a Secret from before the rotation, and wants to write a caBundle after it."""
+    cluster, clock, one, _ = await ready()
+    late = replica(cluster, clock)
+    await late.reconcile()
+    read = cluster.read_secret
+    rotated = False
+
+    async def read_then_sleep():
+        nonlocal rotated
+        secret = await read()
+        if not rotated:
+            rotated = True
+            cluster.read_secret = read
+            clock.now += 61 * DAY
+            await one.reconcile()
+        return secret
+
+    # Something to write: otherwise being late would do no harm anyway.
+    cluster.overwrite("mutating", b"")
+    cluster.read_secret = read_then_sleep
+    await late.reconcile()
+    successor = load(cluster.data).successor.fingerprint
+    assert rotated
+    assert late.counters.conflicts == 1
+    assert all(successor in fingerprints(pem) for pems in cluster.bundles.values() for pem in pems)
+    assert [write for write in cluster.writes[-3:] if write == "mutating"] == ["mutating"]
+
+
+@pytest.mark.parametrize("jump", [400 * DAY, -400 * DAY])
+async def test_one_replica_with_a_wrong_clock_goes_by_the_api_server(jump):
+    right = Clock()
+    cluster, wrong, told = Cluster(clock=right), Clock(START + jump), Told()
+    one, two = replica(cluster, right), replica(cluster, wrong, told=told)
+    await one.reconcile()
+    writes = list(cluster.writes)
+    await two.reconcile()
+    assert cluster.writes == writes
+    assert accepted(cluster, two, right.now) == EVERY
+    assert (two.trusted, two.clock_offset, two.now) == (True, -jump, right.now)
+    assert told.reasons() == ["ClockDiffers", "LeafIssued"]
+    await two.reconcile()
+    assert told == []
+
+
+async def test_the_clock_jumps_forward_and_back():
+    """Beyond the life of the CA. Nothing helps clients in the meantime, but everything is in order after a pass."""
+    cluster, clock, one, _ = await ready()
+    for jump in (400 * DAY, -400 * DAY, 100 * DAY, -20 * DAY, -200 * DAY):
+        clock.now += jump
+        await one.reconcile()
+        assert one.trusted, jump
+        assert accepted(cluster, one, clock.now) == EVERY
+        await one.reconcile()
+        clock.now += SETTINGS.grace
+        await one.reconcile()
+        assert one.phase in {Phase.RETIRING, Phase.STEADY}
+        assert accepted(cluster, one, clock.now) == EVERY
+    # What a clock that was ahead has written does not keep old CAs for ever.
+    clock.now += SETTINGS.leaf_lifetime + HOUR
+    await one.reconcile()
+    assert one.phase == Phase.STEADY
+
+
+@pytest.mark.parametrize("slow", [timedelta(minutes=50), timedelta(0)])
+async def test_clients_with_a_slow_clock(slow):
+    cluster, clock, one, _ = await ready()
+    assert accepted(cluster, one, clock.now - slow) == EVERY
+
+
+async def test_expired_while_nobody_ran():
+    """The grace protects what is served; there is nothing."""
+    cluster, clock, _, _ = await ready()
+    clock.now += 500 * DAY
+    one = replica(cluster, clock)
+    await one.reconcile()
+    assert (one.trusted, one.phase) == (True, Phase.RETIRING)
+    assert accepted(cluster, one, clock.now) == EVERY
+
+
+async def test_endless_conflicts_end():
+    cluster, clock, one, _ = await ready()
+    clock.now += 61 * DAY
+    read = cluster.read_secret
+
+    async def read_and_change():
+        secret = await read()
+        cluster.version += 1
+        return secret
+
+    cluster.read_secret = read_and_change
+    await one.reconcile()
+    assert one.last_error == "no end of changes by others after 20 steps"
+    assert one.counters.conflicts == 20
+
+
+async def test_a_bundle_that_goes_while_it_is_written():
+    cluster, clock, one, _ = await ready()
+    cluster.overwrite("mutating", b"")
+    write = cluster.write_bundle
+
+    async def gone(bundle, pem):
+        cluster.bundles.pop(bundle.name, None)
+        return await write(bundle, pem)
+
+    cluster.write_bundle = gone
+    await one.reconcile()
+    assert (one.last_error, one.trusted, set(cluster.bundles)) == (None, True, {"validating"})
+
+
+async def test_the_loop_looks_again_when_poked_and_by_itself():
+    cluster, passes = Cluster(), asyncio.Queue()
+    settings = replace(SETTINGS, interval=HOUR)
+    one = replica(cluster, Clock(), settings=settings, after_pass=lambda: passes.put_nowait(one.counters.passes))
+    task = asyncio.create_task(one.run())
+    assert await passes.get() == 1
+    cluster.overwrite("mutating", b"")
+    one.poke()
+    assert await passes.get() == 2
+    assert cluster.bundles["mutating"][0]
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    one = replica(cluster, Clock(), settings=replace(SETTINGS, interval=timedelta(milliseconds=5)))
+    task = asyncio.create_task(one.run())
+    while one.counters.passes < 5:
+        await asyncio.sleep(0.001)
+    task.cancel()
+
+
+async def test_the_loop_tries_sooner_after_a_failure():
+    cluster, passes = Cluster(), asyncio.Queue()
+    cluster.down = True
+    settings = replace(SETTINGS, interval=HOUR)
+    one = replica(cluster, Clock(), settings=settings, after_pass=lambda: passes.put_nowait(one.last_error))
+    task = asyncio.create_task(one.run())
+    assert await passes.get() == "the API server does not answer"
+    cluster.down = False
+    assert await passes.get() is None
+    task.cancel()
+
+
+async def test_private_keys_are_in_no_text():
+    cluster, _, one, _ = await ready()
+    secret = await cluster.read_secret()
+    text = f"{secret!r} {one.leaf!r} {load(secret.data)!r}"
+    assert "PRIVATE" not in text
+
+
+async def test_handshakes_through_a_rotation():
+    """Real ones, by strict clients that hold the caBundle of before, of the overlap, and of after."""
+    cluster, clock = Cluster(), Clock(datetime.now(UTC))
+    one = replica(cluster, clock, hosts=["localhost"])
+    await one.reconcile()
+    bundles = [cluster.bundles["mutating"][0]]
+    serials = set()
+
+    async def handshakes():
+        for bundle in bundles:
+            async with connected(port, context=Trust(bundle).context) as (_, writer):
+                serials.add(served(writer))
+
+    async with listener(await one.first_certificate()) as port:
+        await handshakes()
+        state = load(cluster.data)
+        successor = Authority("test CA", lifetime=90 * DAY, now=clock.now)
+        cluster.set_data(state.with_successor(successor, clock.now).to_data())
+        await one.reconcile()
+        bundles.append(cluster.bundles["mutating"][0])
+        await handshakes()
+        assert len(serials) == 1
+        clock.now += SETTINGS.grace
+        await one.reconcile()
+        assert one.leaf.issuer == successor.fingerprint
+        bundles[0] = successor.certificate_pem
+        await handshakes()
+        assert len(serials) == 2
+        assert len(load_certificates(bundles[1])) == 2
+
+
+class Trust:
+    """A client's context, from a caBundle."""
+
+    def __init__(self, bundle):
+        self.certificate_pem = bundle
+
+    @property
+    def context(self):
+        from tests.unit.certs.test_serving import client_context
+
+        return client_context(self)
