@@ -1,7 +1,7 @@
 """What a rule or an injection may look at besides the job itself."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -14,7 +14,8 @@ class Context:
     """One request: who asks for what, and what is known of the cluster.
 
     `old` is the stored job on UPDATE, with the operator's defaults applied, else None. `document` is the JSON of the
-    job in question, for fields that the wire types leave out.
+    job in question, for fields that the wire types leave out. `memo` is for what several rules work out of the same
+    object: (what, id of the object) to result.
     """
 
     operation: Literal["CREATE", "UPDATE"] = "CREATE"
@@ -24,3 +25,4 @@ class Context:
     old: MPIJob | None = None
     document: bytes | msgspec.Raw = b"{}"
     view: ClusterView = field(default_factory=NothingKnown)
+    memo: dict[tuple[str, int], Any] = field(default_factory=dict, compare=False, repr=False)

@@ -7,6 +7,7 @@ The API server drops warnings beyond 4,096 characters in total and cuts long one
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import indent
 
 from webhook.rules import Violation
 
@@ -16,6 +17,7 @@ MAX_WARNING_LENGTH = 120
 MAX_LISTED = 50
 
 _PATH_PART = re.compile(r"\[[^\]]*\]?|[^\[][^.\[]*")
+_IN_PARENTHESES = re.compile(r" \((.*\)|.*$)")
 ROLE_DEPTH = 3  # spec, mpiReplicaSpecs, [Worker]
 
 
@@ -29,6 +31,8 @@ class Finding:
     @property
     def sentence(self) -> str:
         """What is wrong and how to mend it, without the field."""
+        if "\n" in self.violation.message:
+            return f"{self.violation.message}\n\n{self.violation.fix}\n[{self.rule}]"
         return f"{self.violation.message}. {self.violation.fix} [{self.rule}]"
 
     @property
@@ -36,27 +40,38 @@ class Finding:
         """Field, fault and fix on one line.
 
         Where that is too long, first the fix is left out, then what the fault has in parentheses, then the middle of
-        the field's path, last the end of the fault; never the rule.
+        the field's path, last the end of the fault; never the rule. Of a fault of several lines, which is told at
+        length only where there is room, the first is a heading and the second stands for the rest.
         """
-        whole = f"{self.violation.path}: {self.sentence}"
-        if len(whole) <= MAX_WARNING_LENGTH:
+        path, fault = self.violation.path, self.violation.message
+        heading, *lines = fault.split("\n")
+        whole = f"{path}: {self.sentence}"
+        if lines:
+            fault = lines[0].removeprefix("Details: ").rstrip(".") or heading
+        elif len(whole) <= MAX_WARNING_LENGTH:
             return whole
         room = MAX_WARNING_LENGTH - len(f":  [{self.rule}]")
-        path, fault = self.violation.path, self.violation.message
         if len(path) + len(fault) > room:
-            fault = fault.partition(" (")[0]
+            fault = _IN_PARENTHESES.sub("", fault)
         path = _elided(path, room - len(fault))
         return f"{path}: {_cut(fault, room - len(path))} [{self.rule}]"
 
 
 def denial(name: str, findings: Sequence[Finding]) -> str:
-    """The text of a refusal: every violation, numbered, with field, fault, fix and rule."""
+    """The text of a refusal: every violation, numbered, with field, fault, fix and rule.
+
+    A fault of several lines stands as it is, indented only where there are other violations.
+    """
     problems = "1 problem" if len(findings) == 1 else f"{len(findings)} problems"
     lines = [f'MPIJob "{name}" is refused, {problems} to mend:']
     for number, finding in enumerate(findings[:MAX_LISTED], start=1):
         violation = finding.violation
-        lines.append(f"{number}. {violation.path}: {violation.message} [{finding.rule}]")
-        lines.append(f"   {violation.fix}")
+        if "\n" in violation.message:
+            lines.append(f"{number}. {violation.path} [{finding.rule}]")
+            lines.append(indent(f"{violation.message}\n\n{violation.fix}", "" if len(findings) == 1 else "   "))
+        else:
+            lines.append(f"{number}. {violation.path}: {violation.message} [{finding.rule}]")
+            lines.append(f"   {violation.fix}")
     if len(findings) > MAX_LISTED:
         lines.append(f"... and {len(findings) - MAX_LISTED} more")
     return "\n".join(lines)

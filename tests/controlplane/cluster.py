@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from tests.controlplane import kueue
@@ -68,10 +69,13 @@ class Cluster(ControlPlane):
         ready = lambda: all(has_condition(node, "Ready") for node in self.get("nodes")["items"])  # noqa: E731
         self.wait_for("all nodes to be ready", ready)
 
-    def start_kueue(self, frameworks: Sequence[str] = kueue.FRAMEWORKS) -> None:
+    def start_kueue(
+        self, frameworks: Sequence[str] = kueue.FRAMEWORKS, *, settings: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
         """The real Kueue for jobs of `frameworks`, as its own ServiceAccount with upstream's roles and webhooks.
 
-        Its configuration lies where an installation has it, in the ConfigMap kueue.CONFIG_MAP.
+        Its configuration, upstream's with `settings` on top, lies where an installation has it, in the ConfigMap
+        kueue.CONFIG_MAP.
         """
         folder = self.dir / "kueue"
         (certificates := folder / "certificates").mkdir(parents=True)
@@ -82,6 +86,7 @@ class Cluster(ControlPlane):
             port=port,
             health_port=health_port,
             certificates=certificates,
+            settings=settings,
         )
         (config := folder / "config.yaml").write_text(parts.config)
         self._announce("installing Kueue")

@@ -8,6 +8,7 @@ mounting configuration and certificate, is done here.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -36,10 +37,17 @@ class Installation:
 
 
 def installation(
-    manifests: str, *, frameworks: Sequence[str], port: int, health_port: int, certificates: Path
+    manifests: str,
+    *,
+    frameworks: Sequence[str],
+    port: int,
+    health_port: int,
+    certificates: Path,
+    settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> Installation:
     """Upstream's `manifests` for a program on this host that reads its certificate from the folder `certificates`.
 
+    `settings` are put into its configuration, at the top (`resources`, `clientConnection`).
     Of the webhooks those of Kueue's kinds and of the `frameworks` stay; what serves only a pod (the Deployment, and the
     visibility API with its fixed folder for certificates) goes.
     """
@@ -58,6 +66,7 @@ def installation(
             "leaderElection": {"leaderElect": False},
             "integrations": {"frameworks": list(frameworks)},
             "featureGates": {"VisibilityOnDemand": False},
+            **settings,
         },
         sort_keys=False,
     )

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.strategies import PROPERTY
-from webhook.messages import MAX_WARNING_LENGTH, Finding
+from webhook.messages import MAX_WARNING_LENGTH, Finding, denial
 from webhook.pod_security import Level
 from webhook.pod_security.checks import REGISTRY
 from webhook.rules import Violation
@@ -51,3 +51,37 @@ def test_any_path_and_fault(path: str, message: str) -> None:
     text = warning(path, message)
     assert text.endswith(" [some-rule]")
     assert len(text) <= MAX_WARNING_LENGTH or len(path) > 50
+
+
+LONG = Violation("spec.a", "Heading\nDetails: so much (of it) is bad.\nMore: 3", fix="Suggestions:\n1. Mend it")
+SHORT = Violation("spec.b", "is bad", fix="Mend it.")
+
+
+def test_a_fault_of_several_lines() -> None:
+    finding = Finding("some-rule", LONG)
+    assert finding.sentence == f"{LONG.message}\n\n{LONG.fix}\n[some-rule]"
+    assert finding.warning == "spec.a: so much (of it) is bad [some-rule]"
+    head = 'MPIJob "train" is refused, 1 problem to mend:\n1. spec.a [some-rule]\n'
+    assert denial("train", [finding]) == f"{head}{LONG.message}\n\n{LONG.fix}"
+
+
+def test_a_fault_of_several_lines_among_others() -> None:
+    findings = [Finding("some-rule", LONG), Finding("other-rule", SHORT)]
+    assert denial("train", findings).splitlines() == [
+        'MPIJob "train" is refused, 2 problems to mend:',
+        "1. spec.a [some-rule]",
+        "   Heading",
+        "   Details: so much (of it) is bad.",
+        "   More: 3",
+        "",
+        "   Suggestions:",
+        "   1. Mend it",
+        "2. spec.b: is bad [other-rule]",
+        "   Mend it.",
+    ]
+
+
+def test_what_follows_parentheses_stays() -> None:
+    text = warning("spec.a", f"{'x' * 60} (it is {'y' * 40}), but z")
+    assert text == f"spec.a: {'x' * 60}, but z [some-rule]"
+    assert warning("spec.a", "\n") == "spec.a:  [some-rule]"

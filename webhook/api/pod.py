@@ -9,13 +9,20 @@ from collections.abc import Iterator
 import msgspec
 
 from webhook.api.requirements import ResourceFieldRef, ResourceRequirements
-from webhook.api.volume import Volume
+from webhook.api.volume import ConfigMapSource, Source, Volume
 
 
 class ValueFrom(msgspec.Struct, rename="camel", gc=False):
     """Where the value of a variable comes from."""
 
+    config_map_key_ref: ConfigMapSource | None = None
     resource_field_ref: ResourceFieldRef | None = None
+
+
+class EnvFrom(msgspec.Struct, rename="camel", gc=False):
+    """Variables that come all at once."""
+
+    config_map_ref: ConfigMapSource | None = None
 
 
 class EnvVar(msgspec.Struct, rename="camel", gc=False):
@@ -64,6 +71,7 @@ class Container(msgspec.Struct, rename="camel", gc=False):
     command: list[str] | None = None
     args: list[str] | None = None
     env: list[EnvVar] | None = None
+    env_from: list[EnvFrom] | None = None
     volume_mounts: list[VolumeMount] | None = None
     resources: ResourceRequirements | None = None
     restart_policy: str | None = None
@@ -112,10 +120,40 @@ class NodeAffinity(msgspec.Struct, rename="camel", gc=False):
     required_during_scheduling_ignored_during_execution: NodeTerms | None = None
 
 
+class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
+    """Pods to be near to or far from: of which namespaces."""
+
+    namespaces: list[str] | None = None
+    namespace_selector: Source | None = None
+
+
+class WeightedPodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
+    """Pods that it would be better to be near to, or far from."""
+
+    pod_affinity_term: PodAffinityTerm | None = None
+
+
+class PodAffinity(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
+    """Pods to be near to, or far from."""
+
+    required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] | None = None
+    preferred_during_scheduling_ignored_during_execution: list[WeightedPodAffinityTerm] | None = None
+
+    @property
+    def terms(self) -> Iterator[PodAffinityTerm]:
+        """What is required, then what is preferred."""
+        yield from self.required_during_scheduling_ignored_during_execution or ()
+        for weighted in self.preferred_during_scheduling_ignored_during_execution or ():
+            if weighted.pod_affinity_term is not None:
+                yield weighted.pod_affinity_term
+
+
 class Affinity(msgspec.Struct, rename="camel", gc=False):
-    """Affinity to nodes."""
+    """Affinity to nodes, and to other pods."""
 
     node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
 
 
 class PodSpec(msgspec.Struct, rename="camel", gc=False):
@@ -125,6 +163,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     init_containers: list[Container] | None = None
     overhead: dict[str, object] | None = None
     resources: ResourceRequirements | None = None
+    resource_claims: list[object] | None = None
     volumes: list[Volume] | None = None
     image_pull_secrets: list[Named] | None = None
     node_selector: dict[str, str] | None = None
@@ -136,7 +175,9 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     service_account: str | None = None
     automount_service_account_token: bool | None = None
     restart_policy: str | None = None
+    runtime_class_name: str | None = None
     scheduler_name: str | None = None
+    active_deadline_seconds: int | None = None
     hostname: str | None = None
     subdomain: str | None = None
 

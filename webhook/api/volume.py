@@ -13,6 +13,13 @@ class Source(msgspec.Struct, gc=False):
     """A source that is there; what it says does not matter."""
 
 
+class ConfigMapSource(msgspec.Struct, gc=False):
+    """A ConfigMap in the job's namespace; pods start without it only if it is `optional`."""
+
+    name: str = ""
+    optional: bool | None = None
+
+
 class EmptyDir(msgspec.Struct, gc=False):
     """Scratch space: on the node's disk, unless `medium` is `Memory` or one of the `HugePages`."""
 
@@ -36,6 +43,7 @@ class ClaimSpec(msgspec.Struct, rename="camel", gc=False):
     """What a claim asks for."""
 
     storage_class_name: str | None = None
+    volume_attributes_class_name: str | None = None
     resources: ResourceRequirements | None = None
 
 
@@ -79,6 +87,7 @@ class DownwardApi(msgspec.Struct, gc=False):
 class ProjectedSource(msgspec.Struct, gc=False):
     """One of the sources of a projected volume."""
 
+    config_map: ConfigMapSource | None = msgspec.field(default=None, name="configMap")
     downward_api: DownwardApi | None = msgspec.field(default=None, name="downwardAPI")
 
 
@@ -92,7 +101,7 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
     """A volume, with every source that a supported release of Kubernetes can mount; one without is an `emptyDir`."""
 
     name: str = ""
-    config_map: Source | None = None
+    config_map: ConfigMapSource | None = None
     csi: Csi | None = None
     downward_api: DownwardApi | None = msgspec.field(default=None, name="downwardAPI")
     empty_dir: EmptyDir | None = None

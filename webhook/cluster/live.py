@@ -1,6 +1,7 @@
 """The cluster view of a running service: what the watches have seen."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -8,17 +9,18 @@ from typing import Any
 from webhook.cluster.connection import Connection
 from webhook.cluster.resource import ByNamespace, K, Place, Resource, T
 from webhook.cluster.resources import looked_at
-from webhook.cluster.store import Kind, by_name, by_namespace
+from webhook.cluster.store import Kind, Store, by_name, by_namespace
 from webhook.cluster.view import UNKNOWN, Answer, Unknown
 from webhook.cluster.watch import Watch
 
 
 class LiveView:
-    """A ClusterView, up to date while `run` runs; `watches` are for metrics and readiness.
+    """A ClusterView, up to date while `run` runs; `watches` are for metrics and readiness. `unknown` counts, by the
+    names of resources, how often the answer was UNKNOWN.
 
     `places` are the names of namespaces; of a resource in a place without a name nothing is known.
 
-    Each version of a resource has a watch; one that is not served costs a request every 30 s.
+    Each version of a resource has a watch, which begins when the one before it is found not to be served.
     """
 
     def __init__(
@@ -29,35 +31,37 @@ class LiveView:
         resources: Iterable[Resource[Any, Any]] | None = None,
         places: Mapping[Place, str] = MappingProxyType({}),
     ) -> None:
-        resources = looked_at() if resources is None else resources
+        resources = looked_at() if resources is None else tuple(resources)
         self._watches: dict[Resource[Any, Any], tuple[Watch[Any, Any], ...]] = {
             resource: tuple(Watch(kind, connection, log=log) for kind in kinds(resource, places))
             for resource in resources
             if resource.place is None or resource.place in places
         }
         self.watches = tuple(watch for watches in self._watches.values() for watch in watches)
+        self.unknown: Counter[str] = Counter({resource.name: 0 for resource in resources})
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
         """The object with this key."""
-        watch = self._known(resource)
-        return UNKNOWN if watch is None else watch.store.get(key)
+        store = self._store(resource)
+        answer = UNKNOWN if store is None else store.get(key)
+        return self._unknown(resource) if answer is UNKNOWN else answer
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
         """Every object there is, by key."""
-        watch = self._known(resource)
-        return UNKNOWN if watch is None or watch.store.unreadable else watch.store.records
+        store = self._store(resource)
+        return self._unknown(resource) if store is None or store.unreadable else store.records
 
     def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
         """Every object in the namespace, by key."""
-        watch = self._known(resource)
-        if watch is None or any(key[0] == namespace for key in watch.store.unreadable):
-            return UNKNOWN
-        return watch.store.groups.get(namespace, {})
+        store = self._store(resource)
+        if store is None or any(key[0] == namespace for key in store.unreadable):
+            return self._unknown(resource)
+        return store.groups.get(namespace, {})
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
         """Every object there is, sorted by the resource's `group`."""
-        watch = self._known(resource)
-        return UNKNOWN if watch is None or watch.store.unreadable else watch.store.groups
+        store = self._store(resource)
+        return self._unknown(resource) if store is None or store.unreadable else store.groups
 
     def on_change(self, resource: Resource[K, T], callback: Callable[[K, T | None, T | None], None]) -> None:
         """Call back with key, old and new record after each change, None where there is none."""
@@ -72,16 +76,32 @@ class LiveView:
     async def run(self) -> None:
         """Keep everything up to date, until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for watch in self.watches:
-                group.create_task(watch.run(), name=f"watch {watch.kind.name}")
+            for watches in self._watches.values():
+                group.create_task(self._follow(watches))
 
     async def settled(self) -> None:
         """Return once everything is either synced or known to be out of reach."""
-        for watch in self.watches:
-            await watch.settled()
+        for watches in self._watches.values():
+            for watch in watches:
+                await watch.settled()
+                if watch.synced:
+                    break
 
-    def _known(self, resource: Resource[K, T]) -> Watch[K, T] | None:
-        return next((watch for watch in self._watches.get(resource, ()) if watch.known), None)
+    async def _follow(self, watches: tuple[Watch[Any, Any], ...]) -> None:
+        """Watch the first version that is served, and go on looking for those before it: they may come."""
+        async with asyncio.TaskGroup() as group:
+            for watch in watches:
+                group.create_task(watch.run(), name=f"watch {watch.kind.name}")
+                await watch.settled()
+                if watch.synced:
+                    return
+
+    def _store(self, resource: Resource[K, T]) -> Store[K, T] | None:
+        return next((watch.store for watch in self._watches.get(resource, ()) if watch.known), None)
+
+    def _unknown(self, resource: Resource[Any, Any]) -> Unknown:
+        self.unknown[resource.name] += 1
+        return UNKNOWN
 
 
 def kinds(resource: Resource[K, T], places: Mapping[Place, str]) -> list[Kind[K, T]]:
@@ -91,7 +111,7 @@ def kinds(resource: Resource[K, T], places: Mapping[Place, str]) -> list[Kind[K,
     key: Any = by_namespace if resource.is_namespaced else by_name
     return [
         Kind(
-            f"{resource.plural}-{version.rpartition('/')[2]}" if several else resource.plural,
+            f"{resource.name}-{version.rpartition('/')[2]}" if several else resource.name,
             resource.path(version, namespace),
             key=key,
             project=resource.project,

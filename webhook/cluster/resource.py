@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -14,6 +14,10 @@ W = TypeVar("W", bound="Wire")
 
 ByNamespace = tuple[str, str]
 """The key of an object in a namespace: (namespace, name)."""
+
+
+KUEUE_NAMESPACE: Final = "kueue-system"
+"""Where Kueue's own manifests put it."""
 
 
 class Place(Enum):
@@ -59,6 +63,11 @@ class Resource(Generic[K, T]):
     label_selector: str = ""
     field_selector: str = ""
     place: Place | None = None
+
+    @property
+    def name(self) -> str:
+        """What no other resource is called, in logs, metrics and snapshots."""
+        return f"{self.place.value}-{self.plural}" if self.place else self.plural
 
     def path(self, api_version: str, namespace: str = "") -> str:
         """The path of the collection, in `namespace` or in all of them."""

@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims and their storage classes."""
+"""PersistentVolumeClaims: their storage classes, and who may mount them."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,15 @@ from webhook.cluster.resource import Metadata, Wire, namespaced
 
 @dataclass(frozen=True, slots=True)
 class PersistentVolumeClaim:
-    """A claim; `storage_class` is None where it names none, and empty for one that wants a volume without."""
+    """A claim; `storage_class` is None where it names none, and empty for one that wants a volume without.
+
+    `access_modes` are those that were asked for, such as `ReadWriteMany`.
+    """
 
     namespace: str
     name: str
     storage_class: str | None
+    access_modes: tuple[str, ...] = ()
 
 
 class _Metadata(Metadata):
@@ -23,6 +27,7 @@ class _Metadata(Metadata):
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
     storage_class_name: str | None = None
+    access_modes: list[str] | None = None
 
 
 class _Claim(Wire):
@@ -33,7 +38,8 @@ class _Claim(Wire):
 def _record(claim: _Claim) -> PersistentVolumeClaim:
     annotations = claim.metadata.annotations or {}
     storage_class = annotations.get(STORAGE_CLASS, claim.spec.storage_class_name if claim.spec else None)
-    return PersistentVolumeClaim(claim.metadata.namespace, claim.metadata.name, storage_class)
+    modes = tuple(claim.spec.access_modes or ()) if claim.spec else ()
+    return PersistentVolumeClaim(claim.metadata.namespace, claim.metadata.name, storage_class, modes)
 
 
 PERSISTENT_VOLUME_CLAIMS = namespaced(

@@ -1,0 +1,300 @@
+"""Jobs that can never be admitted, by us and by the real Kueue.
+
+Kueue's own controllers make the Workload of each generated MPIJob and decide about it, in a tree of cohorts where
+nothing else runs. We know what a service knows: the same objects, as the API server has them.
+MPIJOB_KUEUE_JOBS sets how many jobs are tried in each tree.
+"""
+
+import asyncio
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+from tests.conformance import kueue_worlds as worlds
+from tests.conformance.kueue_verdicts import Verdict, Workloads
+from tests.conformance.kueue_worlds import Manifest
+from tests.conformance.test_pod_security import client
+from tests.controlplane import kueue
+from tests.controlplane.cluster import Cluster
+from tests.jobs import changed
+from tests.unit.rules.checks import defaulted
+from webhook.api.kueue import API_VERSIONS, QUEUE_NAME
+from webhook.cluster.resources.cluster_queues import CLUSTER_QUEUES
+from webhook.cluster.resources.cohorts import COHORTS
+from webhook.cluster.resources.local_queues import LOCAL_QUEUES
+from webhook.cluster.resources.resource_flavors import RESOURCE_FLAVORS
+from webhook.cluster.resources.topologies import TOPOLOGIES
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import ClusterView
+from webhook.context import Context
+from webhook.kueue.managed import manages
+from webhook.rules import REGISTRY, Violation
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+TREES = 36
+JOBS = int(os.environ.get("MPIJOB_KUEUE_JOBS", "8"))
+KINDS = ("clusterqueues", "localqueues", "cohorts", "resourceflavors", "topologies")
+
+
+# What an installation may set, and no limit on how fast Kueue may write.
+SETTINGS = {
+    "clientConnection": {"qps": 1000, "burst": 1000},
+    "managedJobsNamespaceSelector": {
+        "matchExpressions": [
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", kueue.NAMESPACE]},
+            {"key": "kueue", "operator": "NotIn", "values": ["no"]},
+        ]
+    },
+    "resources": {"excludeResourcePrefixes": [worlds.EXCLUDED]},
+}
+MENDS = (
+    (re.compile(r"Use (\d+) workers?\."), lambda found: {"Worker.replicas": int(found)}),
+    (re.compile(r"Tolerate (\S+)\."), lambda found: {"ROLE.tolerations": [{"key": found, "operator": "Exists"}]}),
+)
+
+
+class Case(NamedTuple):
+    job: Manifest
+    ours: list[Violation]
+    theirs: Verdict
+    topologies: bool
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("kueue")) as running:
+        running.start_kueue(settings=SETTINGS)
+        running.apply(worlds.nodes())
+        running.kubectl("taint", "nodes", "--all", "node.kubernetes.io/not-ready:NoSchedule-")
+        running.apply(worlds.shared())
+        yield running
+
+
+@pytest.fixture(scope="module")
+def trees(cluster: Cluster) -> list[list[str]]:
+    """Of each tree the namespaces, each with a LocalQueue `queue` for one ClusterQueue."""
+    rng = Random(7)
+    made = [worlds.tree(rng, index) for index in range(TREES)]
+    names = [name for _, queues in made for name in queues]
+    cluster.apply([manifest for manifests, _ in made for manifest in manifests])
+    cluster.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names])
+    cluster.apply([kueue.local_queue("queue", namespace=name, cluster_queue=name) for name in names])
+
+    def active() -> bool | None:
+        return all(worlds.active(item) for item in cluster.get("localqueues", "-A")["items"]) or None
+
+    cluster.wait_for("the queues to be active", active, timeout=60)
+    return [queues for _, queues in made]
+
+
+def snapshot(cluster: Cluster, version: str) -> Snapshot:
+    """What there is, with Kueue's objects in this version."""
+    group, _, number = version.partition("/")
+    objects = [item for kind in KINDS for item in cluster.get(f"{kind}.{number}.{group}", "-A")["items"]]
+    objects += cluster.get("namespaces")["items"]
+    objects.append(cluster.get("configmap", kueue.CONFIG_MAP, "-n", kueue.NAMESPACE))
+    return Snapshot(objects)
+
+
+@pytest.fixture(scope="module")
+def view(cluster: Cluster, trees: list[list[str]]) -> Snapshot:
+    return snapshot(cluster, API_VERSIONS[0])
+
+
+def findings(job: Manifest, view: ClusterView, rule_id: str = "ever-fits") -> list[Violation]:
+    rule = REGISTRY[rule_id]
+    context = Context(namespace=job["metadata"]["namespace"], document=json.dumps(job).encode(), view=view)
+    return list(rule.check(defaulted(job), rule.settings(), context))
+
+
+def mended(case: Case) -> Manifest | None:
+    """The job as the only finding wants it, where that can be done."""
+    if len(case.ours) != 1:
+        return None
+    (violation,) = case.ours
+    role = "Launcher" if "[Launcher]" in violation.path else "Worker"
+    for pattern, change in MENDS:
+        if found := pattern.fullmatch(violation.fix):
+            changes = {path.replace("ROLE", f"{role}.template.spec"): value for path, value in change(found[1]).items()}
+            changes["metadata.name"] = f"{case.job['metadata']['name']}-mended"
+            return changed(changes, case.job)
+    return None
+
+
+@pytest.fixture(scope="module")
+def cases(cluster: Cluster, view: Snapshot, trees: list[list[str]]) -> list[Case]:
+    """Jobs of every kind, one after the other in each tree; each that can be mended a second time."""
+    done: list[Case] = []
+
+    async def walk(workloads: Workloads, index: int, names: list[str]) -> None:
+        rng = Random(index)
+
+        async def decided(job: Manifest, *, topologies: bool) -> Case:
+            done.append(Case(job, findings(job, view), await workloads.decide(job), topologies))
+            return done[-1]
+
+        for number in range(JOBS):
+            name = rng.choice(names)
+            topologies = worlds.has_topologies(view, name)
+            case = await decided(worlds.job(rng, f"job-{number}", name, topologies=topologies), topologies=topologies)
+            if job := mended(case):
+                await decided(job, topologies=topologies)
+
+    async def run() -> None:
+        async with client(cluster) as api:
+            reading = asyncio.create_task((workloads := Workloads(api)).run())
+            await asyncio.gather(*(walk(workloads, index, names) for index, names in enumerate(trees)))
+            reading.cancel()
+
+    asyncio.run(run())
+    return done
+
+
+def test_what_never_fits_is_never_admitted(cases: list[Case]) -> None:
+    assert not [case for case in cases if case.ours and case.theirs.admitted]
+    counts = Counter((case.theirs.admitted, bool(case.ours)) for case in cases)
+    assert min(counts[True, False], counts[False, True]) > len(cases) / 4, counts
+
+
+def test_nearly_all_that_is_never_admitted_is_found(cases: list[Case]) -> None:
+    """All where no node has to be looked at.
+
+    With topology-aware scheduling Kueue also looks for nodes, which we do not. In theory it could miss a choice of
+    flavors that we see, for it looks back at nothing; among these jobs none does without topologies.
+    """
+    refused = [case for case in cases if not case.theirs.admitted]
+    missed = [case for case in refused if not case.ours]
+    assert [case for case in missed if not case.topologies] == []
+    assert len(missed) < len(refused) / 10
+
+
+def test_what_is_advised_is_admitted(cases: list[Case]) -> None:
+    """A toleration may still leave too little quota, for launcher and workers together; that is then said."""
+    advised = [case for case in cases if case.job["metadata"]["name"].endswith("-mended")]
+    assert len(advised) > 10
+    assert {violation.message.partition(":")[0] for case in advised for violation in case.ours} <= {"ExceedsMaxQuota"}
+    assert [case for case in advised if not (case.theirs.admitted or case.ours or case.topologies)] == []
+
+
+def test_both_versions_say_the_same(cluster: Cluster, view: Snapshot) -> None:
+    older = snapshot(cluster, API_VERSIONS[1])
+    for resource in (CLUSTER_QUEUES, LOCAL_QUEUES, COHORTS, RESOURCE_FLAVORS, TOPOLOGIES):
+        assert older.all(resource) == view.all(resource)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """A LocalQueue `queue` in a namespace of its own, and what local-queue and Kueue say of a job for it."""
+
+    id: str
+    ours: str
+    theirs: str = ""  # of the Workload, where there is one
+    labels: dict[str, str] = field(default_factory=dict)
+    local: Manifest | None = field(default_factory=dict)
+    behind: Manifest | None = field(default_factory=dict)
+
+    @property
+    def objects(self) -> Iterator[Manifest]:
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.id, "labels": self.labels}}
+        if self.behind is not None:
+            made = kueue.cluster_queue(self.id, quotas={"plain": {"cpu": 1000, "memory": "1Ti"}}, **self.behind)
+            yield {**made, "spec": {key: value for key, value in made["spec"].items() if value is not None}}
+        if self.local is not None:
+            yield kueue.local_queue("queue", namespace=self.id, cluster_queue=self.id, **self.local)
+
+
+QUEUES = [
+    Queue(id="good", ours="", theirs="Quota reserved in ClusterQueue good"),
+    Queue(id="unmanaged", labels={"kueue": "no"}, ours="Kueue does not manage this namespace"),
+    Queue(id="no-local", local=None, ours="LocalQueue queue doesn't exist", theirs="LocalQueue queue doesn't exist"),
+    Queue(
+        id="held",
+        local={"stopPolicy": "Hold"},
+        ours="LocalQueue queue is stopped",
+        theirs="LocalQueue queue is inactive",
+    ),
+    Queue(
+        id="no-behind",
+        behind=None,
+        ours="ClusterQueue no-behind doesn't exist",
+        theirs="ClusterQueue no-behind doesn't exist",
+    ),
+    Queue(
+        id="drained",
+        behind={"stopPolicy": "HoldAndDrain"},
+        ours="ClusterQueue drained is stopped",
+        theirs="ClusterQueue drained is inactive",
+    ),
+    Queue(
+        id="broken",
+        behind={"admissionChecksStrategy": {"admissionChecks": [{"name": "gone"}]}},
+        ours="ClusterQueue broken is inactive (AdmissionCheckNotFound)",
+        theirs="ClusterQueue broken is inactive",
+    ),
+    Queue(
+        id="others-only",
+        behind={"namespaceSelector": {"matchLabels": {"team": "other"}}},
+        ours="namespace doesn't match ClusterQueue others-only selector",
+        theirs="Workload namespace doesn't match ClusterQueue selector",
+    ),
+    Queue(
+        id="nobody",
+        behind={"namespaceSelector": None},
+        ours="namespace doesn't match ClusterQueue nobody selector",
+        theirs="Workload namespace doesn't match ClusterQueue selector",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def queues(cluster: Cluster) -> Snapshot:
+    """All of QUEUES, each with a job `job`, once Kueue has decided about all that it looks at."""
+    cluster.apply([manifest for queue in QUEUES for manifest in queue.objects])
+    settled = lambda: {  # noqa: E731
+        item["metadata"]["name"]: item["status"]["conditions"]
+        for item in cluster.get("clusterqueues")["items"]
+        if item.get("status", {}).get("conditions")
+    }
+    cluster.wait_for(
+        "ClusterQueues", lambda: settled().keys() >= {q.id for q in QUEUES if q.behind is not None} or None
+    )
+    cluster.apply([queue_job(queue.id) for queue in QUEUES])
+    return snapshot(cluster, API_VERSIONS[0])
+
+
+def queue_job(namespace: str) -> Manifest:
+    return changed(
+        {
+            "metadata": {"name": "job", "namespace": namespace, "labels": {QUEUE_NAME: "queue"}},
+            "Worker.template.spec.containers.0.resources": {"limits": {"cpu": 1, "memory": "1Gi"}},
+        }
+    )
+
+
+@pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: queue.id)
+def test_queues_that_take_no_job(cluster: Cluster, queues: Snapshot, queue: Queue) -> None:
+    if queue.theirs:
+        where = ("workloads", "-n", queue.id)
+        cluster.wait_for("Kueue's verdict", lambda: queue.theirs in json.dumps(cluster.get(*where)) or None)
+    job = cluster.get("mpijob", "job", "-n", queue.id)
+    admitted = not job["spec"]["runPolicy"]["suspend"]
+    ours = findings(job, queues, "local-queue")
+    assert [violation.message for violation in ours if queue.ours not in violation.message] == []
+    assert (queue.id == "good") == (not ours) == admitted
+
+
+def test_there_is_no_workload_in_a_namespace_that_is_not_managed(cluster: Cluster, queues: Snapshot) -> None:
+    cluster.wait_for(
+        "the good job", lambda: not cluster.get("mpijob", "job", "-n", "good")["spec"]["runPolicy"]["suspend"]
+    )
+    assert cluster.get("workloads", "-n", "unmanaged")["items"] == []
+    assert manages(queues, "unmanaged") is False
+    assert manages(queues, "good") is True

@@ -1,0 +1,277 @@
+"""Truth: the rule `limit-range` on jobs against the API server's LimitRanger on the pods and claims of the jobs.
+
+Pods and claims are created with a server-side dry run in namespaces with one LimitRange or more. What the API server
+fills in, whether it refuses the pod, and which bounds it names must be what we say; and a pod of which our advice was
+followed must be let in. MPIJOB_LIMIT_RANGER_JOBS sets how many jobs are tried.
+"""
+
+import asyncio
+import copy
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.conformance.resource_pods import RUNTIME_CLASSES, Json, decoded, job, limit_range, template
+from tests.conformance.test_pod_security import DRY_RUN, PARALLEL, Client, client
+from tests.controlplane.cluster import Cluster
+from webhook.api import pod_resources
+from webhook.api.bounds import Bound
+from webhook.api.pod import PodTemplate
+from webhook.api.pod_resources import PodResources
+from webhook.api.quantity import Quantity
+from webhook.cluster.resources.limit_ranges import CLAIM, CONTAINER, LIMIT_RANGES, POD, LimitRange
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import UNKNOWN
+from webhook.context import Context
+from webhook.job_pods import JobPods, job_pods
+from webhook.limit_faults import OutOfBounds, faults
+from webhook.rules import REGISTRY, Violation
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+JOBS = int(os.environ.get("MPIJOB_LIMIT_RANGER_JOBS", "1500"))
+NAMESPACES = 60
+PLAIN = "plain"
+
+RULE = REGISTRY["limit-range"]
+Named = tuple[str, Bound, str]  # a bound of containers or of pods on a resource
+
+
+@dataclass
+class World:
+    """The cluster and the LimitRanges that it took, by namespace."""
+
+    cluster: Cluster
+    ranges: dict[str, list[Json]] = field(default_factory=dict)
+
+    def context(self, namespace: str) -> Context:
+        return Context(namespace=namespace, view=Snapshot([*self.ranges[namespace], *RUNTIME_CLASSES]))
+
+
+async def make_namespaces(world: World) -> None:
+    rng = Random(11)
+    async with client(world.cluster) as api:
+        for runtime_class in RUNTIME_CLASSES:
+            await api.send("POST", "/apis/node.k8s.io/v1/runtimeclasses", runtime_class)
+        for name in (PLAIN, *(f"n{index}" for index in range(NAMESPACES))):
+            core = f"/api/v1/namespaces/{name}"
+            await api.send("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+            await api.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": "default"}})
+            wanted = 0 if name == PLAIN else rng.choice((1, 1, 2, 3))
+            # As they are written, without what the API server fills in.
+            taken: list[Json] = []
+            while len(taken) < wanted:
+                made = limit_range(rng, f"range-{len(taken)}")
+                status, reply, _ = await api.send("POST", f"{core}/limitranges", made)
+                assert status in {201, 422}, reply
+                if status == 201:
+                    taken.append({**made, "metadata": {**made["metadata"], "namespace": name}})
+            world.ranges[name] = taken
+        await in_force(api)
+
+
+async def in_force(api: Client) -> None:
+    """Wait until the API server's LimitRanger has seen a LimitRange that was made last."""
+    await api.send("POST", "/api/v1/namespaces", {"metadata": {"name": "last"}})
+    await api.send("POST", "/api/v1/namespaces/last/serviceaccounts", {"metadata": {"name": "default"}})
+    limits = [{"type": "Pod", "min": {"cpu": "1"}}]
+    made = {"metadata": {"name": "last"}, "spec": {"limits": limits}}
+    status, reply, _ = await api.send("POST", "/api/v1/namespaces/last/limitranges", made)
+    assert status == 201, reply
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    async with asyncio.timeout(30):
+        status = 0
+        while status != 403:
+            status, _, _ = await api.send("POST", "/api/v1/namespaces/last/pods", pod, **DRY_RUN)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    flags = ["--disable-admission-plugins=PodSecurity"]
+    folder = tmp_path_factory.mktemp("limit-ranger")
+    with Cluster(controller_manager=False, apiserver_flags=flags, log_dir=folder) as running:
+        made = World(running)
+        asyncio.run(make_namespaces(made))
+        yield made
+
+
+def resources_of(pod: PodResources) -> tuple[Any, ...]:
+    """What counts: whoever reads a pod fills in once more what the pod itself asks for, from what containers got."""
+    return (
+        [(container.requests, container.limits) for container in pod.containers],
+        pod_resources.requests(pod),
+        pod_resources.limits(pod),
+    )
+
+
+def rounded(pod: PodResources) -> PodResources:
+    """The pod as it is stored: the overhead of a RuntimeClass is rounded up then."""
+    return pod.with_overhead({name: Quantity(-(-amount // 10**6) * 10**6) for name, amount in pod.overhead.items()})
+
+
+def stored(spec: Json) -> PodResources:
+    """What the API server made of a pod's resources."""
+    return pod_resources.of_template(msgspec.convert({"spec": spec}, PodTemplate))
+
+
+THEIRS = re.compile(r"(maximum|minimum) (\S+) usage per (\w+) is|([^\s\[]+) max limit to request ratio per (\w+) is")
+WORDS = {"maximum": Bound.MAX, "minimum": Bound.MIN, "": Bound.RATIO}
+
+
+def their_faults(message: str) -> set[Named]:
+    """The bounds that the API server names: those of the first LimitRange that is not kept."""
+    return {
+        (kind or other_kind, WORDS[bound], name or other_name)
+        for bound, name, kind, other_name, other_kind in THEIRS.findall(message)
+    }
+
+
+def our_faults(pods: JobPods, ranges: list[LimitRange]) -> tuple[set[Named], bool]:
+    """The bounds of pods that are not kept, and whether the pod is invalid."""
+    found = [*faults(pods.template, pods.resources, pods.disputed, ranges)]
+    named = {(each.kind, each.bound, each.asked.name) for each in found if isinstance(each, OutOfBounds)}
+    return {each for each in named if each[0] != CLAIM}, any(not isinstance(each, OutOfBounds) for each in found)
+
+
+def ranges_of(context: Context) -> list[LimitRange]:
+    found = context.view.within(LIMIT_RANGES, context.namespace)
+    assert found is not UNKNOWN
+    return [*found.values()]
+
+
+CHANGE = re.compile(r"(limits|requests)\[([^\]]+)\] to (\d\w*)")
+
+
+def follow(template_: Json, path: str, violations: list[Violation]) -> Json | None:
+    """The template of one container after our advice; None where there is advice that is none for a single field."""
+    mended = copy.deepcopy(template_)
+    container = mended["spec"]["containers"][0]
+    for violation in violations:
+        changes = CHANGE.findall(violation.fix)
+        if not violation.path.startswith(f"{path}.template.spec.containers[0].resources.") or not changes:
+            return None
+        for field_, name, amount in changes:
+            container.setdefault("resources", {}).setdefault(field_, {})[name] = amount
+    return mended
+
+
+class Comparison:
+    """Both verdicts on many pods."""
+
+    def __init__(self, api: Client, world: World) -> None:
+        self.api = api
+        self.world = world
+        self.counts: Counter[str] = Counter()
+        self.differences: list[str] = []
+        self.seen: Counter[tuple[str, Bound]] = Counter()
+
+    async def post(self, namespace: str, spec: Json) -> tuple[int, Any]:
+        body = {"metadata": {"name": "p"}, "spec": spec}
+        status, reply, _ = await self.api.send("POST", f"/api/v1/namespaces/{namespace}/pods", body, **DRY_RUN)
+        assert status in {201, 403, 422}, reply
+        return status, reply
+
+    async def job(self, namespace: str, templates: tuple[Json, Json]) -> None:
+        context = self.world.context(namespace)
+        made = decoded(job(*templates))
+        violations = [*RULE.check(made, RULE.settings(), context)]
+        for pods, written in zip(job_pods(made, context), templates, strict=True):
+            # The generator's own mistakes are not LimitRanger's.
+            status, _ = await self.post(PLAIN, written["spec"])
+            if status == 201:
+                await self.pod(context, pods, written, [each for each in violations if each.path.startswith(pods.path)])
+            else:
+                self.counts["invalid as written"] += 1
+
+    async def pod(self, context: Context, pods: JobPods, written: Json, violations: list[Violation]) -> None:
+        status, reply = await self.post(context.namespace, written["spec"])
+        self.counts[f"{status}{' with disputed defaults' if pods.disputed else ''}"] += 1
+        ours, spoiled = our_faults(pods, ranges_of(context))
+        theirs = their_faults(reply["message"]) if status == 403 else set()
+        problem = ""
+        if status == 201 and (ours or spoiled):
+            problem = "refused by us"
+        if (
+            status == 201
+            and not pods.disputed
+            and resources_of(stored(reply["spec"])) != resources_of(rounded(pods.resources))
+        ):
+            problem = f"other resources: {pods.resources}, theirs {stored(reply['spec'])}"
+        if status == 403:
+            self.seen.update((kind, bound) for kind, bound, _ in theirs)
+            assert theirs, reply
+            expected = {each for each in theirs if each[2] not in pods.disputed}
+            one = len(ranges_of(context)) == 1
+            if spoiled or not (expected == ours if one else expected <= ours):
+                problem = f"other bounds, ours {ours}"
+        if status == 422 and not (spoiled or pods.disputed):
+            problem = "let in by us"
+        if problem:
+            self.differences.append(
+                f"{problem}\n{reply.get('message', '')}\n{json.dumps(written)}\n"
+                f"{json.dumps(self.world.ranges[context.namespace])}"
+            )
+        about_pods = [each for each in violations if ".volumes[" not in each.path]
+        if bool(about_pods) != bool(ours or spoiled):
+            self.differences.append(f"the rule says {about_pods}, which is not {ours}")
+        await self.claims(context.namespace, pods, written, [each for each in violations if ".volumes[" in each.path])
+        if about_pods and not pods.disputed and len(pods.resources.containers) == 1:
+            await self.advice(context.namespace, pods, written, about_pods)
+
+    async def claims(self, namespace: str, pods: JobPods, written: Json, violations: list[Violation]) -> None:
+        for volume in written["spec"].get("volumes", ()):
+            body = {"metadata": {"name": "c"}, **volume["ephemeral"]["volumeClaimTemplate"]}
+            path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
+            status, reply, _ = await self.api.send("POST", path, body, **DRY_RUN)
+            assert status in {201, 403}, reply
+            self.counts[f"claim {status}"] += 1
+            if (status == 403) != bool(violations):
+                self.differences.append(f"{reply}\n{violations}\n{json.dumps(self.world.ranges[namespace])}")
+
+    async def advice(self, namespace: str, pods: JobPods, written: Json, violations: list[Violation]) -> None:
+        """A pod of which the advice was followed is let in."""
+        mended = follow(written, pods.path, violations)
+        if mended is None:
+            self.counts["no advice to follow"] += 1
+            return
+        status, reply = await self.post(namespace, mended["spec"])
+        self.counts["advice followed"] += 1
+        # Where a LimitRange wants huge pages of every pod, and a container has not even memory.
+        if status == 422 and "HugePages require cpu or memory" in reply["message"]:
+            self.counts["advice that is only half of it"] += 1
+        elif status != 201:
+            advice = "\n".join(f"{each.path}: {each.message}. {each.fix}" for each in violations)
+            self.differences.append(
+                f"bad advice\n{advice}\n{reply['message']}\n{json.dumps(written)}\n{json.dumps(mended)}\n"
+                f"{json.dumps(self.world.ranges[namespace])}"
+            )
+
+
+async def test_jobs(world: World) -> None:
+    """Launcher and worker of every job: what is filled in, refused or not, the bounds, the advice; and the claims."""
+    rng = Random(5)
+    names = [name for name in world.ranges if name != PLAIN]
+    work = iter([(rng.choice(names), (template(rng), template(rng))) for _ in range(JOBS)])
+    async with client(world.cluster) as api:
+        comparison = Comparison(api, world)
+
+        async def worker() -> None:
+            for namespace, templates in work:
+                await comparison.job(namespace, templates)
+
+        await asyncio.gather(*(worker() for _ in range(PARALLEL)))
+    counts = comparison.counts
+    assert not comparison.differences, f"{len(comparison.differences)}:\n" + "\n\n".join(comparison.differences[:5])
+    assert {*comparison.seen} == {(kind, bound) for kind in (CONTAINER, POD) for bound in Bound}
+    for kind in ("201", "403", "422", "claim 201", "claim 403", "advice followed"):
+        assert counts[kind] > 0.02 * JOBS, counts
+    assert counts["invalid as written"] < 0.15 * 2 * JOBS, counts
+    assert counts["advice that is only half of it"] < 0.01 * counts["advice followed"], counts

@@ -1,0 +1,251 @@
+"""Truth: our maths of ResourceQuotas against the API server's own admission of pods, claims and other objects.
+
+The pods that a job would have, their claims, and what else is made for a job are created with a server-side dry run in
+namespaces with quotas of every scope and selector, whose status is set by the test. Whether the API server refuses, by
+which quota, and the amounts that it names must be ours. In other namespaces pods are created until one is refused: as
+many as we say fit. MPIJOB_QUOTA_PODS sets how many pods are tried.
+
+One difference is meant: of a quota that has not counted a resource yet the API server refuses everything for the
+moment ("status unknown"), while what is not known never denies here.
+"""
+
+import asyncio
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.conformance import quotas
+from tests.conformance.quota_world import USUAL, World, full, in_force, make, make_world
+from tests.conformance.quotas import DEFAULT_PRIORITY, Json, resource_quota, template
+from tests.conformance.resource_pods import decoded, job
+from tests.conformance.test_pod_security import DRY_RUN, PARALLEL, Client, client
+from tests.controlplane.cluster import Cluster
+from webhook.api import quantity
+from webhook.context import Context
+from webhook.job_quota import assess
+from webhook.quota.charges import Charge
+from webhook.quota.fit import Demand, Part, shortages
+from webhook.quota.resource_quota import ResourceQuota
+from webhook.quota.scopes import ClaimTraits
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+PODS = int(os.environ.get("MPIJOB_QUOTA_PODS", "3000"))
+FILLED = 40
+
+Verdict = tuple[str, str, frozenset[tuple[str, int]] | str]  # kind, quota, and the amounts or the words
+UNKNOWN_STATUS = "status unknown"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """No controllers, which would correct the status of the quotas."""
+    folder = tmp_path_factory.mktemp("resource-quota")
+    flags = ["--disable-admission-plugins=PodSecurity"]
+    with Cluster(controller_manager=False, apiserver_flags=flags, log_dir=folder) as running:
+        made = World(running)
+        asyncio.run(make_world(made))
+        yield made
+
+
+FAILED = re.compile(r"failed quota: (\S+): (must specify .*)")
+EXCEEDED = re.compile(r"exceeded quota: (\S+), requested: (\S+), used: \S+, limited: \S+")
+
+
+def theirs(status: int, reply: Any) -> Verdict | None:
+    """The API server's verdict; None where it is not about quotas."""
+    message = reply.get("message", "")
+    if status == 201:
+        return "allowed", "", ""
+    if found := FAILED.search(message):
+        return "unstated", *found.groups()  # type: ignore[return-value]
+    if found := EXCEEDED.search(message):
+        pairs = (pair.rsplit("=", 1) for pair in found[2].split(","))
+        return "exceeded", found[1], frozenset((name, int(quantity.parse(amount))) for name, amount in pairs)
+    return (UNKNOWN_STATUS, "", "") if "status unknown for quota" in message else None
+
+
+def ours(of: Iterable[ResourceQuota], charge: Charge, part: Any = None) -> set[Verdict]:
+    """What we say of one object: each quota that refuses it, since the API server names any one of them."""
+    of = [*of]
+    counting = [quota for quota in of if quota.counts(charge.traits)]
+    found: set[Verdict] = set()
+    for quota in counting if part is not None else ():
+        if missing := quota.unstated(part.resources):
+            names = [container.name for container in part.resources.containers]
+            told = (f"{name} for: {','.join(sorted({names[i] for i in each}))}" for name, each in missing.items())
+            found.add(("unstated", quota.name, f"must specify {'; '.join(told)}"))
+    if found:
+        return found
+    short = shortages(of, Demand((Part("Worker", 1, (charge,)),)))
+    exceeded = {each.quota.name for each in short if each.missing + each.taken > each.hard}
+    for name in exceeded:
+        amounts = frozenset((each.resource, int(each.missing)) for each in short if each.quota.name == name)
+        found.add(("exceeded", name, amounts))
+    return found or {("allowed", "", "")}
+
+
+class Comparison:
+    """Both verdicts on many objects."""
+
+    def __init__(self, world: World, api: Client) -> None:
+        self.world, self.api = world, api
+        self.counts: Counter[str] = Counter()
+        self.scopes: Counter[str] = Counter()
+        self.differences: list[str] = []
+
+    async def add(self, namespace: str, path: str, made: Json, expected: set[Verdict], kind: str) -> None:
+        status, reply, _ = await self.api.send("POST", path.format(namespace), made, **DRY_RUN)
+        verdict = theirs(status, reply)
+        self.counts[f"{kind} {verdict[0] if verdict else 'refused otherwise'}"] += 1
+        if verdict is None or verdict[0] == UNKNOWN_STATUS:
+            return
+        for quota in (each for each in self.world.objects[namespace] if each["metadata"]["name"] == verdict[1]):
+            spec = quota["spec"]
+            named = [("Exists", scope) for scope in spec.get("scopes", ())]
+            named += [
+                (e["operator"], e["scopeName"]) for e in spec.get("scopeSelector", {}).get("matchExpressions", ())
+            ]
+            self.scopes.update(f"{scope} {operator}" for operator, scope in named)
+        if verdict not in expected:
+            told = (f"ours: {expected}", f"theirs: {verdict}", reply.get("message", ""), json.dumps(made))
+            self.differences.append("\n".join((*told, json.dumps(self.world.objects[namespace]))))
+
+    async def pod(self, namespace: str, worker: Json) -> None:
+        """The pod, and each of its claims."""
+        found = self.world.assessed(namespace, worker)
+        [pod], [part] = found.pods, found.demand.parts
+        body = {"metadata": {"name": "p"}, "spec": {**worker["spec"]}}
+        await self.add(namespace, "/api/v1/namespaces/{}/pods", body, ours(found.quotas, part.charges[0], pod), "pod")
+        templates = [volume["ephemeral"]["volumeClaimTemplate"] for volume in worker["spec"].get("volumes", ())]
+        for claim, charge in zip(templates, part.charges[1:], strict=True):
+            assert isinstance(charge.traits, ClaimTraits)
+            body = {"metadata": {"name": "p-v"}, **claim}
+            path = "/api/v1/namespaces/{}/persistentvolumeclaims"
+            await self.add(namespace, path, body, ours(found.quotas, charge), "claim")
+
+    def check(self) -> None:
+        assert not self.differences, f"{len(self.differences)} differ:\n" + "\n\n".join(self.differences[:4])
+
+
+async def compare(world: World, *, pods: int, seed: int) -> Comparison:
+    rng = Random(seed)
+    names = [name for name in world.objects if name.startswith("n")]
+    work = iter([(rng.choice(names), template(rng)) for _ in range(pods)])
+    async with client(world.cluster) as api:
+        comparison = Comparison(world, api)
+
+        async def worker() -> None:
+            for namespace, made in work:
+                await comparison.pod(namespace, made)
+
+        await asyncio.gather(*(worker() for _ in range(PARALLEL)))
+    return comparison
+
+
+async def test_pods_and_claims(world: World) -> None:
+    """Refused or not, by which quota, for which amounts or unstated resources; each scope has refused something."""
+    comparison = await compare(world, pods=PODS, seed=1)
+    print(comparison.counts, comparison.scopes)  # noqa: T201
+    comparison.check()
+    for kind in ("pod allowed", "pod unstated", "pod exceeded", "claim allowed", "claim exceeded"):
+        assert comparison.counts[kind] > 0.01 * PODS, comparison.counts
+    operators = ("In", "NotIn", "Exists", "DoesNotExist")
+    selectors = {
+        f"{scope} {operator}" for scope in ("PriorityClass", "VolumeAttributesClass") for operator in operators
+    }
+    assert comparison.scopes.keys() == {f"{scope} Exists" for scope in quotas.POD_SCOPES} | selectors
+
+
+OBJECTS: dict[str, tuple[str, Json]] = {
+    "services": ("/api/v1/namespaces/{}/services", {"spec": {"clusterIP": "None"}}),
+    "configmaps": ("/api/v1/namespaces/{}/configmaps", {}),
+    "secrets": ("/api/v1/namespaces/{}/secrets", {}),
+    "jobs.batch": (
+        "/apis/batch/v1/namespaces/{}/jobs",
+        {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}}},
+    ),
+    "mpijobs.kubeflow.org": (
+        "/apis/kubeflow.org/v2beta1/namespaces/{}/mpijobs",
+        {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "spec": {"mpiReplicaSpecs": {}}},
+    ),
+}
+
+
+async def test_other_objects(world: World) -> None:
+    """Whatever else is made for a job, by either name of its count."""
+    names = [f"count/{kind}" for kind in OBJECTS] + [kind for kind in OBJECTS if "." not in kind]
+    async with client(world.cluster) as api:
+        comparison = Comparison(world, api)
+        for index, resource in enumerate(names):
+            await make(world, api, f"o{index}", [full(f"o{index}", resource)])
+        await in_force(world, api, "last-full")
+        for namespace in (f"o{index}" for index in range(len(names))):
+            made = decoded(job({"spec": {}}, {"spec": {}}))
+            found = assess(made, Context(namespace=namespace, view=world.view(namespace)))
+            assert found is not None
+            [whole] = found.demand.objects
+            for kind, (path, body) in OBJECTS.items():
+                usage = {name: amount for name, amount in whole.usage.items() if name in {kind, f"count/{kind}"}}
+                expected = ours(found.quotas, Charge(whole.traits, usage))
+                await comparison.add(namespace, path, {"metadata": {"name": "x"}, **body}, expected, kind)
+    print(comparison.counts)  # noqa: T201
+    comparison.check()
+    assert {kind: comparison.counts[f"{kind} exceeded"] for kind in OBJECTS} == {
+        kind: 1 if "." in kind else 2 for kind in OBJECTS
+    }
+
+
+async def test_as_many_as_fit(world: World) -> None:
+    """Pods of a job that are created until one is refused are as many as we say."""
+    rng = Random(9)
+    filled = 0
+    async with client(world.cluster) as api:
+        for index in range(FILLED):
+            namespace = f"f{index}"
+            made = [resource_quota(rng, namespace, f"q{number}") for number in range(rng.choice((1, 2, 3)))]
+            await make(world, api, namespace, made)
+        await in_force(world, api, "last-filled")
+        for namespace in (f"f{index}" for index in range(FILLED)):
+            worker = template(rng)
+            found = world.assessed(namespace, worker, workers=30)
+            [part] = found.demand.parts
+            pods_only = replace(found, demand=Demand((replace(part, charges=part.charges[:1]),)))
+            if len(ours(found.quotas, part.charges[0], found.pods[0])) != 1 or not pods_only.shortages():
+                continue
+            created, status, reply = 0, 201, {}
+            while created <= 30:
+                body = {"metadata": {"name": f"p{created}"}, **worker}
+                status, reply, _ = await api.send("POST", f"/api/v1/namespaces/{namespace}/pods", body)
+                if status != 201:
+                    break
+                created += 1
+            verdict = theirs(status, reply)
+            if verdict is not None and verdict[0] == "exceeded":
+                filled += 1
+                assert created == pods_only.most_workers(), (namespace, worker, world.objects[namespace], reply)
+    assert filled > FILLED / 8, filled
+
+
+async def test_pods_without_a_priority_class(world: World) -> None:
+    """Once there is a global default, pods that name no PriorityClass are of that one. Last, for it stays."""
+    async with client(world.cluster) as api:
+        status, reply, _ = await api.send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", USUAL)
+        assert status == 201, reply
+        body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+        async with asyncio.timeout(30):
+            seen = ""
+            while seen != DEFAULT_PRIORITY:
+                _, reply, _ = await api.send("POST", "/api/v1/namespaces/n0/pods", body, **DRY_RUN)
+                seen = reply.get("spec", {}).get("priorityClassName", "")
+    world.common.append(USUAL)
+    comparison = await compare(world, pods=PODS // 8, seed=2)
+    comparison.check()
+    assert comparison.counts["pod exceeded"] > 0.01 * PODS // 8

@@ -1,0 +1,171 @@
+"""What a job refers to and the names that it needs, as the service says it at submission and the cluster has it."""
+
+from typing import Any
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.integration.service import Replica, review_of, running
+from tests.jobs import changed
+from webhook.api.networks import NETWORKS
+
+pytestmark = pytest.mark.timeout(240)
+NETWORK: dict[str, Any] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "network-attachment-definitions.k8s.cni.cncf.io"},
+    "spec": {
+        "group": "k8s.cni.cncf.io",
+        "scope": "Namespaced",
+        "names": {
+            "plural": "network-attachment-definitions",
+            "singular": "network-attachment-definition",
+            "kind": "NetworkAttachmentDefinition",
+        },
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        ],
+    },
+}
+
+
+def job(namespace: str, name: str, **changes: Any) -> dict[str, Any]:
+    return changed({"metadata.namespace": namespace, "metadata.name": name, "Worker.replicas": 2, **changes})
+
+
+def foreign(kind: str, name: str) -> dict[str, Any]:
+    """An object of somebody else, with the name of one of the operator's."""
+    pod = {"containers": [{"name": "a", "image": "x"}], "restartPolicy": "Never"}
+    kinds: dict[str, dict[str, Any]] = {
+        "Service": {"apiVersion": "v1", "spec": {"ports": [{"port": 80}]}},
+        "ConfigMap": {"apiVersion": "v1", "data": {"a": "b"}},
+        "Job": {"apiVersion": "batch/v1", "spec": {"suspend": True, "template": {"spec": pod}}},
+        "Pod": {"apiVersion": "v1", "spec": pod},
+    }
+    labels = {"training.kubeflow.org/job-name": "somebody-elses"}
+    return {"kind": kind, "metadata": {"name": name, "labels": labels}, **kinds[kind]}
+
+
+NAMES = {"Service": "train", "ConfigMap": "train-config", "Job": "train-launcher", "Pod": "train-worker-1"}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_the_operator_never_starts_a_job_whose_names_are_taken(
+    operator_cluster: Cluster, namespace: str, kind: str
+) -> None:
+    """Without the service: what it refuses jobs for."""
+    operator_cluster.kubectl("create", "-n", namespace, "-f", "-", stdin=foreign(kind, NAMES[kind]))
+    operator_cluster.kubectl("create", "-f", "-", stdin=job(namespace, "train"))
+
+    def reported() -> str:
+        events = operator_cluster.get("events", "-n", namespace)["items"]
+        found = [event["message"] for event in events if event["reason"] == "ErrResourceExists"]
+        return found[0] if found else ""
+
+    message = operator_cluster.wait_for("the operator to report it", reported)
+    assert f'Resource "{NAMES[kind]}"' in message
+    assert "conditions" not in operator_cluster.get("mpijob", "train", "-n", namespace).get("status", {})
+
+
+@pytest.fixture(scope="module")
+def replica(operator_cluster: Cluster) -> Any:
+    """The service, registered, after the jobs of the tests above; with the kind of Multus' networks."""
+    operator_cluster.apply([NETWORK])
+    operator_cluster.kubectl("wait", "--for=condition=Established", f"crd/{NETWORK['metadata']['name']}")
+    with running(operator_cluster) as started:
+        yield started
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_such_a_job_is_refused(operator_cluster: Cluster, replica: Replica, namespace: str, kind: str) -> None:
+    operator_cluster.kubectl("create", "-n", namespace, "-f", "-", stdin=foreign(kind, NAMES[kind]))
+    refused = job(namespace, "train")
+    operator_cluster.wait_for(
+        "the service to see it", lambda: not review_of(replica, refused)["allowed"] or None, timeout=10
+    )
+    result = operator_cluster.kubectl("create", "-f", "-", stdin=refused, check=False)
+    assert result.returncode == 1
+    assert f'{kind} "{NAMES[kind]}" exists and is not the job\'s' in result.stderr
+    assert operator_cluster.get("mpijobs", "-n", namespace)["items"] == []
+
+
+def test_an_own_child_is_no_obstacle(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
+    """The operator's objects are the job's, so an update goes through."""
+    made = job(namespace, "train")
+    operator_cluster.kubectl("create", "-f", "-", stdin=made)
+    operator_cluster.wait_for("the workers", lambda: operator_cluster.get("pod", "train-worker-1", "-n", namespace))
+    patch = '{"spec":{"mpiReplicaSpecs":{"Worker":{"replicas":3}}}}'
+    operator_cluster.kubectl("patch", "mpijob", "train", "-n", namespace, "--type=merge", "-p", patch)
+    operator_cluster.wait_for("the new one", lambda: operator_cluster.get("pod", "train-worker-2", "-n", namespace))
+
+
+def test_a_former_job_of_the_same_name(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
+    """What it leaves behind is a warning while the garbage collector has not come, and no obstacle afterwards."""
+    made = job(namespace, "train")
+    operator_cluster.kubectl("create", "-f", "-", stdin=made)
+    operator_cluster.wait_for("the Service", lambda: operator_cluster.get("service", "train", "-n", namespace))
+    operator_cluster.wait_for("the service to see it", lambda: warned(replica, made, "former job") or None)
+    operator_cluster.kubectl("delete", "mpijob", "train", "-n", namespace)
+    operator_cluster.wait_for("the end of it", lambda: not warned(replica, made, "former job") or None)
+    operator_cluster.kubectl("create", "-f", "-", stdin=made)
+
+
+def test_orphans_are_an_obstacle_for_ever(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
+    made = job(namespace, "train")
+    operator_cluster.kubectl("create", "-f", "-", stdin=made)
+    operator_cluster.wait_for("the Service", lambda: operator_cluster.get("service", "train", "-n", namespace))
+    operator_cluster.kubectl("delete", "mpijob", "train", "-n", namespace, "--cascade=orphan")
+    operator_cluster.wait_for("the refusal", lambda: not review_of(replica, made)["allowed"] or None)
+
+
+def warned(replica: Replica, made: dict[str, Any], text: str) -> bool:
+    return any(text in warning for warning in review_of(replica, made).get("warnings", ()))
+
+
+def test_references(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
+    """What is missing is told in a warning, and no longer once it is there."""
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    volumes = [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "datset"}},
+        {"name": "settings", "configMap": {"name": "settings"}},
+    ]
+    pod = "Worker.template.spec"
+    made = job(
+        namespace,
+        "train",
+        **{f"{pod}.volumes": volumes, f"{pod}.serviceAccountName": "trainer", f"{pod}.runtimeClassName": "sandboxed"},
+    )
+    metadata = {"name": "dataset", "namespace": namespace}
+    stored = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim}
+    operator_cluster.kubectl("create", "-f", "-", stdin=stored)
+    operator_cluster.wait_for("the similar name", lambda: warned(replica, made, 'but "dataset" does') or None)
+    told = operator_cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=made).stderr
+    for kind, name in (("ConfigMap", "settings"), ("ServiceAccount", "trainer"), ("RuntimeClass", "sandboxed")):
+        assert f'{kind} "{name}" does not exist' in told
+
+    volumes[0]["persistentVolumeClaim"] = {"claimName": "dataset"}
+    made = job(namespace, "train", **{f"{pod}.volumes": volumes, f"{pod}.serviceAccountName": "trainer"})
+    operator_cluster.kubectl("create", "configmap", "settings", "-n", namespace)
+    operator_cluster.kubectl("create", "serviceaccount", "trainer", "-n", namespace)
+    operator_cluster.wait_for("nothing to be missing", lambda: not warned(replica, made, "does not exist") or None)
+    assert warned(replica, made, "ReadWriteOnce keeps them on one node")
+
+
+def test_networks(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
+    made = job(namespace, "train")
+    annotations = {NETWORKS: f"ib, {namespace}/roce@net2"}
+    made["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["metadata"] = {"annotations": annotations}
+    metadata = {"name": "roce", "namespace": namespace}
+    network = {"apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition", "metadata": metadata}
+    operator_cluster.wait_for("both to be missing", lambda: warned(replica, made, '"roce" does not exist') or None)
+    operator_cluster.kubectl("create", "-f", "-", stdin=network)
+    operator_cluster.wait_for("one to be there", lambda: not warned(replica, made, '"roce" does not exist') or None)
+    assert warned(replica, made, '"ib" does not exist')
+
+
+def test_accelerators(operator_cluster: Cluster, replica: Replica, namespace: str) -> None:
+    """The eight simulated nodes have eight GPUs each."""
+    limits = "Worker.template.spec.containers.0.resources.limits"
+    made = job(namespace, "train", **{limits: {"nvidia.com/gpu": 9}})
+    assert warned(replica, made, "9 nvidia.com/gpu, but no node has more than 8")
+    assert not warned(replica, job(namespace, "train", **{limits: {"nvidia.com/gpu": 8}}), "nvidia.com/gpu")

@@ -1,0 +1,34 @@
+import pytest
+
+from webhook.api.node_affinity import satisfies
+from webhook.api.pod import NodeRequirement
+
+LABELS = {"zone": "a", "size": "80", "word": "x"}
+
+
+@pytest.mark.parametrize(
+    ("key", "operator", "values", "expected"),
+    [
+        ("zone", "In", ["a", "b"], True),
+        ("zone", "In", ["b"], False),
+        ("gone", "In", ["a"], False),
+        ("zone", "NotIn", ["b"], True),
+        ("zone", "NotIn", ["a"], False),
+        ("gone", "NotIn", ["a"], True),
+        ("zone", "Exists", None, True),
+        ("gone", "Exists", None, False),
+        ("zone", "DoesNotExist", None, False),
+        ("gone", "DoesNotExist", None, True),
+        ("size", "Gt", ["79"], True),
+        ("size", "Gt", ["80"], False),
+        ("size", "Lt", ["81"], True),
+        ("size", "Lt", ["80"], False),
+        ("gone", "Gt", ["1"], False),
+        # What the API server refuses, or cannot compare, is not held against anybody.
+        ("size", "Gt", [], True),
+        ("word", "Gt", ["1"], True),
+        ("zone", "Like", ["b"], True),
+    ],
+)
+def test_satisfies(key: str, operator: str, values: list[str] | None, expected: bool) -> None:
+    assert satisfies(LABELS, NodeRequirement(key, operator, values)) is expected

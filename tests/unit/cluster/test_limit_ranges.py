@@ -1,0 +1,95 @@
+"""LimitRanges and RuntimeClasses as they are kept."""
+
+from typing import Any
+
+import pytest
+
+from webhook.api import quantity
+from webhook.api.bounds import Bounds
+from webhook.api.pod_resources import Amounts
+from webhook.cluster.resources.limit_ranges import CONTAINER, LIMIT_RANGES, POD, LimitRange, bounds, defaults
+from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
+from webhook.cluster.snapshot import Snapshot, SnapshotError
+from webhook.cluster.view import UNKNOWN
+
+Json = dict[str, Any]
+
+
+def limit_range(name: str, *limits: Json) -> Json:
+    metadata = {"name": name, "namespace": "team-a"}
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": [*limits]}}
+
+
+def kept(*objects: Json) -> list[LimitRange]:
+    found = Snapshot(objects).within(LIMIT_RANGES, "team-a")
+    assert found is not UNKNOWN
+    return [*found.values()]
+
+
+def shown(amounts: Amounts) -> dict[str, str]:
+    return {name: quantity.format(amount) for name, amount in amounts.items()}
+
+
+@pytest.mark.parametrize(
+    ("limit", "requests", "limits"),
+    [
+        ({}, {}, {}),
+        ({"max": {"cpu": 4}}, {"cpu": "4"}, {"cpu": "4"}),
+        ({"min": {"cpu": 1}}, {"cpu": "1"}, {}),
+        ({"min": {"cpu": 1}, "max": {"cpu": 4}}, {"cpu": "4"}, {"cpu": "4"}),
+        ({"default": {"cpu": 2}, "max": {"cpu": 4}}, {"cpu": "2"}, {"cpu": "2"}),
+        ({"defaultRequest": {"cpu": 1}, "max": {"cpu": 4}}, {"cpu": "1"}, {"cpu": "4"}),
+        ({"type": "Pod", "max": {"cpu": 4}}, {}, {}),
+    ],
+)
+def test_what_is_filled_in(limit: Json, requests: dict[str, str], limits: dict[str, str]) -> None:
+    """As the API server has it, also where a file was never there."""
+    found = defaults(kept(limit_range("a", {"type": "Container", **limit})))
+    assert (shown(found.requests), shown(found.limits)) == (requests, limits)
+    assert not found.disputed_requests | found.disputed_limits
+
+
+def test_several_agree_or_are_disputed() -> None:
+    found = defaults(
+        kept(
+            limit_range("a", {"type": "Container", "default": {"cpu": 2, "memory": "1Gi"}}),
+            limit_range("b", {"type": "Container", "default": {"cpu": "1"}, "defaultRequest": {"memory": "1024Mi"}}),
+            limit_range("c", {"type": "Container", "defaultRequest": {"cpu": 2}}),
+        )
+    )
+    assert shown(found.limits) == {"cpu": "1", "memory": "1Gi"}
+    assert shown(found.requests) == {"cpu": "1", "memory": "1Gi"}
+    assert (found.disputed_requests, found.disputed_limits) == ({"cpu"}, {"cpu"})
+
+
+def test_all_bounds_hold() -> None:
+    one, four = quantity.parse(1), quantity.parse(4)
+    ranges = kept(
+        limit_range("a", {"type": "Container", "max": {"cpu": 4}}, {"type": "Pod", "min": {"cpu": 1}}),
+        limit_range("b", {"type": "Container", "min": {"cpu": 1}, "max": {"cpu": 8}}),
+    )
+    assert bounds(ranges, CONTAINER) == {"cpu": (Bounds(one, four), ("a", "b"))}
+    assert bounds(ranges, POD) == {"cpu": (Bounds(one), ("a",))}
+    assert bounds(ranges[:1], "Other") == {}
+
+
+def test_an_empty_one() -> None:
+    assert kept({**limit_range("a"), "spec": {}}) == [LimitRange("team-a", "a", {}, {}, {})]
+
+
+def test_one_that_cannot_be_read() -> None:
+    with pytest.raises(SnapshotError, match="many"):
+        kept(limit_range("a", {"type": "Pod", "max": {"cpu": "many"}}))
+
+
+@pytest.mark.parametrize(
+    ("overhead", "expected"),
+    [
+        ({}, None),
+        ({"overhead": {}}, {}),
+        ({"overhead": {"podFixed": {"cpu": "100100u"}}}, {"cpu": 100_100_000}),  # not rounded
+    ],
+)
+def test_overhead(overhead: Json, expected: Json | None) -> None:
+    made = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "kata"}, **overhead}
+    assert Snapshot([made]).get(RUNTIME_CLASSES, "kata") == RuntimeClass("kata", expected)

@@ -1,0 +1,59 @@
+"""Objects of which counts that they are there, and whose they are."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from webhook.cluster.owned import Owned, Owner
+from webhook.cluster.resource import Resource
+from webhook.cluster.resources.config_maps import CONFIG_MAPS
+from webhook.cluster.resources.jobs import JOBS
+from webhook.cluster.resources.network_attachment_definitions import (
+    NETWORK_ATTACHMENT_DEFINITIONS,
+    NetworkAttachmentDefinition,
+)
+from webhook.cluster.resources.pods import PODS
+from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, ServiceAccount
+from webhook.cluster.resources.services import SERVICES
+
+NAME = {"name": "train-launcher", "namespace": "team-a"}
+REFERENCE = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "train", "uid": "1"}
+OWNER = Owner("kubeflow.org", "MPIJob", "train", "1")
+
+
+def project(resource: Resource[Any, Any], **metadata: Any) -> Any:
+    return resource.project(msgspec.json.encode({"metadata": {**NAME, **metadata}, "data": {"a": "secret"}}))
+
+
+@pytest.mark.parametrize("resource", [CONFIG_MAPS, JOBS, PODS, SERVICES], ids=lambda resource: resource.plural)
+class TestOwned:
+    def test_of_nobody(self, resource: Resource[Any, Any]) -> None:
+        assert project(resource) == Owned("team-a", "train-launcher")
+        assert project(resource, ownerReferences=[REFERENCE]) == Owned("team-a", "train-launcher")
+
+    def test_of_a_controller(self, resource: Resource[Any, Any]) -> None:
+        references = [{**REFERENCE, "uid": "2"}, {**REFERENCE, "controller": True, "blockOwnerDeletion": True}]
+        assert project(resource, ownerReferences=references) == Owned("team-a", "train-launcher", OWNER)
+
+    def test_about_to_go(self, resource: Resource[Any, Any]) -> None:
+        found = project(resource, deletionTimestamp="2026-01-01T00:00:00Z")
+        assert found == Owned("team-a", "train-launcher", deleted=True)
+
+    def test_no_contents_are_kept(self, resource: Resource[Any, Any]) -> None:
+        assert resource.metadata_only
+        document = {"metadata": {**NAME, "annotations": {"a": "b"}}, "data": {"a": "secret"}, "spec": {"b": 1}}
+        assert resource.trim(document) == {
+            "apiVersion": resource.api_versions[0],
+            "kind": resource.kind,
+            "metadata": NAME,
+        }
+
+
+def test_other_jobs_do_not_count() -> None:
+    assert project(JOBS, name="nightly") is None
+
+
+def test_of_some_only_the_name_counts() -> None:
+    assert project(SERVICE_ACCOUNTS) == ServiceAccount("team-a", "train-launcher")
+    assert project(NETWORK_ATTACHMENT_DEFINITIONS) == NetworkAttachmentDefinition("team-a", "train-launcher")

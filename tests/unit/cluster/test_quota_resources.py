@@ -1,0 +1,145 @@
+"""What is kept of ResourceQuotas and MPIJobs."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.jobs import changed
+from tests.unit.quota.cluster import quota
+from tests.unit.rules.checks import defaulted
+from webhook.api import quantity
+from webhook.api.mpijob import LAUNCHER, WORKER
+from webhook.api.quantity import QuantityError
+from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
+from webhook.quota.charges import pod_shape
+from webhook.quota.pending import MPIJobRecord
+from webhook.quota.resource_quota import ResourceQuota
+from webhook.quota.scopes import Scope
+
+FOUR = quantity.parse(4)
+
+
+def project(document: Any) -> Any:
+    resource = MPI_JOBS if document["kind"] == "MPIJob" else RESOURCE_QUOTAS
+    return resource.project(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize(
+    ("status", "hard", "used"),
+    [
+        ({"hard": {"pods": "4"}, "used": {"pods": "4"}}, {"pods": FOUR}, {"pods": FOUR}),
+        ({"hard": {"pods": "4"}}, {"pods": FOUR}, {}),
+        ({}, {"pods": quantity.parse(9)}, {}),
+        (None, {"pods": quantity.parse(9)}, {}),
+    ],
+)
+def test_the_status_counts_once_there_is_one(status: Any, hard: Any, used: Any) -> None:
+    assert project(quota({"pods": "9"}) | {"status": status}) == ResourceQuota("team-a", "q", hard, used)
+
+
+def test_scopes() -> None:
+    selector = [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]
+    spec = {"hard": {}, "scopes": ["BestEffort"], "scopeSelector": {"matchExpressions": selector}}
+    record = project(quota({}) | {"spec": spec})
+    assert record.scopes == (Scope("BestEffort"), Scope("PriorityClass", "In", ("high",)))
+
+
+def test_a_quota_that_cannot_be_read_is_unknown() -> None:
+    with pytest.raises(QuantityError):
+        project(quota({"pods": "many"}))
+
+
+def test_a_job() -> None:
+    labels = {"kueue.x-k8s.io/queue-name": "q", "app": "x"}
+    document = changed({"metadata.uid": "u", "metadata.labels": labels, "spec.runPolicy.suspend": True})
+    record = project(document)
+    assert (record.namespace, record.name, record.uid, record.queue) == ("team-a", "train", "u", "q")
+    assert (record.suspended, record.over) == (True, False)
+    job = defaulted(document)
+    assert [(pods.role, pods.count) for pods in record.pods] == [(LAUNCHER, 1), (WORKER, 4)]
+    assert [pods.shape for pods in record.pods] == [pod_shape(replica.template) for _, _, replica in job.replicas()]
+
+
+FULL = {
+    "spec": {
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": 2}}}],
+        "initContainers": [{"name": "i", "restartPolicy": "Always", "resources": {"limits": {"memory": "1Gi"}}}],
+        "overhead": {"cpu": "100m"},
+        "resources": {"limits": {"cpu": 4}},
+        "runtimeClassName": "kata",
+        "priorityClassName": "high",
+        "activeDeadlineSeconds": 60,
+        "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"namespaces": ["a"]}]}},
+        "volumes": [
+            {
+                "ephemeral": {
+                    "volumeClaimTemplate": {
+                        "metadata": {"annotations": {"volume.beta.kubernetes.io/storage-class": "gold"}},
+                        "spec": {"volumeAttributesClassName": "fast", "resources": {"requests": {"storage": "1Gi"}}},
+                    }
+                }
+            }
+        ],
+    }
+}
+
+
+def test_all_that_counts_of_a_template() -> None:
+    document = changed({"Worker.template": FULL})
+    [_, workers] = project(document).pods
+    assert workers.shape == pod_shape([*defaulted(document).replicas()][1][2].template)
+    assert workers.shape.claims[0].storage_class == "gold"
+    assert workers.shape.terminating
+    assert workers.shape.cross_namespace
+
+
+def test_templates_that_are_alike_are_kept_once() -> None:
+    one, other = project(changed()), project(changed({"metadata.name": "other"}))
+    assert one.pods[1].shape is other.pods[1].shape
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": {"conditions": [{"type": "Created", "status": "True"}, {"type": "Failed", "status": "True"}]}},
+        {"status": {"conditions": [{"type": "Succeeded", "status": "True"}]}},
+        {"metadata.deletionTimestamp": "2026-01-01T00:00:00Z"},
+    ],
+)
+def test_a_job_that_is_over_takes_nothing(changes: dict[str, Any]) -> None:
+    record = project(changed(changes))
+    assert record == MPIJobRecord("team-a", "train", "", over=True)
+    assert MPI_JOBS.group is not None
+    assert MPI_JOBS.group(record) is None, "it is not among those of the namespace"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": {"conditions": [{"type": "Succeeded", "status": "False"}, {"type": "Running", "status": "True"}]}},
+        {"status": {}},
+        {"spec.runPolicy": {}},
+    ],
+)
+def test_a_job_that_is_not_over(changes: dict[str, Any]) -> None:
+    record = project(changed(changes))
+    assert not record.over
+    assert len(record.pods) == 2
+    assert MPI_JOBS.group is not None
+    assert MPI_JOBS.group(record) == "team-a"
+
+
+def test_the_pods_of_another_cluster() -> None:
+    assert project(changed({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"})).pods == ()
+
+
+def test_a_snapshot_keeps_nothing_else() -> None:
+    secret = {"name": "TOKEN", "value": "secret"}
+    document = changed({"Worker.template": FULL, "Launcher.template.spec.containers.0.env": [secret]})
+    kept = MPI_JOBS.trim(document)
+    assert "TOKEN" not in json.dumps(kept)
+    assert "command" not in json.dumps(kept)
+    assert kept["spec"]["mpiReplicaSpecs"]["Worker"]["template"] == FULL
+    assert project(kept) == project(document)

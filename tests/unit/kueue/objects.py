@@ -1,0 +1,83 @@
+"""Objects of Kueue's for tests, in short."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from webhook.cluster.resources.kueue_config import KEY, NAME
+
+Json = dict[str, Any]
+API_VERSION = "kueue.x-k8s.io/v1beta2"
+
+Limits = str | int | tuple[str | int, str | int | None, str | int | None]
+"""A nominal quota, or with it a borrowing and a lending limit."""
+Quotas = Mapping[str, Mapping[str, Limits]]
+"""Flavor to resource to quota: one resource group."""
+
+
+def manifest(kind: str, name: str, spec: Json, *, namespace: str = "", status: Json | None = None) -> Json:
+    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec, "status": status or {}}
+
+
+def cluster_queue(name: str, *groups: Quotas, cohort: str | None = None, inactive: str = "", **spec: Any) -> Json:
+    """For every namespace, unless `namespaceSelector` is given."""
+    member = {"cohortName": cohort} if cohort else {}
+    fields = {"namespaceSelector": {}, "resourceGroups": resource_groups(*groups), **member, **spec}
+    return manifest("ClusterQueue", name, fields, status=active(inactive))
+
+
+def local_queue(name: str, cluster_queue: str, *, namespace: str = "team-a", inactive: str = "", **spec: Any) -> Json:
+    fields = {"clusterQueue": cluster_queue, **spec}
+    return manifest("LocalQueue", name, fields, namespace=namespace, status=active(inactive))
+
+
+def cohort(name: str, *groups: Quotas, parent: str | None = None) -> Json:
+    return manifest("Cohort", name, {"parentName": parent or "", "resourceGroups": resource_groups(*groups)})
+
+
+def flavor(name: str, labels: Mapping[str, str] | None = None, **spec: Any) -> Json:
+    return manifest("ResourceFlavor", name, {"nodeLabels": dict(labels or {}), **spec})
+
+
+def topology(name: str, *levels: str) -> Json:
+    return manifest("Topology", name, {"levels": [{"nodeLabel": level} for level in levels]})
+
+
+def namespace(name: str = "team-a", **labels: str) -> Json:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+CONFIG = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+integrations: {frameworks: [batch/job, kubeflow.org/mpijob]}
+"""
+
+
+def config(extra: str = "", text: str = CONFIG) -> Json:
+    metadata = {"name": NAME, "namespace": "kueue-system"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {KEY: text + extra}}
+
+
+def active(reason: str) -> Json:
+    status = "False" if reason else "True"
+    return {"conditions": [{"type": "Active", "status": status, "reason": reason or "Ready"}]}
+
+
+def resource_groups(*groups: Quotas) -> list[Json]:
+    return [
+        {
+            "coveredResources": list(next(iter(quotas.values()))),
+            "flavors": [
+                {"name": name, "resources": [quota(resource, limits) for resource, limits in resources.items()]}
+                for name, resources in quotas.items()
+            ],
+        }
+        for quotas in groups
+    ]
+
+
+def quota(resource: str, limits: Limits) -> Json:
+    nominal, borrowing, lending = limits if isinstance(limits, tuple) else (limits, None, None)
+    found = {"name": resource, "nominalQuota": nominal, "borrowingLimit": borrowing, "lendingLimit": lending}
+    return {key: value for key, value in found.items() if value is not None}

@@ -1,0 +1,106 @@
+"""The names of what the operator makes for a job."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.jobs import REMOVE
+from tests.unit.any_job import Json, any_job
+from tests.unit.rules.checks import found, violations
+from tests.unit.rules.conftest import fits_a_warning, run
+from tests.unit.strategies import PROPERTY
+from webhook.cluster.snapshot import Snapshot
+from webhook.rules import Reason, Violation
+
+NEVER = "so the operator could never start the job"
+LATER = "The job starts when it is gone."
+KINDS = {"Service": "v1", "ConfigMap": "v1", "Pod": "v1", "Job": "batch/v1"}
+NAMES = [("Service", "train"), ("ConfigMap", "train-config"), ("Job", "train-launcher"), ("Pod", "train-worker-3")]
+OURS = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "train", "uid": "1", "controller": True}
+
+
+def child(kind: str, name: str, *, namespace: str = "team-a", owner: Any = None, **metadata: Any) -> dict[str, Any]:
+    metadata |= {"name": name, "namespace": namespace} | ({"ownerReferences": [owner]} if owner else {})
+    return {"apiVersion": KINDS[kind], "kind": kind, "metadata": metadata}
+
+
+@pytest.mark.parametrize(("kind", "name"), NAMES)
+class TestTaken:
+    def test_by_an_object_of_nobody(self, kind: str, name: str) -> None:
+        result = violations("child-names", view=Snapshot([child(kind, name)]))
+        fault = f'{kind} "{name}" exists and is not the job\'s, {NEVER}'
+        fix = f"Rename the job, or delete that {kind} if nobody needs it."
+        assert result == [Violation("metadata.name", fault, fix=fix, reason=Reason.FORBIDDEN)]
+
+    @pytest.mark.parametrize("change", [{"kind": "PyTorchJob"}, {"name": "other"}, {"apiVersion": "x/v1"}])
+    def test_by_an_object_of_another(self, kind: str, name: str, change: dict[str, str]) -> None:
+        owner = {**OURS, **change}
+        (result,) = violations("child-names", view=Snapshot([child(kind, name, owner=owner)]))
+        assert f"exists and belongs to {owner['kind']} {owner['name']}" in result.message
+        assert not result.advisory
+
+    def test_by_the_former_job_of_this_name(self, kind: str, name: str) -> None:
+        for changes in ({}, {"metadata.uid": "2"}):
+            (result,) = violations("child-names", changes, view=Snapshot([child(kind, name, owner=OURS)]))
+            assert found([result]) == [f'(advice) metadata.name: {kind} "{name}" belongs to a former job of this name']
+            assert result.fix == LATER
+
+    def test_by_what_is_being_deleted(self, kind: str, name: str) -> None:
+        view = Snapshot([child(kind, name, deletionTimestamp="2026-01-01T00:00:00Z")])
+        (result,) = violations("child-names", view=view)
+        assert found([result]) == [f'(advice) metadata.name: {kind} "{name}" is still being deleted']
+        assert fits_a_warning("child-names", result)
+
+    def test_by_its_own(self, kind: str, name: str) -> None:
+        view = Snapshot([child(kind, name, owner=OURS)])
+        assert violations("child-names", {"metadata.uid": "1"}, old={"Worker.replicas": 2}, view=view) == []
+
+    @pytest.mark.parametrize("changes", [{"metadata.name": "other"}, {"metadata.name": "trai"}])
+    def test_by_what_another_job_needs(self, kind: str, name: str, changes: Json) -> None:
+        assert violations("child-names", changes, view=Snapshot([child(kind, name)])) == []
+
+    def test_in_another_namespace(self, kind: str, name: str) -> None:
+        assert violations("child-names", view=Snapshot([child(kind, name, namespace="team-b")])) == []
+
+    def test_for_a_job_that_runs_elsewhere(self, kind: str, name: str) -> None:
+        changes = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
+        assert violations("child-names", changes, view=Snapshot([child(kind, name)])) == []
+
+    def test_while_it_is_suspended(self, kind: str, name: str) -> None:
+        """Only workers are made later."""
+        (result,) = violations("child-names", {"spec.runPolicy.suspend": True}, view=Snapshot([child(kind, name)]))
+        assert result.advisory == (kind == "Pod")
+
+
+@pytest.mark.parametrize("others", [0, 10])
+@pytest.mark.parametrize(
+    "name", ["train-worker-4", "train-worker-03", "train-worker--1", "train-worker-", "train-worker-²", "worker-1"]
+)
+def test_pods_that_no_worker_is_called(name: str, others: int) -> None:
+    pods = [child("Pod", name), *(child("Pod", f"x-{index}") for index in range(others))]
+    assert violations("child-names", view=Snapshot(pods)) == []
+
+
+@pytest.mark.parametrize("workers", [1, 4, 2**31 - 1])
+def test_one_pod_is_enough(workers: int) -> None:
+    pods = [child("Pod", f"train-worker-{index}") for index in (0, 1, 2)]
+    (result,) = violations("child-names", {"Worker.replicas": workers}, view=Snapshot(pods))
+    assert '"train-worker-0"' in result.message
+
+
+def test_all_at_once() -> None:
+    result = violations("child-names", view=Snapshot([child(*pair) for pair in NAMES]))
+    assert [violation.message.partition(" ")[0] for violation in result] == [kind for kind, _ in NAMES]
+
+
+def test_nothing_is_said_where_nothing_is_known() -> None:
+    assert violations("child-names") == []
+    without_name = {"metadata.name": REMOVE, "metadata.generateName": "train-"}
+    assert violations("child-names", without_name, view=Snapshot([child("Job", "-launcher")])) == []
+
+
+@PROPERTY
+@given(any_job())
+def test_never_raises(job: Json) -> None:
+    run("child-names", job, view=Snapshot([child(*pair) for pair in NAMES]))

@@ -1,0 +1,306 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.unit.any_job import Json, any_job
+from tests.unit.kueue.objects import (
+    Quotas,
+    cluster_queue,
+    cohort,
+    config,
+    flavor,
+    local_queue,
+    namespace,
+    topology,
+)
+from tests.unit.rules.checks import defaulted, violations
+from tests.unit.rules.conftest import fits_a_warning
+from tests.unit.strategies import PROPERTY
+from webhook.api.kueue import QUEUE_NAME
+from webhook.cluster.snapshot import Snapshot
+from webhook.context import Context
+from webhook.kueue import topology as annotations
+from webhook.policy.settings import Action
+from webhook.rules import REGISTRY
+
+GPU, RDMA, PRODUCT = "nvidia.com/gpu", "rdma/hca", "nvidia.com/gpu.product"
+LAUNCHER, WORKER = "spec.mpiReplicaSpecs[Launcher]", "spec.mpiReplicaSpecs[Worker]"
+QUEUED = {QUEUE_NAME: "train"}
+LIMITS = "Worker.template.spec.containers.0.resources.limits"
+WORKER_ANNOTATIONS = "Worker.template.metadata"
+GPU_TAINT = {"key": GPU, "effect": "NoSchedule"}
+
+# The good job: a launcher with 1 cpu and 1Gi, four workers with 16 cpu, 64Gi and 2 GPUs each.
+ROOMY = {"cpu": 100, "memory": "1Ti", GPU: 100}
+
+
+def said(*objects: Json, changes: Json | None = None, labels: Json | None = None) -> list[str]:
+    """`path: message. fix` of each violation. What is said of quotas stands uncut in a warning."""
+    known = [config(), namespace(), local_queue("train", "queue"), *objects]
+    result = violations("ever-fits", {"metadata.labels": labels or QUEUED, **(changes or {})}, view=Snapshot(known))
+    assert all(fits_a_warning("ever-fits", each) for each in result if "NoMatchingFlavor" not in each.message)
+    return [f"{violation.path}: {violation.message}. {violation.fix}" for violation in result]
+
+
+def queue(*groups: Quotas, name: str = "queue", **spec: Any) -> Json:
+    return cluster_queue(name, *groups, **spec)
+
+
+H100 = flavor("h100", {PRODUCT: "H100"})
+
+
+@pytest.mark.parametrize(
+    ("objects", "changes"),
+    [
+        pytest.param([queue({"h100": ROOMY}), H100], {}, id="fits"),
+        pytest.param([queue({"h100": {"cpu": 65, "memory": "257Gi", GPU: 8}}), H100], {}, id="fits exactly"),
+        pytest.param(
+            [queue({"h100": {**ROOMY, GPU: 0}}, cohort="c"), cohort("c", {"h100": {GPU: 8}}), H100], {}, id="borrows"
+        ),
+        pytest.param([queue({"h100": {**ROOMY, GPU: 0}}, cohort="c"), H100], {}, id="cohorts unknown"),
+        pytest.param([queue({"gone": ROOMY}), H100], {}, id="no such flavor yet"),
+        pytest.param(
+            [queue({"h100": ROOMY})], {"Worker.template.spec.nodeSelector": {PRODUCT: "A100"}}, id="unknown flavors"
+        ),
+        pytest.param(
+            [queue({"h100": {"cpu": 70, "memory": "1Ti"}}, {"h100": {GPU: 8}}), H100], {}, id="two resource groups"
+        ),
+        pytest.param(
+            [queue({"cpus": {**ROOMY, GPU: 0}, "h100": {**ROOMY, "cpu": 64}}), H100, flavor("cpus")],
+            {},
+            id="a flavor each",
+        ),
+        pytest.param([queue({"h100": ROOMY}), H100], {f"{LIMITS}.rdma/hca": 0}, id="nothing of what is not covered"),
+        pytest.param([queue(), H100], {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}, id="MultiKueue"),
+        pytest.param(
+            [queue(), H100],
+            {"metadata.annotations": {"kueue.x-k8s.io/workload-allowed-resource-flavors": "a"}},
+            id="variant",
+        ),
+        pytest.param([queue(), H100], {"Worker.template.spec.resourceClaims": [{"name": "gpu"}]}, id="claims"),
+        pytest.param([queue(), H100], {WORKER_ANNOTATIONS: {"annotations": {annotations.LAYERS: "[]"}}}, id="layers"),
+    ],
+)
+def test_may_fit(objects: list[Json], changes: Json) -> None:
+    assert said(*objects, changes=changes) == []
+
+
+@pytest.mark.parametrize("label", ["kueue.x-k8s.io/multikueue-origin", "kueue.x-k8s.io/prebuilt-workload-name"])
+def test_workloads_of_others(label: str) -> None:
+    assert said(queue(), labels={**QUEUED, label: "x"}) == []
+
+
+SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
+
+
+@pytest.mark.parametrize(
+    ("objects", "changes", "expected"),
+    [
+        pytest.param(
+            [queue({"h100": SMALL}), H100],
+            {},
+            [f"{WORKER}: ExceedsMaxQuota: 8 {GPU} > 5 in flavor h100. Use 2 workers."],
+            id="GPUs",
+        ),
+        pytest.param(
+            [queue({"h100": {**ROOMY, "cpu": 64}}), H100],
+            {},
+            [f"{WORKER}: ExceedsMaxQuota: 65 cpu > 64 in flavor h100. Use 3 workers."],
+            id="launcher and workers together",
+        ),
+        pytest.param(
+            [queue({"h100": ROOMY}), H100],
+            {"Launcher.template.spec.containers.0.resources.limits.memory": "2Ti"},
+            [f"{LAUNCHER}: ExceedsMaxQuota: 2Ti memory > 1Ti in flavor h100. Ask for less."],
+            id="launcher alone",
+        ),
+        pytest.param(
+            [queue({"a100": {**ROOMY, GPU: 2}, "h100": {**ROOMY, GPU: 4}}), H100, flavor("a100")],
+            {},
+            [f"{WORKER}: ExceedsMaxQuota: 8 {GPU} > 4 in flavor h100. Use 2 workers."],
+            id="the flavor that has most",
+        ),
+        pytest.param(
+            [queue({"h100": (pods := {**ROOMY, "pods": 3})}), H100],
+            {},
+            ["spec.mpiReplicaSpecs[Worker]: ExceedsMaxQuota: 4 pods > 3 in flavor h100. Use 2 workers."],
+            id="pods",
+        ),
+        pytest.param(
+            [queue({"h100": SMALL}), queue({"h100": ROOMY}, name="big"), local_queue("more", "big"), H100],
+            {},
+            [f"{WORKER}: ExceedsMaxQuota: 8 {GPU} > 5 in flavor h100. Use queue more."],
+            id="another queue",
+        ),
+        pytest.param(
+            [
+                queue({"h100": SMALL}),
+                queue({"h100": ROOMY}, name="big", stopPolicy="Hold"),
+                local_queue("more", "big"),
+                H100,
+            ],
+            {},
+            [f"{WORKER}: ExceedsMaxQuota: 8 {GPU} > 5 in flavor h100. Use 2 workers."],
+            id="another queue, stopped",
+        ),
+        pytest.param(
+            [queue({"h100": {**ROOMY, GPU: 0}}, cohort="c"), cohort("c", {"h100": {GPU: 7}}), H100],
+            {},
+            [f"{WORKER}: ExceedsMaxQuota: 8 {GPU} > 7 in flavor h100. Use 3 workers."],
+            id="the cohort has too little",
+        ),
+        pytest.param(
+            [queue({"h100": ROOMY}), H100],
+            {f"{LIMITS}.rdma/hca": 1},
+            [f"{WORKER}: resource rdma/hca unavailable in ClusterQueue queue. Leave it out."],
+            id="not covered",
+        ),
+        pytest.param(
+            [queue({"h100": {"cpu": 100, "memory": "1Ti"}}), H100],
+            {"Launcher.template.spec.containers.0.resources.limits.rdma/hca": 1},
+            [
+                f"{LAUNCHER}: resource rdma/hca unavailable in ClusterQueue queue. Leave it out.",
+                f"{WORKER}: resource {GPU} unavailable in ClusterQueue queue. Leave it out.",
+            ],
+            id="both roles",
+        ),
+        pytest.param(
+            [queue({"h100": ROOMY}), H100],
+            {"Worker.template.spec.nodeSelector": {PRODUCT: "A100"}},
+            [
+                f"{WORKER}.template.spec.nodeSelector: NoMatchingFlavor: flavor h100 doesn't match node affinity."
+                f" Use {PRODUCT}: H100."
+            ],
+            id="another product",
+        ),
+        pytest.param(
+            [queue({"h100": SMALL}), H100],
+            {"Worker.template.spec.nodeSelector": {PRODUCT: "A100"}},
+            [
+                f"{WORKER}.template.spec.nodeSelector: NoMatchingFlavor: flavor h100 doesn't match node affinity."
+                " Ask for another queue."
+            ],
+            id="another product, and too little of it",
+        ),
+        pytest.param(
+            [queue({"h100": ROOMY}), flavor("h100", nodeTaints=[GPU_TAINT])],
+            {"Launcher.template.spec.tolerations": [GPU_TAINT]},
+            [
+                f"{WORKER}.template.spec.tolerations: NoMatchingFlavor: untolerated taint {GPU}:NoSchedule"
+                f" in flavor h100. Tolerate {GPU}."
+            ],
+            id="a taint",
+        ),
+        pytest.param(
+            [queue({"h100": ROOMY}), H100],
+            {"Worker.replicas": None, f"{LIMITS}.{GPU.replace('.', chr(92) + '.')}": 101},
+            [f"{WORKER}: ExceedsMaxQuota: 101 {GPU} > 100 in flavor h100. Ask for less."],
+            id="no replicas is one to Kueue",
+        ),
+    ],
+)
+def test_never_fits(objects: list[Json], changes: Json, expected: list[str]) -> None:
+    assert said(*objects, changes=changes) == expected
+
+
+TAS = [flavor("racks", {"tas": "yes"}, topologyName="dc"), topology("dc", "zone", "rack"), H100]
+MIXED = queue({"h100": ROOMY, "racks": ROOMY})
+ONLY = queue({"racks": ROOMY})
+
+
+def asks(**given: str) -> Json:
+    named = {getattr(annotations, key.upper()): value for key, value in given.items()}
+    return {WORKER_ANNOTATIONS: {"annotations": named}}
+
+
+@pytest.mark.parametrize(
+    ("behind", "changes", "expected"),
+    [
+        (MIXED, {}, []),
+        (MIXED, asks(required="rack"), []),
+        (ONLY, {}, []),
+        (ONLY, asks(preferred="zone"), []),
+        (queue({"h100": ROOMY}), asks(required="rack"), ["flavor h100 does not support TopologyAwareScheduling"]),
+        (queue({"racks": ROOMY}), asks(required="row"), ["flavor racks does not contain the requested level"]),
+        (
+            queue({"racks": {"cpu": 100, "memory": "1Ti"}}, {"rows": {GPU: 8}}),
+            {},
+            ["more than one TAS flavor assigned: racks, rows"],
+        ),
+    ],
+)
+def test_topologies(behind: Json, changes: Json, expected: list[str]) -> None:
+    rows = flavor("rows", {"tas": "yes"}, topologyName="dc")
+    lines = said(behind, rows, *TAS, changes=changes)
+    assert [line.partition("NoMatchingFlavor: ")[2].partition(". ")[0] for line in lines] == expected
+
+
+def test_without_topology_aware_scheduling_topologies_do_not_count() -> None:
+    off = config("featureGates: {TopologyAwareScheduling: false}\n")
+    known = [off, namespace(), local_queue("train", "queue"), queue({"h100": ROOMY}), *TAS]
+    changes = {"metadata.labels": QUEUED, **asks(required="rack")}
+    assert violations("ever-fits", changes, view=Snapshot(known)) == []
+
+
+def test_pod_sets_of_one_group_get_one_flavor() -> None:
+    """Launcher and workers together: no flavor holds 65 cpu, though one each would do."""
+    group = {annotations.REQUIRED: "rack", annotations.POD_SET_GROUP: "all"}
+    changes = {f"{role}.template.metadata": {"annotations": group} for role in ("Launcher", "Worker")}
+    rows = flavor("rows", {"tas": "no"}, topologyName="dc")
+    behind = queue({"racks": {**ROOMY, "cpu": 64}, "rows": {**ROOMY, "cpu": 1}})
+    assert said(behind, rows, *TAS, changes={}) == []
+    lines = said(behind, rows, *TAS, changes=changes)
+    assert lines == [f"{WORKER}: ExceedsMaxQuota: 65 cpu > 64 in flavor racks. Use 3 workers."]
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        "{excludeResourcePrefixes: [rdma/]}",
+        "{transformations: [{input: rdma/hca, strategy: Replace, outputs: {cpu: 1}}]}",
+        "{quotaCheckStrategy: IgnoreUndeclared}",
+        "{deviceClassMappings: [{name: hcas, deviceClassNames: [hca.example.com]}]}",
+    ],
+)
+def test_resources_that_kueue_does_not_count(resources: str) -> None:
+    known = [namespace(), local_queue("train", "queue"), queue({"h100": ROOMY}), H100]
+    changes = {"metadata.labels": QUEUED, f"{LIMITS}.rdma/hca": 1}
+    assert violations("ever-fits", changes, view=Snapshot([config(), *known]))
+    assert not violations("ever-fits", changes, view=Snapshot([config(f"resources: {resources}\n"), *known]))
+
+
+def test_without_kueues_configuration_nothing_is_certain() -> None:
+    known = [namespace(), local_queue("train", "queue"), queue()]
+    assert violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot(known)) == []
+    unmanaged = config("managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n")
+    assert violations("ever-fits", {"metadata.labels": QUEUED}, view=Snapshot([unmanaged, *known])) == []
+
+
+def test_limit_ranges_and_overhead_count() -> None:
+    ranges = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "defaults", "namespace": "team-a"},
+        "spec": {"limits": [{"type": "Container", "default": {"ephemeral-storage": "1Gi"}}]},
+    }
+    lines = said(queue({"h100": ROOMY}), H100, ranges, changes={})
+    assert [line.partition(":")[2] for line in lines] == [
+        " resource ephemeral-storage unavailable in ClusterQueue queue. Leave it out."
+    ] * 2
+
+
+def test_it_only_warns() -> None:
+    assert REGISTRY["ever-fits"].settings().action is Action.WARN
+
+
+@PROPERTY
+@given(any_job())
+def test_whatever_the_job(job: Json) -> None:
+    metadata = job["metadata"] if isinstance(job.get("metadata"), dict) else {}
+    queued = {**job, "metadata": {**metadata, "labels": QUEUED}}
+    known = [config(), local_queue("train", "queue"), MIXED, *TAS]
+    context = Context(namespace="team-a", document=json.dumps(queued).encode(), view=Snapshot(known))
+    rule = REGISTRY["ever-fits"]
+    list(rule.check(defaulted(queued), rule.settings(), context))

@@ -1,0 +1,287 @@
+"""What users read about LimitRanges. Whether it is true is in tests/conformance/test_limit_ranger.py."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.jobs import REMOVE
+from tests.unit.any_job import Json, any_job
+from tests.unit.cluster.test_limit_ranges import limit_range
+from tests.unit.rules.checks import defaulted, violations
+from tests.unit.strategies import PROPERTY
+from webhook.cluster.snapshot import Snapshot
+from webhook.context import Context
+from webhook.rules import REGISTRY, Reason, Violation
+
+SPEC = "spec.mpiReplicaSpecs[Worker].template.spec"
+FIRST = f"{SPEC}.containers[0].resources"
+INIT = f"{SPEC}.initContainers[0].resources"
+CONTAINERS = "Worker.template.spec.containers"
+RESOURCES = f"{CONTAINERS}.0.resources"
+IN_A = "; the pods are refused (LimitRange a)"
+
+
+def found(changes: Json, *limits: Json) -> list[tuple[str, str, str]]:
+    """(path, message, fix) of what is found in the worker; the launcher is the same whatever it is."""
+    result = violations("limit-range", changes, view=Snapshot([limit_range("a", *limits)]))
+    return [(each.path, each.message, each.fix) for each in result if each.path.startswith("spec.mpiReplicaSpecs[W")]
+
+
+def asks(requests: Json | None = None, limits: Json | None = None) -> Json:
+    return {RESOURCES: {"requests": requests or {}, "limits": limits or {}}}
+
+
+def of_container(**limit: Any) -> Json:
+    return {"type": "Container", **limit}
+
+
+def of_pod(**limit: Any) -> Json:
+    return {"type": "Pod", **limit}
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit", "expected"),
+    [
+        (
+            asks(limits={"cpu": 4}),
+            of_container(max={"cpu": 2}),
+            (f"{FIRST}.limits[cpu]", f"limit 4, at most 2 for a container{IN_A}", "Set limits[cpu] to 2."),
+        ),
+        (
+            asks({"cpu": 3}, {"cpu": 4}),
+            of_container(max={"cpu": 2}),
+            (
+                f"{FIRST}.limits[cpu]",
+                f"limit 4, at most 2 for a container{IN_A}",
+                "Set limits[cpu] to 2 and requests[cpu] to 2.",
+            ),
+        ),
+        (
+            asks({"cpu": "100m"}, {"cpu": 4}),
+            of_container(min={"cpu": "250m"}),
+            (
+                f"{FIRST}.requests[cpu]",
+                f"request 100m, at least 250m for a container{IN_A}",
+                "Set requests[cpu] to 250m.",
+            ),
+        ),
+        (
+            asks(limits={"cpu": "100m"}),
+            of_container(min={"cpu": "250m"}),
+            (f"{FIRST}.limits[cpu]", f"request 100m, at least 250m for a container{IN_A}", "Set limits[cpu] to 250m."),
+        ),
+        (
+            asks({"cpu": 1}, {"cpu": 4}),
+            of_container(maxLimitRequestRatio={"cpu": 2}),
+            (
+                f"{FIRST}.requests[cpu]",
+                f"limit 4 and request 1, limits are at most 2 times requests{IN_A}",
+                "Set requests[cpu] to 2.",
+            ),
+        ),
+        (
+            asks({"cpu": 1}),
+            of_container(maxLimitRequestRatio={"cpu": 2}),
+            (
+                f"{FIRST}.requests[cpu]",
+                f"no cpu limit and request 1, limits are at most 2 times requests{IN_A}",
+                "Set limits[cpu] to 1.",
+            ),
+        ),
+        (
+            asks(),
+            of_container(maxLimitRequestRatio={"cpu": 2}),
+            (
+                f"{FIRST}.limits[cpu]",
+                f"neither cpu limit nor request, limits are at most 2 times requests{IN_A}",
+                "Set limits[cpu] to what is needed.",
+            ),
+        ),
+        # The pod of one container is that container.
+        (
+            asks(limits={"cpu": 4}),
+            of_pod(max={"cpu": 2}),
+            (f"{FIRST}.limits[cpu]", f"limit 4, at most 2 for a pod{IN_A}", "Set limits[cpu] to 2."),
+        ),
+        (
+            asks(),
+            of_pod(max={"cpu": 2}),
+            (f"{FIRST}.limits[cpu]", f"no cpu limit, at most 2 for a pod{IN_A}", "Set limits[cpu] to 2 or less."),
+        ),
+        (
+            asks(),
+            of_pod(min={"cpu": 2}),
+            (f"{FIRST}.limits[cpu]", f"no cpu request, at least 2 for a pod{IN_A}", "Set limits[cpu] to 2."),
+        ),
+        # Several together.
+        (
+            {f"{CONTAINERS}": [{"name": name, "resources": {"limits": {"cpu": 20}}} for name in ("a", "b")]},
+            of_pod(max={"cpu": 32}),
+            (
+                f"{SPEC}.containers",
+                f"cpu limits of 40 in all, at most 32 for a pod{IN_A}",
+                "Set limits[cpu] to 32 and requests[cpu] to 32 in all.",
+            ),
+        ),
+        # What is said of the pod as a whole.
+        (
+            {"Worker.template.spec.resources": {"limits": {"cpu": 40}}},
+            of_pod(max={"cpu": 32}),
+            (f"{SPEC}.resources.limits[cpu]", f"limit 40, at most 32 for a pod{IN_A}", "Set limits[cpu] to 32."),
+        ),
+        # What the defaults spoil.
+        (
+            asks({"cpu": 4}),
+            of_container(default={"cpu": 1}, max={"cpu": 8}),
+            (
+                f"{FIRST}.limits[cpu]",
+                "default limit 1 for the request 4; the pods are refused",
+                "Set limits[cpu] to 4.",
+            ),
+        ),
+        (
+            asks({"x/y": 2}),
+            of_container(default={"x/y": 4}),
+            (
+                f"{FIRST}.limits[x/y]",
+                "default limit 4 for the request 2; the pods are refused",
+                "Set limits[x/y] to 2.",
+            ),
+        ),
+        (
+            asks(),
+            of_container(min={"nvidia.com/gpu": 1}),
+            (
+                f"{FIRST}.limits[nvidia.com/gpu]",
+                "no limit for the request 1; the pods are refused",
+                "Set limits[nvidia.com/gpu] to 1.",
+            ),
+        ),
+        (
+            asks(),
+            of_container(default={"hugepages-2Mi": "2Mi"}),
+            (
+                FIRST,
+                "default hugepages-2Mi 2Mi without cpu or memory; the pods are refused",
+                "Set limits[memory] to what is needed.",
+            ),
+        ),
+        (
+            {**asks(), "Worker.template.spec.resources": {"requests": {"cpu": 1}}},
+            of_container(defaultRequest={"cpu": 2}),
+            (
+                f"{SPEC}.resources.requests[cpu]",
+                "1, the containers get defaults and ask for 2; the pods are refused",
+                "Set it to 2 or more.",
+            ),
+        ),
+        (
+            {**asks({"cpu": 1}), "Worker.template.spec.resources": {"limits": {"cpu": 1}}},
+            of_container(default={"cpu": 2}),
+            (f"{FIRST}.limits[cpu]", "2, the pod has 1; the pods are refused", "Set it to 1 or less."),
+        ),
+    ],
+)
+def test_texts(changes: Json, limit: Json, expected: tuple[str, str, str]) -> None:
+    assert found(changes, limit) == [expected]
+
+
+def test_every_container_resource_and_bound() -> None:
+    changes = {
+        CONTAINERS: [{"name": "a", "resources": {"limits": {"cpu": 4, "memory": "1Gi"}}}],
+        "Worker.template.spec.initContainers": [
+            {"name": "i", "resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": 3}}}
+        ],
+    }
+    limit = of_container(max={"cpu": 2, "memory": "512Mi"}, min={"cpu": 1}, maxLimitRequestRatio={"cpu": 2})
+    assert [(path, message.split(";")[0]) for path, message, _ in found(changes, limit)] == [
+        (f"{FIRST}.limits[cpu]", "limit 4, at most 2 for a container"),
+        (f"{FIRST}.limits[memory]", "limit 1Gi, at most 512Mi for a container"),
+        (f"{INIT}.requests[cpu]", "request 100m, at least 1 for a container"),
+        (f"{INIT}.limits[cpu]", "limit 3, at most 2 for a container"),
+        (f"{INIT}.requests[cpu]", "limit 3 and request 100m, limits are at most 2 times requests"),
+    ]
+
+
+def claims(storage: str | None) -> Json:
+    requests = {} if storage is None else {"requests": {"storage": storage}}
+    volume = {"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {"resources": requests}}}}
+    return {"Worker.template.spec.volumes": [{"name": "other", "emptyDir": {}}, volume]}
+
+
+@pytest.mark.parametrize(
+    ("storage", "said", "fix"),
+    [
+        ("1Gi", "1Gi, at least 2Gi for a claim", "Set requests[storage] to 2Gi."),
+        ("9Gi", "9Gi, at most 8Gi for a claim", "Set requests[storage] to 8Gi."),
+    ],
+)
+def test_claims(storage: str, said: str, fix: str) -> None:
+    limit = {"type": "PersistentVolumeClaim", "min": {"storage": "2Gi"}, "max": {"storage": "8Gi"}}
+    path = f"{SPEC}.volumes[1].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]"
+    expected = (path, f"request {said}; its pods wait for ever (LimitRange a)", fix)
+    assert found(claims(storage), limit) == [expected]
+    assert found(claims("4Gi"), limit) == []
+
+
+def test_the_whole_violation() -> None:
+    view = Snapshot([limit_range("a", of_container(max={"cpu": 2}))])
+    result = violations("limit-range", asks(limits={"cpu": 4}), view=view)
+    assert result == [
+        Violation(f"{FIRST}.limits[cpu]", f"limit 4, at most 2 for a container{IN_A}", fix="Set limits[cpu] to 2.")
+    ]
+    view = Snapshot([limit_range("a", of_pod(max={"x/y": 2}))])
+    launcher, worker = violations("limit-range", view=view)
+    assert (launcher.reason, worker.reason) == (Reason.REQUIRED, Reason.REQUIRED)
+
+
+def test_the_tightest_of_several_and_who_says_so() -> None:
+    several = [
+        limit_range(name, of_container(max={"cpu": cpu})) for name, cpu in zip("abcd", (3, 2, 4, 5), strict=True)
+    ]
+    agreed = [{**each, "spec": {"limits": [{**each["spec"]["limits"][0], "default": {"cpu": 1}}]}} for each in several]
+    (result,) = violations("limit-range", asks(limits={"cpu": 4}), view=Snapshot(agreed))
+    assert result.message == "limit 4, at most 2 for a container; the pods are refused (LimitRange a, b, c, ...)"
+
+
+def test_nothing_fits() -> None:
+    ranges = [limit_range("a", of_pod(max={"cpu": 2})), limit_range("b", of_pod(min={"cpu": 3}))]
+    *_, result = violations("limit-range", asks(limits={"cpu": 4}), view=Snapshot(ranges))
+    assert result.fix == "No amount fits: ask an administrator to change the LimitRanges."
+
+
+def test_disputed_defaults_say_nothing_of_that_resource() -> None:
+    ranges = [limit_range(name, of_container(default={"cpu": cpu})) for name, cpu in (("a", 3), ("b", 8))]
+    ranges.append(limit_range("c", of_pod(max={"cpu": 2, "memory": "1Mi"})))
+    result = violations(
+        "limit-range",
+        {"Worker": REMOVE, "Launcher.template.spec.containers.0.resources": REMOVE},
+        view=Snapshot(ranges),
+    )
+    assert [each.path.rpartition(".")[2] for each in result] == ["limits[memory]"]
+
+
+def test_nothing_known_nothing_said() -> None:
+    assert violations("limit-range", asks(limits={"cpu": 4})) == []
+    elsewhere = {**limit_range("a", of_container(max={"cpu": 2})), "metadata": {"name": "a", "namespace": "b"}}
+    assert violations("limit-range", asks(limits={"cpu": 4}), view=Snapshot([elsewhere])) == []
+
+
+EVERYTHING = Snapshot(
+    [
+        limit_range(kind.lower(), {"type": kind, "min": least, "max": most, **more})
+        for kind, least, most, more in (
+            ("Container", {"cpu": 1}, {"nvidia.com/gpu": 1}, {"maxLimitRequestRatio": {"memory": 2}}),
+            ("Pod", {"memory": 1}, {"cpu": 1}, {"maxLimitRequestRatio": {"cpu": 2}}),
+            ("PersistentVolumeClaim", {"storage": 1}, {"storage": 2}, {}),
+        )
+    ]
+)
+
+
+@PROPERTY
+@given(any_job())
+def test_never_raises(job: Json) -> None:
+    rule = REGISTRY["limit-range"]
+    list(rule.check(defaulted(job), rule.settings(), Context(namespace="team-a", view=EVERYTHING)))

@@ -1,0 +1,117 @@
+import pytest
+
+from tests.unit.kueue.objects import CONFIG, Json, cluster_queue, config, local_queue, namespace
+from tests.unit.rules.checks import found, violations
+from webhook.cluster.snapshot import Snapshot
+from webhook.policy.settings import Action
+from webhook.rules import REGISTRY
+
+PATH = "metadata.labels[kueue.x-k8s.io/queue-name]"
+QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "train"}}
+SELECTOR = "managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n"
+
+
+def said(*objects: Json, labels: Json | None = None) -> list[tuple[str, str]]:
+    """(message, fix) of each violation of a job for the queue `train`."""
+    result = violations(
+        "local-queue", QUEUED if labels is None else {"metadata.labels": labels}, view=Snapshot(objects)
+    )
+    assert {violation.path for violation in result} <= {PATH}
+    return [(violation.message, violation.fix) for violation in result]
+
+
+QUEUE = local_queue("train", "gpus")
+OTHER = local_queue("other", "cpus")
+BEHIND = [cluster_queue("cpus"), cluster_queue("gpus")]
+ASK = "Ask your administrator for a queue."
+
+
+def test_no_label_no_question() -> None:
+    assert said(config(), namespace(), OTHER, labels={}) == []
+    assert said(config(), namespace(), OTHER, labels={"kueue.x-k8s.io/queue-name": ""}) == []
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([config(), namespace(), QUEUE, *BEHIND], id="all is well"),
+        pytest.param([QUEUE, *BEHIND], id="no more is known"),
+        pytest.param([QUEUE], id="ClusterQueues unknown"),
+        pytest.param([config(), namespace()], id="LocalQueues unknown"),
+        pytest.param([], id="nothing known"),
+        pytest.param(
+            [QUEUE, cluster_queue("gpus", namespaceSelector={"matchLabels": {"a": "b"}})], id="namespace unknown"
+        ),
+        pytest.param([local_queue("train", "gpus", stopPolicy="None"), *BEHIND], id="not stopped"),
+        # Kueue has not looked again since the ClusterQueue was there.
+        pytest.param([local_queue("train", "gpus", inactive="ClusterQueueIsInactive"), *BEHIND], id="stale"),
+    ],
+)
+def test_accepted(objects: list[Json]) -> None:
+    assert said(*objects) == []
+
+
+@pytest.mark.parametrize(
+    ("objects", "message", "fix"),
+    [
+        ([OTHER, *BEHIND], "LocalQueue train doesn't exist", "Use other."),
+        ([OTHER], "LocalQueue train doesn't exist", ASK),
+        ([local_queue("train", "gpus", namespace="b"), *BEHIND], "LocalQueue train doesn't exist", ASK),
+        (
+            [local_queue("train", "gpus", stopPolicy="Hold"), OTHER, *BEHIND],
+            "LocalQueue train is stopped (Hold)",
+            "Use other.",
+        ),
+        ([local_queue("train", "gone"), *BEHIND], "ClusterQueue gone doesn't exist", ASK),
+        ([local_queue("train", "gone", inactive="X")], "ClusterQueue gone is inactive (X)", ASK),
+        (
+            [QUEUE, cluster_queue("gpus", stopPolicy="HoldAndDrain")],
+            "ClusterQueue gpus is stopped (HoldAndDrain)",
+            ASK,
+        ),
+        (
+            [QUEUE, cluster_queue("gpus", inactive="FlavorNotFound")],
+            "ClusterQueue gpus is inactive (FlavorNotFound)",
+            ASK,
+        ),
+        (
+            [QUEUE, namespace(), cluster_queue("gpus", namespaceSelector=None)],
+            "namespace doesn't match ClusterQueue gpus selector",
+            ASK,
+        ),
+        (
+            [QUEUE, namespace(team="a"), cluster_queue("gpus", namespaceSelector={"matchLabels": {"team": "b"}})],
+            "namespace doesn't match ClusterQueue gpus selector",
+            ASK,
+        ),
+        (
+            [*(local_queue(name, "gpus") for name in "abcd"), *BEHIND],
+            "LocalQueue train doesn't exist",
+            "Use a or b or c.",
+        ),
+        (
+            [config(SELECTOR), namespace(), QUEUE, *BEHIND],
+            "Kueue does not manage this namespace: the job would wait for ever",
+            "Remove the label.",
+        ),
+        (
+            [config("", CONFIG.replace("kubeflow.org/mpijob", "pod")), OTHER],
+            "Kueue does not manage MPIJobs here",
+            "Remove it, or let Kueue manage kubeflow.org/mpijob.",
+        ),
+    ],
+)
+def test_refused(objects: list[Json], message: str, fix: str) -> None:
+    assert said(*objects) == [(message, fix)]
+
+
+def test_v1beta1() -> None:
+    older = [{**each, "apiVersion": "kueue.x-k8s.io/v1beta1"} for each in (local_queue("train", "gone"), *BEHIND)]
+    assert said(*older) == [("ClusterQueue gone doesn't exist", ASK)]
+
+
+def test_it_only_warns() -> None:
+    assert REGISTRY["local-queue"].settings().action is Action.WARN
+    assert found(violations("local-queue", QUEUED, view=Snapshot([OTHER]))) == [
+        f"{PATH}: LocalQueue train doesn't exist"
+    ]

@@ -1,0 +1,198 @@
+"""Objects that a job's pods refer to."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.any_job import Json, any_job
+from tests.unit.rules.checks import found, violations
+from tests.unit.rules.conftest import fits_a_warning, run
+from tests.unit.strategies import PROPERTY
+from webhook.api.networks import NETWORKS
+from webhook.cluster.snapshot import Snapshot
+from webhook.rules import REGISTRY, Reason, Violation
+
+WORKER = "spec.mpiReplicaSpecs[Worker].template"
+LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template"
+POD = "Worker.template.spec"
+CREATE = "Create it, before or in the same apply."
+KINDS = {
+    "PersistentVolumeClaim": "v1",
+    "ConfigMap": "v1",
+    "ServiceAccount": "v1",
+    "RuntimeClass": "node.k8s.io/v1",
+    "NetworkAttachmentDefinition": "k8s.cni.cncf.io/v1",
+}
+
+
+def there(kind: str, name: str, *, namespace: str = "team-a", **fields: Any) -> Json:
+    metadata = {"name": name} | ({} if kind == "RuntimeClass" else {"namespace": namespace})
+    return {"apiVersion": KINDS[kind], "kind": kind, "metadata": metadata, **fields}
+
+
+def claim(name: str, *modes: str) -> Json:
+    return there("PersistentVolumeClaim", name, spec={"accessModes": list(modes)})
+
+
+CLUSTER = Snapshot(
+    [
+        claim("dataset", "ReadWriteMany"),
+        claim("scratch", "ReadWriteOnce"),
+        claim("models", "ReadOnlyMany", "ReadWriteOnce"),
+        claim("single", "ReadWriteOncePod"),
+        claim("unknown"),
+        there("PersistentVolumeClaim", "data", namespace="team-b"),
+        there("ConfigMap", "settings"),
+        there("ServiceAccount", "trainer"),
+        there("RuntimeClass", "nvidia"),
+        there("NetworkAttachmentDefinition", "ib"),
+        there("NetworkAttachmentDefinition", "roce", namespace="net"),
+    ]
+)
+
+
+def volume(source: str, value: Any) -> Json:
+    return {f"{POD}.volumes": [{"name": "v", source: value}]}
+
+
+def first(field: str, value: Any) -> Json:
+    return {f"{POD}.containers.0.{field}": value}
+
+
+def attached(text: str) -> Json:
+    return {"Worker.template.metadata": {"annotations": {NETWORKS: text}}}
+
+
+CASES: list[tuple[Any, str, str, str]] = [
+    (lambda name: volume("persistentVolumeClaim", {"claimName": name}), "PersistentVolumeClaim", "dataset",
+     "spec.volumes[0].persistentVolumeClaim.claimName"),
+    (lambda name: volume("configMap", {"name": name}), "ConfigMap", "settings", "spec.volumes[0].configMap.name"),
+    (lambda name: volume("projected", {"sources": [{"secret": {}}, {"configMap": {"name": name}}]}), "ConfigMap",
+     "settings", "spec.volumes[0].projected.sources[1].configMap.name"),
+    (lambda name: first("envFrom", [{"configMapRef": {"name": name}}]), "ConfigMap", "settings",
+     "spec.containers[0].envFrom[0].configMapRef.name"),
+    (lambda name: first("env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": name, "key": "a"}}}]),
+     "ConfigMap", "settings", "spec.containers[0].env[0].valueFrom.configMapKeyRef.name"),
+    (lambda name: {f"{POD}.initContainers": [{"name": "i", "envFrom": [{"configMapRef": {"name": name}}]}]},
+     "ConfigMap", "settings", "spec.initContainers[0].envFrom[0].configMapRef.name"),
+    (lambda name: {f"{POD}.serviceAccountName": name}, "ServiceAccount", "trainer", "spec.serviceAccountName"),
+    (lambda name: {f"{POD}.serviceAccount": name}, "ServiceAccount", "trainer", "spec.serviceAccount"),
+    (lambda name: {f"{POD}.runtimeClassName": name}, "RuntimeClass", "nvidia", "spec.runtimeClassName"),
+    (attached, "NetworkAttachmentDefinition", "ib", f"metadata.annotations[{NETWORKS}]"),
+    (lambda name: attached(f"ib,{name}@net1"), "NetworkAttachmentDefinition", "ib",
+     f"metadata.annotations[{NETWORKS}]"),
+    (lambda name: attached(f'[{{"name": "{name}"}}]'), "NetworkAttachmentDefinition", "ib",
+     f"metadata.annotations[{NETWORKS}]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "kind", "name", "path"), CASES, ids=lambda value: value if value in KINDS else "")
+class TestEachReference:
+    def test_to_what_exists(self, changes: Any, kind: str, name: str, path: str) -> None:
+        assert violations("references", changes(name), view=CLUSTER) == []
+
+    def test_to_what_does_not(self, changes: Any, kind: str, name: str, path: str) -> None:
+        fault = f'{kind} "zzzzzzzz" does not exist'
+        expected = Violation(f"{WORKER}.{path}", fault, fix=CREATE, reason=Reason.NOT_SUPPORTED)
+        assert violations("references", changes("zzzzzzzz"), view=CLUSTER) == [expected]
+
+    def test_to_something_similar(self, changes: Any, kind: str, name: str, path: str) -> None:
+        (result,) = violations("references", changes(f"{name}s"), view=CLUSTER)
+        assert result.message == f'{kind} "{name}s" does not exist, but "{name}" does'
+        assert result.fix == f"Use {name}, or create it before or in the same apply."
+
+    def test_while_nothing_is_known(self, changes: Any, kind: str, name: str, path: str) -> None:
+        assert violations("references", changes("gone")) == []
+
+    def test_in_a_job_that_runs_elsewhere(self, changes: Any, kind: str, name: str, path: str) -> None:
+        managed = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
+        assert violations("references", {**changes("gone"), **managed}, view=CLUSTER) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        volume("configMap", {"name": "gone", "optional": True}),
+        volume("configMap", {}),
+        volume("configMap", {"name": "train-config"}),  # the operator makes it
+        volume("persistentVolumeClaim", {}),
+        volume("secret", {"secretName": "gone"}),
+        first("env", [{"name": "A", "value": "x"}, {"name": "B", "valueFrom": {"secretKeyRef": {"name": "gone"}}}]),
+        {f"{POD}.serviceAccountName": "trainer", f"{POD}.serviceAccount": "gone"},
+        attached(""),
+        attached("net/roce, ib@ib0"),
+    ],
+)
+def test_accepted(changes: Json) -> None:
+    assert violations("references", changes, view=CLUSTER) == []
+
+
+def test_similar_names_come_from_the_namespace_of_the_job() -> None:
+    """What other teams have is not told."""
+    result = violations("references", volume("persistentVolumeClaim", {"claimName": "data"}), view=CLUSTER)
+    assert [one.message for one in result] == ['PersistentVolumeClaim "data" does not exist, but "dataset" does']
+    result = violations("references", attached("net/roca"), view=CLUSTER)
+    assert [one.message for one in result] == ['NetworkAttachmentDefinition "roca" does not exist in net']
+
+
+def test_an_object_is_named_once() -> None:
+    changes = {
+        f"{role}.template.spec.volumes": [{"name": name, "configMap": {"name": "gone"}} for name in "ab"]
+        for role in ("Launcher", "Worker")
+    }
+    result = violations("references", changes, view=CLUSTER)
+    assert [one.path for one in result] == [f"{LAUNCHER}.spec.volumes[0].configMap.name"]
+
+
+def test_networks_that_cannot_be_read() -> None:
+    (result,) = violations("references", attached("a/b/c"), view=CLUSTER)
+    assert result.path == f"{WORKER}.metadata.annotations[{NETWORKS}]"
+    assert result.message == "is not [namespace/]name[@interface], with commas between several"
+
+
+PATH = f"{WORKER}.spec.volumes[0].persistentVolumeClaim.claimName"
+
+
+@pytest.mark.parametrize(
+    ("name", "workers", "expected"),
+    [
+        ("dataset", 8, []),
+        ("models", 8, []),
+        ("unknown", 8, []),
+        ("scratch", 1, []),
+        ("single", 1, []),
+        ("scratch", 8, [f"(advice) {PATH}: 8 pods mount it, but ReadWriteOnce keeps them on one node"]),
+        ("single", 2, [f"{PATH}: 2 pods mount it, but ReadWriteOncePod allows one"]),
+    ],
+)
+def test_claims_that_several_pods_mount(name: str, workers: int, expected: list[str]) -> None:
+    changes = volume("persistentVolumeClaim", {"claimName": name}) | {"Worker.replicas": workers}
+    assert found(violations("references", changes, view=CLUSTER)) == expected
+
+
+def test_the_launcher_counts_too() -> None:
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": "single"}} for name in "ab"]
+    changes = {f"{role}.template.spec.volumes": volumes for role in ("Launcher", "Worker")} | {"Worker.replicas": 1}
+    assert found(violations("references", changes, view=CLUSTER)) == [
+        f"{LAUNCHER}.spec.volumes[0].persistentVolumeClaim.claimName: 2 pods mount it, but ReadWriteOncePod allows one"
+    ]
+
+
+def test_it_only_warns() -> None:
+    assert REGISTRY["references"].settings().action == "warn"
+
+
+def test_a_warning_tells_what_and_where() -> None:
+    (result,) = violations("references", {f"{POD}.serviceAccountName": "x" * 300}, view=CLUSTER)
+    assert result.message == f'ServiceAccount "{"x" * 57}..." does not exist'
+    (result,) = violations("references", {f"{POD}.runtimeClassName": "gone"}, view=CLUSTER)
+    assert not fits_a_warning("references", result), "the fix is left out, the rest is whole"
+
+
+@PROPERTY
+@given(any_job(annotations=st.just({NETWORKS: "ib,gone"})))
+def test_never_raises(job: Json) -> None:
+    run("references", job, view=CLUSTER)

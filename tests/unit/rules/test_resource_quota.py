@@ -1,0 +1,374 @@
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tests.jobs import REMOVE, changed
+from tests.unit.any_job import Json, any_job
+from tests.unit.quota.cluster import cluster, limit_range, pods, quota, reserved
+from tests.unit.rules.checks import violations
+from tests.unit.rules.conftest import fits_a_warning, run
+from tests.unit.strategies import PROPERTY
+from webhook.cluster.snapshot import Snapshot
+from webhook.messages import Finding, denial
+from webhook.rules import REGISTRY, Reason, Violation
+from webhook.rules.resource_quota import Settings
+
+RULE = "resource-quota"
+REPLICAS = "spec.mpiReplicaSpecs[Worker].replicas"
+SUSPEND = "spec.runPolicy.suspend"
+GPUS = "requests.nvidia.com/gpu"
+QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "team"}}
+SUSPENDED = {"spec.runPolicy.suspend": True}
+OURS = {"metadata.uid": "train"}
+
+
+def job(workers: int, **changes: Any) -> Json:
+    return {"Worker.replicas": workers, **changes}
+
+
+def running(name: str, workers: int = 4) -> list[Json]:
+    """A job all of whose pods exist."""
+    return [changed(job(workers) | {"metadata.name": name, "metadata.uid": name}), *pods(name, workers)]
+
+
+def told(found: list[Violation]) -> str:
+    [violation] = found
+    return f"{violation.message}\n\n{violation.fix}"
+
+
+THREE_JOBS = [*running("a"), *running("b"), *running("c")]
+
+
+def test_the_words() -> None:
+    """The text of the requirements, letter by letter."""
+    found = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
+    assert told(found) == (
+        "Quota exceeded\n"
+        "Details: Requested 40 GPUs (20 workers × 2 GPUs), but namespace quota is 32 GPUs.\n"  # noqa: RUF001
+        "Current usage: 24 GPUs (3 running jobs)\n"
+        "Available: 8 GPUs\n"
+        "\n"
+        "Suggestions:\n"
+        "1. Reduce worker count to 4 (8 GPUs total)\n"
+        "2. Wait for existing jobs to complete\n"
+        "3. Request quota increase from administrator"
+    )
+    assert found[0].path == REPLICAS
+    assert (found[0].reason, found[0].advisory) == (Reason.FORBIDDEN, False)
+    finding = Finding(RULE, found[0])
+    assert denial("train", [finding]) == (
+        f'MPIJob "train" is refused, 1 problem to mend:\n1. {REPLICAS} [resource-quota]\n{told(found)}'
+    )
+    assert finding.sentence == f"{told(found)}\n[resource-quota]"
+    warned = f"{REPLICAS}: Requested 40 GPUs, but namespace quota is 32 GPUs [resource-quota]"
+    assert finding.warning == warned
+
+
+def test_busy() -> None:
+    found = violations(RULE, job(8), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
+    assert told(found) == (
+        "Quota exceeded\n"
+        "Details: Requested 16 GPUs (8 workers × 2 GPUs), but namespace quota is 32 GPUs. Only 8 GPUs are free.\n"  # noqa: RUF001
+        "Current usage: 24 GPUs (3 running jobs)\n"
+        "Available: 8 GPUs\n"
+        "\n"
+        "Suggestions:\n"
+        "1. Reduce worker count to 4 (8 GPUs total)\n"
+        "2. Wait for existing jobs to complete\n"
+        "3. Request quota increase from administrator"
+    )
+    assert not found[0].advisory
+    warned = "Requested 16 GPUs, but namespace quota is 32 GPUs. Only 8 GPUs are free"
+    assert Finding(RULE, found[0]).warning == f"spec.mpiReplicaSpecs[Worker]: {warned} [resource-quota]"
+
+
+@pytest.mark.parametrize(
+    ("changes", "hard", "used", "lines"),
+    [
+        (  # the launcher counts, and nothing is in use
+            job(4),
+            {"requests.cpu": 50},
+            {"requests.cpu": 0},
+            [
+                "Details: Requested 65 CPUs (4 workers × 16 CPUs + launcher 1 CPU), but namespace quota is 50 CPUs.",  # noqa: RUF001
+                "Current usage: 0 CPUs",
+                "Available: 50 CPUs",
+                "1. Reduce worker count to 3 (49 CPUs total)",
+                "2. Request quota increase from administrator",
+            ],
+        ),
+        (  # one worker does not fit either
+            job(4),
+            {"limits.memory": "40Gi"},
+            {"limits.memory": "10Gi"},
+            [
+                "Details: Requested 257Gi memory in limits (4 workers × 64Gi memory in limits + launcher 1Gi memory in "  # noqa: RUF001
+                "limits), but namespace quota is 40Gi memory in limits.",
+                "Current usage: 10Gi memory in limits",
+                "Available: 30Gi memory in limits",
+                "1. Request quota increase from administrator",
+            ],
+        ),
+        (  # nothing fits now, and never as it is
+            job(20),
+            {GPUS: 32},
+            {GPUS: 32},
+            [
+                "Details: Requested 40 GPUs (20 workers × 2 GPUs), but namespace quota is 32 GPUs.",  # noqa: RUF001
+                "Current usage: 32 GPUs",
+                "Available: 0 GPUs",
+                "1. Reduce worker count to 16 (32 GPUs total), and wait for existing jobs to complete",
+                "2. Request quota increase from administrator",
+            ],
+        ),
+        (  # it may be more than all
+            job(1),
+            {"pods": 2},
+            {"pods": 3},
+            [
+                "Details: Requested 2 pods (1 worker × 1 pod + launcher 1 pod), but namespace quota is 2 pods. "  # noqa: RUF001
+                "Nothing is free.",
+                "Current usage: 3 pods",
+                "Available: 0 pods",
+                "1. Wait for existing jobs to complete",
+                "2. Request quota increase from administrator",
+            ],
+        ),
+        (  # what is no pod
+            job(4),
+            {"services": 1},
+            {"services": 1},
+            [
+                "Details: Requested 1 Service, but namespace quota is 1 Service. Nothing is free.",
+                "Current usage: 1 Service",
+                "Available: 0 Services",
+                "1. Wait for existing jobs to complete",
+                "2. Request quota increase from administrator",
+            ],
+        ),
+    ],
+)
+def test_other_resources(changes: Json, hard: Json, used: Json, lines: list[str]) -> None:
+    text = told(violations(RULE, changes, view=cluster(quota(hard, used))))
+    assert text.replace("\n\nSuggestions:", "").splitlines() == ["Quota exceeded", *lines]
+
+
+def test_the_quota_that_matters_most() -> None:
+    small = quota({"pods": 3, "requests.cpu": 20}, {"pods": 0, "requests.cpu": 0}, name="small")
+    text = told(violations(RULE, job(20), view=cluster(quota({GPUS: 32}), small)))
+    assert 'namespace quota "q" is 32 GPUs' in text
+    assert "Also exceeded: 21 pods requested, 3 of 3 available; 321 CPUs requested, 20 of 20 available\n" in text
+    assert "1. Reduce worker count to 1 (2 GPUs total)" in text
+
+
+def test_never_before_busy_and_gpus_before_others() -> None:
+    view = cluster(quota({GPUS: 8, "requests.cpu": 60}, {GPUS: 8, "requests.cpu": 0}))
+    assert "Requested 65 CPUs" in told(violations(RULE, job(4), view=view))
+    assert "Requested 2 GPUs" in told(violations(RULE, job(1), view=cluster(quota({GPUS: 1, "pods": 1}))))
+
+
+@pytest.mark.parametrize(
+    ("state", "wait"), [(SUSPENDED, "Resume it later"), (QUEUED, "It waits"), (QUEUED | SUSPENDED, "It waits")]
+)
+def test_a_job_that_waits_anyway_is_warned(state: Json, wait: str) -> None:
+    busy = cluster(quota({GPUS: 32}, {GPUS: 24}))
+    [found] = violations(RULE, job(8) | state, view=busy)
+    message = "needs 16 GPUs, 8 of 32 free"
+    fix = f"{wait}; 4 workers fit now."
+    assert found == Violation(REPLICAS, message, fix=fix, reason=Reason.FORBIDDEN, advisory=True)
+    assert fits_a_warning(RULE, found)
+    [found] = violations(RULE, job(1) | state, view=cluster(quota({GPUS: 32}, {GPUS: 32})))
+    assert found.fix == f"{wait}."
+    [found] = violations(RULE, job(17) | state, view=busy)
+    assert not found.advisory, "it never fits"
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        None,
+        Snapshot([]),
+        cluster(),
+        cluster(quota({GPUS: 1}, namespace="team-b")),
+        cluster(quota({GPUS: 40})),
+        cluster(quota({GPUS: 40}, {})),
+        cluster(quota({GPUS: 1}, scopes=["Terminating"])),
+        cluster(quota({GPUS: 1}, scopes=["BestEffort"])),
+        cluster(quota({"nvidia.com/gpu": 1, "count/widgets.example.com": 0})),
+    ],
+)
+def test_nothing_to_say(view: Snapshot | None) -> None:
+    assert violations(RULE, job(20), view=view) == []
+
+
+def test_pods_that_are_made_in_another_cluster() -> None:
+    elsewhere = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
+    assert violations(RULE, job(20) | elsewhere, view=cluster(quota({GPUS: 1}))) == []
+
+
+@pytest.mark.parametrize(
+    ("others", "fits"),
+    [
+        ([], 8),
+        (running("a"), 8),  # it is in what is used
+        ([changed(job(3) | {"metadata.name": "a", "metadata.uid": "a"})], 5),
+        ([*running("a", 3), *pods("a", 1)], 8),
+        ([changed(job(3) | {"metadata.name": "a", "metadata.uid": "a"}), *pods("a", 2)], 7),
+        ([changed(job(3) | {"metadata.name": "a", "metadata.uid": "a"} | SUSPENDED)], 8),
+        ([changed(job(3) | {"metadata.name": "a", "metadata.uid": "a", "metadata.namespace": "team-b"})], 8),
+        ([changed(job(3) | {"metadata.uid": "train"})], 8),  # the job itself
+        ([reserved("a", {GPUS: 2}, 3)], 5),
+        ([reserved("a", {GPUS: 2}, 3), *pods("a", 2)], 7),
+        ([reserved("a", {GPUS: 2}, 3, namespace="team-b")], 8),
+        ([reserved("train", {GPUS: 2}, 3)], 8),
+        (
+            [
+                reserved("a", {GPUS: 2}, 3),
+                changed(
+                    job(3)
+                    | {"metadata.name": "a", "metadata.uid": "a"}
+                    | {"status": {"conditions": [{"type": "Succeeded", "status": "True"}]}}
+                ),
+            ],
+            8,
+        ),
+    ],
+)
+def test_what_is_promised_to_others(others: list[Json], fits: int) -> None:
+    view = cluster(quota({GPUS: 16}, {GPUS: 0}), *others)
+    assert violations(RULE, job(fits), view=view) == []
+    assert f"Available: {2 * fits} GPUs" in told(violations(RULE, job(fits + 1), view=view))
+
+
+def test_what_others_take_is_not_guessed() -> None:
+    """Without the pods nobody can tell what of a job is used already."""
+    other = changed(job(8) | {"metadata.name": "a"})
+    assert violations(RULE, job(8), view=Snapshot([quota({GPUS: 16}), limit_range(), other])) == []
+
+
+def test_reservations_count_where_jobs_are_unknown() -> None:
+    view = Snapshot([quota({GPUS: 16}), limit_range(), *pods("x", 0), reserved("a", {GPUS: 2}, 3)])
+    assert violations(RULE, job(5), view=view) == []
+    assert "Current usage: 6 GPUs\n" in told(violations(RULE, job(6), view=view))
+
+
+UNSTATED = 'must specify limits.cpu for: worker; requests.memory for: worker (quota "q")'
+
+
+def test_what_pods_have_to_state() -> None:
+    bare = {"Worker.template.spec.containers.0.resources": {"requests": {"cpu": 1}}}
+    hard = {"limits.cpu": 99, "requests.memory": "9Ti", "cpu": 999}
+    path = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0].resources"
+    fix = "Set resources.limits.cpu and resources.requests.memory, or the API server refuses every worker pod."
+    expected = [Violation(path, UNSTATED, fix=fix, reason=Reason.REQUIRED)]
+    assert violations(RULE, bare, view=cluster(quota(hard))) == expected
+    assert violations(RULE, bare | SUSPENDED | QUEUED, view=cluster(quota(hard))) == expected
+    assert violations(RULE, bare, view=cluster(quota(hard, scopes=["Terminating"]))) == []
+    assert violations(RULE, bare, view=Snapshot([quota(hard)])) == [], "LimitRanges may fill it in"
+    filled_in = cluster(quota(hard), limit_range(cpu=1, memory="1Gi", namespace="team-a"))
+    assert violations(RULE, bare, view=filled_in) == []
+
+
+def full(workers: int) -> Snapshot:
+    """A quota that this job alone fills."""
+    there = running("train", workers)
+    return cluster(quota({GPUS: 2 * workers}, {GPUS: 2 * workers}), *there)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (job(4), job(4, **{"spec.runPolicy.backoffLimit": 3})),
+        (job(4), job(3)),
+        (job(4), job(4) | SUSPENDED),
+        (job(40), job(39)),
+        (job(40) | SUSPENDED, job(40, **{"spec.runPolicy.backoffLimit": 3}) | SUSPENDED),
+    ],
+)
+def test_an_update_that_takes_no_more(old: Json, new: Json) -> None:
+    assert violations(RULE, new | OURS, old=old | OURS, view=full(4)) == []
+
+
+def test_scaling_up() -> None:
+    hard = {GPUS: 32}
+    view = cluster(quota(hard, {GPUS: 24}), *running("train", 4), *running("a"), *running("b"))
+    assert violations(RULE, job(8) | OURS, old=job(4) | OURS, view=view) == []
+    text = told(violations(RULE, job(10) | OURS, old=job(4) | OURS, view=view))
+    assert text == (
+        "Quota exceeded\n"
+        "Details: Requested 12 more GPUs (6 more workers × 2 GPUs), but namespace quota is 32 GPUs. "  # noqa: RUF001
+        "Only 8 GPUs are free.\n"
+        "Current usage: 24 GPUs (3 running jobs)\n"
+        "Available: 8 GPUs\n"
+        "\n"
+        "Suggestions:\n"
+        "1. Reduce worker count to 8 (16 GPUs total)\n"
+        "2. Wait for existing jobs to complete\n"
+        "3. Request quota increase from administrator"
+    )
+
+
+def test_scaling_up_where_nobody_can_tell_which_pods_exist() -> None:
+    view = Snapshot([quota({GPUS: 32}, {GPUS: 24}), limit_range()])
+    assert violations(RULE, job(8), old=job(4), view=view) == []
+    assert "Requested 10 more GPUs" in told(violations(RULE, job(9), old=job(4), view=view))
+
+
+def test_resuming() -> None:
+    view = cluster(quota({GPUS: 32}, {GPUS: 24}))
+    assert violations(RULE, job(4), old=job(4) | SUSPENDED, view=view) == []
+    [found] = violations(RULE, job(8), old=job(8) | SUSPENDED, view=view)
+    assert (found.path, found.advisory) == (SUSPEND, False)
+
+
+def test_a_launcher_alone() -> None:
+    changes = {"Worker": REMOVE, "spec.runLauncherAsWorker": True}
+    [found] = violations(RULE, changes, view=cluster(quota({"pods": 1}, {"pods": 1})))
+    assert found.path == "spec.mpiReplicaSpecs[Launcher]"
+
+
+@pytest.mark.parametrize("settings", [{"accelerators": ["gpu"]}, {"accelerators": "x"}])
+def test_broken_settings(settings: Json) -> None:
+    with pytest.raises(ValidationError):
+        Settings.model_validate(settings)
+
+
+def test_which_resources_are_gpus_is_a_setting() -> None:
+    found = violations(RULE, job(20), view=cluster(quota({GPUS: 32})), settings={"accelerators": []})
+    assert "Requested 40 nvidia.com/gpu" in told(found)
+
+
+AMOUNTS = st.tuples(st.integers(0, 100), st.integers(0, 60))
+
+
+@PROPERTY
+@given(
+    st.integers(1, 40),
+    st.dictionaries(st.sampled_from([GPUS, "requests.cpu", "limits.cpu", "pods"]), AMOUNTS, min_size=1),
+    st.sampled_from([{}, SUSPENDED, QUEUED]),
+)
+def test_suggestions_fit(workers: int, limits: dict[str, tuple[int, int]], state: Json) -> None:
+    hard = {name: most for name, (most, _) in limits.items()}
+    view = cluster(quota(hard, {name: used for name, (_, used) in limits.items()}), *running("a"))
+    found = violations(RULE, job(workers) | state, view=view)
+    text = "".join(each.message + each.fix for each in found)
+    now = re.search(r"Reduce worker count to (\d+) \([^)]*\)$|; (\d+) workers? fits? now", text, re.MULTILINE)
+    if now:
+        assert violations(RULE, job(int(now[1] or now[2])) | state, view=view) == []
+    if later := re.search(r"Reduce worker count to (\d+) .*, and wait", text):
+        idle = cluster(quota(hard), *running("a"))
+        assert violations(RULE, job(int(later[1])) | state, view=idle) == []
+        assert not now
+
+
+@PROPERTY
+@given(any_job())
+def test_never_raises(made: Json) -> None:
+    hard = {GPUS: 0, "pods": 1, "limits.cpu": 1, "requests.memory": 1}
+    view = cluster(quota(hard, namespace=""), quota({"pods": 0}, namespace="", scopes=["NotBestEffort"], name="r"))
+    run(RULE, made, view=view)
+    assert REGISTRY[RULE].documentation[1]

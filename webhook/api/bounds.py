@@ -1,0 +1,115 @@
+"""Least, most, and how far a limit may be above its request: what a LimitRange says of one resource.
+
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/limitranger/admission.go
+(`minConstraint`, `maxConstraint`, `limitRequestRatioConstraint`)
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
+
+from webhook.api import quantity
+from webhook.api.quantity import Quantity
+
+_MILLI: Final = quantity.NANO // 1000
+# Above it the API server compares whole units (apimachinery `quantity.go`, `MaxMilliValue`).
+_MAX_MILLI: Final = (2**63 - 1) // 1000
+
+
+class Bound(Enum):
+    """Which of the bounds."""
+
+    MIN = "min"
+    MAX = "max"
+    RATIO = "maxLimitRequestRatio"
+
+
+class Fit(NamedTuple):
+    """A request and a limit that go together."""
+
+    request: Quantity
+    limit: Quantity
+
+
+ANY: Final = Fit(Quantity(0), Quantity(0))
+"""Nobody asks for anything, and something has to be asked for: whatever is needed, limit and request alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Bounds for a request and its limit, None where there is none. A ratio counts billionths, as a quantity does."""
+
+    min: Quantity | None = None
+    max: Quantity | None = None
+    ratio: Quantity | None = None
+
+    def broken(self, request: Quantity | None, limit: Quantity | None) -> Iterator[Bound]:
+        """The bounds that this request and limit do not keep; None is one that is not there."""
+        if self.min is not None and (request is None or request < self.min or (limit is not None and limit < self.min)):
+            yield Bound.MIN
+        if self.max is not None and (limit is None or limit > self.max or (request is not None and request > self.max)):
+            yield Bound.MAX
+        if self.ratio is not None and not self._near(request, limit):
+            yield Bound.RATIO
+
+    def __and__(self, other: "Bounds") -> "Bounds":
+        """Both at once."""
+        return Bounds(
+            _of_both(max, self.min, other.min),
+            _of_both(min, self.max, other.max),
+            _of_both(min, self.ratio, other.ratio),
+        )
+
+    def fitting(self, request: Quantity | None, limit: Quantity | None, *, equal: bool = False) -> Fit | None:
+        """A request and a limit that keep all bounds, as near as may be to what is asked for; None where nothing does.
+
+        With `equal` the two are the same, as they must be for what is not overcommitted.
+        """
+        if self.min is not None and self.max is not None and self.min > self.max:
+            return None
+        wanted = next((amount for amount in (limit, request, self.max, self.min) if amount is not None), Quantity(0))
+        if request is not None:
+            wanted = max(wanted, request)
+        most = self._within(wanted)
+        if self.ratio is not None and not most:
+            return ANY if self.max != 0 else None
+        if equal or request is None:
+            return Fit(most, most)
+        least = min(self._within(request), most)
+        if not self._near(least, most):
+            least = self._raised(most, self.ratio or Quantity(quantity.NANO))
+        return Fit(least, most)
+
+    def _within(self, amount: Quantity) -> Quantity:
+        if self.max is not None:
+            amount = min(amount, self.max)
+        return amount if self.min is None else max(amount, self.min)
+
+    def _near(self, request: Quantity | None, limit: Quantity | None) -> bool:
+        """Whether the limit is within the ratio, in the floating point numbers of the API server."""
+        if not request or not limit or self.ratio is None:
+            return self.ratio is None
+        scale = _MILLI
+        if max(quantity.whole(request), quantity.whole(limit), quantity.whole(self.ratio)) > _MAX_MILLI:
+            scale = quantity.NANO
+        observed = float(-(-limit // scale)) / float(-(-request // scale))
+        if quantity.whole(self.ratio) <= _MAX_MILLI:
+            return observed * 1000 <= float(-(-self.ratio // _MILLI))
+        return observed <= float(quantity.whole(self.ratio))
+
+    def _raised(self, limit: Quantity, ratio: Quantity) -> Quantity:
+        """The least request within the ratio of the limit, in thousandths, or in whole units where those are many."""
+        unit = quantity.NANO if limit > 1000 * quantity.NANO else _MILLI
+        request = -(-limit * quantity.NANO // (ratio * unit)) * unit
+        while request < limit and not self._near(Quantity(request), limit):
+            request += unit
+        return Quantity(min(request, limit))
+
+
+def _of_both(
+    choose: Callable[[Quantity, Quantity], Quantity], one: Quantity | None, other: Quantity | None
+) -> Quantity | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return choose(one, other)

@@ -1,0 +1,154 @@
+"""What Kueue's objects have in common, in `v1beta2` and in `v1beta1`: quotas, conditions and Kueue's own arithmetic.
+
+Kueue counts cpu in thousandths and all else in whole units, both rounded up, in 64 bits that saturate; the largest
+number means unlimited (kueue `pkg/resources/{amount,requests}.go`, v0.18.3).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from webhook.api import quantity
+from webhook.api.quantity import NANO, Quantity
+
+API_VERSIONS: Final = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
+
+PREFIX: Final = "kueue.x-k8s.io/"
+QUEUE_NAME: Final = PREFIX + "queue-name"
+"""The label of a job that waits in a LocalQueue."""
+
+FRAMEWORK: Final = "kubeflow.org/mpijob"
+"""MPIJobs in Kueue's list of frameworks."""
+
+UNLIMITED: Final = 2**63 - 1
+
+_CPU: Final = "cpu"
+_MILLI: Final = NANO // 1000
+# From here on a quota counts as unlimited.
+_CPU_LIMIT: Final = UNLIMITED // 1000 * 1000
+
+
+class FlavorResource(NamedTuple):
+    """A resource of a flavor: what there is a quota for."""
+
+    flavor: str
+    resource: str
+
+
+class Quota(NamedTuple):
+    """Amounts in Kueue's units. Without a borrowing or lending limit all may be borrowed or lent."""
+
+    nominal: int = 0
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+
+
+Quotas = Mapping[FlavorResource, Quota]
+
+
+class Group(NamedTuple):
+    """Resources that a pod set gets from one and the same flavor, which is tried in this order."""
+
+    covered: frozenset[str]
+    flavors: tuple[str, ...]
+
+
+class Condition(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A condition in a status."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+
+
+class Status(msgspec.Struct, omit_defaults=True):
+    """The status, of which only the conditions count."""
+
+    conditions: list[Condition] | None = None
+
+
+class ResourceQuota(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A flavor's quota of one resource, as written."""
+
+    name: str = ""
+    nominal_quota: object = None
+    borrowing_limit: object = None
+    lending_limit: object = None
+
+
+class FlavorQuotas(msgspec.Struct, omit_defaults=True):
+    """A flavor's quotas."""
+
+    name: str = ""
+    resources: list[ResourceQuota] | None = None
+
+
+class ResourceGroup(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A resource group of a ClusterQueue or Cohort."""
+
+    covered_resources: list[str] | None = None
+    flavors: list[FlavorQuotas] | None = None
+
+
+def groups(written: Iterable[ResourceGroup] | None) -> tuple[Group, ...]:
+    """Which resources come from which flavors."""
+    return tuple(
+        Group(frozenset(group.covered_resources or ()), tuple(flavor.name for flavor in group.flavors or ()))
+        for group in written or ()
+    )
+
+
+def quotas(written: Iterable[ResourceGroup] | None) -> Quotas:
+    """The quotas of all groups; QuantityError for one that cannot be read."""
+    return {
+        FlavorResource(flavor.name, resource.name): Quota(
+            *(
+                None if value is None else amount(resource.name, quantity.parse(value))
+                for value in (resource.nominal_quota or 0, resource.borrowing_limit, resource.lending_limit)
+            )  # type: ignore[arg-type]
+        )
+        for group in written or ()
+        for flavor in group.flavors or ()
+        for resource in flavor.resources or ()
+    }
+
+
+def stopped(policy: str | None) -> str:
+    """`Hold` or `HoldAndDrain` when it is stopped, else nothing."""
+    return "" if policy in {None, "None"} else str(policy)
+
+
+def inactive_reason(status: Status | None) -> str:
+    """Kueue's reason why the queue takes no workload; empty when it is active or nothing is known."""
+    for condition in (status and status.conditions) or ():
+        if condition.type == "Active" and condition.status == "False":
+            return condition.reason or "Unknown"
+    return ""
+
+
+def amount(resource: str, value: Quantity) -> int:
+    """The quantity in Kueue's units."""
+    if resource == _CPU:
+        milli = -(-value // _MILLI)
+        return milli if milli < _CPU_LIMIT else UNLIMITED
+    return min(-(-value // NANO), UNLIMITED)
+
+
+def text(resource: str, value: int) -> str:
+    """The amount for a person, as a quantity."""
+    if value >= UNLIMITED:
+        return "unlimited"
+    return quantity.format(Quantity(value * (_MILLI if resource == _CPU else NANO)))
+
+
+def plus(one: int, other: int) -> int:
+    """The sum; unlimited stays unlimited."""
+    return min(one + other, UNLIMITED)
+
+
+def minus(one: int, other: int) -> int:
+    """The difference; unlimited stays unlimited, but for unlimited less unlimited, which is nothing."""
+    if one == UNLIMITED:
+        return 0 if other == UNLIMITED else UNLIMITED
+    return one - other

@@ -1,0 +1,217 @@
+"""What a pod asks for and may use, counted as Kubernetes counts it for quotas, limit ranges, scheduling and Kueue.
+
+https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go (`PodRequests`, `PodLimits`) and
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/v1/defaults.go (`SetDefaults_Pod`), with the
+feature gate PodLevelResources on, which it is since 1.34.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from webhook.api import quantity
+from webhook.api.pod import Container, PodTemplate
+from webhook.api.quantity import Quantity, QuantityError
+from webhook.api.requirements import ResourceRequirements
+
+Amounts = Mapping[str, Quantity]
+"""Quantities by resource name."""
+
+HUGE_PAGES: Final = "hugepages-"
+"""What the names of such resources begin with; the size of a page follows."""
+
+_MILLI: Final = quantity.NANO // 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerResources:
+    """A container's part; `path` is where the container stands below the pod template."""
+
+    path: str
+    name: str = ""
+    init: bool = False
+    sidecar: bool = False
+    requests: Amounts = field(default_factory=dict)
+    limits: Amounts = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.name, self.sidecar, _hashable(self.requests), _hashable(self.limits)))
+
+
+@dataclass(frozen=True, slots=True)
+class PodResources:
+    """Containers, then init containers, in order; what the pod as a whole asks for; what its runtime costs on top."""
+
+    containers: tuple[ContainerResources, ...] = ()
+    requests: Amounts = field(default_factory=dict)
+    limits: Amounts = field(default_factory=dict)
+    overhead: Amounts = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash((self.containers, _hashable(self.requests), _hashable(self.limits), _hashable(self.overhead)))
+
+    def with_defaults(self, *, requests: Amounts, limits: Amounts) -> "PodResources":
+        """The pod with these amounts in each container that does not name the resource: what LimitRanges do."""
+        if not (requests or limits):
+            return self
+        containers = tuple(
+            ContainerResources(
+                each.path,
+                each.name,
+                each.init,
+                each.sidecar,
+                {**requests, **each.requests},
+                {**limits, **each.limits},
+            )
+            for each in self.containers
+        )
+        return PodResources(containers, self.requests, self.limits, self.overhead)
+
+    def with_overhead(self, overhead: Amounts) -> "PodResources":
+        """The pod with this overhead in place of its own."""
+        return PodResources(self.containers, self.requests, self.limits, overhead)
+
+
+def of_template(template: PodTemplate) -> PodResources:
+    """The pod's resources once the API server has filled in what it can: requests from limits, and the pod's own.
+
+    A quantity that cannot be read is left out: the rule `upstream-contract` refuses it.
+    """
+    spec = template.spec
+    if spec is None:
+        return PodResources()
+    containers = (
+        *(_container("containers", index, container) for index, container in enumerate(template.containers)),
+        *(_container("initContainers", index, container) for index, container in enumerate(template.init_containers)),
+    )
+    pod = PodResources(containers, overhead=read_amounts(spec.overhead))
+    return _with_pod_level(pod, spec.resources) if spec.resources is not None else pod
+
+
+def requests(pod: PodResources) -> dict[str, Quantity]:
+    """What the pod asks for, overhead included."""
+    total = container_requests(pod)
+    total.update((name, amount) for name, amount in pod.requests.items() if is_pod_level(name))
+    _add(total, pod.overhead)
+    return total
+
+
+def limits(pod: PodResources) -> dict[str, Quantity]:
+    """What the pod may use, overhead included where there is a limit."""
+    total = container_limits(pod)
+    total.update((name, amount) for name, amount in pod.limits.items() if is_pod_level(name))
+    for name, amount in pod.overhead.items():
+        if total.get(name):
+            total[name] = Quantity(total[name] + amount)
+    return total
+
+
+def container_requests(pod: PodResources) -> dict[str, Quantity]:
+    """The most that the containers ask for at once."""
+    return _at_once(pod.containers, lambda container: container.requests)
+
+
+def container_limits(pod: PodResources) -> dict[str, Quantity]:
+    """The most that the containers may use at once; one without a limit counts as nothing."""
+    return _at_once(pod.containers, lambda container: container.limits)
+
+
+def is_pod_level(name: str) -> bool:
+    """Whether what the pod as a whole says of the resource counts."""
+    return name in {"cpu", "memory"} or name.startswith(HUGE_PAGES)
+
+
+def is_overcommitted(name: str) -> bool:
+    """Whether a limit may be above its request: not for huge pages and extended resources."""
+    return ("/" not in name or "kubernetes.io/" in name) and not name.startswith(HUGE_PAGES)
+
+
+def read_amounts(values: Mapping[str, object] | None) -> dict[str, Quantity]:
+    """The quantities as the API server keeps them in a pod, rounded up to thousandths; those that can be read."""
+    amounts = {}
+    for name, value in (values or {}).items():
+        try:
+            amounts[name] = _rounded(quantity.parse(value))
+        except QuantityError:
+            continue
+    return amounts
+
+
+def parse_amounts(values: Mapping[str, object] | None) -> dict[str, Quantity]:
+    """As `read_amounts`, but QuantityError for one that cannot be read."""
+    return {name: _rounded(quantity.parse(value)) for name, value in (values or {}).items()}
+
+
+def _rounded(amount: Quantity) -> Quantity:
+    return Quantity(-(-amount // _MILLI) * _MILLI)
+
+
+def _container(kind: str, index: int, container: Container) -> ContainerResources:
+    init = kind == "initContainers"
+    asked = container.resources
+    most = read_amounts(asked.limits) if asked is not None else {}
+    return ContainerResources(
+        path=f"spec.{kind}[{index}]",
+        name=container.name,
+        init=init,
+        sidecar=init and container.restart_policy == "Always",
+        requests={**most, **read_amounts(asked.requests)} if asked is not None else {},
+        limits=most,
+    )
+
+
+def _with_pod_level(pod: PodResources, asked: ResourceRequirements) -> PodResources:
+    """Huge pages get their limit from the containers; every limit gets a request, from the containers if they have one.
+
+    `defaultHugePagePodLimits` and `defaultPodRequests`.
+    """
+    least, most = read_amounts(asked.requests), read_amounts(asked.limits)
+    if least or most:
+        for name, amount in container_limits(pod).items():
+            if name.startswith(HUGE_PAGES):
+                most.setdefault(name, amount)
+    if most:
+        for name, amount in container_requests(pod).items():
+            if is_pod_level(name) and not name.startswith(HUGE_PAGES):
+                least.setdefault(name, amount)
+        for name, amount in most.items():
+            if is_pod_level(name):
+                least.setdefault(name, amount)
+    return PodResources(pod.containers, least, most, pod.overhead)
+
+
+def _at_once(
+    containers: Iterable[ContainerResources], amounts: Callable[[ContainerResources], Amounts]
+) -> dict[str, Quantity]:
+    """Containers run side by side. Init containers run before, one after the other; sidecars go on from their turn."""
+    total: dict[str, Quantity] = {}
+    sidecars: dict[str, Quantity] = {}
+    peak: dict[str, Quantity] = {}
+    for container in containers:
+        used = amounts(container)
+        if not container.init:
+            _add(total, used)
+            continue
+        at_its_turn = dict(sidecars)
+        _add(at_its_turn, used)
+        if container.sidecar:
+            _add(total, used)
+            sidecars = at_its_turn
+        _raise(peak, at_its_turn)
+    _raise(total, peak)
+    return total
+
+
+def _add(total: dict[str, Quantity], amounts: Amounts) -> None:
+    for name, amount in amounts.items():
+        total[name] = Quantity(total.get(name, 0) + amount)
+
+
+def _raise(most: dict[str, Quantity], amounts: Amounts) -> None:
+    for name, amount in amounts.items():
+        if name not in most or amount > most[name]:
+            most[name] = amount
+
+
+def _hashable(amounts: Amounts) -> frozenset[tuple[str, Quantity]]:
+    return frozenset(amounts.items())

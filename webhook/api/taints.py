@@ -1,0 +1,40 @@
+"""Taints of nodes, and whether a pod bears them (kubernetes `core/v1/toleration.go`, `ToleratesTaint`)."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from webhook.api.pod import Toleration
+
+REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
+"""The effects that keep a pod off a node; `PreferNoSchedule` does not."""
+
+
+class Taint(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A taint."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.key}{f'={self.value}' if self.value else ''}:{self.effect}"
+
+
+def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> list[Taint]:
+    """The taints that repel a pod with these tolerations."""
+    repelling = [taint for taint in taints if taint.effect in REPELLING]
+    if not repelling:
+        return repelling
+    borne = tuple(tolerations)
+    return [taint for taint in repelling if not any(tolerates(toleration, taint) for toleration in borne)]
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether it bears the taint; one that compares numbers (`Gt`, `Lt`, new in 1.35) is taken to."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    return toleration.operator not in {None, "", "Equal"} or (toleration.value or "") == taint.value

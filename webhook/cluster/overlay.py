@@ -1,0 +1,42 @@
+"""A cluster view in which some things about one namespace are known better."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, cast
+
+from webhook.cluster.resource import ByNamespace, K, Resource, T
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, Unknown
+
+
+class Overlay:
+    """A ClusterView: for `namespace` what `known` says of the resources in it, for all else `view`.
+
+    `known` has, for each of those resources, every object in the namespace by its key, or UNKNOWN.
+    """
+
+    def __init__(
+        self, view: ClusterView, namespace: str, known: Mapping[Resource[Any, Any], Mapping[Any, Any] | Unknown]
+    ) -> None:
+        self._view = view
+        self._namespace = namespace
+        self._known = known
+
+    def get(self, resource: Resource[K, T], key: K) -> T | Answer:
+        """The object with this key."""
+        if resource not in self._known or cast("ByNamespace", key)[0] != self._namespace:
+            return self._view.get(resource, key)
+        objects = self._known[resource]
+        return objects if isinstance(objects, Answer) else objects.get(key, ABSENT)
+
+    def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
+        """Every object there is; UNKNOWN for a resource of which one namespace is known better."""
+        return UNKNOWN if resource in self._known else self._view.all(resource)
+
+    def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
+        """Every object in the namespace, by key."""
+        if resource not in self._known or namespace != self._namespace:
+            return self._view.within(resource, namespace)
+        return self._known[resource]
+
+    def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
+        """Every object there is, sorted; UNKNOWN for a resource of which one namespace is known better."""
+        return UNKNOWN if resource in self._known else self._view.groups(resource)

@@ -1,0 +1,59 @@
+"""Kueue's ClusterQueues: who may use them, and how much of which flavor they have."""
+
+import sys
+from dataclasses import dataclass
+
+import msgspec
+
+from webhook.api import kueue
+from webhook.api.labels import Selector
+from webhook.cluster.resource import Wire, cluster_wide
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterQueue:
+    """A ClusterQueue. `cohort` is empty for one that stands alone, `stop_policy` for one that is not stopped."""
+
+    name: str
+    cohort: str
+    namespaces: Selector
+    stop_policy: str
+    inactive: str
+    groups: tuple[kueue.Group, ...]
+    quotas: kueue.Quotas
+
+
+class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
+    cohort_name: str = ""
+    cohort: str = ""  # its name in v1beta1
+    namespace_selector: object = None
+    stop_policy: str | None = None
+    resource_groups: list[kueue.ResourceGroup] | None = None
+
+
+class _ClusterQueue(Wire):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: kueue.Status | None = None
+
+
+def _record(found: _ClusterQueue) -> ClusterQueue:
+    spec = found.spec
+    return ClusterQueue(
+        name=found.metadata.name,
+        cohort=sys.intern(spec.cohort_name or spec.cohort),
+        namespaces=Selector.parse(spec.namespace_selector),
+        stop_policy=kueue.stopped(spec.stop_policy),
+        inactive=kueue.inactive_reason(found.status),
+        groups=kueue.groups(spec.resource_groups),
+        quotas=kueue.quotas(spec.resource_groups),
+    )
+
+
+CLUSTER_QUEUES = cluster_wide(
+    "clusterqueues",
+    "ClusterQueue",
+    *kueue.API_VERSIONS,
+    wire=_ClusterQueue,
+    record=_record,
+    group=lambda queue: queue.cohort,
+)

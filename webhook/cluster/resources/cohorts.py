@@ -1,0 +1,39 @@
+"""Kueue's Cohorts: ClusterQueues, and Cohorts, that lend each other what they do not use.
+
+A Cohort that is only named, by a ClusterQueue or another Cohort, exists without an object.
+"""
+
+import sys
+from dataclasses import dataclass
+
+import msgspec
+
+from webhook.api import kueue
+from webhook.cluster.resource import Wire, cluster_wide
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """A Cohort; `parent` is empty at the top."""
+
+    name: str
+    parent: str
+    quotas: kueue.Quotas
+
+
+class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
+    parent_name: str = ""
+    resource_groups: list[kueue.ResourceGroup] | None = None
+
+
+class _Cohort(Wire):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+def _record(found: _Cohort) -> Cohort:
+    return Cohort(found.metadata.name, sys.intern(found.spec.parent_name), kueue.quotas(found.spec.resource_groups))
+
+
+COHORTS = cluster_wide(
+    "cohorts", "Cohort", *kueue.API_VERSIONS, wire=_Cohort, record=_record, group=lambda cohort: cohort.parent
+)

@@ -1,0 +1,121 @@
+"""Kueue's own configuration, in the ConfigMap that its program reads when it starts.
+
+Feature gates may also be flags of that program, which are not seen here.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from webhook import yaml
+from webhook.api.labels import Selector
+from webhook.cluster.resource import Place, Wire, namespaced
+
+NAME: Final = "kueue-manager-config"
+KEY: Final = "controller_manager_config.yaml"
+GROUP: Final = "config.kueue.x-k8s.io/"
+
+_DEFAULT_FRAMEWORKS: Final = ["batch/job"]
+
+
+@dataclass(frozen=True, slots=True)
+class KueueConfig:
+    """What of Kueue's configuration decides about jobs.
+
+    `selector_holds`: a namespace that the selector does not match is left alone even where a job names a queue; and
+    `topology_aware`: topology-aware scheduling is on. Both are None where they depend on Kueue's version.
+    `transformed` are the resources that Kueue turns into others before it counts.
+    """
+
+    namespace: str
+    frameworks: frozenset[str]
+    namespaces: Selector
+    selector_holds: bool | None
+    manages_without_queue: bool
+    topology_aware: bool | None
+    excluded_prefixes: tuple[str, ...]
+    transformed: frozenset[str]
+    ignores_undeclared: bool
+    maps_devices: bool
+
+
+class _Integrations(msgspec.Struct):
+    frameworks: list[str] | None = None
+
+
+class _Transformation(msgspec.Struct):
+    input: str
+
+
+class _Resources(msgspec.Struct, rename="camel"):
+    exclude_resource_prefixes: list[str] | None = None
+    transformations: list[_Transformation] | None = None
+    quota_check_strategy: str | None = None
+    device_class_mappings: list[object] | None = None
+
+
+class _Configuration(msgspec.Struct, rename="camel"):
+    api_version: Annotated[str, msgspec.Meta(pattern=f"^{GROUP}")]
+    namespace: str | None = None
+    integrations: _Integrations | None = None
+    managed_jobs_namespace_selector: object = None
+    manage_jobs_without_queue_name: bool = False
+    resources: _Resources | None = None
+    feature_gates: dict[str, bool] | None = None
+
+
+class _Data(msgspec.Struct, omit_defaults=True):
+    config: str | None = msgspec.field(default=None, name=KEY)
+
+
+class _ConfigMap(Wire):
+    data: _Data | None = None
+
+
+def _record(found: _ConfigMap) -> KueueConfig | None:
+    """None for another ConfigMap; ValueError for a configuration that cannot be read."""
+    if found.data is None or found.data.config is None:
+        return None
+    documents: list[Any] = yaml.load_all(found.data.config)
+    if len(documents) != 1:
+        raise ValueError(f"{KEY} has {len(documents)} documents")
+    try:
+        config = msgspec.convert(documents[0], _Configuration)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{KEY}: {error}") from None
+    # Both gates are on by default in each Kueue that reads this version, and in some that read the one before.
+    default = True if config.api_version == f"{GROUP}v1beta2" else None
+    gates = config.feature_gates or {}
+    resources = config.resources or _Resources()
+    selector = config.managed_jobs_namespace_selector
+    return KueueConfig(
+        namespace=found.metadata.namespace,
+        frameworks=frozenset((config.integrations and config.integrations.frameworks) or _DEFAULT_FRAMEWORKS),
+        namespaces=_but_for("kube-system", config.namespace or found.metadata.namespace)
+        if selector is None
+        else Selector.parse(selector),
+        selector_holds=gates.get("ManagedJobsNamespaceSelectorAlwaysRespected", default),
+        manages_without_queue=config.manage_jobs_without_queue_name,
+        topology_aware=gates.get("TopologyAwareScheduling", default),
+        excluded_prefixes=tuple(resources.exclude_resource_prefixes or ()),
+        transformed=frozenset(transformation.input for transformation in resources.transformations or ()),
+        ignores_undeclared=resources.quota_check_strategy == "IgnoreUndeclared",
+        maps_devices=bool(resources.device_class_mappings),
+    )
+
+
+def _but_for(*namespaces: str) -> Selector:
+    expression = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(namespaces)}
+    return Selector.parse({"matchExpressions": [expression]})
+
+
+KUEUE_CONFIG = namespaced(
+    "configmaps",
+    "ConfigMap",
+    "v1",
+    wire=_ConfigMap,
+    record=_record,
+    field_selector=f"metadata.name={NAME}",
+    place=Place.KUEUE,
+)

@@ -1,0 +1,119 @@
+"""LimitRanges: what containers, pods and claims of a namespace may ask for, and what containers get by default."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from webhook.api.bounds import Bounds
+from webhook.api.pod_resources import Amounts, parse_amounts
+from webhook.api.quantity import Quantity
+from webhook.cluster.resource import Wire, namespaced
+
+CONTAINER = "Container"
+POD = "Pod"
+CLAIM = "PersistentVolumeClaim"
+
+
+Sourced = tuple[Bounds, tuple[str, ...]]
+"""Bounds, and the names of the LimitRanges that have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRange:
+    """Bounds by type of object and resource, and what containers get that say nothing."""
+
+    namespace: str
+    name: str
+    bounds: Mapping[str, Mapping[str, Sourced]]
+    default_limits: Amounts
+    default_requests: Amounts
+
+
+class _Item(msgspec.Struct, rename="camel", omit_defaults=True):
+    type: str = ""
+    min: dict[str, object] | None = None
+    max: dict[str, object] | None = None
+    default: dict[str, object] | None = None
+    default_request: dict[str, object] | None = None
+    max_limit_request_ratio: dict[str, object] | None = None
+
+
+class _Spec(msgspec.Struct, omit_defaults=True):
+    limits: list[_Item] | None = None
+
+
+class _LimitRange(Wire):
+    spec: _Spec | None = None
+
+
+def _record(found: _LimitRange) -> LimitRange:
+    """Defaults as the API server fills them in (`SetDefaults_LimitRangeItem`); no two items are of one type."""
+    name = found.metadata.name
+    by_type: dict[str, dict[str, Sourced]] = {}
+    default_limits: dict[str, Quantity] = {}
+    default_requests: dict[str, Quantity] = {}
+    for item in (found.spec and found.spec.limits) or ():
+        least, most = parse_amounts(item.min), parse_amounts(item.max)
+        ratios = parse_amounts(item.max_limit_request_ratio)
+        by_type[item.type] = {
+            resource: (Bounds(least.get(resource), most.get(resource), ratios.get(resource)), (name,))
+            for resource in sorted({*least, *most, *ratios})
+        }
+        if item.type == CONTAINER:
+            default_limits = {**most, **parse_amounts(item.default)}
+            default_requests = {**least, **default_limits, **parse_amounts(item.default_request)}
+    return LimitRange(found.metadata.namespace, name, by_type, default_limits, default_requests)
+
+
+LIMIT_RANGES = namespaced("limitranges", "LimitRange", "v1", wire=_LimitRange, record=_record)
+
+
+class Defaults(NamedTuple):
+    """What containers get that say nothing; of a disputed resource it is the smallest that they might get."""
+
+    requests: Amounts
+    limits: Amounts
+    disputed_requests: frozenset[str] = frozenset()
+    disputed_limits: frozenset[str] = frozenset()
+
+
+NO_DEFAULTS = Defaults({}, {})
+
+
+def defaults(ranges: Iterable[LimitRange]) -> Defaults:
+    """The defaults of all the LimitRanges of a namespace.
+
+    The API server goes through them in no particular order (that of a Go map), and the first that has a default wins:
+    where two differ nobody can tell.
+    """
+    found = tuple(ranges)
+    if len(found) == 1:
+        return Defaults(found[0].default_requests, found[0].default_limits)
+    requests, disputed_requests = _smallest(each.default_requests for each in found)
+    limits, disputed_limits = _smallest(each.default_limits for each in found)
+    return Defaults(requests, limits, disputed_requests, disputed_limits)
+
+
+def _smallest(every: Iterable[Amounts]) -> tuple[Mapping[str, Quantity], frozenset[str]]:
+    smallest: dict[str, Quantity] = {}
+    disputed = set()
+    for amounts in every:
+        for name, amount in amounts.items():
+            if smallest.setdefault(name, amount) != amount:
+                disputed.add(name)
+                smallest[name] = min(amount, smallest[name])
+    return smallest, frozenset(disputed)
+
+
+def bounds(ranges: Sequence[LimitRange], kind: str) -> Mapping[str, Sourced]:
+    """The bounds of every resource for one type of object, those of all the LimitRanges together."""
+    if len(ranges) == 1:
+        return ranges[0].bounds.get(kind, {})
+    found: dict[str, Sourced] = {}
+    for each in ranges:
+        for name, (own, names) in each.bounds.get(kind, {}).items():
+            others = found.get(name)
+            found[name] = (own, names) if others is None else (others[0] & own, (*others[1], *names))
+    return found

@@ -1,0 +1,43 @@
+"""Kueue's LocalQueues: the doors of a namespace to ClusterQueues."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from webhook.api import kueue
+from webhook.cluster.resource import Wire, namespaced
+
+
+@dataclass(frozen=True, slots=True)
+class LocalQueue:
+    """A LocalQueue. `stop_policy` is empty for one that is not stopped, `inactive` for one that is active."""
+
+    namespace: str
+    name: str
+    cluster_queue: str
+    stop_policy: str
+    inactive: str
+
+
+class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
+    cluster_queue: str = ""
+    stop_policy: str | None = None
+
+
+class _LocalQueue(Wire):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: kueue.Status | None = None
+
+
+def _record(found: _LocalQueue) -> LocalQueue:
+    metadata, spec = found.metadata, found.spec
+    return LocalQueue(
+        metadata.namespace,
+        metadata.name,
+        spec.cluster_queue,
+        kueue.stopped(spec.stop_policy),
+        kueue.inactive_reason(found.status),
+    )
+
+
+LOCAL_QUEUES = namespaced("localqueues", "LocalQueue", *kueue.API_VERSIONS, wire=_LocalQueue, record=_record)

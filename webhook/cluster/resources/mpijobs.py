@@ -1,0 +1,164 @@
+"""MPIJobs that are stored: what the pods of each take, so that nobody else is given it.
+
+https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/mpi_job_controller_status.go (`isFinished`)
+"""
+
+from collections.abc import Hashable
+from functools import lru_cache
+
+import msgspec
+
+from webhook.api.kueue import QUEUE_NAME
+from webhook.api.mpijob import API_VERSION, LAUNCHER, WORKER
+from webhook.api.pod import PodAffinity, PodTemplate
+from webhook.cluster.resource import ByNamespace, Metadata, Resource, Wire
+from webhook.quota.charges import PodShape, pod_shape
+from webhook.quota.pending import MPIJobRecord, PodsRecord
+
+_MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+_ENDED = frozenset({"Succeeded", "Failed"})
+
+
+class _Labels(msgspec.Struct, omit_defaults=True):
+    queue: str = msgspec.field(default="", name=QUEUE_NAME)
+
+
+class _Metadata(Metadata):
+    uid: str = ""
+    labels: _Labels | None = None
+    deletion_timestamp: str | None = None
+
+
+class _Requirements(msgspec.Struct, omit_defaults=True):
+    requests: dict[str, object] | None = None
+    limits: dict[str, object] | None = None
+
+
+class _Container(msgspec.Struct, rename="camel", omit_defaults=True):
+    name: str = ""
+    resources: _Requirements | None = None
+    restart_policy: str | None = None
+
+
+class _ClaimMeta(msgspec.Struct, omit_defaults=True):
+    annotations: dict[str, str] | None = None
+
+
+class _ClaimSpec(msgspec.Struct, rename="camel", omit_defaults=True):
+    storage_class_name: str | None = None
+    volume_attributes_class_name: str | None = None
+    resources: _Requirements | None = None
+
+
+class _Claim(msgspec.Struct, omit_defaults=True):
+    metadata: _ClaimMeta | None = None
+    spec: _ClaimSpec | None = None
+
+
+class _Ephemeral(msgspec.Struct, rename="camel", omit_defaults=True):
+    volume_claim_template: _Claim | None = None
+
+
+class _Volume(msgspec.Struct, omit_defaults=True):
+    ephemeral: _Ephemeral | None = None
+
+
+class _Affinity(msgspec.Struct, rename="camel", omit_defaults=True):
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class _PodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
+    containers: list[_Container] | None = None
+    init_containers: list[_Container] | None = None
+    overhead: dict[str, object] | None = None
+    resources: _Requirements | None = None
+    volumes: list[_Volume] | None = None
+    priority_class_name: str | None = None
+    runtime_class_name: str | None = None
+    active_deadline_seconds: int | None = None
+    affinity: _Affinity | None = None
+
+
+class _Template(msgspec.Struct, omit_defaults=True):
+    spec: _PodSpec | None = None
+
+
+class _Replica(msgspec.Struct, omit_defaults=True):
+    replicas: int | None = None
+    template: _Template | None = None
+
+
+class _RunPolicy(msgspec.Struct, rename="camel", omit_defaults=True):
+    suspend: bool | None = None
+    managed_by: str | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
+    mpi_replica_specs: dict[str, _Replica | None] | None = None
+    run_policy: _RunPolicy | None = None
+
+
+class _Condition(msgspec.Struct, omit_defaults=True):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(msgspec.Struct, omit_defaults=True):
+    conditions: list[_Condition] | None = None
+
+
+class _MPIJob(Wire):
+    metadata: _Metadata
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+@lru_cache(maxsize=4096)
+def _shared(shape: PodShape) -> PodShape:
+    """One and the same shape for templates that are alike."""
+    return shape
+
+
+def _record(found: _MPIJob) -> MPIJobRecord:
+    metadata, spec = found.metadata, found.spec or _Spec()
+    policy = spec.run_policy or _RunPolicy()
+    conditions = (found.status and found.status.conditions) or ()
+    ended = any(condition.type in _ENDED and condition.status == "True" for condition in conditions)
+    over = ended or metadata.deletion_timestamp is not None
+    return MPIJobRecord(
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        over=over,
+        suspended=bool(policy.suspend),
+        queue=metadata.labels.queue if metadata.labels else "",
+        pods=() if over or policy.managed_by == _MULTIKUEUE else tuple(_pods(spec)),
+    )
+
+
+def _pods(spec: _Spec) -> list[PodsRecord]:
+    found = []
+    for role in (LAUNCHER, WORKER):
+        replica = (spec.mpi_replica_specs or {}).get(role)
+        if replica is not None:
+            template = msgspec.convert(msgspec.to_builtins(replica.template or _Template()), PodTemplate)
+            count = 1 if role == LAUNCHER else replica.replicas or 0
+            found.append(PodsRecord(role, count, _shared(pod_shape(template))))
+    return found
+
+
+def _group(job: MPIJobRecord) -> Hashable:
+    """The namespace, for jobs that are not over: a view of those `within` a namespace does not grow with its past."""
+    return None if job.over else job.namespace
+
+
+MPI_JOBS: Resource[ByNamespace, MPIJobRecord] = Resource(
+    plural="mpijobs",
+    kind="MPIJob",
+    api_versions=(API_VERSION,),
+    is_namespaced=True,
+    wire=_MPIJob,
+    record=_record,
+    group=_group,
+)

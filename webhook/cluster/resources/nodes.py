@@ -1,0 +1,116 @@
+"""Nodes, sorted by what they can hold: thousands of them have a few dozen shapes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from webhook.api import quantity
+from webhook.api.pod_resources import Amounts
+from webhook.api.quantity import Quantity
+from webhook.api.taints import REPELLING, Taint
+from webhook.cluster.resource import Metadata, Wire, cluster_wide
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+# Labels with a value of its own for every node. Any label whose value is the node's name is one too.
+_OWN: Final = frozenset({HOSTNAME, "nvidia.com/gfd.timestamp", "alpha.eksctl.io/instance-id"})
+# Taints that come and go with the state of a node: it is unreachable, cordoned, starting, about to go.
+_PASSING: Final = (
+    "node.kubernetes.io/",
+    "node.cloudprovider.kubernetes.io/",
+    "node.cilium.io/",
+    "karpenter.sh/",
+    "startup-taint.cluster-autoscaler.kubernetes.io/",
+    "ignore-taint.cluster-autoscaler.kubernetes.io/",
+    "ToBeDeletedByClusterAutoscaler",
+    "DeletionCandidateOfClusterAutoscaler",
+)
+_COARSE: Final = frozenset({"memory", "ephemeral-storage"})
+_BITS: Final = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeShape:
+    """What nodes have in common: labels, taints that last, and what pods may use of them in all.
+
+    `varying` are the keys of labels that have another value on each node. Amounts are `coarse`.
+    """
+
+    labels: Mapping[str, str]
+    varying: frozenset[str]
+    taints: tuple[Taint, ...]
+    allocatable: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node, also while it is cordoned or away: it comes back."""
+
+    name: str
+    shape: NodeShape
+
+
+class _Metadata(Metadata):
+    labels: dict[str, str] | None = None
+
+
+class _Spec(msgspec.Struct, omit_defaults=True):
+    taints: list[Taint] | None = None
+
+
+class _Status(msgspec.Struct, omit_defaults=True):
+    allocatable: dict[str, object] | None = None
+
+
+class _Node(Wire):
+    metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+def coarse(name: str, amount: Quantity) -> Quantity:
+    """The amount of a resource, bytes cut to 8 significant bits.
+
+    Machines of one kind differ by some pages of memory. What fits exactly also fits when both sides are cut.
+    """
+    if name not in _COARSE:
+        return amount
+    whole = quantity.whole(amount)
+    cut = max(whole.bit_length() - _BITS, 0)
+    return Quantity((whole >> cut << cut) * quantity.NANO)
+
+
+def _record(node: _Node) -> Node:
+    labels = node.metadata.labels or {}
+    names = {node.metadata.name, labels.get(HOSTNAME)}
+    varying = frozenset(key for key, value in labels.items() if key in _OWN or value in names)
+    taints = {
+        taint for taint in node.spec.taints or () if taint.effect in REPELLING and not taint.key.startswith(_PASSING)
+    }
+    amounts = {name: coarse(name, quantity.parse(value)) for name, value in (node.status.allocatable or {}).items()}
+    return Node(
+        node.metadata.name,
+        _shape(
+            frozenset((key, value) for key, value in labels.items() if key not in varying),
+            varying,
+            frozenset(taints),
+            frozenset(amounts.items()),
+        ),
+    )
+
+
+@lru_cache(maxsize=8192)
+def _shape(
+    labels: frozenset[tuple[str, str]],
+    varying: frozenset[str],
+    taints: frozenset[Taint],
+    allocatable: frozenset[tuple[str, Quantity]],
+) -> NodeShape:
+    """The one shape like this, so that nodes share it."""
+    return NodeShape(dict(labels), varying, tuple(sorted(taints, key=str)), dict(allocatable))
+
+
+NODES = cluster_wide("nodes", "Node", "v1", wire=_Node, record=_record, group=lambda node: node.shape)

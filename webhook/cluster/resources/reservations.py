@@ -1,0 +1,69 @@
+"""Reservations: what admitted jobs will take of quotas, until every replica of the service sees the jobs themselves.
+
+One Lease for each namespace that has any, in the service's own namespace: the service needs no right to write into
+anybody else's, and a Lease can hold nothing that is a policy.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from webhook.cluster.resource import Metadata, Place, Wire, namespaced
+from webhook.quota.pending import Reservation
+
+LABEL = "training.openshift.io/reservations"
+ANNOTATION = "training.openshift.io/reservations"
+NAMESPACE = "training.openshift.io/for-namespace"
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """A reservation and when it ends, in seconds since 1970."""
+
+    reservation: Reservation
+    expires: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reservations:
+    """What is reserved in `namespace`; `version` is the resourceVersion of the Lease `name` that says so."""
+
+    namespace: str
+    name: str
+    version: str
+    entries: tuple[Entry, ...]
+
+
+class _Metadata(Metadata):
+    annotations: dict[str, str] | None = None
+    resource_version: str = ""
+
+
+class Lease(Wire):
+    """A Lease that holds reservations."""
+
+    metadata: _Metadata
+
+
+_entries = msgspec.json.Decoder(tuple[Entry, ...])
+
+
+def record(lease: Lease) -> Reservations:
+    """What a Lease holds; msgspec.DecodeError for one that somebody else has written."""
+    annotations = lease.metadata.annotations or {}
+    return Reservations(
+        annotations.get(NAMESPACE, ""),
+        lease.metadata.name,
+        lease.metadata.resource_version,
+        _entries.decode(annotations.get(ANNOTATION, "[]")),
+    )
+
+
+RESERVATIONS = namespaced(
+    "leases",
+    "Lease",
+    "coordination.k8s.io/v1",
+    wire=Lease,
+    record=record,
+    label_selector=f"{LABEL}=true",
+    place=Place.OWN,
+)

@@ -1,0 +1,48 @@
+"""Kueue's ResourceFlavors: kinds of nodes."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from webhook.api import kueue
+from webhook.api.pod import Toleration
+from webhook.api.taints import Taint
+from webhook.cluster.resource import Wire, cluster_wide
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceFlavor:
+    """A flavor; `topology` is empty where there is no topology-aware scheduling."""
+
+    name: str
+    node_labels: dict[str, str]
+    taints: tuple[Taint, ...]
+    tolerations: tuple[Toleration, ...]
+    topology: str
+
+
+class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
+    node_labels: dict[str, str] | None = None
+    node_taints: list[Taint] | None = None
+    tolerations: list[Toleration] | None = None
+    topology_name: str | None = None
+
+
+class _ResourceFlavor(Wire):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+def _record(found: _ResourceFlavor) -> ResourceFlavor:
+    spec = found.spec
+    return ResourceFlavor(
+        found.metadata.name,
+        spec.node_labels or {},
+        tuple(spec.node_taints or ()),
+        tuple(spec.tolerations or ()),
+        spec.topology_name or "",
+    )
+
+
+RESOURCE_FLAVORS = cluster_wide(
+    "resourceflavors", "ResourceFlavor", *kueue.API_VERSIONS, wire=_ResourceFlavor, record=_record
+)

@@ -1,0 +1,36 @@
+"""RuntimeClasses: what a pod costs on top of what its containers ask for."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from webhook.api import quantity
+from webhook.api.pod_resources import Amounts
+from webhook.cluster.resource import Wire, cluster_wide
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeClass:
+    """A class; `overhead` is None where the class says nothing of it."""
+
+    name: str
+    overhead: Amounts | None
+
+
+class _Overhead(msgspec.Struct, rename="camel", omit_defaults=True):
+    pod_fixed: dict[str, object] | None = None
+
+
+class _RuntimeClass(Wire):
+    overhead: _Overhead | None = None
+
+
+def _record(found: _RuntimeClass) -> RuntimeClass:
+    if found.overhead is None:
+        return RuntimeClass(found.metadata.name, None)
+    # Not rounded: the API server takes it as it is into pods that it has already rounded.
+    overhead = {name: quantity.parse(value) for name, value in (found.overhead.pod_fixed or {}).items()}
+    return RuntimeClass(found.metadata.name, overhead)
+
+
+RUNTIME_CLASSES = cluster_wide("runtimeclasses", "RuntimeClass", "node.k8s.io/v1", wire=_RuntimeClass, record=_record)

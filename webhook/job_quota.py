@@ -1,0 +1,217 @@
+"""A job against the ResourceQuotas of its namespace: what it takes, what others were promised, what is left."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, defaults
+from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.resources.pods import PODS
+from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES
+from webhook.cluster.resources.reservations import RESERVATIONS
+from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
+from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
+from webhook.cluster.view import UNKNOWN
+from webhook.context import Context
+from webhook.job_pods import MPI_OPERATOR, JobPods, job_pods
+from webhook.quota.charges import Charge, PodShape, object_charges, pod_charges, pod_shape
+from webhook.quota.fit import Demand, Load, Part, Shortage, charged, most_workers, shortages
+from webhook.quota.pending import Made, MPIJobRecord, Reservation, ReservedPods, promised
+from webhook.quota.resource_quota import ResourceQuota
+
+Quotas = tuple[ResourceQuota, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """A job beside the quotas that may count it: what it takes, what it took before, and what others will still take.
+
+    `before` is None unless only what the job takes more of than then counts.
+    """
+
+    quotas: Quotas
+    pods: tuple[JobPods, ...]
+    demand: Demand
+    before: Demand | None
+    promised: list[Load]
+    others: tuple[MPIJobRecord, ...] | None
+    charges: Callable[[PodShape], tuple[Charge, ...]]
+
+    def shortages(self, quotas: Quotas | None = None, workers: int | None = None) -> list[Shortage]:
+        """Where the job, or the same with so many workers, does not fit."""
+        demand = self.demand if workers is None else self.demand.with_workers(workers)
+        return shortages(self.quotas if quotas is None else quotas, demand, self.promised, before=self.before)
+
+    def most_workers(self, *quotas: ResourceQuota) -> int:
+        """The largest number of workers, fewer than the job's, that fits now (those quotas, or all); 0 without one."""
+        return most_workers(self.demand.workers, lambda count: bool(self.shortages(quotas or None, count)))
+
+    def most_workers_ever(self) -> int:
+        """The largest number of workers, fewer than the job's, that fits once nothing else runs; 0 without one."""
+        return most_workers(self.demand.workers, lambda n: any(each.impossible for each in self.shortages(workers=n)))
+
+    def jobs_using(self, short: Shortage) -> int | None:
+        """How many jobs that are not suspended have a part in what is used; None when nobody can tell."""
+        if self.others is None:
+            return None
+        running = (job for job in self.others if not job.suspended)
+        using = sum(
+            any(
+                short.resource in charged(short.quota, [(pods.count, charge) for charge in self.charges(pods.shape)])
+                for pods in job.pods
+            )
+            for job in running
+        )
+        return using + any(part.made for part in self.demand.parts)
+
+
+def namespace_quotas(ctx: Context) -> Quotas:
+    """The quotas of the job's namespace; none when nobody can tell."""
+    found = ctx.view.within(RESOURCE_QUOTAS, ctx.namespace)
+    return () if found is UNKNOWN else tuple(found.values())
+
+
+def assess(job: MPIJob, ctx: Context) -> Assessment | None:
+    """None where no quota can count the job's pods: there is none that is known, or its pods are made elsewhere."""
+    quotas = namespace_quotas(ctx)
+    if not quotas or _made_elsewhere(job):
+        return None
+    old, pods, counts = ctx.old, job_pods(job, ctx), _counts(ctx)
+    default_priority = _default_priority(ctx, quotas)
+    before = None
+    if old is not None and (job.suspended or not old.suspended):
+        before = Demand(_parts(job_pods(old, ctx), default_priority))
+    objects = object_charges(launcher=job.launcher is not None) if ctx.operation == "CREATE" else ()
+    demand = Demand(_parts(pods, default_priority, _made(job, ctx, counts)), objects)
+    jobs = ctx.view.within(MPI_JOBS, ctx.namespace)
+    others = None if jobs is UNKNOWN else tuple(each for each in jobs.values() if each.name != job.metadata.name)
+    charges = _charges(ctx, default_priority)
+    # Without the pods nobody can tell what of it is used already.
+    promises = [] if counts is None else promised(others or (), _reserved(job, ctx), made=counts, charges=charges)
+    return Assessment(quotas, pods, demand, before, promises, others, charges)
+
+
+def quota_applies(job: MPIJob, ctx: Context) -> bool:
+    """Whether any quota of the namespace counts anything that the job takes."""
+    quotas = namespace_quotas(ctx)
+    return bool(quotas) and not _made_elsewhere(job) and _counted(_whole(job, ctx, quotas), quotas)
+
+
+def reservation_of(job: MPIJob, ctx: Context, uid: str) -> Reservation | None:
+    """What the admitted job will take, its existing pods included; None when no quota counts any of it.
+
+    A suspended job takes no pods yet: whoever resumes it is asked again.
+    """
+    quotas = namespace_quotas(ctx)
+    if not quotas or _made_elsewhere(job):
+        return None
+    demand = _whole(job, ctx, quotas)
+    if job.suspended:
+        demand = Demand(objects=demand.objects)
+    if not _counted(demand, quotas):
+        return None
+    return Reservation(
+        uid=uid,
+        name=job.metadata.name,
+        pods=tuple(ReservedPods(part.role, part.count, part.charges) for part in demand.parts),
+        objects=demand.objects,
+    )
+
+
+def _made_elsewhere(job: MPIJob) -> bool:
+    return job.run_policy.managed_by not in {None, MPI_OPERATOR}
+
+
+def _whole(job: MPIJob, ctx: Context, quotas: Quotas) -> Demand:
+    objects = object_charges(launcher=job.launcher is not None) if ctx.operation == "CREATE" else ()
+    return Demand(_parts(job_pods(job, ctx), _default_priority(ctx, quotas)), objects)
+
+
+def _parts(
+    pods: Iterable[JobPods], default_priority: str | None, made: Callable[[str], int] = lambda _: 0
+) -> tuple[Part, ...]:
+    return tuple(
+        Part(
+            role=each.role,
+            count=each.count,
+            charges=pod_charges(
+                pod_shape(each.template, each.resources), certain=each.certain, default_priority=default_priority
+            ),
+            made=made(each.role),
+        )
+        for each in pods
+    )
+
+
+def _counted(demand: Demand, quotas: Quotas) -> bool:
+    return any(charged(quota, demand.whole) for quota in quotas)
+
+
+def _counts(ctx: Context) -> Made | None:
+    """How many pods exist of (role, uid, name) of a job in the namespace; None when nobody can tell."""
+    pods = ctx.view.within(PODS, ctx.namespace)
+    if pods is UNKNOWN:
+        return None
+    # The operator makes the workers, a Job of Kubernetes the launcher: its name is all that tells whose it is.
+    counted = Counter(
+        pod.owner.uid if pod.owner.kind == "MPIJob" else pod.owner.name for pod in pods.values() if pod.owner
+    )
+    return lambda role, uid, name: counted[uid if role == WORKER else f"{name}-launcher"]
+
+
+def _made(job: MPIJob, ctx: Context, counts: Made | None) -> Callable[[str], int]:
+    """How many pods of a role the job has already."""
+    old = ctx.old
+    if ctx.operation == "CREATE":
+        return lambda _: 0
+    if counts is not None:
+        uid = job.metadata.uid or (old.metadata.uid if old is not None else "")
+        return lambda role: counts(role, uid, job.metadata.name)
+    # Those that it had to have, as far as anybody can tell.
+    expected = {WORKER: old.workers, LAUNCHER: 1} if old is not None and not old.suspended else {}
+    return lambda role: expected.get(role, 0)
+
+
+def _reserved(job: MPIJob, ctx: Context) -> Iterator[Reservation]:
+    """What is reserved for other jobs that are not over."""
+    found = ctx.view.within(RESERVATIONS, ctx.namespace)
+    for each in () if found is UNKNOWN else found.values():
+        for entry in each.entries:
+            stored = ctx.view.get(MPI_JOBS, (ctx.namespace, entry.reservation.name))
+            over = isinstance(stored, MPIJobRecord) and stored.uid == entry.reservation.uid and stored.over
+            if entry.reservation.name != job.metadata.name and not over:
+                yield entry.reservation
+
+
+def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape], tuple[Charge, ...]]:
+    """What a pod of a stored job takes, with the namespace's defaults."""
+    ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
+    filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())
+
+    @cache
+    def charges(shape: PodShape) -> tuple[Charge, ...]:
+        resources = shape.resources.with_defaults(requests=filled_in.requests, limits=filled_in.limits)
+        if shape.runtime_class:
+            runtime = ctx.view.get(RUNTIME_CLASSES, shape.runtime_class)
+            if isinstance(runtime, RuntimeClass) and runtime.overhead is not None:
+                resources = resources.with_overhead(runtime.overhead)
+        return pod_charges(replace(shape, resources=resources), certain=True, default_priority=default_priority)
+
+    return charges
+
+
+def _default_priority(ctx: Context, quotas: Quotas) -> str | None:
+    """The PriorityClass of pods that name none, if it matters: the lowest of the global defaults, empty without one.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/priority/admission.go
+    """
+    if not any(quota.by_priority for quota in quotas):
+        return ""
+    classes = ctx.view.all(PRIORITY_CLASSES)
+    if classes is UNKNOWN:
+        return None
+    candidates = (each for each in classes.values() if each.global_default)
+    lowest = min(candidates, key=lambda each: each.value, default=None)
+    return lowest.name if lowest else ""

@@ -1,0 +1,86 @@
+"""The most that a ClusterQueue could ever get of a flavor: its own quota and what its cohort may lend it.
+
+As kueue `pkg/cache/scheduler/resource_node.go`: each node of the tree (a ClusterQueue or a Cohort) keeps what exceeds
+its lending limit to itself and gives the rest up to its parent; it gets at most its own and its borrowing limit.
+"""
+
+from collections.abc import Mapping
+
+from webhook.api.kueue import UNLIMITED, FlavorResource, Quota, minus, plus
+from webhook.cluster.resources.cluster_queues import CLUSTER_QUEUES, ClusterQueue
+from webhook.cluster.resources.cohorts import COHORTS, Cohort
+from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, Unknown
+
+_NOTHING = Quota()
+
+
+def within_reach(view: ClusterView, queue: ClusterQueue, pair: FlavorResource) -> int:
+    """The most that the ClusterQueue can get when nothing is in use; unlimited where nobody can tell.
+
+    Costs a walk through the whole cohort tree: ask for what exceeds the ClusterQueue's own quota.
+    """
+    own = queue.quotas.get(pair, _NOTHING)
+    if not queue.cohort:
+        return own.nominal
+    path = _ancestors(view, queue.cohort)
+    if path is UNKNOWN:
+        return UNLIMITED
+    given = _subtrees(view, path[-1], pair)
+    if given is UNKNOWN:
+        return UNLIMITED
+    reach = given[path[-1]]
+    for name in reversed(path[:-1]):
+        reach = _reach(_quota(view, name, pair), given[name], reach)
+    return _reach(own, own.nominal, reach)
+
+
+def _reach(quota: Quota, subtree: int, of_parent: int) -> int:
+    reach = plus(_kept(quota, subtree), of_parent)
+    return reach if quota.borrowing_limit is None else min(plus(subtree, quota.borrowing_limit), reach)
+
+
+def _kept(quota: Quota, subtree: int) -> int:
+    """What is not lent to anybody outside."""
+    return 0 if quota.lending_limit is None else max(0, minus(subtree, quota.lending_limit))
+
+
+def _ancestors(view: ClusterView, cohort: str) -> list[str] | Unknown:
+    """The names from this cohort up to the top; UNKNOWN also for a cycle, which stops the queues in it."""
+    path: list[str] = []
+    while cohort:
+        if cohort in path:
+            return UNKNOWN
+        path.append(cohort)
+        found = view.get(COHORTS, cohort)
+        if found is UNKNOWN:
+            return UNKNOWN
+        cohort = found.parent if isinstance(found, Cohort) else ""
+    return path
+
+
+def _subtrees(view: ClusterView, root: str, pair: FlavorResource) -> Mapping[str, int] | Unknown:
+    """What each cohort in the tree has: its own quota and what its members lend it."""
+    children, members = view.groups(COHORTS), view.groups(CLUSTER_QUEUES)
+    if children is UNKNOWN or members is UNKNOWN:
+        return UNKNOWN
+    order = [root]
+    for name in order:  # grows; a tree, since each has one parent and the root has none
+        order += children.get(name, {})
+    total: dict[str, int] = {}
+    for name in reversed(order):
+        here = _quota(view, name, pair).nominal
+        for queue in members.get(name, {}).values():
+            if (quota := queue.quotas.get(pair)) is not None:
+                here = plus(here, minus(quota.nominal, _kept(quota, quota.nominal)))
+        for child, cohort in children.get(name, {}).items():
+            quota = cohort.quotas.get(pair, _NOTHING)
+            here = plus(here, minus(total[child], _kept(quota, total[child])))
+        total[name] = here
+    return total
+
+
+def _quota(view: ClusterView, cohort: str, pair: FlavorResource) -> Quota:
+    found = view.get(COHORTS, cohort)
+    if found is ABSENT or found is UNKNOWN:
+        return _NOTHING
+    return found.quotas.get(pair, _NOTHING)

@@ -1,0 +1,54 @@
+"""Whether Kueue manages the MPIJobs of a namespace (kueue `pkg/controller/jobframework/{reconciler,setup}.go`)."""
+
+from enum import Enum
+from typing import Final
+
+from webhook.api.kueue import FRAMEWORK
+from webhook.cluster.resources.kueue_config import KUEUE_CONFIG, KueueConfig
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
+
+# The label that every namespace has; offline a file may leave it out.
+_NAME: Final = "kubernetes.io/metadata.name"
+
+
+class Unmanaged(Enum):
+    """Why Kueue leaves a namespace's MPIJobs alone."""
+
+    FRAMEWORK = "framework"  # no MPIJob anywhere: a queue label has no effect
+    NAMESPACE = "namespace"  # this namespace: Kueue's webhook suspends a job with a queue label, nothing resumes it
+
+
+def configuration(view: ClusterView) -> KueueConfig | Unknown:
+    """Kueue's configuration; UNKNOWN where there is none, or more than one."""
+    found = view.all(KUEUE_CONFIG)
+    if found is UNKNOWN or len(found) != 1:
+        return UNKNOWN
+    return next(iter(found.values()))
+
+
+def unmanaged(view: ClusterView, namespace: str) -> Unmanaged | Unknown | None:
+    """Why Kueue would not manage a job with a queue there; None where it does."""
+    config = configuration(view)
+    if config is UNKNOWN:
+        return UNKNOWN
+    if FRAMEWORK not in config.frameworks:
+        return Unmanaged.FRAMEWORK
+    labels = namespace_labels(view, namespace)
+    if labels is UNKNOWN:
+        return UNKNOWN
+    if config.namespaces.matches(labels) or config.selector_holds is False:
+        return None
+    return UNKNOWN if config.selector_holds is None else Unmanaged.NAMESPACE
+
+
+def manages(view: ClusterView, namespace: str) -> bool | Unknown:
+    """Whether Kueue manages MPIJobs with a queue there."""
+    reason = unmanaged(view, namespace)
+    return UNKNOWN if reason is UNKNOWN else reason is None
+
+
+def namespace_labels(view: ClusterView, namespace: str) -> dict[str, str] | Unknown:
+    """The namespace's labels, with its name among them."""
+    found = view.get(NAMESPACES, namespace)
+    return {_NAME: namespace, **found.labels} if isinstance(found, Namespace) else UNKNOWN

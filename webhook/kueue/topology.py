@@ -1,0 +1,48 @@
+"""Topology-aware scheduling: what a pod set asks for by annotations of its template, and which flavors can give it.
+
+As kueue `pkg/controller/jobframework/tas.go` and `pkg/scheduler/flavorassigner/tas_flavorassigner.go`. Whether the
+nodes have room is not asked: that changes from hour to hour.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Self
+
+from webhook.api.kueue import PREFIX
+
+REQUIRED: Final = PREFIX + "podset-required-topology"
+PREFERRED: Final = PREFIX + "podset-preferred-topology"
+UNCONSTRAINED: Final = PREFIX + "podset-unconstrained-topology"
+SLICE: Final = PREFIX + "podset-slice-required-topology"
+SLICE_SIZE: Final = PREFIX + "podset-slice-size"
+LAYERS: Final = PREFIX + "podset-slice-required-topology-constraints"
+POD_SET_GROUP: Final = PREFIX + "podset-group-name"
+
+_FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})  # of Go's strconv.ParseBool
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The annotations: whether there are any, and which levels a topology must have for them.
+
+    Not `possible`: no topology has what is asked for. `group` joins pod sets that share their flavors.
+    """
+
+    explicit: bool = False
+    levels: tuple[str, ...] = ()
+    possible: bool = True
+    group: str = ""
+
+    @classmethod
+    def of(cls, annotations: Mapping[str, str]) -> Self | None:
+        """None for the annotations whose meaning depends on Kueue's version."""
+        if LAYERS in annotations:
+            return None
+        main = annotations.get(REQUIRED, annotations.get(PREFERRED))
+        slices = annotations[SLICE] if SLICE in annotations and SLICE_SIZE in annotations else None
+        if main is None and UNCONSTRAINED not in annotations and slices is None:
+            return cls()
+        # `unconstrained: "false"` alone asks for topology-aware scheduling, yet at no level.
+        possible = main is not None or slices is not None or annotations[UNCONSTRAINED] not in _FALSE
+        group = annotations.get(POD_SET_GROUP, "") if main is not None else ""
+        return cls(True, tuple(level for level in (main, slices) if level is not None), possible, group)

@@ -1,0 +1,193 @@
+"""Where the pods of a template, and the claims made with them, are outside the LimitRanges of their namespace.
+
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/limitranger/admission.go
+(`PodValidateLimitFunc`, `PersistentVolumeClaimValidateLimitFunc`)
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from webhook.api import pod_resources
+from webhook.api.bounds import Bound, Bounds, Fit
+from webhook.api.pod import PodTemplate
+from webhook.api.pod_resources import ContainerResources, PodResources, is_overcommitted, read_amounts
+from webhook.api.quantity import Quantity
+from webhook.api.requirements import ResourceRequirements
+from webhook.cluster.resources.limit_ranges import CLAIM, CONTAINER, POD, LimitRange, Sourced, bounds
+
+# Quotas and the scheduler also count huge pages at the level of the pod, LimitRanger does not.
+_POD_LEVEL = frozenset({"cpu", "memory"})
+_UNBOUND: Sourced = (Bounds(), ())
+
+Amount = Quantity | None
+Written = ResourceRequirements
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What counts of one resource; `path`, below the template, is where its `limits` and `requests` are written.
+
+    `own_request`, `own_limit`: it stays as it is when the user changes the other of the two. `several`: they are the
+    sums of several containers, and `path` is that of all of them.
+    """
+
+    path: str
+    name: str
+    request: Amount
+    limit: Amount
+    own_request: bool = True
+    own_limit: bool = True
+    several: bool = False
+
+    def fitting(self, kept: Bounds) -> Fit | None:
+        """What the user could ask for instead, so that these bounds are kept."""
+        request = self.request if self.own_request else None
+        limit = self.request if self.limit is None else self.limit
+        return kept.fitting(request, limit, equal=not is_overcommitted(self.name))
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBounds:
+    """A bound that is not kept. `fit` keeps all of them, None where nothing does; `sources` name the LimitRanges."""
+
+    kind: str
+    asked: Asked
+    bound: Bound
+    bounds: Bounds
+    fit: Fit | None
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoLimit:
+    """A container's default limit is below its request (or differs, where that may not be), or is not there at all."""
+
+    asked: Asked
+    fit: Fit | None
+
+
+@dataclass(frozen=True, slots=True)
+class AbovePod:
+    """With defaults, containers request `amount`, or one has it as its limit, and the pod as a whole has less: `most`.
+
+    `path`, below the template, is where to write another amount.
+    """
+
+    path: str
+    amount: Quantity
+    most: Quantity
+    requested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HugePagesAlone:
+    """A container that gets huge pages by default, and neither CPU nor memory, which they need."""
+
+    path: str
+    name: str
+    amount: Quantity
+
+
+Fault = OutOfBounds | NoLimit | AbovePod | HugePagesAlone
+
+
+def faults(
+    template: PodTemplate, resources: PodResources, disputed: frozenset[str], ranges: Sequence[LimitRange]
+) -> Iterator[Fault]:
+    """Those of the containers, of the pod, of the claims; `resources` and `disputed` as in `JobPods`."""
+    of_containers, of_pods, of_claims = (bounds(ranges, kind) for kind in (CONTAINER, POD, CLAIM))
+    written = [each.resources or Written() for each in (*template.containers, *template.init_containers)]
+    alone = len(written) == 1
+    for container, wrote in zip(resources.containers, written, strict=True):
+        yield from _huge_pages_alone(container, wrote)
+        left_to_defaults = container.requests.keys() - (wrote.limits or {}).keys()
+        for name in sorted((left_to_defaults | of_containers.keys()) - disputed):
+            asked = _of_container(container, wrote, name)
+            own, sources = of_containers.get(name, _UNBOUND)
+            both = own & of_pods[name][0] if alone and name in of_pods else own
+            if _without_limit(asked):
+                yield NoLimit(asked, replace(asked, limit=None).fitting(both))
+            else:
+                yield from _broken(CONTAINER, asked, own, both, sources)
+    if template.spec and template.spec.resources:
+        yield from _above_pod(template, resources, written, disputed)
+    if of_pods:
+        requests, limits = pod_resources.container_requests(resources), pod_resources.container_limits(resources)
+        for name in of_pods.keys() - disputed:
+            own, sources = of_pods[name]
+            both = own
+            if name in _POD_LEVEL and (name in resources.requests or name in resources.limits):
+                request = resources.requests.get(name, requests.get(name))
+                limit = resources.limits.get(name, limits.get(name))
+                asked = Asked("spec.resources", name, request, limit, own_request=request != limit)
+            elif alone:
+                asked = _of_container(resources.containers[0], written[0], name)
+                both = own & of_containers.get(name, _UNBOUND)[0]
+            else:
+                asked = Asked("spec.containers", name, requests.get(name), limits.get(name), several=True)
+            yield from _broken(POD, asked, own, both, sources)
+    if of_claims:
+        yield from _claims(template, of_claims)
+
+
+def _of_container(container: ContainerResources, wrote: Written, name: str) -> Asked:
+    return Asked(
+        f"{container.path}.resources",
+        name,
+        container.requests.get(name),
+        container.limits.get(name),
+        own_request=name in (wrote.requests or ()),
+        own_limit=name in (wrote.limits or ()),
+    )
+
+
+def _without_limit(asked: Asked) -> bool:
+    """Whether what the container gets by default makes the pod invalid (`validateResourceRequirements`)."""
+    if asked.own_limit or asked.request is None:
+        return False
+    if asked.limit is None:
+        return not (asked.own_request or is_overcommitted(asked.name))
+    return asked.request > asked.limit or (asked.request != asked.limit and not is_overcommitted(asked.name))
+
+
+def _huge_pages_alone(container: ContainerResources, wrote: Written) -> Iterator[HugePagesAlone]:
+    got = container.requests
+    if "cpu" in got or "memory" in got:
+        return
+    names = [name for name in sorted(got) if name.startswith(pod_resources.HUGE_PAGES)]
+    if names and not any(name in (wrote.limits or ()) or name in (wrote.requests or ()) for name in names):
+        yield HugePagesAlone(f"{container.path}.resources", names[0], got[names[0]])
+
+
+def _above_pod(
+    template: PodTemplate, resources: PodResources, written: list[Written], disputed: frozenset[str]
+) -> Iterator[AbovePod]:
+    """The pod's own requests are filled in before containers get defaults (`validatePodResourceConsistency`)."""
+    before = pod_resources.container_requests(pod_resources.of_template(template))
+    for name, amount in pod_resources.container_requests(resources).items():
+        most = resources.requests.get(name)
+        if name not in disputed and most is not None and before.get(name, 0) <= most < amount:
+            yield AbovePod(f"spec.resources.requests[{name}]", amount, most, requested=True)
+    for container, wrote in zip(resources.containers, written, strict=True):
+        for name, amount in container.limits.items() if not container.init else ():
+            most = resources.limits.get(name)
+            if name not in disputed and name not in (wrote.limits or ()) and most is not None and amount > most:
+                yield AbovePod(f"{container.path}.resources.limits[{name}]", amount, most, requested=False)
+
+
+def _claims(template: PodTemplate, of_claims: Mapping[str, Sourced]) -> Iterator[OutOfBounds]:
+    """Of claims only the requests count."""
+    for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
+        if claim := volume.ephemeral and volume.ephemeral.volume_claim_template:
+            path = f"spec.volumes[{index}].ephemeral.volumeClaimTemplate.spec.resources"
+            wrote = (claim.spec and claim.spec.resources) or Written()
+            requests = read_amounts(wrote.requests)
+            for name, (own, sources) in of_claims.items():
+                request = requests.get(name)
+                yield from _broken(CLAIM, Asked(path, name, request, request), own, own, sources)
+
+
+def _broken(kind: str, asked: Asked, own: Bounds, kept: Bounds, sources: tuple[str, ...]) -> Iterator[OutOfBounds]:
+    """The bounds of `own` that are not kept; who mends it has to mind `kept`."""
+    for bound in own.broken(asked.request, asked.limit):
+        yield OutOfBounds(kind, asked, bound, own, asked.fitting(kept), sources)

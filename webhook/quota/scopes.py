@@ -1,0 +1,74 @@
+"""Which objects a quota counts: its scopes and scope selectors against what pods and claims are like.
+
+`podMatchesScopeFunc` and `pvcMatchesScopeFunc`; any other object is counted by quotas without scopes only.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+
+PRIORITY_CLASS = "PriorityClass"
+VOLUME_ATTRIBUTES_CLASS = "VolumeAttributesClass"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One condition of a quota; one from the list `scopes` has the operator Exists."""
+
+    name: str
+    operator: str = "Exists"
+    values: tuple[str, ...] = ()
+
+    def admits(self, value: str) -> bool:
+        """Whether an object with this value of what the scope is about (empty for none) meets the condition."""
+        match self.operator:
+            case "In":
+                return value != "" and value in self.values
+            case "NotIn":
+                return value == "" or value not in self.values
+            case "DoesNotExist":
+                return value == ""
+            case _:
+                return value != ""
+
+
+class PodTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="pod"):
+    """What scopes ask about a pod. None is what nobody can tell: no scope about it is met."""
+
+    best_effort: bool | None = False
+    terminating: bool = False
+    priority_class: str | None = ""
+    cross_namespace: bool = False
+
+    def meets(self, scope: Scope) -> bool:
+        """Whether the pod is within the scope."""
+        if scope.name == PRIORITY_CLASS:
+            return self.priority_class is not None and scope.admits(self.priority_class)
+        return {
+            "Terminating": self.terminating,
+            "NotTerminating": not self.terminating,
+            "BestEffort": self.best_effort is True,
+            "NotBestEffort": self.best_effort is False,
+            "CrossNamespacePodAffinity": self.cross_namespace,
+        }.get(scope.name, False)
+
+
+class ClaimTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="claim"):
+    """What scopes ask about a PersistentVolumeClaim."""
+
+    volume_attributes_class: str = ""
+
+    def meets(self, scope: Scope) -> bool:
+        """Whether the claim is within the scope."""
+        return scope.name == VOLUME_ATTRIBUTES_CLASS and scope.admits(self.volume_attributes_class)
+
+
+class ObjectTraits(msgspec.Struct, frozen=True, tag="object"):
+    """What scopes ask about an object of another kind: nothing."""
+
+    def meets(self, scope: Scope) -> bool:
+        """False: a quota with a scope counts no such object."""
+        return False
+
+
+Traits = PodTraits | ClaimTraits | ObjectTraits

@@ -1,0 +1,163 @@
+"""Some node of the cluster could hold a pod of the job, were it empty.
+
+Compared are what one pod asks for in all (accelerators above all, but also cpu, memory and whatever else) with what
+nodes offer, its nodeSelector and required node affinity with their labels, and its tolerations with their taints. A
+node that is cordoned, starting or away counts: it comes back. Whether there is room at the moment does not matter, nor
+do labels that are different on every node, such as `kubernetes.io/hostname`.
+
+Tolerations are left out where others add some that are not known here: the flavors of Kueue for a queued job, or a
+RuntimeClass. What other admission adds is a setting. Nothing is said of a cluster without any node.
+"""
+
+from collections.abc import Collection, Iterator
+
+from pydantic import Field
+
+from webhook.api import quantity
+from webhook.api.kueue import QUEUE_NAME
+from webhook.api.mpijob import LAUNCHER, MPIJob
+from webhook.api.pod import Toleration
+from webhook.api.quantity import Quantity
+from webhook.api.resources import is_accelerator
+from webhook.api.taints import untolerated
+from webhook.cluster.resources.nodes import NODES, NodeShape
+from webhook.cluster.view import UNKNOWN
+from webhook.context import Context
+from webhook.job_pods import JobPods, job_pods
+from webhook.policy.settings import Action, ActionField, RuleSettings
+from webhook.rules import Reason, Violation, rule
+from webhook.scheduling import Affinity, Label, Lack, Room, Tolerated, demands, fits, lacks, requirement_met
+from webhook.similar import meant
+
+Shapes = Collection[NodeShape]
+
+_SHOWN = 3
+_LONG = 10
+_UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+
+class Settings(RuleSettings):
+    """What cannot be seen on the nodes."""
+
+    action: ActionField = Field(Action.WARN, description="What a violation leads to: deny, warn, audit or off.")
+    autoscaled: bool = Field(
+        False,
+        description="Whether nodes of other kinds may be added when pods wait; a violation is then only audited.",
+    )
+    tolerated_taints: tuple[str, ...] = Field(
+        (),
+        description="Keys of taints that something adds tolerations for when pods are created, such as nvidia.com/gpu "
+        "where the API server runs with ExtendedResourceToleration.",
+    )
+    ignored_resources: tuple[str, ...] = Field(
+        (),
+        description="Resources that no node shows, such as those of a DeviceClass; `*` in a name stands for any text.",
+    )
+
+
+@rule("accelerator-available", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """One pod of each role against each shape of nodes."""
+    groups = ctx.view.groups(NODES)
+    if groups is UNKNOWN or not groups:
+        return
+    shapes: Shapes = groups.keys()  # type: ignore[assignment]  # what NODES groups by
+    for pods in job_pods(job, ctx):
+        requests = {
+            name: amount
+            for name, amount in pods.requests.items()
+            if not (settings.ignored_resources and is_accelerator(name, settings.ignored_resources))
+        }
+        wanted = demands(pods.template, requests, _tolerations(job, pods, settings))
+        if not fits(wanted, shapes):
+            for lack in lacks(wanted, shapes):
+                yield _violation(pods, lack, settings)
+
+
+def _tolerations(job: MPIJob, pods: JobPods, settings: Settings) -> list[Toleration] | None:
+    """What the pods will tolerate, None where others add to it."""
+    spec = pods.template.spec
+    if QUEUE_NAME in job.labels or (spec is not None and spec.runtime_class_name):
+        return None
+    added = (Toleration(key=key, operator="Exists") for key in settings.tolerated_taints)
+    return [*((spec and spec.tolerations) or ()), *added]
+
+
+def _violation(pods: JobPods, lack: Lack, settings: Settings) -> Violation:
+    node = "no node" if lack.everywhere else "no node that otherwise fits"
+    match lack.demand:
+        case Room() as room:
+            path = "containers"
+            fault, fix = _room(pods.role, room, lack.near, node)
+        case Label(key, value):
+            path = f"nodeSelector[{key}]"
+            fault, fix = _label(key, value, lack.near, node)
+        case Affinity() as affinity:
+            path = "affinity.nodeAffinity"
+            fault, fix = _affinity(affinity, lack.near, node)
+        case Tolerated(tolerations):
+            path = "tolerations"
+            taints = {str(taint) for shape in lack.near for taint in untolerated(shape.taints, tolerations)}
+            fault = f"nodes that otherwise fit have the taint {_listed(sorted(taints))}"
+            fix = "Tolerate it, if the job may run there."
+    where = f"{pods.path}.template.spec.{path}"
+    return Violation(where, fault, fix=fix, reason=Reason.NOT_SUPPORTED, audit_only=settings.autoscaled)
+
+
+def _room(role: str, demand: Room, near: Shapes, node: str) -> tuple[str, str]:
+    name = demand.resource
+    most = max(shape.allocatable.get(name, Quantity(0)) for shape in near)
+    if most:
+        had = quantity.format(most)
+        each = "the launcher" if role == LAUNCHER else "each worker"
+        fix = f"Ask for {had} or less for {each}, overhead and sidecars included."
+        return f"{_shown(demand.amount)} {name}, but {node} has more than {had}", fix
+    others = sorted({other for shape in near for other in shape.allocatable if "/" in other})
+    other = meant(name, others)
+    fix = f"Ask for {other}." if other else f"Ask for no {name}."
+    return f"{node} has {name}{f', but {other}' if other else ''}", fix
+
+
+def _shown(amount: Quantity) -> str:
+    """The amount, about, where the exact text is long."""
+    exact = quantity.format(amount)
+    if len(exact) <= _LONG:
+        return exact
+    power = min((quantity.whole(amount).bit_length() - 1) // 10, len(_UNITS) - 1)
+    return f"{amount / quantity.NANO / 1024**power:.4g}{_UNITS[power]}"
+
+
+def _label(key: str, value: str, near: Shapes, node: str) -> tuple[str, str]:
+    values = _values(key, near)
+    if values:
+        return f'{node} has "{value}", but {_listed(values)}', _one_of(values)
+    other = meant(key, sorted({other for shape in near for other in shape.labels}))
+    return f"{node} has this label", f"Use {other}." if other else "Remove it, or label the nodes."
+
+
+def _affinity(demand: Affinity, near: Shapes, node: str) -> tuple[str, str]:
+    """The first condition that none of the nodes meets, where there is a single term."""
+    fix = "Ask for labels that nodes have."
+    if not demand.terms:
+        return "selects no node, for want of conditions", "Write some, or remove it."
+    if len(demand.terms) > 1:
+        return f"{node} satisfies one of its {len(demand.terms)} terms", fix
+    for one in demand.terms[0].match_expressions or ():
+        if not any(requirement_met(one, shape) for shape in near):
+            condition = f"{one.key} {one.operator} {_listed(one.values or [])}".rstrip()
+            return f"{node} has {condition}", _one_of(_values(one.key, near)) or "Remove it, or label the nodes."
+    return f"{node} satisfies all its conditions", fix
+
+
+def _values(key: str, shapes: Shapes) -> list[str]:
+    return sorted({shape.labels[key] for shape in shapes if key in shape.labels})
+
+
+def _one_of(values: list[str]) -> str:
+    if not values:
+        return ""
+    return f"Use {_listed(values)}." if len(values) == 1 else f"Use one of {_listed(values)}."
+
+
+def _listed(values: list[str]) -> str:
+    return ", ".join(values[:_SHOWN]) + (", ..." if len(values) > _SHOWN else "")

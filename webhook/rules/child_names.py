@@ -1,0 +1,88 @@
+"""The names that the operator needs for a job's own objects are free.
+
+For a job `train` the operator makes a Service `train`, a ConfigMap `train-config`, a Job `train-launcher` and Pods
+`train-worker-0` and so on. Where another's object has one of these names it reports `ErrResourceExists`, makes no pods,
+and tries again for ever: the job has no status and never starts. So such a job is refused.
+
+It is only warned about what goes away by itself: objects that are being deleted, and those of a former job of the same
+name, which the garbage collector removes. So are workers of a suspended job, since they come later. Pods are known by
+the label `training.kubeflow.org/job-name`, which all of Kubeflow's operators set. The Secret `train-ssh` is needed too,
+but this service may not look at Secrets.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from webhook.api.mpijob import GROUP, MPIJob
+from webhook.cluster.owned import Owned
+from webhook.cluster.resource import ByNamespace
+from webhook.cluster.resources.config_maps import CONFIG_MAPS
+from webhook.cluster.resources.jobs import JOBS, LAUNCHER_SUFFIX
+from webhook.cluster.resources.pods import PODS
+from webhook.cluster.resources.services import SERVICES
+from webhook.cluster.view import UNKNOWN, Answer
+from webhook.context import Context
+from webhook.job_pods import MPI_OPERATOR
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Reason, Violation, rule
+
+# mpi-operator `configSuffix` and `workerSuffix`
+CONFIG_SUFFIX = "-config"
+WORKER_INFIX = "-worker-"
+NAME = "metadata.name"
+
+
+class Settings(RuleSettings):
+    """The names are the operator's."""
+
+
+@rule("child-names", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """Service, ConfigMap, Job, and the first of the Pods."""
+    name, namespace = job.metadata.name, ctx.namespace
+    if not name or job.run_policy.managed_by not in {None, MPI_OPERATOR}:
+        return
+    for resource, suffix in ((SERVICES, ""), (CONFIG_MAPS, CONFIG_SUFFIX), (JOBS, LAUNCHER_SUFFIX)):
+        child = ctx.view.get(resource, (namespace, name + suffix))
+        yield from _taken(job, resource.kind, child)
+    pods = ctx.view.within(PODS, namespace)
+    if pods is not UNKNOWN and pods:
+        for pod in _workers(job, namespace, pods):
+            if found := next(_taken(job, "Pod", pod, later=job.suspended), None):
+                yield found
+                return
+
+
+def _workers(job: MPIJob, namespace: str, pods: Mapping[ByNamespace, Owned]) -> Iterator[Owned]:
+    """The pods that have the names of the job's workers; `pods` are those of the namespace."""
+    prefix = job.metadata.name + WORKER_INFIX
+    if job.workers <= len(pods):
+        keys = ((namespace, f"{prefix}{index}") for index in range(job.workers))
+        yield from (pods[key] for key in keys if key in pods)
+        return
+    for pod in pods.values():
+        index = pod.name.removeprefix(prefix)
+        if index != pod.name and index.isdecimal() and str(int(index)) == index and int(index) < job.workers:
+            yield pod
+
+
+def _taken(job: MPIJob, kind: str, child: Owned | Answer, *, later: bool = False) -> Iterator[Violation]:
+    """Whether the name is another's; `later`: it is not needed yet."""
+    if isinstance(child, Answer):
+        return
+    owner = child.owner
+    if owner is not None and owner.uid and owner.uid == job.metadata.uid:
+        return
+    former = owner is not None and (owner.group, owner.kind, owner.name) == (GROUP, "MPIJob", job.metadata.name)
+    if child.deleted or former:
+        whose = "is still being deleted" if child.deleted else "belongs to a former job of this name"
+        fix = "The job starts when it is gone."
+        yield Violation(NAME, f'{kind} "{child.name}" {whose}', fix=fix, reason=Reason.FORBIDDEN, advisory=True)
+        return
+    whose = f"belongs to {owner.kind} {owner.name}" if owner is not None else "is not the job's"
+    yield Violation(
+        NAME,
+        f'{kind} "{child.name}" exists and {whose}, so the operator could never start the job',
+        fix=f"Rename the job, or delete that {kind} if nobody needs it.",
+        reason=Reason.FORBIDDEN,
+        advisory=later,
+    )

@@ -1,0 +1,145 @@
+"""The job's queue could admit the job if nothing else were in it.
+
+Kueue lets a job wait that can never be admitted, and says so only in the status of its Workload. A job never fits when
+
+- its pods ask for a resource that the ClusterQueue has no quota for (`resource X unavailable in ClusterQueue`);
+- no flavor takes the pods (`NoMatchingFlavor`): for a taint that they do not tolerate, a label that they do not want,
+  or topology-aware scheduling that they ask for and the flavor lacks, or the other way round;
+- no flavor that takes them has as much, with all that the cohort could lend (`ExceedsMaxQuota`).
+
+The launcher and the workers count together, as Kueue counts them: requests after the defaults of LimitRanges, with the
+overhead of the RuntimeClass, without what `resources.excludeResourcePrefixes` excludes.
+
+What is not known for certain counts in the job's favour: objects that cannot be read, cohorts with a cycle, resources
+that Kueue transforms. Nothing is said of jobs for MultiKueue, jobs with resource claims, and jobs whose Workload
+somebody else makes. A warning, for quotas change. The numbers are those that Kueue itself would tell.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from pydantic import Field
+
+from webhook.api import kueue
+from webhook.api.kueue import QUEUE_NAME
+from webhook.api.mpijob import WORKER, MPIJob
+from webhook.cluster.resources.cluster_queues import ClusterQueue
+from webhook.cluster.view import UNKNOWN
+from webhook.context import Context
+from webhook.kueue import queues, topology
+from webhook.kueue.feasibility import Obstacle, Shortage, obstacles
+from webhook.kueue.flavors import Mismatch, Part
+from webhook.kueue.managed import configuration, manages
+from webhook.kueue.pod_sets import PodSet, pod_sets
+from webhook.policy.settings import Action, ActionField, RuleSettings
+from webhook.rules import Reason, Violation, rule
+
+# Other queues of the namespace that are tried for a suggestion.
+_TRIED = 10
+
+Fits = Callable[[ClusterQueue, tuple[PodSet, ...]], bool]
+
+
+class Settings(RuleSettings):
+    """What a job that never fits leads to."""
+
+    action: ActionField = Field(Action.WARN, description="What a violation leads to: deny, warn, audit or off.")
+
+
+@rule("ever-fits", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """Each pod set against the flavors of the queue."""
+    name = job.labels.get(QUEUE_NAME)
+    queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name else None
+    if queue is None:
+        return
+    config = configuration(ctx.view)
+    if config is UNKNOWN or manages(ctx.view, ctx.namespace) is False or (sets := pod_sets(job, ctx, config)) is None:
+        return
+    found = list(obstacles(ctx.view, queue, sets, config))
+    if not found:
+        return
+    fits: Fits = lambda other, pods: not any(obstacles(ctx.view, other, pods, config))  # noqa: E731
+    elsewhere = _other_queue(ctx, name, sets, fits)
+    for obstacle in found:
+        fix = elsewhere or _fix(obstacle, queue, sets, fits)
+        yield Violation(_path(obstacle), _message(obstacle, queue), fix=fix, reason=Reason.NOT_SUPPORTED)
+
+
+def _path(obstacle: Obstacle) -> str:
+    """The role, or the part of its template that keeps it from every flavor."""
+    path = obstacle.pod_set.path
+    parts = {one.part for one in obstacle.mismatches}
+    if obstacle.shortages or len(parts) != 1:
+        return path
+    match parts.pop():
+        case Part.TOLERATIONS:
+            return f"{path}.template.spec.tolerations"
+        case Part.NODE_SELECTOR:
+            return f"{path}.template.spec.nodeSelector"
+        case Part.NODE_AFFINITY:
+            return f"{path}.template.spec.affinity.nodeAffinity"
+        case Part.TOPOLOGY:
+            annotations = obstacle.pod_set.template.annotations
+            keys = (topology.REQUIRED, topology.PREFERRED, topology.SLICE, topology.UNCONSTRAINED)
+            key = next((key for key in keys if key in annotations), "")
+            return f"{path}.template.metadata.annotations[{key}]" if key else path
+
+
+def _message(obstacle: Obstacle, queue: ClusterQueue) -> str:
+    """One flavor's part of it, in Kueue's words: the one that has the most, or else the one that is nearest."""
+    if obstacle.unavailable is not None:
+        return f"resource {obstacle.unavailable} unavailable in ClusterQueue {queue.name}"
+    if obstacle.several_topologies:
+        return f"{obstacle.token}: more than one TAS flavor assigned: {', '.join(obstacle.several_topologies)}"
+    if not obstacle.shortages:
+        return f"{obstacle.token}: {_mendable(obstacle).message}"
+    short = max(obstacle.shortages, key=_share)
+    resource = short.pair.resource
+    asked, capacity = (kueue.text(resource, value) for value in (kueue.plus(short.before, short.asked), short.capacity))
+    return f"{obstacle.token}: {asked} {resource} > {capacity} in flavor {short.pair.flavor}"
+
+
+def _mendable(obstacle: Obstacle) -> Mismatch:
+    """The first mismatch that one thing would mend, or else the first."""
+    return next((one for one in obstacle.mismatches if one.mend), obstacle.mismatches[0])
+
+
+def _share(short: Shortage) -> float:
+    """How much of what is asked for there could be."""
+    return short.capacity / kueue.plus(short.before, short.asked)
+
+
+def _other_queue(ctx: Context, name: str | None, sets: tuple[PodSet, ...], fits: Fits) -> str:
+    """Where the whole job fits as it is."""
+    for other, behind in islice(queues.usable(ctx.view, ctx.namespace), _TRIED):
+        if other != name and fits(behind, sets):
+            return f"Use queue {other}."
+    return ""
+
+
+def _fix(obstacle: Obstacle, queue: ClusterQueue, sets: tuple[PodSet, ...], fits: Fits) -> str:
+    """What would let the job into this queue."""
+    if obstacle.unavailable is not None:
+        return "Leave it out."
+    if workers := _workers_that_fit(queue, sets, fits):
+        return f"Use {workers} workers." if workers > 1 else "Use 1 worker."
+    if obstacle.shortages:
+        return "Ask for less."
+    return (obstacle.mismatches and _mendable(obstacle).mend) or "Ask for another queue."
+
+
+def _workers_that_fit(queue: ClusterQueue, sets: tuple[PodSet, ...], fits: Fits) -> int:
+    """The most workers with which the job fits; 0 if it never does."""
+
+    def fit(count: int) -> bool:
+        return fits(queue, tuple(each.scaled(count) if each.role == WORKER else each for each in sets))
+
+    most = next((each.count for each in sets if each.role == WORKER), 0)
+    if most <= 1 or not fit(1):
+        return 0
+    least = 1
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if fit(middle) else (least, middle)
+    return least

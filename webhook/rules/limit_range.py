@@ -1,0 +1,140 @@
+"""Containers, pods and claims stay within the LimitRanges of the namespace.
+
+The API server checks pods, not jobs: it takes a job whose pods are out of bounds, and minutes later refuses the pods,
+one by one, again and again. So this rule looks at the pods that the operator will make, with what LimitRanges and the
+API server fill in: `min`, `max` and `maxLimitRequestRatio` of containers and of pods, `min` and `max` of the claims
+that `ephemeral` volumes make. It also finds pods that the defaults themselves spoil, such as a default limit below the
+request that the job has.
+
+Where two LimitRanges have different defaults for a resource the API server takes either, so nothing is said of that
+resource where it is left to the default. Nor is anything said while the LimitRanges are not known.
+"""
+
+from collections.abc import Iterator
+
+from webhook.api import quantity
+from webhook.api.bounds import ANY, Bound, Fit
+from webhook.api.mpijob import MPIJob
+from webhook.api.quantity import Quantity
+from webhook.cluster.resources.limit_ranges import CLAIM, LIMIT_RANGES
+from webhook.cluster.view import UNKNOWN
+from webhook.context import Context
+from webhook.job_pods import job_pods
+from webhook.limit_faults import AbovePod, Asked, Fault, HugePagesAlone, NoLimit, OutOfBounds, faults
+from webhook.policy.settings import RuleSettings
+from webhook.rules import Reason, Violation, rule
+
+_REFUSED = "the pods are refused"
+_SHOWN = 3
+_NOUNS = {"Container": "container", "Pod": "pod", CLAIM: "claim"}
+
+
+class Settings(RuleSettings):
+    """The bounds are those of the namespace's LimitRanges."""
+
+
+@rule("limit-range", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """Each container, each pod, each claim."""
+    ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
+    if ranges is UNKNOWN or not ranges:
+        return
+    every = tuple(ranges.values())
+    for pods in job_pods(job, ctx):
+        for fault in faults(pods.template, pods.resources, pods.disputed, every):
+            yield _violation(f"{pods.path}.template", fault)
+
+
+def _violation(path: str, fault: Fault) -> Violation:
+    match fault:
+        case NoLimit(asked=asked):
+            request = _shown(asked.request)
+            limit = "no limit" if asked.limit is None else f"default limit {_shown(asked.limit)}"
+            message = f"{limit} for the request {request}; {_REFUSED}"
+            return Violation(f"{path}.{asked.path}.limits[{asked.name}]", message, fix=_fix(asked, fault.fit))
+        case HugePagesAlone(path=where, name=name, amount=amount):
+            message = f"default {name} {_shown(amount)} without cpu or memory; {_REFUSED}"
+            return Violation(f"{path}.{where}", message, fix="Set limits[memory] to what is needed.")
+        case AbovePod(amount=amount, most=most):
+            what = "pod has" if not fault.requested else "containers get defaults and ask for"
+            first, second = (most, amount) if fault.requested else (amount, most)
+            message = f"{_shown(first)}, the {what} {_shown(second)}; {_REFUSED}"
+            fix = "Set it to {0} or more." if fault.requested else "Set it to {0} or less."
+            return Violation(f"{path}.{fault.path}", message, fix=fix.format(_shown(second)))
+        case OutOfBounds(asked=asked):
+            effect = "its pods wait for ever" if fault.kind == CLAIM else _REFUSED
+            message = f"{_out(fault)}; {effect} (LimitRange {_listed(fault.sources)})"
+            missing = asked.request is None or asked.limit is None
+            return Violation(
+                f"{path}.{_field(fault)}",
+                message,
+                fix=_fix(asked, fault.fit, least=fault.bounds.min, only_request=fault.kind == CLAIM),
+                reason=Reason.REQUIRED if missing else Reason.INVALID,
+            )
+
+
+def _field(fault: OutOfBounds) -> str:
+    """Which of the two the user would change first."""
+    asked = fault.asked
+    if asked.several:
+        return asked.path
+    limit_is_over = fault.bound is Bound.MAX and fault.fit is not None and asked.limit != fault.fit.limit
+    requests = fault.kind == CLAIM or (asked.own_request and not limit_is_over)
+    return f"{asked.path}.{'requests' if requests else 'limits'}[{asked.name}]"
+
+
+def _out(fault: OutOfBounds) -> str:
+    """The amount and the bound."""
+    asked, own = fault.asked, fault.bounds
+    request, limit = asked.request, asked.limit
+    noun = _NOUNS[fault.kind]
+    match fault.bound:
+        case Bound.MAX:
+            bound = f"at most {_shown(own.max)} for a {noun}"
+            over = limit is None or request is None or own.max is None or limit > own.max
+            of_limit = over and fault.kind != CLAIM
+            amount = _amount(asked, "limit", limit) if of_limit else _amount(asked, "request", request)
+        case Bound.MIN:
+            bound = f"at least {_shown(own.min)} for a {noun}"
+            under = limit is None or request is None or own.min is None or request < own.min
+            amount = _amount(asked, "request", request) if under else _amount(asked, "limit", limit)
+        case Bound.RATIO:
+            bound = f"limits are at most {_shown(own.ratio)} times requests"
+            if limit is None and request is None:
+                amount = f"neither {asked.name} limit nor request"
+            else:
+                amount = f"{_amount(asked, 'limit', limit)} and {_amount(asked, 'request', request)}"
+    return f"{amount}, {bound}"
+
+
+def _amount(asked: Asked, field: str, amount: Quantity | None) -> str:
+    if amount is None:
+        return f"no {asked.name} {field}"
+    if asked.several:
+        return f"{asked.name} {field}s of {_shown(amount)} in all"
+    default = "" if asked.own_request or asked.own_limit else "default "
+    return f"{default}{field} {_shown(amount)}"
+
+
+def _fix(asked: Asked, fit: Fit | None, *, least: Quantity | None = None, only_request: bool = False) -> str:
+    """The amounts to write."""
+    if fit is None:
+        return "No amount fits: ask an administrator to change the LimitRanges."
+    if fit is ANY:
+        return f"Set limits[{asked.name}] to what is needed."
+    changes = []
+    if not only_request and (fit.limit != asked.limit or not (asked.own_request or asked.own_limit)):
+        changes.append(f"limits[{asked.name}] to {_shown(fit.limit)}")
+    if asked.own_request and fit.request != asked.request:
+        changes.append(f"requests[{asked.name}] to {_shown(fit.request)}")
+    in_all = " in all" if asked.several else ""
+    most = " or less" if asked.request is None and asked.limit is None and fit.limit != least else ""
+    return f"Set {' and '.join(changes)}{in_all}{most}."
+
+
+def _shown(amount: Quantity | None) -> str:
+    return quantity.format(amount or Quantity(0))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

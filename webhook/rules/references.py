@@ -1,0 +1,170 @@
+"""What a job's pods refer to exists in its namespace.
+
+PersistentVolumeClaims, ConfigMaps (as volumes and in the environment, unless they are optional), ServiceAccounts,
+RuntimeClasses, and the NetworkAttachmentDefinitions in the annotation `k8s.v1.cni.cncf.io/networks`. Without one of
+these the pods are refused, or wait for ever. It is a warning, since what is missing may come with the same
+`kubectl apply`. Secrets are not looked at: this service has no right to.
+
+A claim that several pods mount should be `ReadWriteMany`. `ReadWriteOnce` keeps them all on a single node, which is a
+warning at most, and with `ReadWriteOncePod` a second pod never starts.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from webhook.api import networks
+from webhook.api.mpijob import MPIJob
+from webhook.api.networks import NETWORKS, NetworksError
+from webhook.api.pod import Container, PodSpec
+from webhook.api.volume import ConfigMapSource, Volume
+from webhook.cluster.resource import Resource
+from webhook.cluster.resources.config_maps import CONFIG_MAPS
+from webhook.cluster.resources.network_attachment_definitions import NETWORK_ATTACHMENT_DEFINITIONS
+from webhook.cluster.resources.persistent_volume_claims import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
+from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES
+from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
+from webhook.cluster.view import ABSENT, UNKNOWN
+from webhook.context import Context
+from webhook.job_pods import MPI_OPERATOR
+from webhook.policy.settings import Action, ActionField, RuleSettings
+from webhook.rules import Reason, Violation, rule
+from webhook.rules.child_names import CONFIG_SUFFIX
+from webhook.similar import meant
+
+MANY = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+ONE_POD = "ReadWriteOncePod"
+
+
+class Settings(RuleSettings):
+    """What exists is what the cluster has."""
+
+    action: ActionField = Field(Action.WARN, description="What a violation leads to: deny, warn, audit or off.")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A name at `path`; `namespace` is empty for the job's own, and for what has none."""
+
+    path: str
+    resource: Resource[Any, Any]
+    name: str
+    namespace: str = ""
+
+
+@rule("references", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """Each object that is not there, where it is first named; then claims that too many pods share."""
+    if job.run_policy.managed_by not in {None, MPI_OPERATOR}:
+        return
+    own = (CONFIG_MAPS, ctx.namespace, f"{job.metadata.name}{CONFIG_SUFFIX}")
+    seen = {own}
+    shared: Counter[str] = Counter()
+    paths: dict[str, str] = {}
+    for _, path, replica in job.replicas():
+        template = replica.template
+        claims = set()
+        for found in _references(template.spec, f"{path}.template.spec") if template.spec else ():
+            if found.resource is PERSISTENT_VOLUME_CLAIMS:
+                claims.add(found.name)
+                paths.setdefault(found.name, found.path)
+            yield from _missing(found, seen, ctx)
+        shared.update(dict.fromkeys(claims, replica.replicas or 0))
+        if text := template.annotations.get(NETWORKS):
+            yield from _networks(f"{path}.template.metadata.annotations[{NETWORKS}]", text, seen, ctx)
+    for name, pods in shared.items():
+        claim = ctx.view.get(PERSISTENT_VOLUME_CLAIMS, (ctx.namespace, name))
+        if pods > 1 and isinstance(claim, PersistentVolumeClaim) and claim.access_modes:
+            yield from _sharing(paths[name], claim, pods)
+
+
+def _references(spec: PodSpec, path: str) -> Iterator[Reference]:
+    for index, volume in enumerate(spec.volumes or ()):
+        yield from _volume(volume, f"{path}.volumes[{index}]")
+    for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for index, container in enumerate(containers or ()):
+            yield from _environment(container, f"{path}.{kind}[{index}]")
+    for field, name in (("serviceAccountName", spec.service_account_name), ("serviceAccount", spec.service_account)):
+        if name:  # the older name counts only without the newer one
+            yield Reference(f"{path}.{field}", SERVICE_ACCOUNTS, name)
+            break
+    if spec.runtime_class_name:
+        yield Reference(f"{path}.runtimeClassName", RUNTIME_CLASSES, spec.runtime_class_name)
+
+
+def _volume(volume: Volume, path: str) -> Iterator[Reference]:
+    if volume.persistent_volume_claim is not None and volume.persistent_volume_claim.claim_name:
+        claim = volume.persistent_volume_claim.claim_name
+        yield Reference(f"{path}.persistentVolumeClaim.claimName", PERSISTENT_VOLUME_CLAIMS, claim)
+    yield from _config_map(volume.config_map, f"{path}.configMap")
+    for index, source in enumerate((volume.projected and volume.projected.sources) or ()):
+        yield from _config_map(source.config_map, f"{path}.projected.sources[{index}].configMap")
+
+
+def _environment(container: Container, path: str) -> Iterator[Reference]:
+    for index, source in enumerate(container.env_from or ()):
+        yield from _config_map(source.config_map_ref, f"{path}.envFrom[{index}].configMapRef")
+    for index, variable in enumerate(container.env or ()):
+        if variable.value_from is not None:
+            key = variable.value_from.config_map_key_ref
+            yield from _config_map(key, f"{path}.env[{index}].valueFrom.configMapKeyRef")
+
+
+def _config_map(source: ConfigMapSource | None, path: str) -> Iterator[Reference]:
+    if source is not None and source.name and not source.optional:
+        yield Reference(f"{path}.name", CONFIG_MAPS, source.name)
+
+
+def _networks(path: str, text: str, seen: set[Any], ctx: Context) -> Iterator[Violation]:
+    try:
+        selected = networks.parse(text)
+    except NetworksError as error:
+        yield Violation(path, str(error), fix="Write net-a, team/net-b@ib0 or a list in JSON.")
+        return
+    for network in selected:
+        found = Reference(path, NETWORK_ATTACHMENT_DEFINITIONS, network.name, network.namespace)
+        yield from _missing(found, seen, ctx)
+
+
+def _missing(found: Reference, seen: set[Any], ctx: Context) -> Iterator[Violation]:
+    """A violation where it does not exist, once for each object; similar names come from the job's namespace only."""
+    resource, namespace = found.resource, found.namespace or ctx.namespace
+    if (key := (resource, namespace, found.name)) in seen:
+        return
+    seen.add(key)
+    if ctx.view.get(resource, resource.key(namespace, found.name)) is not ABSENT:
+        return
+    elsewhere = resource.is_namespaced and namespace != ctx.namespace
+    known = _names(resource, ctx) if not elsewhere else ()
+    similar = meant(found.name, known)
+    where = f" in {namespace}" if elsewhere else ""
+    hint = f', but "{similar}" does' if similar else ""
+    create = "Create it, before or in the same apply."
+    yield Violation(
+        found.path,
+        f'{resource.kind} "{_shorten(found.name)}" does not exist{where}{hint}',
+        fix=f"Use {similar}, or create it before or in the same apply." if similar else create,
+        reason=Reason.NOT_SUPPORTED,
+    )
+
+
+def _names(resource: Resource[Any, Any], ctx: Context) -> Iterable[str]:
+    there = ctx.view.within(resource, ctx.namespace) if resource.is_namespaced else ctx.view.all(resource)
+    return () if there is UNKNOWN else (record.name for record in there.values())
+
+
+def _sharing(path: str, claim: PersistentVolumeClaim, pods: int) -> Iterator[Violation]:
+    modes = set(claim.access_modes)
+    if modes == {ONE_POD}:
+        fault = f"{pods} pods mount it, but {ONE_POD} allows one"
+        yield Violation(path, fault, fix="Use a claim with ReadWriteMany.", reason=Reason.NOT_SUPPORTED)
+    elif not modes & MANY:
+        fault = f"{pods} pods mount it, but ReadWriteOnce keeps them on one node"
+        yield Violation(path, fault, fix="Use a claim with ReadWriteMany.", advisory=True)
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= 60 else f"{name[:57]}..."

@@ -1,0 +1,148 @@
+"""The whole job, launcher and workers, fits what the namespace's ResourceQuotas have left.
+
+A ResourceQuota refuses pods one by one: half a gang would run, hold what it got, and wait for the rest. Here all pods
+of the job, with the claims and other objects that are made for them, are counted at once as the API server counts them,
+by every quota of the namespace whose scopes they are in, beside what is used and what other admitted jobs will still
+take.
+
+A job that alone is more than a quota never fits, and is refused. One that fits the quota but not what is left of it now
+is refused as well, unless it waits anyway, suspended or in a queue of Kueue: then that is a warning. A pod that
+does not state CPU or memory where a quota counts them is refused by the API server, so the job is refused too. On an
+update only what the job takes more of than before counts. Pods that another cluster makes (MultiKueue) do not.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import Field, field_validator
+
+from webhook.api.kueue import QUEUE_NAME
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
+from webhook.api.quantity import Quantity
+from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
+from webhook.context import Context
+from webhook.job_quota import Assessment, assess
+from webhook.policy.settings import RuleSettings
+from webhook.quota import wording
+from webhook.quota.fit import Shortage, charged
+from webhook.rules import Reason, Violation, rule
+
+SUSPEND: Final = "spec.runPolicy.suspend"
+_PATTERN: Final = re.compile(r"[A-Za-z0-9.*-]+/[A-Za-z0-9._*-]+")
+
+
+class Settings(RuleSettings):
+    """Which resources are called GPUs."""
+
+    accelerators: tuple[str, ...] = Field(
+        DEFAULT_ACCELERATORS,
+        description="Resource names that messages call GPUs; `*` in a name stands for any text.",
+    )
+
+    @field_validator("accelerators")
+    @classmethod
+    def _qualified(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if not _PATTERN.fullmatch(name):
+                raise ValueError(f'"{name}" is not a resource name such as nvidia.com/gpu or nvidia.com/mig-*')
+        return names
+
+
+@rule("resource-quota", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """What pods do not state; then the one quota that matters most, with the others listed."""
+    found = assess(job, ctx)
+    if found is None:
+        return
+    yield from _unstated(found)
+    short = found.shortages()
+    if not short:
+        return
+    short.sort(key=lambda each: _urgency(each, found, settings))
+    first, fits = short[0], found.most_workers()
+    path = _path(job, ctx)
+    queued = bool(job.labels.get(QUEUE_NAME))
+    if not first.impossible and (job.suspended or queued):
+        yield _busy(path, first, fits, settings, wait="It waits" if queued else "Resume it later")
+        return
+    yield Violation(
+        path,
+        wording.details(
+            short,
+            found.demand,
+            settings.accelerators,
+            running=found.jobs_using(first),
+            several=len(found.quotas) > 1,
+        ),
+        fix=wording.numbered(_suggestions(first, found, fits, settings)),
+        reason=Reason.FORBIDDEN,
+    )
+
+
+def _urgency(short: Shortage, found: Assessment, settings: Settings) -> tuple[bool, bool, int, str]:
+    """What never fits first, then accelerators, then what leaves room for the fewest workers."""
+    accelerator = is_accelerator(short.resource.removeprefix("requests."), settings.accelerators)
+    return not short.impossible, not accelerator, found.most_workers(short.quota), short.resource
+
+
+def _path(job: MPIJob, ctx: Context) -> str:
+    """The field that asks for too much: the one that an update resumes the job with, else the number of workers."""
+    if ctx.old is not None and ctx.old.suspended and not job.suspended:
+        return SUSPEND
+    return f"{replica_path(WORKER)}.replicas" if job.worker is not None else replica_path(LAUNCHER)
+
+
+def _busy(path: str, short: Shortage, fits: int, settings: Settings, *, wait: str) -> Violation:
+    """One line, for it is a warning."""
+    needed = wording.spelled(short.resource, short.missing, settings.accelerators)
+    available, hard = (
+        wording.number(short.resource, amount, settings.accelerators) for amount in (short.available, short.hard)
+    )
+    now = f"; {fits} {'worker fits' if fits == 1 else 'workers fit'} now" if fits else ""
+    return Violation(
+        path, f"needs {needed}, {available} of {hard} free", fix=f"{wait}{now}.", reason=Reason.FORBIDDEN, advisory=True
+    )
+
+
+def _suggestions(short: Shortage, found: Assessment, fits: int, settings: Settings) -> Iterator[str]:
+    """Fewer workers: as many as fit now, else once other jobs are done. To wait, where it helps. To ask for more."""
+    ever = found.most_workers_ever() if short.impossible else found.demand.workers
+    in_use = short.taken > 0
+    if fits:
+        yield _reduce(fits, short, found, settings)
+    elif short.impossible and ever and in_use:
+        yield f"{_reduce(ever, short, found, settings)}, and wait for existing jobs to complete"
+    if in_use and ever > fits and (fits or not short.impossible):
+        yield "Wait for existing jobs to complete"
+    yield "Request quota increase from administrator"
+
+
+def _reduce(workers: int, short: Shortage, found: Assessment, settings: Settings) -> str:
+    total = charged(short.quota, found.demand.with_workers(workers).whole).get(short.resource, Quantity(0))
+    return f"Reduce worker count to {workers} ({wording.spelled(short.resource, total, settings.accelerators)} total)"
+
+
+def _unstated(found: Assessment) -> Iterator[Violation]:
+    """The API server's own words, for the first quota that refuses the pods of a role."""
+    for pods, part in zip(found.pods, found.demand.parts, strict=True):
+        containers = pods.resources.containers
+        for quota in found.quotas:
+            missing = quota.unstated(pods.resources) if quota.counts(part.charges[0].traits) else {}
+            if not missing or not pods.certain:
+                continue
+            named = "; ".join(
+                f"{resource} for: {','.join(sorted({containers[index].name for index in indices}))}"
+                for resource, indices in missing.items()
+            )
+            first = min(index for indices in missing.values() for index in indices)
+            fields = dict.fromkeys(
+                f"resources.{resource if '.' in resource else f'requests.{resource}'}" for resource in missing
+            )
+            yield Violation(
+                f"{pods.path}.template.{containers[first].path}.resources",
+                f'must specify {named} (quota "{quota.name}")',
+                fix=f"Set {' and '.join(fields)}, or the API server refuses every {part.role.lower()} pod.",
+                reason=Reason.REQUIRED,
+            )
+            break

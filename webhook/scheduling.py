@@ -1,0 +1,127 @@
+"""Whether a node of some shape can hold a pod, as kube-scheduler decides on a node without pods.
+
+Sources: https://github.com/kubernetes/kubernetes/tree/v1.35.4/pkg/scheduler/framework/plugins, the filters of
+`noderesources`, `nodeaffinity` and `tainttoleration`. What is not looked at (other pods, volumes, ports, a node's own
+labels and its name) is taken to be in favour of the pod: a pod that fits nowhere is never bound.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from webhook.api.node_affinity import satisfies
+from webhook.api.pod import NodeRequirement, NodeTerm, PodTemplate, Toleration
+from webhook.api.pod_resources import Amounts
+from webhook.api.quantity import Quantity
+from webhook.api.taints import untolerated
+from webhook.cluster.resources.nodes import NodeShape, coarse
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """So much of a resource."""
+
+    resource: str
+    amount: Quantity
+
+    def met(self, shape: NodeShape) -> bool:
+        """Whether there is as much, but for the fraction that `coarse` cuts off."""
+        return shape.allocatable.get(self.resource, 0) >= coarse(self.resource, self.amount)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label with this value."""
+
+    key: str
+    value: str
+
+    def met(self, shape: NodeShape) -> bool:
+        """Whether the label is there, or has another value on each node."""
+        return shape.labels.get(self.key) == self.value or self.key in shape.varying
+
+
+@dataclass(frozen=True, slots=True)
+class Affinity:
+    """One of these terms; a term without conditions selects no node."""
+
+    terms: tuple[NodeTerm, ...]
+
+    def met(self, shape: NodeShape) -> bool:
+        """Whether one of the terms holds; conditions on fields, which means the node's name, are passed over."""
+        return any(all(requirement_met(one, shape) for one in term.match_expressions or ()) for term in self.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerated:
+    """No taint but those that these tolerations bear."""
+
+    tolerations: tuple[Toleration, ...]
+
+    def met(self, shape: NodeShape) -> bool:
+        """Whether every taint is borne."""
+        return not untolerated(shape.taints, self.tolerations)
+
+
+Demand = Room | Label | Affinity | Tolerated
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """A demand that is the fault, and the shapes that would do but for the faults.
+
+    `everywhere`: no node at all meets it. If there is nothing that would do, `near` are all shapes.
+    """
+
+    demand: Demand
+    near: tuple[NodeShape, ...]
+    everywhere: bool
+
+
+def requirement_met(requirement: NodeRequirement, shape: NodeShape) -> bool:
+    """Whether the condition holds, or is on a label that has another value on each node."""
+    return requirement.key in shape.varying or satisfies(shape.labels, requirement)
+
+
+def demands(template: PodTemplate, requests: Amounts, tolerations: Collection[Toleration] | None) -> tuple[Demand, ...]:
+    """All that a pod demands, the rarest first: devices, labels, taints, then what every node has some of.
+
+    `requests` of the whole pod. Without `tolerations` nobody knows what it will tolerate, so it demands nothing there.
+    """
+    found: list[Demand] = [
+        Room(name, amount)
+        for name, amount in requests.items()
+        if amount > 0 and ("/" in name or name.startswith("hugepages-"))
+    ]
+    found += [Label(key, value) for key, value in template.node_selector.items()]
+    affinity = template.spec and template.spec.affinity and template.spec.affinity.node_affinity
+    if affinity and affinity.required_during_scheduling_ignored_during_execution:
+        terms = (term for term in template.node_terms if term.match_expressions or term.match_fields)
+        found.append(Affinity(tuple(terms)))
+    if tolerations is not None:
+        found.append(Tolerated(tuple(tolerations)))
+    found += [
+        Room(name, requests[name]) for name in ("cpu", "memory", "ephemeral-storage") if requests.get(name, 0) > 0
+    ]
+    return tuple(found)
+
+
+def fits(wanted: Collection[Demand], shapes: Collection[NodeShape]) -> bool:
+    """Whether there is a shape that meets every demand."""
+    for shape in shapes:
+        for demand in wanted:
+            if not demand.met(shape):
+                break
+        else:
+            return True
+    return False
+
+
+def lacks(wanted: Collection[Demand], shapes: Collection[NodeShape]) -> list[Lack]:
+    """Why nothing fits: the demands that no shape meets; where there is none, those that the nearest does not meet."""
+    fault = [demand for demand in wanted if not any(demand.met(shape) for shape in shapes)]
+    everywhere = bool(fault)
+    if not fault:
+        fault = min(([demand for demand in wanted if not demand.met(shape)] for shape in shapes), key=len)
+    others = [demand for demand in wanted if demand not in fault]
+    near = tuple(shape for shape in shapes if all(demand.met(shape) for demand in others)) or tuple(shapes)
+    return [Lack(demand, near, everywhere) for demand in fault]
