@@ -12,8 +12,9 @@ from webhook.api.mpijob import MPIJob
 from webhook.api.shape import ShapeError
 from webhook.cluster.view import ClusterView
 from webhook.context import Context
-from webhook.decision import Decision
+from webhook.decision import QUOTA_RULE, Decision
 from webhook.injections.patch import PatchBuilder, PatchConflict
+from webhook.job_quota import reservation_of
 from webhook.messages import Finding
 from webhook.policy.settings import Action, RuleSettings
 from webhook.rules import Reason, Rule, Violation
@@ -107,6 +108,8 @@ def validate(
         if outcome.requested and effective is Action.DENY:
             decision.requested.append(finding.rule)
         decision.add(outcome.finding, effective)
+    if any(rule.id == QUOTA_RULE and action is Action.DENY for rule, _, action in policy.rules):
+        decision.reservation = reservation_of(job, ctx, job.metadata.uid)
     return decision
 
 

@@ -12,36 +12,14 @@ import click
 
 from webhook import __version__
 from webhook.policy_cli import commands as policy_commands
+from webhook.serve_cli import serve
 from webhook.terminal import UNUSABLE, complain, fail, faint, printable
 
 PROGRAM: Final = "mpijob-webhook"
 REFUSED: Final = 1
 
-LEVELS: Final = ("debug", "info", "warning", "error")
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
-SECONDS: Final = click.FloatRange(min=0)
 OUTPUT: Final = click.Choice(["text", "json"])
-COUNT: Final = click.IntRange(min=1)
-Address = tuple[str, int]
-
-
-class AddressType(click.ParamType[Address]):
-    """HOST:PORT as a pair, an IPv6 address in brackets; port 0 lets the system choose."""
-
-    name = "HOST:PORT"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Address:
-        """(host, port), else a usage error that says what is wrong."""
-        host, _, port = str(value).rpartition(":")
-        if not host.strip("[]"):
-            self.fail(f'"{value}" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443', param, ctx)
-        if not (port.isascii() and port.isdigit() and int(port[:6]) <= 65535):
-            self.fail(f'"{value}" has no port from 0 to 65535 after its last colon', param, ctx)
-        if host.startswith("[") and host.endswith("]"):
-            return host[1:-1], int(port)
-        if ":" in host:
-            self.fail(f'"{value}" is ambiguous, write an IPv6 address in brackets: [{host}]:{port}', param, ctx)
-        return host, int(port)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True})
@@ -66,63 +44,6 @@ def main(ctx: click.Context) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-@main.command()
-@click.option("--kubeconfig", type=FILE, help="The cluster. Default: in a pod its own, with --register kubectl's.")
-@click.option("--listen", type=AddressType(), help="Where the API server calls. Default: 0.0.0.0:8443.")
-@click.option("--ops-listen", type=AddressType(), help="Health and metrics, plain HTTP. Default: 0.0.0.0:8081.")
-@click.option("--policy", type=FILE, help="Policy document (kind MPIJobPolicy). Default: the built-in policy.")
-@click.option("--policy-namespace", metavar="NAMESPACE", default="mpijob-webhook", help="Where policy ConfigMaps are.")
-@click.option("--register", is_flag=True, help="For development: tell the API server of this process until it ends.")
-@click.option("--tls-cert", type=FILE, help="Certificate chain (PEM). Default: one made for this process.")
-@click.option("--tls-key", type=FILE, help="Its private key (PEM).")
-@click.option("--ca-file", type=FILE, help="Where to write the CA (PEM) of the certificate made for this process.")
-@click.option(
-    "--drain-seconds", metavar="SECONDS", type=SECONDS, default=5.0, help="How long to go on serving after SIGTERM."
-)
-@click.option(
-    "--max-in-flight", metavar="COUNT", type=COUNT, default=64, help="Reviews at the same time; more are turned away."
-)
-@click.option("--timeout", metavar="SECONDS", type=SECONDS, default=10.0, help="The longest that one review may take.")
-@click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
-def serve(
-    *, listen: Address | None, ops_listen: Address | None, register: bool, timeout: float, **settings: Any
-) -> NoReturn:
-    """Run the webhook until SIGTERM or Ctrl-C.
-
-    It answers POST /mutate-mpijob and /validate-mpijob over TLS at --listen, and GET /healthz, /readyz and /metrics
-    over plain HTTP at --ops-listen.
-
-    With --register it listens on free ports of 127.0.0.1, makes its own CA, installs the two webhook configurations
-    with its URL, and removes them when it ends: for a cluster on this machine.
-
-    \b
-    Examples:
-      mpijob-webhook serve --tls-cert tls.crt --tls-key tls.key --policy policy.yaml
-      mpijob-webhook serve --register --kubeconfig ~/.kube/config
-      mpijob-webhook serve --listen 127.0.0.1:8443 --ops-listen 127.0.0.1:8081 --ca-file ca.pem
-
-    \b
-    Exit code:
-      0    ended on a signal, every request answered
-      2    could not start; the message says why
-      130  ended at once by a second signal (143: SIGTERM)
-    """
-    from webhook.serve import ServeSettings, run
-
-    host = "127.0.0.1" if register else "0.0.0.0"  # noqa: S104 - in a pod every address is the pod's own
-    sys.exit(
-        run(
-            ServeSettings(
-                listen=listen or (host, 0 if register else 8443),
-                ops_listen=ops_listen or (host, 0 if register else 8081),
-                register=register,
-                timeout_seconds=timeout,
-                **settings,
-            )
-        )
-    )
 
 
 @main.command()
@@ -270,4 +191,45 @@ def demo(files: tuple[str, ...]) -> NoReturn:
         fail(error)
 
 
+@main.command()
+@click.option("--kubeconfig", type=FILE, help="The cluster. Default: as kubectl.")
+@click.option("--context", help="The context of the kubeconfig. Default: its current one.")
+@click.option("-n", "--namespace", "namespaces", multiple=True, help="Only this one; may be repeated. Default: all.")
+@click.option("--policy-namespace", metavar="NAMESPACE", default="mpijob-webhook", help="Where policy ConfigMaps are.")
+@click.option("--kueue-namespace", metavar="NAMESPACE", default="kueue-system", help="Where Kueue's configuration is.")
+@click.option("-o", "--output", type=FILE, help="The file to write. Default: standard output.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def snapshot(
+    *, kubeconfig: Path | None, namespaces: tuple[str, ...], output: Path | None, force: bool, **where: Any
+) -> NoReturn:
+    """Write what a cluster holds to a file, for verdicts without the cluster.
+
+    The file is what the other commands take with --cluster: the jobs and policies there are, and of quotas, queues,
+    nodes and all else only the fields that rules look at. No Secret is read, and no ConfigMap's data but that of
+    policies and of Kueue's configuration. Jobs are kept as they are stored, with their environment: the file can be
+    read by its owner alone.
+
+    With --namespace, what is in other namespaces is unknown, not absent; rights to look into those suffice. Whatever
+    cannot be read is told and stays unknown, which never refuses a job.
+
+    \b
+    Examples:
+      mpijob-webhook snapshot -o cluster.yaml
+      mpijob-webhook snapshot -n team-a -n team-b --context prod -o teams.yaml
+      mpijob-webhook check job.yaml --cluster cluster.yaml
+
+    \b
+    Exit code:
+      0  written; kinds that the cluster does not have are no fault
+      1  written, but some of it could not be read
+      2  not written; the message says why
+    """
+    from webhook import snapshot_file
+
+    if output is not None and output.exists() and not force:
+        fail(f"{output} is there already, --force replaces it")
+    sys.exit(snapshot_file.run(output, kubeconfig=kubeconfig, namespaces=namespaces, **where))
+
+
+main.add_command(serve)
 main.add_command(policy_commands.policy)

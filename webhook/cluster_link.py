@@ -16,12 +16,16 @@ from webhook.cluster.client import Client
 from webhook.cluster.connection import Connection
 from webhook.cluster.live import LiveView
 from webhook.cluster.policy_configmaps import policies
+from webhook.cluster.resource import Place
 from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.view import ClusterView
 from webhook.cluster.watch import Watch
 from webhook.cluster.wire import Fault
+from webhook.decision import Decision
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
 from webhook.policy_watch import PolicyWatch
+from webhook.quota_ledger import Outcome, QuotaLedger
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class ClusterLink:
     watches: tuple[Watch[Any, Any], ...]
     settled: asyncio.Event
     """Set once everything that can be known is known."""
+    ledger: QuotaLedger
 
     async def first_answer(self, seconds: float) -> None:
         """Return once everything is settled, or reading namespaces has failed, or this long has passed."""
@@ -45,6 +50,12 @@ class ClusterLink:
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
         """For each rule whether the requester may exempt jobs from it; ClusterError if nobody can tell."""
         return await access.may_exempt(self.api, request, rules)
+
+    async def by_quota(
+        self, namespace: str, judge: Callable[[ClusterView], Decision], *, writes: bool, seconds: float
+    ) -> Decision:
+        """The verdict by the quotas of this moment, shared by all replicas; ClusterError if there is none in time."""
+        return await self.ledger.judge(namespace, judge, writes=writes, seconds=seconds)
 
     async def what_if(self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]) -> str:
         """One line on what `after` would do to the jobs that exist."""
@@ -62,22 +73,27 @@ async def linked(
     kubeconfig: Path | None,
     *,
     namespace: str,
+    kueue_namespace: str,
     base: tuple[Layer, ...],
     apply: Callable[[PolicySet, Loaded], None],
     log: Any,
+    on_quota: Callable[[Outcome], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
     """A link that is kept up to date until the block ends; ClusterError when there is no usable configuration.
 
-    Policies are those of the ConfigMaps in `namespace`, on top of `base`.
+    Policies are those of the ConfigMaps in `namespace`, on top of `base`. Kueue's configuration is in
+    `kueue_namespace`. `on_quota` is told how each verdict of the ledger of quotas came about.
     """
     api = await client.connect(kubeconfig)
     try:
         connection = Connection(api.raw, renew=api.renew)
-        view = LiveView(connection, log=log)
+        view = LiveView(connection, log=log, places={Place.OWN: namespace, Place.KUEUE: kueue_namespace})
         configmaps = Watch(policies(namespace), connection, log=log)
         policy_watch = PolicyWatch(watch=configmaps, api=api, namespace=namespace, apply=apply, log=log, base=base)
-        link = ClusterLink(api, connection, view, (*view.watches, configmaps), asyncio.Event())
-        tasks = [asyncio.create_task(work) for work in (view.run(), configmaps.run(), policy_watch.run())]
+        ledger = QuotaLedger(api=api, view=view, namespace=namespace, log=log, on_outcome=on_quota)
+        link = ClusterLink(api, connection, view, (*view.watches, configmaps), asyncio.Event(), ledger)
+        work = (view.run(), configmaps.run(), policy_watch.run(), ledger.run())
+        tasks = [asyncio.create_task(each) for each in work]
 
         async def settle() -> None:
             await view.settled()
@@ -93,5 +109,6 @@ async def linked(
             for task in tasks:
                 with suppress(asyncio.CancelledError):
                     await task
+            await ledger.close()
     finally:
         await api.close()

@@ -7,6 +7,9 @@ from webhook import messages
 from webhook.api import mpijob, review
 from webhook.messages import Finding
 from webhook.policy.settings import Action
+from webhook.quota.pending import Reservation
+
+QUOTA_RULE = "resource-quota"
 
 
 @dataclass(slots=True)
@@ -15,7 +18,9 @@ class Decision:
 
     `denied`, `warned` and `audited` are the findings by what they led to, `exempted` those that were excused, with the
     reason; `requested` are rules that deny unless the requester may exempt; `skipped` says why nothing was looked at;
-    `patch` and `authors` (the injection of each operation) run in parallel, `document` is the patched object.
+    `patch` and `authors` (the injection of each operation) run in parallel, `document` is the patched object;
+    `annotations` are added to those of the audit log. `reservation` is what the job takes of the namespace's quotas,
+    None where none counts it.
     """
 
     denied: list[Finding] = field(default_factory=list)
@@ -29,6 +34,8 @@ class Decision:
     patch: list[dict[str, object]] = field(default_factory=list)
     authors: list[str] = field(default_factory=list)
     document: dict[str, Any] | None = None
+    reservation: Reservation | None = None
+    annotations: dict[str, str] = field(default_factory=dict)
 
     def add(self, finding: Finding, action: Action) -> None:
         """Note a finding by what it leads to."""
@@ -38,6 +45,11 @@ class Decision:
     def allowed(self) -> bool:
         """Whether the API server may go on."""
         return not self.denied
+
+    @property
+    def hangs_on_quota(self) -> bool:
+        """Whether a quota counts the job, and no other rule refuses it: then the quota of this moment decides."""
+        return self.reservation is not None and all(finding.rule == QUOTA_RULE for finding in self.denied)
 
     @property
     def message(self) -> str:
@@ -78,6 +90,7 @@ class Decision:
             "exempted": "; ".join(dict.fromkeys(f"{finding.rule}: {reason}" for finding, reason in self.exempted)),
             "injected": ",".join(dict.fromkeys(self.authors)),
             "skipped": self.skipped,
+            **self.annotations,
         }
         return {key: value for key, value in found.items() if value}
 

@@ -82,7 +82,7 @@ def _jobs(files: Sequence[str]) -> list[Manifest]:
 
 async def _show(jobs: Sequence[Manifest]) -> list[Manifest]:
     """Print what becomes of each job; those that were admitted."""
-    settings = ServeSettings(listen=LOOPBACK, ops_listen=LOOPBACK, drain_seconds=0)
+    settings = ServeSettings(listen=LOOPBACK, ops_listen=LOOPBACK, drain_seconds=0, ssh_keys_ready=0)
     admitted = []
     async with running(settings, Telemetry(make_log(io.BytesIO()))) as service, _client(service) as client:
         click.echo(f"The webhook listens on {service.url}. It gets each job as the API server would send it.")

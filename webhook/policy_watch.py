@@ -5,24 +5,20 @@ found again after a restart. Replicas write the same there, so nobody needs to l
 """
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from webhook.active_policy import PolicySet, policy_model
 from webhook.cluster.client import ApiError, Client, ClusterError
 from webhook.cluster.watch import Watch
+from webhook.events import COMPONENT, MAX_MESSAGE, event
 from webhook.policy import store
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded, Source
 
 REMEMBERED = "mpijob-webhook-last-good"
-COMPONENT = "mpijob-webhook"
 # Seconds after which writing what could not be written is tried again.
 RETRY = 30.0
-# The API server takes 1024 characters.
-MAX_MESSAGE = 1000
 
 
 class PolicyWatch:
@@ -98,9 +94,16 @@ class PolicyWatch:
 
     async def _announce(self, source: Source, error: str, state: store.State) -> bool:
         in_force = "its last good document stays in force" if state == "last-good" else "nothing of it is in force"
-        event = _event(self._namespace, source, f"The policy is broken, {in_force}: {error}"[:MAX_MESSAGE])
+        body = event(
+            self._namespace,
+            _about(source),
+            reason="PolicyBroken",
+            message=f"The policy is broken, {in_force}: {error}",
+            kind="Warning",
+            key=f"{source.uid} {source.version}",
+        )
         try:
-            await self._api.request("POST", f"/api/v1/namespaces/{self._namespace}/events", event)
+            await self._api.request("POST", f"/api/v1/namespaces/{self._namespace}/events", body)
         except ClusterError as failure:
             if not (isinstance(failure, ApiError) and failure.status == 409):  # another replica was first
                 self._log.warning("event not written", configmap=source.name, reason=str(failure))
@@ -156,29 +159,12 @@ def _texts(configmap: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(text) for name, text in data.items()} if isinstance(data, dict) else {}
 
 
-def _event(namespace: str, source: Source, message: str) -> dict[str, Any]:
-    """A Warning about a version of a ConfigMap; its name makes the second one, from another replica, a conflict."""
-    key = hashlib.sha256(f"{source.uid} {source.version}".encode()).hexdigest()[:16]
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _about(source: Source) -> dict[str, str]:
+    """The ConfigMap, as an Event refers to it."""
     return {
         "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": f"{source.name[:200]}.{key}", "namespace": namespace},
-        "involvedObject": {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "namespace": namespace,
-            "name": source.name,
-            "uid": source.uid,
-            "resourceVersion": source.version,
-        },
-        "reason": "PolicyBroken",
-        "message": message,
-        "type": "Warning",
-        "source": {"component": COMPONENT},
-        "reportingComponent": COMPONENT,
-        "reportingInstance": COMPONENT,
-        "firstTimestamp": now,
-        "lastTimestamp": now,
-        "count": 1,
+        "kind": "ConfigMap",
+        "name": source.name,
+        "uid": source.uid,
+        "resourceVersion": source.version,
     }

@@ -3,6 +3,10 @@
 Mutating hooks run in the order of their configuration's name, so this one comes before Kueue's. The mutating hook
 fails open, the validating one closed, as the Kubernetes project recommends
 (https://kubernetes.io/docs/concepts/cluster-administration/admission-webhooks-good-practices/).
+
+The hook for SSH keys fails closed too: the operator tries again until the service answers, and no job runs with keys
+that the policy does not want. It must therefore see no other Secret, and is narrowed three times: by namespace, by the
+label that the operator sets, and by conditions that no Secret can make fail, for an error in one is a refusal.
 """
 
 import asyncio
@@ -20,6 +24,26 @@ BY_REGISTER = "mpijob-webhook-register"
 TIMEOUT_SECONDS = 5
 # A policy is replayed on every job that exists.
 POLICY_TIMEOUT_SECONDS = 10
+# A key may have to be made first, after those that others wait for.
+KEYS_TIMEOUT_SECONDS = 10
+# The first minor version of Kubernetes that has match conditions without being asked: older servers drop them.
+MATCH_CONDITIONS_SINCE = (1, 28)
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+# CEL, in which reading a field that is absent is an error, and so is any value that is not what one takes it for.
+MATCH_CONDITIONS = {
+    "ssh-keys-of-an-mpijob": (
+        "has(object.type) && object.type == 'kubernetes.io/ssh-auth' && "
+        "has(object.metadata.name) && has(object.metadata.ownerReferences) && "
+        "object.metadata.ownerReferences.exists(owner, "
+        "has(owner.controller) && owner.controller == true && has(owner.kind) && owner.kind == 'MPIJob' && "
+        "has(owner.apiVersion) && owner.apiVersion.startsWith('kubeflow.org/') && "
+        "has(owner.name) && object.metadata.name == owner.name + '-ssh')"
+    ),
+    "new-data": (
+        "request.operation == 'CREATE' || oldObject == null || "
+        "(has(object.data) ? !has(oldObject.data) || object.data != oldObject.data : has(oldObject.data))"
+    ),
+}
 CHANGES = ["CREATE", "UPDATE"]
 RESOURCES = {
     "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
@@ -46,19 +70,21 @@ def by_service(namespace: str, name: str, *, port: int = 443, ca_pem: bytes | No
 
 
 def configurations(
-    client_config: ClientConfig, *, labels: Mapping[str, str], policy_namespace: str
+    client_config: ClientConfig, *, labels: Mapping[str, str], policy_namespace: str, match_conditions: bool = True
 ) -> list[dict[str, Any]]:
     """The mutating and the validating configuration, with `labels`, as objects for the API server.
 
-    The policy hook sees nothing but labelled ConfigMaps in `policy_namespace`.
+    The policy hook sees nothing but labelled ConfigMaps in `policy_namespace`, which the hook for SSH keys never sees.
+    Without `match_conditions` the latter sees every Secret with the operator's label, and then it fails open.
     """
     jobs = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v2beta1"], "resources": ["mpijobs"]}
     configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
     mutating = _hook("mutate", client_config("/mutate-mpijob"), jobs, CHANGES, failure_policy="Ignore")
     mutating["reinvocationPolicy"] = "IfNeeded"
+    keys = _keys_hook(client_config("/mutate-ssh-secret"), policy_namespace, match_conditions)
     validating = _hook("validate", client_config("/validate-mpijob"), jobs, CHANGES, failure_policy="Fail")
     policy = _hook("policy", client_config("/validate-policy"), configmaps, [*CHANGES, "DELETE"], failure_policy="Fail")
-    policy["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": policy_namespace}}
+    policy["namespaceSelector"] = {"matchLabels": {NAMESPACE_NAME: policy_namespace}}
     # Old or new object: taking the label away is seen too.
     policy["objectSelector"] = {"matchExpressions": [{"key": LABEL, "operator": "Exists"}]}
     policy["timeoutSeconds"] = POLICY_TIMEOUT_SECONDS
@@ -69,8 +95,31 @@ def configurations(
             "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": "mpijob-webhook", **labels}},
             "webhooks": hooks,
         }
-        for kind, hooks in zip(RESOURCES, ([mutating], [validating, policy]), strict=True)
+        for kind, hooks in zip(RESOURCES, ([mutating, keys], [validating, policy]), strict=True)
     ]
+
+
+async def has_match_conditions(client: Client) -> bool:
+    """Whether the API server knows match conditions; ClusterError when it does not answer."""
+    version = await client.request("GET", "/version")
+    try:
+        return (int(version["major"]), int(str(version["minor"]).rstrip("+"))) >= MATCH_CONDITIONS_SINCE
+    except (KeyError, ValueError):
+        return False
+
+
+def _keys_hook(client_config: Mapping[str, Any], own_namespace: str, match_conditions: bool) -> dict[str, Any]:
+    secrets = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"]}
+    hook = _hook("ssh-keys", client_config, secrets, CHANGES, failure_policy="Fail" if match_conditions else "Ignore")
+    others = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": ["kube-system", own_namespace]}
+    hook["namespaceSelector"] = {"matchExpressions": [others]}
+    hook["objectSelector"] = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
+    if match_conditions:
+        hook["matchConditions"] = [{"name": name, "expression": cel} for name, cel in MATCH_CONDITIONS.items()]
+    # Whoever comes after us may change the Secret, and is not to be undone.
+    hook["reinvocationPolicy"] = "Never"
+    hook["timeoutSeconds"] = KEYS_TIMEOUT_SECONDS
+    return hook
 
 
 def _hook(
@@ -99,20 +148,19 @@ class Registration:
     Only what carries the label of `--register` is ever replaced or removed: an installation has the same name.
     """
 
-    def __init__(self, client: Client, wanted: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._wanted = wanted
         # The uid by path; None where the answer to the creation did not arrive.
         self._installed: dict[str, str | None] = {}
         self._closing: asyncio.Task[None] | None = None
 
-    async def install(self) -> None:
-        """Create all of them, in place of those that an earlier run left behind; ClusterError leaves none of ours."""
-        stale = [(path, uid) for path in map(_path, self._wanted) if (uid := await self._stale(path))]
+    async def install(self, wanted: Sequence[Mapping[str, Any]]) -> None:
+        """Create all of `wanted`, in place of what an earlier run left behind; ClusterError leaves none of ours."""
+        stale = [(path, uid) for path in map(_path, wanted) if (uid := await self._stale(path))]
         for path, uid in stale:
             await self._delete(path, uid)
         try:
-            for configuration in self._wanted:
+            for configuration in wanted:
                 await self._create(configuration)
         except ClusterError:
             await self.remove()

@@ -19,17 +19,22 @@ def run(settings: ServeSettings) -> int:
 
 
 async def serve(settings: ServeSettings) -> int:
-    """Serve until SIGTERM or SIGINT, then drain; a second signal ends it at once. Gives the exit code."""
+    """Serve until SIGTERM or SIGINT, then drain; a second signal ends it at once. Gives the exit code.
+
+    A signal before the service is ready ends it too: it may be waiting for its certificate.
+    """
     log = make_log(sys.stderr.buffer, settings.log_level)
     logging.basicConfig(handlers=[LibraryLog(log)], level=logging.WARNING, force=True)
     task = asyncio.current_task()
     stop = asyncio.Event()
     aborted = 0
+    ready = False
 
     def on_signal(number: int) -> None:
         nonlocal aborted
-        if stop.is_set() and task is not None:
+        if stop.is_set():
             aborted = number
+        if (stop.is_set() or not ready) and task is not None:
             task.cancel()
         stop.set()
 
@@ -41,6 +46,7 @@ async def serve(settings: ServeSettings) -> int:
             # What lives until the end need not be looked at by each collection of garbage.
             gc.collect()
             gc.freeze()
+            ready = True
             log.info("ready")
             await stop.wait()
             await service.drain()
@@ -48,8 +54,11 @@ async def serve(settings: ServeSettings) -> int:
         sys.stderr.write(f"mpijob-webhook: {error}\n")
         return 2
     except asyncio.CancelledError:
-        if not aborted:
+        if not stop.is_set():
             raise
+        if not aborted:
+            log.info("stopped before it was ready")
+            return 0
         log.warning("stopped at once", signal=signal.Signals(aborted).name)
         return 128 + aborted
     log.info("stopped")

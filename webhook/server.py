@@ -6,7 +6,9 @@ administrator's failurePolicy: overload, a deadline or a bug must never look lik
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime
+from functools import partial
 from http import HTTPStatus
 from time import monotonic
 from typing import Protocol
@@ -21,6 +23,8 @@ from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.cluster.client import ClusterError
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import Answer, ClusterView
+from webhook.companions import ssh_secret
+from webhook.companions.ssh_keys import KeyPool, NoKey
 from webhook.messages import Finding, shorten
 from webhook.rules import Reason, Violation
 from webhook.target import Hook, Target
@@ -42,6 +46,12 @@ class Cluster(Protocol):
         """For each rule whether the requester may exempt jobs from it; ClusterError if nobody can tell."""
         ...
 
+    async def by_quota(
+        self, namespace: str, judge: Callable[[ClusterView], Decision], *, writes: bool, seconds: float
+    ) -> Decision:
+        """The verdict by the quotas of this moment, shared by all replicas; ClusterError if there is none in time."""
+        ...
+
     async def what_if(self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]) -> str:
         """One line on what other policies would do to the jobs that exist."""
         ...
@@ -50,7 +60,8 @@ class Cluster(Protocol):
 class ReviewHandler:
     """Answers reviews; `policies`, `view` and `cluster` (None: there is none) may be replaced at any time, whole.
 
-    `max_in_flight` reviews are at work at once, any more are refused. A review gets `SHARE_OF_TIMEOUT` of the client's
+    `max_in_flight` reviews are at work at once, any more are refused; those that wait for one of `keys` or
+    for the ledger of quotas do not count, for they do no work. A review gets `SHARE_OF_TIMEOUT` of the client's
     timeout or of `timeout` seconds, whichever is less.
     """
 
@@ -60,6 +71,7 @@ class ReviewHandler:
         policies: PolicySet,
         view: ClusterView,
         telemetry: Telemetry,
+        keys: KeyPool,
         max_in_flight: int = 64,
         timeout: float = 10,
     ) -> None:
@@ -69,8 +81,10 @@ class ReviewHandler:
         self.draining = False
         self.in_flight = 0
         self._telemetry = telemetry
+        self._keys = keys
         self._max_in_flight = max_in_flight
         self._timeout = timeout
+        self._waiting = 0  # for the ledger of quotas
         self._idle = asyncio.Event()
         telemetry.in_flight.set_function(lambda: self.in_flight)
 
@@ -97,7 +111,7 @@ class ReviewHandler:
         asked = target.parse(request.raw_path)
         try:
             hook = expect_review(request, asked)
-            if self.in_flight >= self._max_in_flight:
+            if self.in_flight - self._keys.waiting - self._waiting >= self._max_in_flight:
                 raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many reviews at work")
             self.in_flight += 1
             try:
@@ -116,10 +130,10 @@ class ReviewHandler:
             admission_request = review.decode(await read_body(request, deadline))
             if hook == "policy":
                 return await self._review_policy(admission_request, deadline)
-            decision = self._decide(hook, admission_request, deadline)
-            if decision.requested and self.cluster is not None:
-                granted = await self.cluster.may_exempt(admission_request, decision.requested)
-                decision = self._decide(hook, admission_request, deadline, granted)
+            if hook == "ssh-keys":
+                decision = await self._ssh_keys(admission_request, deadline)
+            else:
+                decision = await self._decided(hook, admission_request, deadline)
             wire = review.encode(decision.response(admission_request.uid))
         except Refused:
             raise
@@ -127,6 +141,8 @@ class ReviewHandler:
             raise Refused(HTTPStatus.BAD_REQUEST, "not a review that can be answered", str(error)) from None
         except ClusterError as error:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster does not answer", str(error)) from None
+        except NoKey as error:
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from None
         except DeadlineExceeded:
             raise Refused(HTTPStatus.GATEWAY_TIMEOUT, f"no verdict within {deadline - started:.3g} s") from None
         except Exception as error:  # noqa: BLE001 - a fault of ours is a 500, never a verdict
@@ -135,17 +151,53 @@ class ReviewHandler:
         self._telemetry.decided(hook, admission_request, decision, monotonic() - started)
         return wire
 
+    async def _decided(self, hook: Hook, request: AdmissionRequest, deadline: float) -> Decision:
+        """The decision, with what only the cluster can tell: the quotas of this moment, and who may exempt."""
+        granted: Mapping[str, bool] | None = None
+        while True:
+            decide_with = partial(self._decide, hook, request, deadline, granted)
+            decision = decide_with(self.view)
+            if self.cluster is None:
+                return decision
+            if decision.hangs_on_quota:
+                self._waiting += 1
+                try:
+                    with suppress(ClusterError):  # the ledger has told the metrics
+                        seconds = max(0, deadline - monotonic())
+                        decision = await self.cluster.by_quota(
+                            request.namespace, decide_with, writes=not request.dry_run, seconds=seconds
+                        )
+                finally:
+                    self._waiting -= 1
+            if not decision.requested or granted is not None:
+                return decision
+            granted = await self.cluster.may_exempt(request, decision.requested)
+
     def _decide(
-        self, hook: Hook, request: AdmissionRequest, deadline: float, granted: Mapping[str, bool] | None = None
+        self,
+        hook: Hook,
+        request: AdmissionRequest,
+        deadline: float,
+        granted: Mapping[str, bool] | None,
+        view: ClusterView,
     ) -> Decision:
         return decide(
             hook,
             request,
             policies=self.policies,
-            view=self.view,
+            view=view,
             granted=granted,
             time_left=lambda: deadline - monotonic(),
         )
+
+    async def _ssh_keys(self, request: AdmissionRequest, deadline: float) -> Decision:
+        """A key pair for the Secret of a job; NoKey when there is none in time, so that the operator tries again."""
+        namespace = self.view.get(NAMESPACES, request.namespace)
+        policy = self.policies.effective(namespace)
+        found = ssh_secret.judge(request, policy.document.ssh_keys)
+        if isinstance(found, Decision):
+            return found
+        return found.filled(await self._keys.take(found.algorithm, deadline=deadline))
 
     async def _review_policy(self, request: AdmissionRequest, deadline: float) -> bytes:
         """The reply to a change of a policy ConfigMap: with what it would do to the jobs that exist, if it is good."""

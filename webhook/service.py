@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import os
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -13,14 +12,17 @@ from ssl import SSLContext
 
 from aiohttp import web
 
-from certs.authority import Authority
 from certs.serving import CertificateError, ServingCertificate
-from webhook import ops, registration
+from certs.settings import RotationSettings
+from webhook import certificates, ops, registration
 from webhook.active_policy import PolicySet, policy_model
 from webhook.cluster import client
 from webhook.cluster.client import ClusterError
+from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.cluster.view import NothingKnown
 from webhook.cluster_link import ClusterLink, linked
+from webhook.companions.key_removal import KeyRemoval
+from webhook.companions.ssh_keys import KeyPool
 from webhook.listening import CLOSE_SECONDS, Address, ListenError, hang_up, listen
 from webhook.ops import Readiness
 from webhook.policy import document
@@ -31,8 +33,6 @@ from webhook.registration import Registration
 from webhook.server import ReviewHandler
 from webhook.telemetry import Telemetry
 
-# Nobody renews the certificate that is made in memory: it is for development, and new at every start.
-CERTIFICATE_LIFETIME = timedelta(days=365)
 # How long registering waits for what is to be known of the cluster.
 SETTLE_SECONDS = 10.0
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
@@ -46,10 +46,12 @@ class StartError(Exception):
 class ServeSettings:
     """What `mpijob-webhook serve` takes; times in seconds, port 0 lets the kernel choose.
 
-    Without `tls_cert` and `tls_key` the service makes a CA and a certificate in memory; `ca_file` is where it then
-    writes the CA's certificate. `register` needs that CA, and the cluster of `kubeconfig` (None: as kubectl finds it).
+    With `ca_secret` the service keeps a CA in that Secret of its namespace, and the caBundles of whatever calls the
+    Service `service` in step. With `tls_cert` and `tls_key` it serves those files, and what they are replaced by; they
+    must lead to `tls_ca`, if that file exists. Else it makes a CA and a certificate in memory; `ca_file` is where it
+    writes that CA's certificate. `register` needs that CA, and the cluster of `kubeconfig` (None: as kubectl finds it).
     With a `kubeconfig`, with `register` and in a pod the service follows its cluster: namespaces, and the policy
-    ConfigMaps in `policy_namespace`.
+    ConfigMaps in `policy_namespace`; Kueue's configuration is in `kueue_namespace`.
     """
 
     kubeconfig: Path | None = None
@@ -57,13 +59,23 @@ class ServeSettings:
     ops_listen: Address = ("127.0.0.1", 8081)
     policy: Path | None = None
     policy_namespace: str = "mpijob-webhook"
+    kueue_namespace: str = KUEUE_NAMESPACE
     register: bool = False
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    tls_ca: Path | None = None
+    ca_secret: str = ""
+    service: str = ""
+    ca_lifetime: int = 365 * 86_400
+    leaf_lifetime: int = 14 * 86_400
+    ca_grace: int = 120
     ca_file: Path | None = None
     drain_seconds: float = 5
     max_in_flight: int = 64
     timeout_seconds: float = 10
+    ssh_keys_ready: int = 128
+    ssh_keys_rate: float = 1
+    remove_keys: bool = False
     log_level: str = "info"
 
     @property
@@ -79,6 +91,7 @@ class Service:
     settings: ServeSettings
     telemetry: Telemetry
     handler: ReviewHandler
+    keys: KeyPool
     readiness: Readiness
     certificate: ServingCertificate
     ca_pem: bytes | None
@@ -90,13 +103,15 @@ class Service:
     async def register(self) -> None:
         """Install the webhook configurations on the cluster; ClusterError when that is not possible."""
         assert self.ca_pem is not None, "checked before anything is started"  # noqa: S101 - for the type checker
+        api = await client.connect(self.settings.kubeconfig)
+        self.registration = Registration(api)
         wanted = registration.configurations(
             registration.by_url(self.url, self.ca_pem),
             labels={registration.MADE_BY: registration.BY_REGISTER},
             policy_namespace=self.settings.policy_namespace,
+            match_conditions=await registration.has_match_conditions(api),
         )
-        self.registration = Registration(await client.connect(self.settings.kubeconfig), wanted)
-        await self.registration.install()
+        await self.registration.install(wanted)
 
     async def deregister(self) -> None:
         """Remove them again, as far as they are there."""
@@ -117,6 +132,7 @@ class Service:
         self.telemetry.log.info("draining", seconds=self.settings.drain_seconds)
         self.readiness.fails("serving", "draining")
         self.handler.draining = True
+        self.keys.stop_filling()
         await self.deregister()
         await pause(self.settings.drain_seconds)
         await self.site.stop()
@@ -133,20 +149,29 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     """
     _check(settings)
     base = _policy(settings.policy)
-    certificate, ca_pem = _certificate(settings, telemetry)
+    keys = KeyPool(
+        size=settings.ssh_keys_ready,
+        rate=settings.ssh_keys_rate,
+        made=telemetry.key_made,
+        waited=telemetry.key_waited,
+    )
+    telemetry.keys(ready=lambda: keys.ready, waiting=lambda: keys.waiting)
     handler = ReviewHandler(
         policies=PolicySet(base),
         view=NothingKnown(),
         telemetry=telemetry,
+        keys=keys,
         max_in_flight=settings.max_in_flight,
         timeout=settings.timeout_seconds,
     )
     telemetry.policies_in_force(_digest(handler.policies))
-    readiness = Readiness("policy", "cluster", "serving")
+    readiness = Readiness("policy", "cluster", certificates.CHECK, "serving")
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(keys.filled())
         application = ops.application(readiness, telemetry.registry)
         ops_runner = web.AppRunner(application, access_log=None, shutdown_timeout=CLOSE_SECONDS)
         _, ops_url = await _open(stack, ops_runner, settings.ops_listen)
+        certificate, ca_pem = await _certificate(stack, settings, readiness, telemetry)
         server = handler.http_server()
         runner = web.ServerRunner(server, shutdown_timeout=CLOSE_SECONDS)
         site, url = await _open(stack, runner, settings.listen, certificate.context)
@@ -155,6 +180,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
             settings=settings,
             telemetry=telemetry,
             handler=handler,
+            keys=keys,
             readiness=readiness,
             certificate=certificate,
             ca_pem=ca_pem,
@@ -193,8 +219,14 @@ def _check(settings: ServeSettings) -> None:
     """StartError for settings that do not go together."""
     if bool(settings.tls_cert) != bool(settings.tls_key):
         raise StartError("--tls-cert and --tls-key are only of use together")
-    if settings.register and settings.tls_cert:
-        raise StartError("--register makes its own certificate: leave out --tls-cert and --tls-key")
+    if settings.ca_secret and settings.tls_cert:
+        raise StartError("--ca-secret makes its own certificates: leave out --tls-cert and --tls-key")
+    if settings.ca_secret and not settings.service:
+        raise StartError("--ca-secret needs --service: certificates are for its name")
+    if settings.ca_secret:
+        _rotation(settings)
+    if settings.register and (settings.tls_cert or settings.ca_secret):
+        raise StartError("--register makes its own certificate: leave out --tls-cert, --tls-key and --ca-secret")
     if settings.register and settings.listen[0] in EVERY_ADDRESS:
         raise StartError("--register needs an address that the API server can reach: --listen HOST:PORT")
 
@@ -212,15 +244,21 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
             linked(
                 service.settings.kubeconfig,
                 namespace=service.settings.policy_namespace,
+                kueue_namespace=service.settings.kueue_namespace,
                 base=base,
                 apply=apply,
                 log=telemetry.log,
+                on_quota=lambda outcome: telemetry.quota_ledger.labels(outcome).inc(),
             )
         )
     except ClusterError as error:
         raise StartError(str(error)) from None
     handler.view, handler.cluster = link.view, link
     telemetry.caches(link.watches)
+    telemetry.unknown_answers(link.view.unknown)
+    if service.settings.remove_keys:
+        removal = KeyRemoval(api=link.api, view=link.view, log=telemetry.log)
+        stack.callback(asyncio.create_task(removal.run()).cancel)
 
     async def settle() -> None:
         await link.settled.wait()
@@ -254,26 +292,54 @@ def _digest(policies: PolicySet) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
-def _certificate(settings: ServeSettings, telemetry: Telemetry) -> tuple[ServingCertificate, bytes | None]:
-    """What to serve, and the CA's certificate where we have our own CA."""
+async def _certificate(
+    stack: AsyncExitStack, settings: ServeSettings, readiness: Readiness, telemetry: Telemetry
+) -> tuple[ServingCertificate, bytes | None]:
+    """What to serve until `stack` ends, and the CA's certificate where the CA is in memory."""
+    site = certificates.Site(namespace=settings.policy_namespace, service=settings.service)
+    kubeconfig = settings.kubeconfig
     try:
+        if settings.ca_secret:
+            telemetry.log.info("waiting for the certificate", secret=settings.ca_secret)
+            keeper = certificates.self_managed(
+                site,
+                secret=settings.ca_secret,
+                settings=_rotation(settings),
+                kubeconfig=kubeconfig,
+                readiness=readiness,
+                telemetry=telemetry,
+            )
+            return await stack.enter_async_context(keeper), None
         if settings.tls_cert and settings.tls_key:
-            certificate = ServingCertificate.from_files(settings.tls_cert, settings.tls_key)
-            telemetry.cert_not_after.labels("serving").set(certificate.not_after.timestamp())
-            return certificate, None
+            files = certificates.from_files(
+                settings.tls_cert,
+                settings.tls_key,
+                ca=settings.tls_ca,
+                site=site,
+                kubeconfig=kubeconfig,
+                in_cluster=settings.in_cluster,
+                readiness=readiness,
+                telemetry=telemetry,
+            )
+            return await stack.enter_async_context(files), None
+        readiness.passes(certificates.CHECK)
+        host = settings.listen[0]
+        return certificates.in_memory(
+            host, every_address=host in EVERY_ADDRESS, ca_file=settings.ca_file, telemetry=telemetry
+        )
+    except ClusterError as error:
+        raise StartError(str(error)) from None
     except CertificateError as error:
         raise StartError(f"{settings.tls_cert}: {error}") from None
-    authority = Authority("mpijob-webhook", lifetime=CERTIFICATE_LIFETIME)
-    host = settings.listen[0]
-    hosts = ["localhost", "127.0.0.1", "::1", socket.gethostname()] if host in EVERY_ADDRESS else [host]
-    pair = authority.issue(hosts, lifetime=CERTIFICATE_LIFETIME)
-    telemetry.cert_not_after.labels("ca").set(authority.not_after.timestamp())
-    telemetry.cert_not_after.labels("serving").set(pair.not_after.timestamp())
-    if settings.ca_file is not None:
-        try:
-            settings.ca_file.write_bytes(authority.certificate_pem)
-        except OSError as error:
-            raise StartError(f"cannot write {settings.ca_file}: {error.strerror}") from None
-    hint = str(settings.ca_file) if settings.ca_file else "give --ca-file FILE to have it written"
-    telemetry.log.info("certificate made in memory", hosts=hosts, ca=hint)
-    return ServingCertificate(pair.certificate_pem, pair.key_pem), authority.certificate_pem
+    except OSError as error:
+        raise StartError(f"cannot write {settings.ca_file}: {error.strerror}") from None
+
+
+def _rotation(settings: ServeSettings) -> RotationSettings:
+    """StartError for times that cannot work together."""
+    try:
+        return certificates.rotation(
+            *(timedelta(seconds=each) for each in (settings.ca_lifetime, settings.leaf_lifetime, settings.ca_grace))
+        )
+    except ValueError as error:
+        raise StartError(str(error)) from None

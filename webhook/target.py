@@ -9,8 +9,13 @@ from functools import lru_cache
 from typing import Literal
 from urllib.parse import parse_qs
 
-Hook = Literal["mutate", "validate", "policy"]
-HOOKS: dict[str, Hook] = {"/mutate-mpijob": "mutate", "/validate-mpijob": "validate", "/validate-policy": "policy"}
+Hook = Literal["mutate", "validate", "ssh-keys", "policy"]
+HOOKS: dict[str, Hook] = {
+    "/mutate-mpijob": "mutate",
+    "/validate-mpijob": "validate",
+    "/mutate-ssh-secret": "ssh-keys",
+    "/validate-policy": "policy",
+}
 
 # Longer than any that Go writes, and short enough for the pattern's backtracking.
 MAX_LENGTH = 32

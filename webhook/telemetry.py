@@ -9,11 +9,10 @@ import platform
 import sys
 import traceback
 from collections import Counter as Counted
-from collections.abc import Iterable, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import msgspec
 import structlog
@@ -25,94 +24,13 @@ from webhook.api.review import AdmissionRequest, AdmissionResponse
 from webhook.cluster import wire
 from webhook.cluster.watch import Watch
 from webhook.messages import Finding
+from webhook.metrics import BUCKETS, METRICS, PREFIX, Metric
 
-PREFIX = "mpijob_webhook_"
-# Seconds. The API server waits 30 at most, and a review takes about a millisecond.
-BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
 # Kubernetes names are shorter; a user name of an identity provider may have any length.
 MAX_LOGGED = 256
 MAX_FRAMES = 30
 
 _encoder = msgspec.json.Encoder()
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A metric as the reference shows it; counters are exposed with the suffix `_total` that is in their name here."""
-
-    name: str
-    kind: Literal["counter", "gauge", "histogram"]
-    labels: tuple[str, ...]
-    help: str
-
-
-METRICS = (
-    Metric(
-        PREFIX + "reviews_total",
-        "counter",
-        ("webhook", "operation", "decision", "dry_run"),
-        "Reviews answered with a decision: allowed or denied.",
-    ),
-    Metric(
-        PREFIX + "review_duration_seconds",
-        "histogram",
-        ("webhook",),
-        "Time from the request's headers to its decision, the reading of its body included.",
-    ),
-    Metric(PREFIX + "in_flight", "gauge", (), "Reviews at work now."),
-    Metric(
-        PREFIX + "rule_results_total",
-        "counter",
-        ("rule", "action"),
-        "Violations found, by rule and by what they led to: deny, warn or audit.",
-    ),
-    Metric(PREFIX + "patch_ops_total", "counter", ("injection",), "Patch operations sent, by injection."),
-    Metric(
-        PREFIX + "deadline_exceeded_total",
-        "counter",
-        ("webhook",),
-        "Reviews given up with 504 because the API server would not have waited for the answer.",
-    ),
-    Metric(
-        PREFIX + "internal_errors_total",
-        "counter",
-        ("webhook",),
-        "Reviews answered with 500 because of a fault in this service.",
-    ),
-    Metric(PREFIX + "shed_total", "counter", ("webhook",), "Reviews refused with 503 because too many were at work."),
-    Metric(PREFIX + "bad_requests_total", "counter", ("code",), "Requests that are not a review, by status code."),
-    Metric(PREFIX + "policy_info", "gauge", ("hash",), "1 for the policies in force, by a hash of their content."),
-    Metric(
-        PREFIX + "policy_documents",
-        "gauge",
-        ("state",),
-        "Policy ConfigMaps by what is in force of them: current, last-good (the newest is broken) or unusable.",
-    ),
-    Metric(
-        PREFIX + "policy_reloads_total",
-        "counter",
-        ("result",),
-        "Reloads of the policy ConfigMaps: good, or broken when one of them is.",
-    ),
-    Metric(
-        PREFIX + "policy_reviews_total", "counter", ("decision",), "Reviews of policy ConfigMaps: allowed or denied."
-    ),
-    Metric(PREFIX + "exemptions_total", "counter", ("rule",), "Violations excused by an exemption, by rule."),
-    Metric(PREFIX + "cache_synced", "gauge", ("kind",), "1 while the cache of this kind of object is complete."),
-    Metric(PREFIX + "cache_objects", "gauge", ("kind",), "Objects in the cache."),
-    Metric(
-        PREFIX + "cache_age_seconds", "gauge", ("kind",), "Seconds since the API server was last heard about this kind."
-    ),
-    Metric(PREFIX + "cache_requests", "gauge", ("kind",), "Lists and watches sent to the API server so far."),
-    Metric(PREFIX + "cache_restarts", "gauge", ("kind", "reason"), "Lists and watches that ended so far, and why."),
-    Metric(
-        PREFIX + "cert_not_after_seconds",
-        "gauge",
-        ("cert",),
-        "When a certificate expires, in seconds since 1970: serving, or ca where this service has its own.",
-    ),
-    Metric(PREFIX + "build_info", "gauge", ("version", "python"), "1 for the version that runs."),
-)
 
 
 class Children(dict[tuple[str, ...], Any]):
@@ -145,11 +63,16 @@ class Telemetry:
         self._bad_requests: Counter = made["bad_requests_total"]
         self.in_flight: Gauge = made["in_flight"]
         self.cert_not_after: Gauge = made["cert_not_after_seconds"]
+        self.cert_notices: Counter = made["cert_notices_total"]
+        self.quota_ledger: Counter = made["quota_ledger_total"]
         self._policy_info: Gauge = made["policy_info"]
         self._policy_documents: Gauge = made["policy_documents"]
         self._policy_reloads: Counter = made["policy_reloads_total"]
         self._policy_reviews: Counter = made["policy_reviews_total"]
         self._exemptions = Children(made["exemptions_total"])
+        self._key_durations = Children(made["ssh_key_duration_seconds"])
+        self._key_waits = Children(made["ssh_key_wait_seconds"])
+        self._keys: tuple[Gauge, Gauge] = made["ssh_keys_ready"], made["ssh_keys_waiting"]
         self._caches = {name: made[name] for name in made if name.startswith("cache_")}
         made["build_info"].labels(__version__, platform.python_version()).set(1)
 
@@ -177,6 +100,19 @@ class Telemetry:
             warnings=response.warnings,
         )
 
+    def keys(self, *, ready: Callable[[], float], waiting: Callable[[], float]) -> None:
+        """Show how many SSH keys are ready and waited for from now on, as it is when the metrics are read."""
+        self._keys[0].set_function(ready)
+        self._keys[1].set_function(waiting)
+
+    def key_made(self, algorithm: str, seconds: float) -> None:
+        """Count an SSH key pair that took so long to make."""
+        self._key_durations[algorithm,].observe(seconds)
+
+    def key_waited(self, algorithm: str, seconds: float) -> None:
+        """Count a review that waited so long for its SSH key pair."""
+        self._key_waits[algorithm,].observe(seconds)
+
     def caches(self, watches: Iterable[Watch[Any, Any]]) -> None:
         """Show the state of these caches from now on, as it is when the metrics are read."""
         for watch in watches:
@@ -188,6 +124,12 @@ class Telemetry:
             for reason in wire.Reason:
                 child = self._caches["cache_restarts"].labels(kind, reason)
                 child.set_function(lambda watch=watch, reason=reason: watch.restarts[reason])
+
+    def unknown_answers(self, counts: Mapping[str, int]) -> None:
+        """Show these counts, by resource, from now on, as they are when the metrics are read."""
+        for resource in counts:
+            child = self._caches["cache_unknown_answers"].labels(resource)
+            child.set_function(lambda resource=resource: counts[resource])
 
     def decided(self, webhook: str, request: AdmissionRequest, decision: Decision, seconds: float) -> None:
         """Count and log one decision."""
@@ -294,3 +236,6 @@ def _ids(findings: list[Finding]) -> list[str]:
 def _line(_: Any, method: str, fields: MutableMapping[str, Any]) -> bytes:
     """structlog's last processor. JSON escapes line breaks and control characters, so one event stays one line."""
     return _encoder.encode({"time": datetime.now(UTC), "level": method, "event": fields.pop("event"), **fields})
+
+
+__all__ = ["MAX_LOGGED", "METRICS", "PREFIX", "LibraryLog", "Telemetry", "describe", "make_log"]

@@ -80,6 +80,7 @@ class Servers:
         """This project's service with the built-in policy, its log in a file; `flags` are added to those of `serve`."""
         host, port, ops = "127.0.0.1", free_port(), f"127.0.0.1:{free_port()}"
         addresses = ["--listen", f"{host}:{port}", "--ops-listen", ops, "--drain-seconds", "0"]
+        addresses += ["--ssh-keys-ready", "0"]  # else they would be made while reviews are measured
         certificate = ["--tls-cert", str(self._certificate), "--tls-key", str(self._key)]
         command = [sys.executable, "-m", "webhook", "serve", *addresses, *certificate, *flags]
         return self._start(name, command, (host, port), lambda: responds(f"http://{ops}/readyz"))

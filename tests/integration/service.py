@@ -40,6 +40,7 @@ def running(cluster: Cluster, *flags: str, name: str = NAME, register: bool = Tr
     replica = Replica(f"https://{listen}", f"http://{ops}", cluster.dir / f"{name}-ca.pem")
     command = (sys.executable, "-W", "error", "-m", "webhook", "serve")
     addresses = ["--listen", listen, "--ops-listen", ops, "--drain-seconds", "0.1", "--ca-file", str(replica.ca_file)]
+    addresses += ["--ssh-keys-ready", "0"]  # no key is made that no test asks for
     connection = ["--kubeconfig", str(cluster.kubeconfig), *(["--register"] if register else [])]
     cluster.launch(
         name, command, [*addresses, *connection, *flags], ready=lambda _: responds(f"{replica.ops_url}/readyz")

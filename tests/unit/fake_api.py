@@ -29,10 +29,14 @@ def kubeconfig(path: Path, server: str, **changes: Any) -> Path:
 
 
 class FakeApi:
-    """`objects` by path; `refusals` are (status, message) by (method, path), given instead of doing anything."""
+    """`objects` by path; `refusals` are (status, message) by (method, path), given instead of doing anything.
+
+    It says that it is Kubernetes 1.`minor`.
+    """
 
     def __init__(self) -> None:
         self.url = ""
+        self.minor = "35"
         self.objects: dict[str, dict[str, Any]] = {}
         self.refusals: dict[tuple[str, str], tuple[int, str]] = {}
         self.calls: list[tuple[str, str]] = []
@@ -61,6 +65,9 @@ class FakeApi:
             del self.objects[request.path]
         return web.json_response(found)
 
+    async def _version(self, request: web.Request) -> web.Response:
+        return web.json_response({"major": "1", "minor": self.minor})
+
     def _create(self, path: str, body: dict[str, Any]) -> web.Response:
         if path in self.objects:
             return _status(409, f'"{path}" already exists')
@@ -82,6 +89,7 @@ def fake_api() -> Iterator[FakeApi]:
 
     async def serve() -> None:
         app = web.Application()
+        app.router.add_get("/version", api._version)
         app.router.add_route("*", "/{path:.*}", api._handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
         await runner.setup()

@@ -144,7 +144,7 @@ class Live:
 def live(**settings: Any) -> Iterator[Live]:
     """A service with these settings, ready, until the block ends."""
     log = io.BytesIO()
-    defaults: dict[str, Any] = {"listen": LOOPBACK, "ops_listen": LOOPBACK, "drain_seconds": 0}
+    defaults: dict[str, Any] = {"listen": LOOPBACK, "ops_listen": LOOPBACK, "drain_seconds": 0, "ssh_keys_ready": 0}
     wanted = ServeSettings(**(defaults | settings))
     started: list[Live] = []
     ready, end = threading.Event(), asyncio.Event()

@@ -169,11 +169,12 @@ def test_serve_register_stays_on_this_machine(served: list[serve.ServeSettings])
 def test_serve_with_every_option(served: list[serve.ServeSettings]) -> None:
     files = {f"--{name}": name for name in ("kubeconfig", "policy", "tls-cert", "tls-key", "ca-file")}
     numbers = {"--drain-seconds": "0", "--max-in-flight": "7", "--timeout": "2.5", "--log-level": "debug"}
+    keys = {"--ssh-keys-ready": "9", "--ssh-keys-rate": "0.5"}
     addresses = {"--listen": "[::1]:1", "--ops-listen": "localhost:2"}
-    options = files | numbers | addresses | {"--policy-namespace": "policies"}
+    options = files | numbers | keys | addresses | {"--policy-namespace": "policies"}
     known = {option for parameter in main.commands["serve"].params for option in parameter.opts}
-    assert known == {*options, "--register"}
-    run("serve", "--register", *(text for pair in options.items() for text in pair))
+    assert known == {*options, "--register", "--remove-keys"}
+    run("serve", "--register", "--remove-keys", *(text for pair in options.items() for text in pair))
     assert served == [
         serve.ServeSettings(
             kubeconfig=Path("kubeconfig"),
@@ -188,12 +189,17 @@ def test_serve_with_every_option(served: list[serve.ServeSettings]) -> None:
             drain_seconds=0,
             max_in_flight=7,
             timeout_seconds=2.5,
+            ssh_keys_ready=9,
+            ssh_keys_rate=0.5,
+            remove_keys=True,
             log_level="debug",
         )
     ]
 
 
-@pytest.mark.parametrize("option", ["--drain-seconds=-1", "--max-in-flight=0", "--timeout=x", "--log-level=loud"])
+@pytest.mark.parametrize(
+    "option", ["--drain-seconds=-1", "--max-in-flight=0", "--timeout=x", "--log-level=loud", "--ssh-keys-rate=0"]
+)
 def test_serve_refuses_other_values(option: str, served: list[serve.ServeSettings]) -> None:
     assert run("serve", option).exit_code == 2
     assert served == []

@@ -70,7 +70,7 @@ class FakeWatch:
     def now(self, **texts: str | None) -> None:
         """These ConfigMaps are there, and no others."""
         records = {name: Source(name, f"uid-{name}", str(hash(text)), text) for name, text in texts.items()}
-        self.store.replace(Contents(records))
+        self.store.replace(Contents(records=records))
 
 
 @asynccontextmanager

@@ -7,7 +7,17 @@ from tests.unit.fake_api import fake_api, kubeconfig
 from tests.unit.live import live
 from webhook.cluster import client
 from webhook.cluster.client import ClusterError
-from webhook.registration import BY_REGISTER, MADE_BY, NAME, Registration, by_service, by_url, configurations
+from webhook.registration import (
+    BY_REGISTER,
+    MADE_BY,
+    MATCH_CONDITIONS,
+    NAME,
+    Registration,
+    by_service,
+    by_url,
+    configurations,
+    has_match_conditions,
+)
 from webhook.service import StartError
 
 PREFIX = "/apis/admissionregistration.k8s.io/v1"
@@ -55,7 +65,37 @@ def test_the_two_configurations():
                     "failurePolicy": "Ignore",
                     "reinvocationPolicy": "IfNeeded",
                     **common,
-                }
+                },
+                {
+                    "name": "ssh-keys.mpijob.training.openshift.io",
+                    "clientConfig": {"url": "https://192.0.2.7:8443/mutate-ssh-secret", "caBundle": "Q0E="},
+                    "failurePolicy": "Fail",
+                    "reinvocationPolicy": "Never",
+                    **common,
+                    "rules": [
+                        {
+                            "apiGroups": [""],
+                            "apiVersions": ["v1"],
+                            "resources": ["secrets"],
+                            "scope": "Namespaced",
+                            "operations": ["CREATE", "UPDATE"],
+                        }
+                    ],
+                    "namespaceSelector": {
+                        "matchExpressions": [
+                            {
+                                "key": "kubernetes.io/metadata.name",
+                                "operator": "NotIn",
+                                "values": ["kube-system", "policies"],
+                            }
+                        ]
+                    },
+                    "objectSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+                    "matchConditions": [
+                        {"name": name, "expression": expression} for name, expression in MATCH_CONDITIONS.items()
+                    ],
+                    "timeoutSeconds": 10,
+                },
             ],
         },
         {
@@ -98,6 +138,17 @@ def test_mutating_comes_before_kueue():
     assert WANTED[0]["metadata"]["name"] < "kueue-mutating-webhook-configuration"
 
 
+def test_without_match_conditions_the_hook_for_secrets_fails_open():
+    """Else a service that is down would hold up every Secret with an `app` label."""
+    ours = configurations(by_service("a", "b"), labels={}, policy_namespace="policies")[0]["webhooks"]
+    older = configurations(by_service("a", "b"), labels={}, policy_namespace="policies", match_conditions=False)
+    jobs, keys = older[0]["webhooks"]
+    assert jobs == ours[0]
+    assert keys == {key: value for key, value in ours[1].items() if key != "matchConditions"} | {
+        "failurePolicy": "Ignore"
+    }
+
+
 def test_a_service_instead_of_a_url():
     path = "/validate-mpijob"
     service = {"namespace": "training", "name": "webhook", "port": 443, "path": path}
@@ -116,13 +167,13 @@ def api():
 
 @pytest.fixture
 async def registration(api, tmp_path):
-    made = Registration(await client.connect(kubeconfig(tmp_path / "config", api.url)), WANTED)
+    made = Registration(await client.connect(kubeconfig(tmp_path / "config", api.url)))
     yield made
     await made.close()
 
 
 async def test_install_and_remove(api, registration):
-    await registration.install()
+    await registration.install(WANTED)
     assert set(api.objects) == {MUTATING, VALIDATING}
     assert api.objects[MUTATING]["webhooks"] == WANTED[0]["webhooks"]
     await registration.remove()
@@ -133,7 +184,7 @@ async def test_install_and_remove(api, registration):
 
 async def test_what_an_earlier_run_left_is_replaced(api, registration):
     stale = api.put(VALIDATING, **OURS)
-    await registration.install()
+    await registration.install(WANTED)
     assert set(api.objects) == {MUTATING, VALIDATING}
     assert api.objects[VALIDATING]["metadata"]["uid"] != stale
 
@@ -144,7 +195,7 @@ async def test_an_installation_is_never_touched(api, registration, path, labels)
     api.put(path, **labels)
     before = dict(api.objects)
     with pytest.raises(ClusterError) as error:
-        await registration.install()
+        await registration.install(WANTED)
     assert str(error.value) == (
         f"{path.split('/')[-2]}/admission.mpijob.training.openshift.io exists and was not made by --register; "
         "use another cluster, or uninstall the webhook from this one first"
@@ -158,25 +209,25 @@ async def test_an_installation_is_never_touched(api, registration, path, labels)
 async def test_a_half_done_installation_is_undone(api, registration):
     api.refusals["POST", VALIDATING.removesuffix(f"/{NAME}")] = (403, "you may not")
     with pytest.raises(ClusterError, match=r"refuses: you may not \(403\)$"):
-        await registration.install()
+        await registration.install(WANTED)
     assert api.objects == {}
 
 
 async def test_what_somebody_replaced_meanwhile_stays(api, registration):
-    await registration.install()
+    await registration.install(WANTED)
     theirs = api.put(VALIDATING, **OURS)
     await registration.remove()
     assert {path: found["metadata"]["uid"] for path, found in api.objects.items()} == {VALIDATING: theirs}
 
 
 async def test_what_somebody_removed_meanwhile_is_fine(api, registration):
-    await registration.install()
+    await registration.install(WANTED)
     api.objects.clear()
     await registration.remove()
 
 
 async def test_one_that_cannot_be_removed_does_not_keep_the_other(api, registration):
-    await registration.install()
+    await registration.install(WANTED)
     api.refusals["DELETE", VALIDATING] = (500, "etcd is gone")
     with pytest.raises(ClusterError) as error:
         await registration.remove()
@@ -198,7 +249,7 @@ async def test_a_creation_whose_answer_was_lost_is_removed(api, registration, mo
 
     monkeypatch.setattr(registration._client, "request", lossy)
     with pytest.raises(ClusterError, match="does not answer"):
-        await registration.install()
+        await registration.install(WANTED)
     assert api.objects == {}
 
 
@@ -212,12 +263,12 @@ async def test_an_installation_that_comes_in_between_is_not_touched(api, registr
 
     monkeypatch.setattr(registration._client, "request", slow)
     with pytest.raises(ClusterError, match=r"already exists \(409\)$"):
-        await registration.install()
+        await registration.install(WANTED)
     assert set(api.objects) == {VALIDATING}
 
 
 async def test_a_removal_that_is_cancelled_goes_on(api, registration, monkeypatch):
-    await registration.install()
+    await registration.install(WANTED)
     real = registration._client.request
     asked = asyncio.Event()
     answer = asyncio.Event()
@@ -236,6 +287,25 @@ async def test_a_removal_that_is_cancelled_goes_on(api, registration, monkeypatc
     answer.set()
     await registration.close()
     assert api.objects == {}
+
+
+@pytest.mark.parametrize(
+    ("minor", "known"), [("27", False), ("27+", False), ("28", True), ("28+", True), ("35", True), ("", False)]
+)
+def test_match_conditions_are_used_where_the_server_knows_them(api, tmp_path, minor, known):
+    api.minor = minor
+    with live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url)):
+        hook = api.objects[MUTATING]["webhooks"][1]
+    assert hook["name"].startswith("ssh-keys.")
+    assert ("matchConditions" in hook, hook["failurePolicy"]) == (known, "Fail" if known else "Ignore")
+
+
+async def test_a_server_that_does_not_say_its_version_is_an_old_one(registration, monkeypatch):
+    async def nothing(*_):
+        return {}
+
+    monkeypatch.setattr(registration._client, "request", nothing)
+    assert not await has_match_conditions(registration._client)
 
 
 # As a part of the service

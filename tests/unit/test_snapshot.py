@@ -55,7 +55,7 @@ def test_labels_may_be_missing() -> None:
 def test_priority_classes() -> None:
     metadata = {"metadata": {"name": "high"}, "value": 1000}
     snapshot = Snapshot([{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **metadata}])
-    assert snapshot.get(PRIORITY_CLASSES, "high") == PriorityClass("high")
+    assert snapshot.get(PRIORITY_CLASSES, "high") == PriorityClass("high", 1000)
     assert snapshot.get(PRIORITY_CLASSES, "low") is ABSENT
     assert snapshot.get(WORKLOAD_PRIORITY_CLASSES, "high") is UNKNOWN
 
@@ -90,7 +90,7 @@ def test_claims(spec: Any, annotations: Any, storage_class: str | None) -> None:
 
 def test_other_kinds_and_other_groups_are_passed_over() -> None:
     others: list[dict[str, Any]] = [
-        {"apiVersion": "v1", "kind": "Pod", "metadata": 3},
+        {"apiVersion": "v1", "kind": "Event", "metadata": 3},
         {"apiVersion": "example.com/v1", "kind": "Namespace", "metadata": []},
         {"kind": "MPIJob"},
     ]

@@ -222,3 +222,23 @@ def test_dump_is_for_people() -> None:
     )
     assert yaml.dump_inline({"a": [1, "off"], "b": None}) == "{a: [1, 'off'], b: null}"
     assert yaml.dump_inline("text") == "text"
+
+
+TEXTS = st.one_of(
+    st.sampled_from(
+        ["y", "N", "1e-4", "0o17", "1_0", ".5", "-.inf", "~", "<<", "a\r\nb", "\x85", "x\n\n", "- a", "a: b"]
+    ),
+    st.text(st.characters(exclude_categories=["Cs"])),
+    st.text("yn0123456789eE+-._xob: #\n '\"", max_size=8),
+)
+
+
+@pytest.mark.parametrize("dump", [yaml.dump, yaml.dump_document])
+@given(value=st.recursive(TEXTS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3)))
+def test_text_that_is_dumped_is_read_as_text(dump: Any, value: Any) -> None:
+    assert yaml.load_all(dump({"of": value})) == [{"of": value}]
+
+
+def test_documents_follow_each_other() -> None:
+    text = yaml.dump_document({"a": [1]}) + yaml.dump_document({"b": "y"})
+    assert text == "---\na:\n- 1\n---\nb: 'y'\n"

@@ -7,6 +7,8 @@ the API server.
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,9 @@ class ApiError(ClusterError):
 class Client:
     """Calls to one API server. Close it at the end."""
 
+    server_time: datetime | None = None
+    """When the API server sent its last answer, by its own clock."""
+
     def __init__(self, api: Any, host: str, load: Callable[[], Awaitable[None]]) -> None:
         self._api = api
         self.host = host
@@ -52,13 +57,16 @@ class Client:
         """The official client's ApiClient, for lists and watches."""
         return self._api
 
-    async def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    async def request(
+        self, method: str, path: str, body: dict[str, Any] | list[dict[str, Any]] | None = None
+    ) -> dict[str, Any]:
         """The object that the API server answers to `method` on `path`; ClusterError when there is none.
 
-        A call that takes longer than `CALL_TIMEOUT` has failed.
+        The body of a PATCH is a JSON patch. A call that takes longer than `CALL_TIMEOUT` has failed.
         """
+        headers = {"Content-Type": "application/json-patch+json"} if method == "PATCH" else None
         prepared = await self._api.param_serialize(
-            method=method, resource_path=path, body=body, auth_settings=["BearerToken"]
+            method=method, resource_path=path, body=body, header_params=headers, auth_settings=["BearerToken"]
         )
         try:
             response = await self._api.call_api(*prepared, _request_timeout=CALL_TIMEOUT)
@@ -67,6 +75,8 @@ class Client:
             raise ClusterError(f"the API server at {self.host} does not answer") from None
         except (aiohttp.ClientError, OSError) as error:
             raise ClusterError(f"cannot reach the API server at {self.host}: {_words(error)}") from None
+        with suppress(KeyError, ValueError):
+            self.server_time = parsedate_to_datetime(response.response.headers["Date"])
         answer = _json(data)
         if not 200 <= response.status < 300:
             raise ApiError(response.status, self._refusal(response.status, answer))
@@ -83,9 +93,10 @@ class Client:
         return f"the API server at {self.host} refuses: {message} ({status})"
 
 
-async def connect(kubeconfig: Path | None) -> Client:
+async def connect(kubeconfig: Path | None, *, context: str | None = None) -> Client:
     """A client for the cluster of `kubeconfig`, by default of $KUBECONFIG, of the pod that we are in, or of the user.
 
+    `context` is one of the kubeconfig, by default its current one.
     ClusterError when the configuration cannot be used. Nothing is sent yet.
     """
     source = _source(kubeconfig)
@@ -98,7 +109,7 @@ async def connect(kubeconfig: Path | None) -> Client:
             aio.config.load_incluster_config(client_configuration=configuration)
         else:
             await aio.config.load_kube_config(
-                config_file=str(source), client_configuration=configuration, persist_config=False
+                config_file=str(source), context=context, client_configuration=configuration, persist_config=False
             )
 
     try:

@@ -1,23 +1,60 @@
-"""The cluster view from ordinary Kubernetes objects, as `kubectl get -o yaml` or `mpijob-webhook snapshot` writes it.
+"""The cluster view from ordinary Kubernetes objects, as `kubectl get -o yaml` or `mpijob-webhook snapshot` writes them.
 
-A kind of which there is any object is known completely: what is not there is absent. Of other kinds nothing is known.
+What is known completely, so that what is not there is absent, is said by the ClusterSnapshot that the command puts at
+the head of its file. In a file without one it is every kind of which there is any object; of others nothing is known.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final, cast
 
 import msgspec
 
 from webhook.api import mpijob
 from webhook.api.shape import ShapeError, decode_error
-from webhook.cluster.resource import ByNamespace, K, Resource, T
+from webhook.cluster.resource import ByNamespace, K, Metadata, Resource, T, Wire
 from webhook.cluster.resources import looked_at
 from webhook.cluster.store import Contents
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer, Unknown
 
+API_VERSION: Final = "policy.training.openshift.io/v1"
+KIND: Final = "ClusterSnapshot"
+
 
 class SnapshotError(ValueError):
     """An object cannot be used; the message names it."""
+
+
+class Extent(msgspec.Struct, rename="camel", omit_defaults=True):
+    """How much of a resource is known: all of it, or what is in some `namespaces`.
+
+    `unreadable` are objects of which only the name is known: `name`, or `namespace/name`.
+    """
+
+    namespaces: list[str] | None = None
+    unreadable: list[str] = []
+
+
+class Head(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What a file says of itself: `known` by the names of resources, and why others are not."""
+
+    known: dict[str, Extent] = {}
+    unknown: dict[str, str] = {}
+
+    def document(self) -> dict[str, Any]:
+        """The object that stands in the file."""
+        return {"apiVersion": API_VERSION, "kind": KIND, **msgspec.to_builtins(self)}
+
+
+@dataclass(slots=True)
+class _Part:
+    """The records of a resource, and the namespaces in which they are all there is; None: everywhere."""
+
+    contents: Contents[Any, Any]
+    namespaces: frozenset[str] | None = None
+
+    def is_complete(self, namespace: str) -> bool:
+        return self.namespaces is None or namespace in self.namespaces
 
 
 class Snapshot:
@@ -27,57 +64,117 @@ class Snapshot:
     """
 
     def __init__(self, objects: Iterable[Mapping[str, Any]]) -> None:
-        self._known: dict[Resource[Any, Any], Contents[Any, Any]] = {}
+        documents = list(objects)
         self._jobs: dict[ByNamespace, Mapping[str, Any]] = {}
+        heads = [_head(document) for document in documents if _kind(document) == (API_VERSION, KIND)]
+        self._parts = {resource: _part(resource, heads) for resource in looked_at() if heads}
         resources = _by_kind()
-        for document in objects:
-            kind = (str(document.get("apiVersion")), str(document.get("kind")))
-            for resource in resources.get(kind, ()):
-                self._add(resource, document)
-            if kind == (mpijob.API_VERSION, "MPIJob"):
+        for document in documents:
+            if _kind(document) == (mpijob.API_VERSION, "MPIJob"):
                 self._jobs[_job_key(document)] = document
+            for resource in resources.get(_kind(document), ()):
+                self._add(resource, document)
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
         """The object with this key."""
-        contents = self._known.get(resource)
-        return UNKNOWN if contents is None else contents.records.get(key, ABSENT)
+        part = self._parts.get(resource)
+        if part is None or key in part.contents.unreadable:
+            return UNKNOWN
+        record: T | None = part.contents.records.get(key)
+        if record is not None:
+            return record
+        # A namespace may be known by itself.
+        within = cast("ByNamespace", key)[0] if resource.is_namespaced else str(key)
+        return ABSENT if part.is_complete(within) else UNKNOWN
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
         """Every object there is, by key."""
-        contents = self._known.get(resource)
+        contents = self._complete(resource)
         return UNKNOWN if contents is None else contents.records
 
     def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
         """Every object in the namespace, by key."""
-        contents = self._known.get(resource)
-        return UNKNOWN if contents is None else contents.groups.get(namespace, {})
+        part = self._parts.get(resource)
+        if part is None or not part.is_complete(namespace) or namespace in {key[0] for key in part.contents.unreadable}:
+            return UNKNOWN
+        return part.contents.groups.get(namespace, {})
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
         """Every object there is, sorted by the resource's `group`."""
-        contents = self._known.get(resource)
+        contents = self._complete(resource)
         return UNKNOWN if contents is None else contents.groups
 
     def stored(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         """The stored job as it was given, None where there is none."""
         return self._jobs.get((namespace, name))
 
+    def _complete(self, resource: Resource[K, T]) -> Contents[K, T] | None:
+        """The records of a resource, if they are all there is."""
+        part = self._parts.get(resource)
+        if part is None or part.contents.unreadable:
+            return None
+        # A resource in a place has no other namespaces.
+        return part.contents if part.namespaces is None or (resource.place and part.namespaces) else None
+
     def _add(self, resource: Resource[Any, Any], document: Mapping[str, Any]) -> None:
+        metadata = _metadata(document)
+        key = resource.key(metadata.namespace or "default", metadata.name)
+        if not self._is_of(resource, metadata) or self._is_unreadable(resource, key):
+            return
         try:
-            wire = msgspec.convert({"metadata": {}, **document}, resource.wire)
+            wire = msgspec.convert(document, resource.wire)
+            if resource.is_namespaced and not metadata.namespace:
+                wire.metadata.namespace = "default"
+            record = resource.record(wire)
         except msgspec.ValidationError as error:
             raise SnapshotError(f"{_shown(document)}: {decode_error(error)}") from None
-        metadata = wire.metadata
-        if not metadata.name:
-            raise SnapshotError(f"{_shown(document)}: metadata.name is missing")
-        if resource.is_namespaced and not metadata.namespace:
-            metadata.namespace = "default"
-        try:
-            record = resource.record(wire)
         except ValueError as error:
             raise SnapshotError(f"{_shown(document)}: {error}") from None
-        contents = self._known.setdefault(resource, Contents(resource.group))
+        contents = self._parts.setdefault(resource, _Part(Contents(resource.group))).contents
         if record is not None:
-            contents.put(resource.key(metadata.namespace, metadata.name), record)
+            contents.put(key, record)
+
+    def _is_unreadable(self, resource: Resource[Any, Any], key: Any) -> bool:
+        return resource in self._parts and key in self._parts[resource].contents.unreadable
+
+    def _is_of(self, resource: Resource[Any, Any], metadata: Metadata) -> bool:
+        """Whether an object of the resource's kind is one of those that it is about."""
+        if resource.place and resource in self._parts and not self._parts[resource].is_complete(metadata.namespace):
+            return False
+        by_name = resource.field_selector.startswith("metadata.name=")
+        return not by_name or resource.field_selector == f"metadata.name={metadata.name}"
+
+
+def _part(resource: Resource[Any, Any], heads: Iterable[Head]) -> _Part:
+    """What the heads of a file say of a resource, before there is any record."""
+    part = _Part(Contents(resource.group), frozenset())
+    for extent in (head.known[resource.name] for head in heads if resource.name in head.known):
+        if part.namespaces is not None and extent.namespaces is not None:
+            part.namespaces |= frozenset(extent.namespaces)
+        else:
+            part.namespaces = None
+        for key in extent.unreadable:
+            namespace, _, name = key.rpartition("/")
+            part.contents.unreadable.add(resource.key(namespace, name))
+    return part
+
+
+def _head(document: Mapping[str, Any]) -> Head:
+    try:
+        return msgspec.convert(document, Head)
+    except msgspec.ValidationError as error:
+        raise SnapshotError(f"the {KIND}: {decode_error(error)}") from None
+
+
+def _metadata(document: Mapping[str, Any]) -> Metadata:
+    """What tells an object apart; SnapshotError for one that has no name."""
+    try:
+        metadata = msgspec.convert({"metadata": {}, **document}, Wire).metadata
+    except msgspec.ValidationError as error:
+        raise SnapshotError(f"{_shown(document)}: {decode_error(error)}") from None
+    if not metadata.name:
+        raise SnapshotError(f"{_shown(document)}: metadata.name is missing")
+    return metadata
 
 
 def _job_key(document: Mapping[str, Any]) -> ByNamespace:
@@ -98,6 +195,10 @@ def _by_kind() -> dict[tuple[str, str], list[Resource[Any, Any]]]:
         for version in resource.api_versions:
             found.setdefault((version, resource.kind), []).append(resource)
     return found
+
+
+def _kind(document: Mapping[str, Any]) -> tuple[str, str]:
+    return str(document.get("apiVersion")), str(document.get("kind"))
 
 
 def _shown(document: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from webhook.policy.settings import Action, InjectionSettings, RuleSettings, Set
 
 API_VERSION: Literal["policy.training.openshift.io/v1"] = "policy.training.openshift.io/v1"
 KIND: Literal["MPIJobPolicy"] = "MPIJobPolicy"
+SshKeys = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519", "operator"]
 
 HINT = "`mpijob-webhook rules` lists rules and injections, `mpijob-webhook explain NAME` their settings"
 
@@ -78,6 +79,10 @@ class Document(Settings):
     )
     controllers: tuple[str, ...] = Field(
         CONTROLLERS, description="Users whose updates of jobs pass unchecked: Kueue and Kubernetes' own controllers."
+    )
+    ssh_keys: SshKeys = Field(
+        "rsa-4096",
+        description="The algorithm of each job's own SSH key pair; operator leaves the operator's pair (ECDSA P-521).",
     )
     exemptions: tuple[Exemption, ...] = Field(
         (), description="Who need not follow which rules, until when, and why. Those of all documents add up."

@@ -7,17 +7,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import msgspec
 
 from webhook import manifests
 from webhook.active_policy import policy_model
 from webhook.api import mpijob
+from webhook.api.shape import ShapeError
 from webhook.cluster import client
 from webhook.cluster.client import ApiError, Client, ClusterError
-from webhook.cluster.resource import Resource
-from webhook.cluster.resources import looked_at
+from webhook.cluster.reading import get, listed, read
+from webhook.cluster.resource import KUEUE_NAMESPACE, Place
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, NothingKnown
@@ -27,7 +28,6 @@ from webhook.policy.store import Source
 from webhook.policy_cli.files import mapping
 from webhook.policy_watch import REMEMBERED
 
-PAGE: Final = 200
 NAMESPACE_PATH: Final = "/api/v1/namespaces"
 MPIJOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
 
@@ -60,7 +60,7 @@ def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> Clus
     _put_in_force(cluster, [each for each in configmaps if _is_policy(each)], remembered)
     try:
         # A job that cannot be read is for the rule `schema`, and must not keep the others from being judged.
-        cluster.view = Snapshot(document for document in documents if document["kind"] != "MPIJob")
+        cluster.view = Snapshot(document for document in documents if _is_usable(document))
     except SnapshotError as error:
         raise ClusterError(f"{path}: {error}") from None
     cluster.namespace = cluster.view.get(NAMESPACES, namespace)
@@ -70,7 +70,12 @@ def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> Clus
 
 
 async def from_api(
-    kubeconfig: Path | None, *, policy_namespace: str, namespace: str = "", jobs: bool = False
+    kubeconfig: Path | None,
+    *,
+    policy_namespace: str,
+    kueue_namespace: str = KUEUE_NAMESPACE,
+    namespace: str = "",
+    jobs: bool = False,
 ) -> Cluster:
     """The cluster behind a kubeconfig: what is known of `namespace`, and with `jobs` all that is needed to judge them.
 
@@ -80,13 +85,15 @@ async def from_api(
     try:
         cluster = Cluster(f"namespace {policy_namespace} of the cluster at {api.host}")
         configmaps = f"{NAMESPACE_PATH}/{quote(policy_namespace, safe='')}/configmaps"
-        policies = await _listed(api, configmaps, labelSelector=f"{store.LABEL}=true")
-        _put_in_force(cluster, policies, await _get(api, f"{configmaps}/{REMEMBERED}") or {})
+        policies = await listed(api, configmaps, labelSelector=f"{store.LABEL}=true")
+        _put_in_force(cluster, policies, await get(api, f"{configmaps}/{REMEMBERED}") or {})
         if namespace:
             cluster.namespace = await _namespace(api, namespace)
         if jobs:
             cluster.jobs = [_job(job) for job in await _jobs(api)]
-            cluster.view = await _view(api, cluster.problems)
+            reading = await read(api, places={Place.OWN: policy_namespace, Place.KUEUE: kueue_namespace})
+            cluster.problems += reading.problems
+            cluster.view = Snapshot(reading.documents())
     finally:
         await api.close()
     return cluster
@@ -108,7 +115,7 @@ def _put_in_force(cluster: Cluster, configmaps: Iterable[Mapping[str, Any]], rem
 
 
 async def _namespace(api: Client, name: str) -> Namespace | Answer:
-    found = await _get(api, f"{NAMESPACE_PATH}/{quote(name, safe='')}")
+    found = await get(api, f"{NAMESPACE_PATH}/{quote(name, safe='')}")
     if found is None:
         return ABSENT
     return Namespace(name, {key: str(value) for key, value in mapping(mapping(found, "metadata"), "labels").items()})
@@ -116,64 +123,21 @@ async def _namespace(api: Client, name: str) -> Namespace | Answer:
 
 async def _jobs(api: Client) -> list[dict[str, Any]]:
     try:
-        return await _listed(api, MPIJOBS)
+        return await listed(api, MPIJOBS)
     except ApiError as error:
         if error.status == 404:
             raise ClusterError(f"the cluster at {api.host} knows no MPIJobs: their CRD is not installed") from None
         raise
 
 
-async def _view(api: Client, problems: list[str]) -> Snapshot:
-    """What can be read of the resources that rules look at: of what cannot be read nothing is known."""
-    objects: list[dict[str, Any]] = []
-    for resource in looked_at():
-        if resource.place is not None:
-            continue  # only the service keeps or needs it
-        try:
-            objects += await _objects(api, resource)
-        except ApiError as error:
-            problems.append(f"nothing is known of any {resource.kind}: {error}")
-    return Snapshot(objects)
-
-
-async def _objects(api: Client, resource: Resource[Any, Any]) -> list[dict[str, Any]]:
-    """The objects in the first version of the resource that is served, none where none is."""
-    for version in resource.api_versions:
-        try:
-            listed = await _listed(api, resource.path(version))
-        except ApiError as error:
-            if error.status != 404:
-                raise
-        else:
-            return [{**item, "apiVersion": version, "kind": resource.kind} for item in listed]
-    return []
-
-
-async def _get(api: Client, path: str) -> dict[str, Any] | None:
-    """The object at `path`, None for one that does not exist."""
+def _is_usable(document: Mapping[str, Any]) -> bool:
+    """False for a job that cannot be read."""
+    if document["kind"] != "MPIJob":
+        return True
     try:
-        return await api.request("GET", path)
-    except ApiError as error:
-        if error.status == 404:
-            return None
-        raise
-
-
-async def _listed(api: Client, path: str, **query: str) -> list[dict[str, Any]]:
-    """Every object of a collection, read in pages."""
-    objects: list[dict[str, Any]] = []
-    token = ""
-    while True:
-        following = {"continue": token} if token else {}
-        page = await api.request("GET", f"{path}?{urlencode({**query, 'limit': PAGE, **following})}")
-        if not str(page.get("kind")).endswith("List"):
-            raise ClusterError(f"what answers at {api.host} is no API server")
-        objects += page.get("items") or []
-        before, token = token, str(mapping(page, "metadata").get("continue") or "")
-        if not token:
-            return objects
-        if token == before:
-            raise ClusterError(f"the cluster at {api.host} sends a list without end")
+        return bool(mpijob.decode(msgspec.json.encode(document)).metadata.name)
+    except ShapeError:
+        return False
 
 
 def _is_policy(configmap: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from certs.self_managed import NO_SECRET, SelfManaged
 from certs.settings import RotationSettings
 from certs.state import load
 from tests.unit.certs.fake_store import DAY, HOUR, MINUTE, START, Clock, Cluster
-from tests.unit.certs.test_serving import connected, listener, served
+from tests.unit.certs.test_serving import connected, listener, served, strict_client
 from tests.unit.certs.trust import accepts
 
 HOST = "webhook.training.svc"
@@ -442,7 +442,7 @@ async def test_handshakes_through_a_rotation():
 
     async def handshakes():
         for bundle in bundles:
-            async with connected(port, context=Trust(bundle).context) as (_, writer):
+            async with connected(port, context=strict_client(bundle)) as (_, writer):
                 serials.add(served(writer))
 
     async with listener(await one.first_certificate()) as port:
@@ -461,16 +461,3 @@ async def test_handshakes_through_a_rotation():
         await handshakes()
         assert len(serials) == 2
         assert len(load_certificates(bundles[1])) == 2
-
-
-class Trust:
-    """A client's context, from a caBundle."""
-
-    def __init__(self, bundle):
-        self.certificate_pem = bundle
-
-    @property
-    def context(self):
-        from tests.unit.certs.test_serving import client_context
-
-        return client_context(self)

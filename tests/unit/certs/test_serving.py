@@ -33,10 +33,14 @@ def serial(pem):
     return x509.load_pem_x509_certificate(pem).serial_number
 
 
-def client_context(ca=CA):
-    context = ssl.create_default_context(cadata=ca.certificate_pem.decode())
+def strict_client(bundle):
+    context = ssl.create_default_context(cadata=bundle.decode())
     context.verify_flags |= ssl.VERIFY_X509_STRICT
     return context
+
+
+def client_context():
+    return strict_client(CA.certificate_pem)
 
 
 @asynccontextmanager

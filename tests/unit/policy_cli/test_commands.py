@@ -227,7 +227,7 @@ class TestReplay:
     def test_the_cluster_is_asked(self, folder: Path) -> None:
         with fake_api() as api:
             for path in (CONFIGMAPS, *LOOKED_AT):
-                api.objects[path] = {"kind": "List", "items": []}
+                api.objects[path] = {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}
             api.objects[MPIJOBS] = {"kind": "MPIJobList", "items": [changed()]}
             config = kubeconfig(folder / "config", api.url)
             result = run("replay", "--policy", "strict.yaml", "--kubeconfig", str(config))

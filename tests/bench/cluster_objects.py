@@ -1,0 +1,211 @@
+"""A cluster of any size as its API server would list it: objects with all that real ones carry besides."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tests.bench.body import CREATED, user_job, with_crd_defaults
+from tests.bench.managed_fields import managed_fields
+from tests.controlplane.nodes import gpu_nodes
+from webhook.api.mpijob import API_VERSION
+from webhook.cluster.resource import Place
+from webhook.cluster.resources import looked_at
+
+PLACES = {Place.OWN: "mpijob-webhook", Place.KUEUE: "kueue-system"}
+QUEUE = "kueue.x-k8s.io/queue-name"
+JOBS_PER_NAMESPACE = 10
+WORKERS = 4  # of each job of `user_job`
+RESERVED = {"training.openshift.io/reservations": "[]"}
+
+Manifest = dict[str, Any]
+KUEUE_CONFIG = {
+    "controller_manager_config.yaml": "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
+    "kind: Configuration\nintegrations: {frameworks: [kubeflow.org/mpijob]}\n"
+}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much there is; all else follows from the number of `jobs`. Half of them are over."""
+
+    jobs: int
+    namespaces: int
+
+    @classmethod
+    def of(cls, jobs: int) -> "Size":
+        """A cluster whose namespaces are alike at any size."""
+        return cls(jobs, max(1, jobs // JOBS_PER_NAMESPACE))
+
+    def namespace(self, job: int) -> str:
+        """That of a job."""
+        return f"team-{job % self.namespaces:04}"
+
+
+def collections(size: Size) -> Mapping[str, tuple[int, Callable[[int], bytes]]]:
+    """By path of each collection: how many objects there are, and the JSON of each by its number."""
+    made = objects(size)
+    return {
+        resource.path(resource.api_versions[0], PLACES[resource.place] if resource.place else ""): made[resource.name]
+        for resource in looked_at()
+        if resource.name in made
+    }
+
+
+def objects(size: Size) -> dict[str, tuple[int, Callable[[int], bytes]]]:
+    """The same by names of resources."""
+    jobs, teams = size.jobs, size.namespaces
+
+    def team(index: int) -> str:
+        return f"team-{index % teams:04}"
+
+    def child(suffix: str) -> tuple[int, Callable[[int], bytes]]:
+        """One for each job."""
+        return jobs, lambda index: _child(index, f"job-{index}{suffix}", size)
+
+    def teams_own(name: str, **fields: Any) -> tuple[int, Callable[[int], bytes]]:
+        """One in each namespace."""
+        return teams, lambda index: encode(name, team(index), **fields)
+
+    return {
+        "namespaces": (teams, lambda index: encode(team(index), labels={"tier": "base", "team": f"t{index}"})),
+        "mpijobs": (jobs, lambda index: job_json(index, size.namespace(index))),
+        "pods": (jobs // 2 * (WORKERS + 1), lambda index: _pod(index, size)),
+        "jobs": child("-launcher"),
+        "services": child(""),
+        "configmaps": (jobs + 2 * teams, lambda index: config_map(index, size)),
+        "nodes": (max(1, jobs // 2), node_json),
+        "resourcequotas": teams_own("team", spec={"hard": HARD}, status={"hard": HARD, "used": USED}),
+        "limitranges": teams_own("bounds", spec={"limits": [{"type": "Container", "max": {"cpu": "96"}}]}),
+        "localqueues": teams_own("training", spec={"clusterQueue": "cq-0"}),
+        "persistentvolumeclaims": (2 * teams, lambda index: claim(index, team(index // 2))),
+        "serviceaccounts": (2 * teams, lambda index: encode(("default", "pipeline")[index % 2], team(index // 2))),
+        "network-attachment-definitions": teams_own("fast-net"),
+        "clusterqueues": (max(1, teams // 10), lambda index: encode(f"cq-{index}", spec=CLUSTER_QUEUE)),
+        "cohorts": (3, lambda index: encode(f"cohort-{index}", spec={})),
+        "resourceflavors": (1, lambda index: encode("h100", spec={"nodeLabels": {"nvidia.com/gpu.present": "true"}})),
+        "topologies": (1, lambda index: encode("racks", spec={"levels": [{"nodeLabel": "kubernetes.io/hostname"}]})),
+        "priorityclasses": (5, lambda index: encode(("training", *"abcd")[index], value=index)),
+        "workloadpriorityclasses": (3, lambda index: encode("abc"[index], value=index)),
+        "runtimeclasses": (2, lambda index: encode(("nvidia", "kata")[index], handler="x")),
+        "own-leases": (
+            max(1, teams // 100),
+            lambda index: encode(
+                team(index), PLACES[Place.OWN], annotations={"training.openshift.io/reservations": "[]"}
+            ),
+        ),
+        "kueue-configmaps": (
+            1,
+            lambda _: encode("kueue-manager-config", PLACES[Place.KUEUE], data=KUEUE_CONFIG),
+        ),
+    }
+
+
+HARD = {"requests.cpu": "1M", "requests.memory": "64Pi", "requests.nvidia.com/gpu": "1M", "pods": "1M"}
+USED = {"requests.cpu": "100", "requests.memory": "1Ti", "requests.nvidia.com/gpu": "20", "pods": "30"}
+_COVERED = ["cpu", "memory", "nvidia.com/gpu"]
+_QUOTAS = [{"name": name, "nominalQuota": "50Ti"} for name in _COVERED]
+CLUSTER_QUEUE = {
+    "namespaceSelector": {},
+    "cohortName": "cohort-0",
+    "resourceGroups": [{"coveredResources": _COVERED, "flavors": [{"name": "h100", "resources": _QUOTAS}]}],
+}
+
+
+def job(number: int, namespace: str, *, queued: bool) -> Manifest:
+    """What a team submits, all that it refers to being there."""
+    made = user_job(number % 1000)
+    made["metadata"] |= {"name": f"job-{number}", "namespace": namespace}
+    if queued:
+        made["metadata"]["labels"][QUEUE] = "training"
+    for replica in made["spec"]["mpiReplicaSpecs"].values():
+        for volume in replica["template"]["spec"]["volumes"]:
+            if "persistentVolumeClaim" in volume:
+                volume["persistentVolumeClaim"]["claimName"] = volume["name"]
+    return made
+
+
+def encode(name: str, namespace: str = "", **fields: Any) -> bytes:
+    """An object's JSON, with a managedFields entry such as each one has."""
+    metadata = {key: fields.pop(key) for key in ("labels", "annotations", "ownerReferences") if key in fields}
+    managed = {"manager": "kubectl", "operation": "Update", "time": CREATED, "fieldsType": "FieldsV1"}
+    whole = {"f:metadata": {"f:labels": {".": {}}}, "f:spec": {f"f:field-{index}": {} for index in range(12)}}
+    metadata |= {"managedFields": [{**managed, "fieldsV1": whole}], "creationTimestamp": CREATED, "uid": f"uid-{name}"}
+    metadata |= {"name": name, "resourceVersion": "7"} | ({"namespace": namespace} if namespace else {})
+    return json.dumps({"metadata": metadata, **fields}, separators=(",", ":")).encode()
+
+
+def job_json(number: int, namespace: str) -> bytes:
+    """A stored job, of twenty that differ in what they ask for."""
+    return _replaced(_job(number % 20), number, namespace)
+
+
+@cache
+def _job(variant: int) -> bytes:
+    made = with_crd_defaults(job(variant, "NAMESPACE", queued=False))
+    managed = {"manager": "kubectl-create", "fieldsType": "FieldsV1", "fieldsV1": managed_fields(made)}
+    made["metadata"] |= {"name": "job-NUMBER", "uid": "uid-NUMBER", "resourceVersion": "7", "managedFields": [managed]}
+    made["status"] = {"conditions": [{"type": "Succeeded" if variant % 2 else "Running", "status": "True"}]}
+    return json.dumps(made, separators=(",", ":")).encode()
+
+
+def _child(number: int, name: str, size: Size, **labels: str) -> bytes:
+    """An object that was made for the job of this number."""
+    job_name = f"job-{number}"
+    owner = {"apiVersion": API_VERSION, "kind": "MPIJob", "name": job_name, "uid": f"uid-{number}", "controller": True}
+    labels = {"training.kubeflow.org/job-name": job_name, **labels}
+    return encode(name, size.namespace(number), labels=labels, ownerReferences=[owner])
+
+
+def _pod(index: int, size: Size) -> bytes:
+    """A worker or the launcher of a job that runs: those are the ones with even numbers."""
+    running, pod = divmod(index, WORKERS + 1)
+    number = 2 * running
+    if pod < WORKERS:
+        role = {"training.kubeflow.org/job-role": "worker"}
+        return _child(number, f"job-{number}-worker-{pod}", size, **role)
+    role = {"training.kubeflow.org/job-role": "launcher"}
+    return _child(number, f"job-{number}-launcher-x7k2p", size, **role)
+
+
+def config_map(index: int, size: Size) -> bytes:
+    """The hostfile of a job, or one of two that each namespace has."""
+    if index < size.jobs:
+        return _child(index, f"job-{index}-config", size)
+    name = ("resnet-config", "kube-root-ca.crt")[index % 2]
+    return encode(name, f"team-{(index - size.jobs) // 2:04}")
+
+
+def claim(index: int, namespace: str) -> bytes:
+    """The data and the checkpoints of a namespace."""
+    spec = {"accessModes": ["ReadWriteMany"], "storageClassName": "fast", "volumeName": f"pv-{index}"}
+    return encode(("data", "checkpoints")[index % 2], namespace, spec=spec, status={"phase": "Bound"})
+
+
+def node_json(number: int) -> bytes:
+    """A node, of forty shapes, with the images that it has and its conditions."""
+    return _node(number % 40).replace(b"gpu-0", f"gpu-{number}".encode())
+
+
+@cache
+def _node(variant: int) -> bytes:
+    (node,) = gpu_nodes(1, zone=f"zone-{variant % 4}", product=f"GPU-{variant % 10}", cpu=96 + variant)
+    images = [
+        {"names": [f"registry.example.com/image-{index}@sha256:{'0' * 64}"], "sizeBytes": 1} for index in range(50)
+    ]
+    status = {**node["status"], "images": images, "conditions": [{"type": "Ready", "status": "True"}] * 5}
+    return json.dumps({"metadata": {**node["metadata"], "resourceVersion": "7"}, "status": status}).encode()
+
+
+def _replaced(data: bytes, number: int, namespace: str) -> bytes:
+    return data.replace(b"NUMBER", str(number).encode()).replace(b"NAMESPACE", namespace.encode())
+
+
+def pages(count: int, make: Callable[[int], bytes], start: int, limit: int) -> Iterator[bytes]:
+    """The JSON of a page of a list, in pieces."""
+    end = min(count, start + limit)
+    token = f'"{end}"' if end < count else '""'
+    yield f'{{"kind":"List","metadata":{{"resourceVersion":"7","continue":{token}}},"items":['.encode()
+    yield b",".join(make(index) for index in range(start, end))
+    yield b"]}"

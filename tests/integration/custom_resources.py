@@ -1,0 +1,41 @@
+"""Definitions of custom resources that take whatever is written: stand-ins for those of other projects."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from tests.controlplane.cluster import Cluster
+
+
+def custom_resource(
+    group: str, plural: str, kind: str, *versions: str, scope: str = "Namespaced", singular: str = ""
+) -> dict[str, Any]:
+    """A definition; the first of the versions is the one that is stored."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    names = {"plural": plural, "kind": kind, "singular": singular or kind.lower(), "listKind": f"{kind}List"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": names,
+            "scope": scope,
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": version == versions[0],
+                    "schema": {"openAPIV3Schema": schema},
+                }
+                for version in versions
+            ],
+        },
+    }
+
+
+def install(cluster: Cluster, definitions: Iterable[dict[str, Any]]) -> None:
+    """Define them, and wait until the API server serves them."""
+    wanted = list(definitions)
+    cluster.apply(wanted)
+    names = [definition["metadata"]["name"] for definition in wanted]
+    cluster.kubectl("wait", "--for=condition=Established", "crd", *names, "--timeout=30s")

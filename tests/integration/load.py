@@ -1,0 +1,124 @@
+"""A steady load of creations (server-side dry runs) on the API server, each told apart by how it ended."""
+
+import base64
+import http.client
+import json
+import ssl
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import yaml
+
+ADMITTED = "admitted"
+
+
+@dataclass
+class Load:
+    """`threads` clients create `manifest` at `path` without a pause until the block ends.
+
+    `first` counts the answers to first attempts, `lost` are those that no attempt within `patience` seconds admitted.
+    """
+
+    kubeconfig: Path
+    path: str
+    manifest: dict[str, Any]
+    threads: int = 4
+    patience: float = 30
+    pause: float = 0.01
+    first: Counter[str] = field(default_factory=Counter)
+    lost: list[str] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._workers = [threading.Thread(target=self._work, args=(number,)) for number in range(self.threads)]
+        for worker in self._workers:
+            worker.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for worker in self._workers:
+            worker.join()
+
+    @property
+    def failed(self) -> dict[str, int]:
+        """First attempts that were not admitted, by answer."""
+        with self._lock:
+            return {answer: count for answer, count in self.first.items() if answer != ADMITTED}
+
+    def _work(self, number: int) -> None:
+        client = Client(self.kubeconfig)
+        count = 0
+        while not self._over.wait(self.pause):
+            count += 1
+            self._create(client, f"load-{number}-{count}")
+        client.close()
+
+    def _create(self, client: "Client", name: str) -> None:
+        """Try until it is admitted, or no patience is left."""
+        body = json.dumps({**self.manifest, "metadata": {**self.manifest["metadata"], "name": name}}).encode()
+        answer = client.create(self.path, body)
+        with self._lock:
+            self.first[answer] += 1
+        deadline = time.monotonic() + self.patience
+        while answer != ADMITTED and time.monotonic() < deadline:
+            time.sleep(0.1)
+            answer = client.create(self.path, body)
+        if answer != ADMITTED:
+            with self._lock:
+                self.lost.append(answer)
+
+
+class Client:
+    """One connection to the API server, opened again when it breaks."""
+
+    def __init__(self, kubeconfig: Path, *, dry_run: bool = True) -> None:
+        self._query = "?dryRun=All" if dry_run else ""
+        config = yaml.safe_load(kubeconfig.read_text())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        self._host = urlsplit(cluster["server"])
+        self._context = ssl.create_default_context(
+            cadata=base64.b64decode(cluster["certificate-authority-data"]).decode()
+        )
+        with tempfile.NamedTemporaryFile() as pair:
+            pair.write(base64.b64decode(user["client-certificate-data"]))
+            pair.write(base64.b64decode(user["client-key-data"]))
+            pair.flush()
+            self._context.load_cert_chain(pair.name)
+        self._connection: http.client.HTTPSConnection | None = None
+
+    def close(self) -> None:
+        """End the connection; the next creation opens another."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def create(self, path: str, body: bytes) -> str:
+        """ADMITTED, or how the API server answers, or that it does not."""
+        for fresh in (False, True):  # a connection that the server has closed meanwhile says nothing
+            if self._connection is None:
+                fresh = True
+                self._connection = http.client.HTTPSConnection(
+                    str(self._host.hostname), self._host.port, context=self._context, timeout=30
+                )
+            try:
+                headers = {"Content-Type": "application/json"}
+                self._connection.request("POST", f"{path}{self._query}", body, headers)
+                response = self._connection.getresponse()
+                text = response.read()
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                if fresh:
+                    return f"API server: {type(error).__name__}"
+                continue
+            if response.status == 201:
+                return ADMITTED
+            return f"{response.status} {json.loads(text).get('message', '')[:300]}"
+        raise AssertionError("the second attempt returns")

@@ -1,0 +1,179 @@
+"""Certificates that the service looks after itself: two replicas behind a Service, and jobs created all the time."""
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from certs.authority import Authority
+from tests.controlplane.cluster import Cluster
+from tests.integration.balancer import Backend, Balancer
+from tests.integration.deployment import HOST, SECRET, SELF_MANAGED, SERVICE, SPACE, Deployment
+from tests.integration.load import ADMITTED, Load
+from tests.jobs import GOOD, changed
+from webhook import registration
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+# Every four seconds another leaf, every quarter of a minute another CA.
+QUICK = ("--leaf-lifetime", "6s", "--ca-grace", "1s", "--ca-lifetime", "24s")
+JOBS = "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs"
+JOB = changed({"metadata.namespace": "default"})
+KINDS = ("mutatingwebhookconfiguration", "validatingwebhookconfiguration")
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A cluster of its own: its API server is restarted."""
+    with ExitStack() as stack:
+        cluster = stack.enter_context(Cluster(log_dir=tmp_path_factory.mktemp("certificates")))
+        made = Deployment(cluster, stack.enter_context(Balancer()))
+        made.install()
+        yield made
+
+
+@pytest.fixture
+def replicas(deployment: Deployment) -> list[Backend]:
+    """Two replicas whose certificates live for seconds; those of the test before, as far as they are there."""
+    backends = deployment.balancer.backends
+    while len(backends) < 2:
+        deployment.start(*SELF_MANAGED, *QUICK)
+    return list(backends)
+
+
+def report(what: str, load: Load) -> None:
+    failed = sum(load.failed.values())
+    print(f"{what}: {load.first[ADMITTED]:,} admitted at once, {failed} not, {len(load.lost)} lost")  # noqa: T201
+
+
+def test_nothing_is_refused_while_certificates_and_cas_rotate(deployment: Deployment, replicas: list[Backend]) -> None:
+    seen: set[int] = set()
+    with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
+        end = time.monotonic() + 60
+        while time.monotonic() < end and len(seen) < 3:
+            seen |= deployment.serials()
+            time.sleep(0.5)
+    report(f"leaf and CA rotation, {len(seen)} CAs", load)
+    assert len(seen) >= 3
+    assert (load.failed, load.lost) == ({}, [])
+    assert load.first[ADMITTED] > 100
+
+
+def test_nothing_is_refused_during_a_rolling_restart(deployment: Deployment, replicas: list[Backend]) -> None:
+    with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
+        for backend in replicas:
+            deployment.start(*SELF_MANAGED, *QUICK)
+            deployment.stop(backend)
+    report("rolling restart", load)
+    assert (load.failed, load.lost) == ({}, [])
+
+
+def test_nothing_is_lost_when_the_api_server_restarts(deployment: Deployment, replicas: list[Backend]) -> None:
+    with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
+        time.sleep(1)
+        deployment.cluster.stop_apiserver()
+        deployment.cluster.start_apiserver()
+        time.sleep(3)
+    report("API server restart", load)
+    assert [answer for answer in load.failed if "failed calling webhook" in answer] == []
+    assert load.lost == []
+
+
+def test_nothing_is_lost_when_a_replica_is_killed(deployment: Deployment, replicas: list[Backend]) -> None:
+    with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
+        time.sleep(1)
+        deployment.stop(replicas[0], kill=True)
+        time.sleep(3)
+    report("one of two replicas killed", load)
+    assert load.lost == []
+    # What was on its way to the killed one: at most one request of each client.
+    assert sum(load.failed.values()) <= 2 * load.threads
+
+
+def test_what_somebody_breaks_is_put_right(deployment: Deployment, replicas: list[Backend]) -> None:
+    """Each of these keeps jobs out until it is mended, so it is mended soon."""
+    cluster = deployment.cluster
+    foreign = base64.b64encode(Authority("foreign", lifetime=timedelta(days=1)).certificate_pem).decode()
+    breaks: list[list[Any]] = [
+        [kind, registration.NAME, "--type=json", "-p", _patch("/webhooks/0/clientConfig/caBundle", foreign)]
+        for kind in KINDS
+    ]
+    breaks.append(["secret", SECRET, "-n", SPACE, "--type=json", "-p", _patch("/data", {})])
+    for broken in breaks:
+        before = deployment.secret()
+        cluster.kubectl("patch", *broken)
+        assert before
+        cluster.wait_for(f"{broken[0]} to be mended", lambda: _admits(deployment), timeout=30)
+        for kind in KINDS:
+            cluster.wait_for("the CA", lambda kind=kind: b"foreign" not in deployment.bundle(kind) or None)  # type: ignore[misc]
+    cluster.kubectl("delete", "secret", SECRET, "-n", SPACE)
+    time.sleep(3)
+    assert _admits(deployment), "what is served is served on"
+    cluster.apply([{"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": SPACE, "name": SECRET}}])
+    cluster.wait_for("a CA in the new Secret", deployment.secret)
+    cluster.wait_for("jobs to be admitted", lambda: _admits(deployment))
+
+
+def test_events_tell_of_a_rotation(deployment: Deployment, replicas: list[Backend]) -> None:
+    cluster = deployment.cluster
+    events = cluster.wait_for("Events", lambda: cluster.get("events", "-n", SPACE)["items"])
+    assert {event["involvedObject"]["name"] for event in events} == {SECRET}
+    assert "CAPromoted" in {event["reason"] for event in events}
+
+
+def test_files_are_exchanged_under_load(deployment: Deployment, tmp_path: Path) -> None:
+    for backend in list(deployment.balancer.backends):
+        deployment.stop(backend)
+    first, second = (Authority(name, lifetime=timedelta(days=1)) for name in ("first", "second"))
+    bundle = base64.b64encode(first.certificate_pem + second.certificate_pem).decode()
+    for kind in KINDS:
+        hooks = len(deployment.cluster.get(kind, registration.NAME)["webhooks"])
+        for index in range(hooks):
+            patch = _patch(f"/webhooks/{index}/clientConfig/caBundle", bundle)
+            deployment.cluster.kubectl("patch", kind, registration.NAME, "--type=json", "-p", patch)
+    _mount(tmp_path, first)
+    flags = ("--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key"), "--service", SERVICE)
+    backends = [deployment.start(*flags) for _ in range(2)]
+    with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:
+        for authority in (second, first, second):
+            _mount(tmp_path, authority)
+            time.sleep(6)
+    for backend in backends:
+        log = deployment.cluster.programs[deployment.names[backend]].log.read_text()
+        assert log.count("CertificateReloaded") == 3
+        deployment.stop(backend)
+    report("certificate files exchanged three times", load)
+    assert (load.failed, load.lost) == ({}, [])
+
+
+def _admits(deployment: Deployment) -> bool:
+    done = deployment.cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=GOOD_HERE, check=False)
+    return done.returncode == 0
+
+
+GOOD_HERE = changed({"metadata.namespace": "default"}, GOOD)
+
+
+def _patch(path: str, value: Any) -> str:
+    return json.dumps([{"op": "add", "path": path, "value": value}])
+
+
+def _mount(folder: Path, authority: Authority) -> None:
+    """Exchange the pair as the kubelet does: a new folder, and one symbolic link that changes."""
+    pair = authority.issue([HOST], lifetime=timedelta(hours=1))
+    data = folder / f"..{time.monotonic_ns()}"
+    data.mkdir()
+    (data / "tls.crt").write_bytes(pair.certificate_pem)
+    (data / "tls.key").write_bytes(pair.key_pem)
+    fresh = folder / "..data_tmp"
+    fresh.symlink_to(data.name)
+    fresh.rename(folder / "..data")
+    for name in ("tls.crt", "tls.key"):
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to(f"..data/{name}")

@@ -1,0 +1,32 @@
+"""`serve --remove-keys`: the keys of a job that has ended go, and the operator does not make them again."""
+
+import pytest
+
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.integration import service
+from tests.integration.service import example
+from tests.integration.ssh_secrets import PI, keys_of, suspended
+
+
+@pytest.mark.timeout(300)
+def test_keys_go_when_the_job_has_ended(operator_cluster: Cluster, namespace: str) -> None:
+    def names() -> list[str]:
+        return operator_cluster.kubectl("get", "secrets", "-n", namespace, "-o", "name").stdout.split()
+
+    def ended() -> bool:
+        return has_condition(operator_cluster.get("mpijob", "pi", "-n", namespace), "Succeeded")
+
+    with service.running(operator_cluster, "--remove-keys"):
+        for job in (suspended(namespace, "later"), example(PI, namespace=namespace)):
+            operator_cluster.kubectl("create", "-f", "-", stdin=job)
+        keys_of(operator_cluster, namespace, ["later"])
+        operator_cluster.wait_for("the job to end", ended, timeout=120)
+        operator_cluster.wait_for("its keys to go", lambda: names() == ["secret/later-ssh"], timeout=60)
+
+        # The operator looks at it once more, and leaves it at that.
+        synced = f"Successfully synced '{namespace}/pi'"
+        before = operator_cluster.programs["mpi-operator"].log.read_text().count(synced)
+        operator_cluster.kubectl("label", "mpijob", "pi", "a=b", "-n", namespace)
+        log = operator_cluster.programs["mpi-operator"].log
+        operator_cluster.wait_for("the operator", lambda: log.read_text().count(synced) > before)
+        assert names() == ["secret/later-ssh"]

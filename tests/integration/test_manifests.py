@@ -1,0 +1,202 @@
+"""`kubectl apply -k` on a real API server: everything is accepted to the letter, changes nothing twice, goes again."""
+
+import base64
+import json
+import shutil
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from certs.authority import Authority
+from tests.controlplane.cluster import Cluster
+from tests.integration.custom_resources import custom_resource, install
+from webhook.registration import NAME, RESOURCES
+from webhook.yaml import load_all
+
+MANIFESTS = Path(__file__).parents[2] / "manifests"
+OVERLAYS = sorted(path.name for path in (MANIFESTS / "overlays").iterdir())
+OPTIONAL = ("monitoring", "policies", "hpa", "key-removal", "legacy-no-match-conditions")
+OURS = "mpijob-webhook"
+CA = base64.b64encode(Authority("test", lifetime=timedelta(days=1)).certificate_pem).decode()
+# Made and ended by Kubernetes' own programs, whenever they please.
+PASSING = {"events", "events.events.k8s.io", "leases.coordination.k8s.io"}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of its own: what is there before and after is compared."""
+    with Cluster(log_dir=tmp_path_factory.mktemp("manifests-logs")) as running:
+        install(
+            running,
+            [
+                custom_resource("cert-manager.io", "issuers", "Issuer", "v1"),
+                custom_resource("cert-manager.io", "certificates", "Certificate", "v1"),
+                custom_resource("monitoring.coreos.com", "servicemonitors", "ServiceMonitor", "v1"),
+                custom_resource("monitoring.coreos.com", "prometheusrules", "PrometheusRule", "v1"),
+            ],
+        )
+        yield running
+
+
+@pytest.fixture(scope="module")
+def overlays(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the overlays, with one more: `everything`, as an administrator might write it.
+
+    That is the default one with every optional component, and an image of theirs.
+    """
+    folder = tmp_path_factory.mktemp("manifests") / "manifests"
+    shutil.copytree(MANIFESTS, folder)
+    lines = [
+        "resources: [../default]",
+        f"components: {json.dumps([f'../../components/{name}' for name in OPTIONAL])}",
+        "images:",
+        "  - {name: mpijob-webhook, newName: registry.example.com/ml/mpijob-webhook, newTag: mine}",
+    ]
+    everything = folder / "overlays" / "everything"
+    everything.mkdir()
+    (everything / "kustomization.yaml").write_text("\n".join(lines))
+    return everything.parent
+
+
+def inventory(cluster: Cluster) -> set[str]:
+    """Every object of every resource that can be listed, as kind, namespace and name."""
+    listed = cluster.kubectl("api-resources", "--verbs=list", "-o", "name").stdout.split()
+    form = "custom-columns=K:.kind,S:.metadata.namespace,N:.metadata.name"
+    everything = cluster.kubectl("get", ",".join(sorted(set(listed) - PASSING)), "-A", "--no-headers", "-o", form)
+    return {" ".join(line.split()) for line in everything.stdout.splitlines() if line.strip()}
+
+
+def delete(cluster: Cluster, folder: Path) -> None:
+    """As the runbook says: first the webhooks, for nobody is left to answer them, then the rest."""
+    for resource in RESOURCES.values():
+        cluster.kubectl("delete", resource, NAME)
+    cluster.kubectl("delete", "-k", folder, "--ignore-not-found", "--timeout=60s", timeout=90)
+
+
+def pods(cluster: Cluster) -> list[Any]:
+    found: list[Any] = cluster.get("pods", "-n", OURS)["items"]
+    return found
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_an_overlay_is_applied_twice_and_deleted(cluster: Cluster, overlays: Path, overlay: str) -> None:
+    folder = overlays / overlay
+    before = inventory(cluster)
+    apply = ("apply", "-k", folder, "--server-side", "--validate=strict")
+    first = cluster.kubectl(*apply)
+    assert first.stderr == ""
+    # The namespace enforces `restricted`; ServiceAccount, quota and priority class are checked on the pods as well.
+    cluster.wait_for("two pods", lambda: len(pods(cluster)) == 2 or None)
+    (pod, _) = pods(cluster)
+    assert pod["spec"]["priority"] == 2000000000
+
+    second = cluster.kubectl(*apply)
+    assert second.stdout == first.stdout
+    assert cluster.kubectl("diff", "-k", folder, "--server-side", check=False).stdout == ""
+
+    delete(cluster, folder)
+    assert inventory(cluster) ^ before == set()
+
+
+def test_everything_at_once_is_applied_twice_and_deleted(cluster: Cluster, overlays: Path) -> None:
+    folder = overlays / "everything"
+    before = inventory(cluster)
+    apply = ("apply", "-k", folder, "--validate=strict")
+    cluster.kubectl(*apply)
+    cluster.wait_for("the pods", lambda: pods(cluster) or None)
+    assert pods(cluster)[0]["spec"]["containers"][0]["image"] == "registry.example.com/ml/mpijob-webhook:mine"
+    again = cluster.kubectl(*apply).stdout.splitlines()
+    # kubectl sends the selector of a budget each time: its patchStrategy is "replace".
+    assert [line for line in again if not line.endswith(" unchanged")] == [
+        f"poddisruptionbudget.policy/{OURS} configured"
+    ]
+    (hook,) = (h for h in hooks(cluster) if h["name"].startswith("ssh-keys."))
+    assert (hook["failurePolicy"], hook.get("matchConditions")) == ("Ignore", None)
+    delete(cluster, folder)
+    assert inventory(cluster) ^ before == set()
+
+
+def test_an_upgrade_takes_nothing_from_the_service(cluster: Cluster, overlays: Path) -> None:
+    """The CA in the Secret and in the caBundles is the service's own: applying the manifests again leaves it there."""
+    folder = overlays / "default"
+    cluster.kubectl("apply", "-k", folder)
+    secret = ("secret", f"{OURS}-ca", "-n", OURS)
+    patch(cluster, *secret, values={"/data": {"ca.crt": CA}})
+    for resource in RESOURCES.values():
+        count = len(cluster.get(resource, NAME)["webhooks"])
+        patch(cluster, resource, NAME, values={f"/webhooks/{i}/clientConfig/caBundle": CA for i in range(count)})
+    for how in ((), ("--server-side",)):
+        cluster.kubectl("apply", "-k", folder, *how)
+        assert cluster.get(*secret)["data"] == {"ca.crt": CA}
+        assert {hook["clientConfig"]["caBundle"] for hook in hooks(cluster)} == {CA}
+    delete(cluster, folder)
+
+
+def test_only_the_default_knows_a_secret_and_only_its_own(cluster: Cluster, overlays: Path) -> None:
+    rights = {
+        name: sorted(
+            (role["kind"], role["metadata"]["name"], *rule.get("resourceNames", ["*"]), *rule["verbs"])
+            for role in of_kind(rendered(cluster, overlays / name), "Role", "ClusterRole")
+            for rule in role["rules"]
+            if "secrets" in rule["resources"]
+        )
+        for name in (*OVERLAYS, "everything")
+    }
+    own = ("Role", f"{OURS}-certificates", f"{OURS}-ca", "get", "patch")
+    assert rights == {
+        "default": [own],
+        "cert-manager": [],
+        "openshift": [],
+        "everything": [("ClusterRole", f"{OURS}-key-removal", "*", "delete"), own],
+    }
+
+
+def test_no_role_of_the_service_is_for_all_or_leads_to_more(cluster: Cluster, overlays: Path) -> None:
+    objects = rendered(cluster, overlays / "everything")
+    bound = {binding["roleRef"]["name"] for binding in of_kind(objects, "RoleBinding", "ClusterRoleBinding")}
+    roles = [role for role in of_kind(objects, "Role", "ClusterRole") if role["metadata"]["name"] in bound]
+    assert {role["metadata"]["name"] for role in roles} == bound
+    for rule in (rule for role in roles for rule in role["rules"]):
+        assert not {"*", "escalate", "bind", "impersonate", "deletecollection"} & set(rule["verbs"])
+        assert "*" not in rule["resources"] + rule["apiGroups"]
+        assert not [resource for resource in rule["resources"] if "/" in resource]
+
+
+@pytest.mark.parametrize("overlay", [*OVERLAYS, "everything"])
+def test_the_pod_is_as_locked_up_as_it_can_be(cluster: Cluster, overlays: Path, overlay: str) -> None:
+    (deployment,) = of_kind(rendered(cluster, overlays / overlay), "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+        "runAsNonRoot": True,
+    }
+    assert pod["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert pod["automountServiceAccountToken"] is False
+    assert not {"hostNetwork", "hostPID", "hostIPC", "initContainers"} & set(pod)
+    assert all(set(volume) & {"projected", "secret"} for volume in pod["volumes"])
+    assert all(mount["readOnly"] for mount in container["volumeMounts"])
+
+
+def hooks(cluster: Cluster) -> list[Any]:
+    """Every hook that is installed."""
+    return [hook for resource in RESOURCES.values() for hook in cluster.get(resource, NAME)["webhooks"]]
+
+
+def patch(cluster: Cluster, *which: str, values: dict[str, Any]) -> None:
+    operations = [{"op": "add", "path": path, "value": value} for path, value in values.items()]
+    cluster.kubectl("patch", *which, "--type=json", "-p", json.dumps(operations))
+
+
+def rendered(cluster: Cluster, folder: Path) -> list[Any]:
+    """What `kubectl apply -k` would send."""
+    return load_all(cluster.kubectl("kustomize", folder).stdout)
+
+
+def of_kind(objects: list[Any], *kinds: str) -> list[Any]:
+    return [found for found in objects if found["kind"] in kinds]

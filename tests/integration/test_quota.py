@@ -1,0 +1,230 @@
+"""No over-commit: many jobs at the same moment, two replicas, a quota that holds some of them."""
+
+import json
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.nodes import KEEP_RUNNING, gpu_nodes
+from tests.integration.balancer import Backend, Balancer
+from tests.integration.deployment import SELF_MANAGED, SPACE, Deployment
+from tests.integration.load import ADMITTED, Client
+from tests.jobs import changed
+from webhook.cluster.resources.reservations import LABEL
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+HOLDS, SUBMITTED = 40, 100
+GPUS = 2  # of a job: two workers with one each
+EXCEEDED = "Quota exceeded"
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A cluster of its own with operator and nodes, where jobs that are admitted run on and on."""
+    with ExitStack() as stack:
+        cluster = stack.enter_context(Cluster(log_dir=tmp_path_factory.mktemp("quota")))
+        cluster.start_scheduler()
+        cluster.start_kwok(gpu_nodes(16))
+        cluster.start_operator()
+        made = Deployment(cluster, stack.enter_context(Balancer()))
+        made.install()
+        yield made
+        for backend in list(made.balancer.backends):
+            made.stop(backend)
+
+
+@pytest.fixture
+def replicas(deployment: Deployment) -> list[Backend]:
+    """Two of them; keys that are made in no time, for here they are not what is looked at."""
+    policy = deployment.cluster.dir / "policy.yaml"
+    policy.write_text("apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nsshKeys: ed25519\n")
+    while len(deployment.balancer.backends) < 2:
+        deployment.start(*SELF_MANAGED, "--policy", str(policy))
+    return list(deployment.balancer.backends)
+
+
+@pytest.fixture
+def quota(deployment: Deployment) -> Iterator[str]:
+    """A namespace whose quota holds `HOLDS` jobs, and the quota's status is there."""
+    cluster = deployment.cluster
+    name = cluster.create_namespace("quota")
+    hard = {"requests.nvidia.com/gpu": str(HOLDS * GPUS)}
+    metadata = {"name": "gpus", "namespace": name}
+    cluster.apply([{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}}])
+    cluster.wait_for("the quota", lambda: used(cluster, name) == 0 or None)
+    yield name
+    cluster.kubectl("delete", "mpijobs", "--all", "-n", name, "--wait=false")
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def used(cluster: Cluster, namespace: str) -> int:
+    status = cluster.get("resourcequota", "gpus", "-n", namespace).get("status", {})
+    return int(status.get("used", {}).get("requests.nvidia.com/gpu", -1))
+
+
+def job(namespace: str, name: str, **changes: Any) -> dict[str, Any]:
+    """Two workers with a GPU each, and a launcher that never ends."""
+    return changed(
+        {
+            "metadata": {"name": name, "namespace": namespace},
+            "spec.slotsPerWorker": 1,
+            "Worker.replicas": 2,
+            "Worker.template.spec.containers.0.resources": {"limits": {"cpu": "1", "nvidia.com/gpu": 1}},
+            "Launcher.template.metadata": {"annotations": {KEEP_RUNNING: "true"}},
+            "Launcher.template.spec.containers.0.command": ["mpirun", "-np", "2", "train"],
+            **changes,
+        }
+    )
+
+
+def submit(deployment: Deployment, namespace: str, during: Callable[[], None] = lambda: None) -> Counter[str]:
+    """Create them all at once, each again until there is an answer; gives how many got which."""
+    path = f"/apis/kubeflow.org/v2beta1/namespaces/{namespace}/mpijobs"
+
+    def create(number: int) -> str:
+        client = Client(deployment.cluster.kubeconfig, dry_run=False)
+        body = json.dumps(job(namespace, f"job-{number}")).encode()
+        try:
+            for _ in range(60):
+                answer = client.create(path, body)
+                if answer == ADMITTED or "already exists" in answer:
+                    return ADMITTED
+                if EXCEEDED in answer:
+                    return EXCEEDED
+                time.sleep(0.2)
+            return answer
+        finally:
+            client.close()
+
+    with ThreadPoolExecutor(SUBMITTED) as pool:
+        futures = [pool.submit(create, number) for number in range(SUBMITTED)]
+        during()
+        return Counter(future.result() for future in futures)
+
+
+def ledgers(cluster: Cluster) -> list[Any]:
+    found: list[Any] = cluster.get("leases", "-n", SPACE, "-l", f"{LABEL}=true")["items"]
+    return found
+
+
+def assert_settled(cluster: Cluster, namespace: str, held: int) -> None:
+    """Each job that was stored has all its pods, the quota counts them, and nothing else is left behind."""
+    stored = cluster.get("mpijobs", "-n", namespace)["items"]
+    assert len(stored) == held
+    cluster.wait_for("all workers", lambda: workers(cluster, namespace) == held * 2 or None, timeout=90)
+    cluster.wait_for("the quota", lambda: used(cluster, namespace) == held * GPUS or None)
+    names = {each["metadata"]["name"] for each in stored}
+    assert {each["metadata"]["name"] for each in cluster.get("services", "-n", namespace)["items"]} == names
+    cluster.wait_for("an empty ledger", lambda: not ledgers(cluster) or None, timeout=90)
+
+
+def workers(cluster: Cluster, namespace: str) -> int:
+    return len(cluster.get("pods", "-n", namespace, "-l", "training.kubeflow.org/job-role=worker")["items"])
+
+
+def test_a_hundred_at_once_and_forty_fit(deployment: Deployment, replicas: list[Backend], quota: str) -> None:
+    assert submit(deployment, quota) == {ADMITTED: HOLDS, EXCEEDED: SUBMITTED - HOLDS}
+    assert_settled(deployment.cluster, quota, HOLDS)
+
+
+def test_the_same_with_a_replica_killed_in_the_middle(
+    deployment: Deployment, replicas: list[Backend], quota: str
+) -> None:
+    def kill() -> None:
+        deployment.cluster.wait_for("the first ones", lambda: ledgers(deployment.cluster), timeout=30)
+        deployment.stop(replicas[0], kill=True)
+
+    assert submit(deployment, quota, kill) == {ADMITTED: HOLDS, EXCEEDED: SUBMITTED - HOLDS}
+    assert_settled(deployment.cluster, quota, HOLDS)
+
+
+def test_a_dry_run_reserves_nothing(deployment: Deployment, replicas: list[Backend], quota: str) -> None:
+    cluster = deployment.cluster
+    for number in range(3):
+        cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=job(quota, f"dry-{number}"))
+    assert ledgers(cluster) == []
+
+
+def test_no_quota_no_ledger(deployment: Deployment, replicas: list[Backend]) -> None:
+    cluster = deployment.cluster
+    namespace = cluster.create_namespace("free")
+    cluster.kubectl("create", "-f", "-", stdin=job(namespace, "train"))
+    assert ledgers(cluster) == []
+    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+
+
+def test_what_a_deleted_job_had_is_free_at_once(deployment: Deployment, replicas: list[Backend], quota: str) -> None:
+    """Also when the ledger still has it: a user who corrects a job must not wait for a time to run out."""
+    cluster = deployment.cluster
+    whole = {"Worker.replicas": HOLDS * GPUS, "Launcher.template.spec.containers.0.command": ["train"]}
+    for _ in range(3):
+        cluster.kubectl("create", "-f", "-", stdin=job(quota, "whole", **whole))
+        cluster.kubectl("delete", "mpijob", "whole", "-n", quota)
+        cluster.wait_for("its pods to be gone", lambda: not cluster.get("pods", "-n", quota)["items"] or None)
+
+
+def test_a_ledger_that_cannot_be_written_refuses_nobody(
+    deployment: Deployment, replicas: list[Backend], quota: str
+) -> None:
+    cluster = deployment.cluster
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "no-leases"},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": ["coordination.k8s.io"],
+                        "apiVersions": ["v1"],
+                        "operations": ["CREATE", "UPDATE"],
+                        "resources": ["leases"],
+                    }
+                ]
+            },
+            "validations": [{"expression": "!object.metadata.name.startsWith('quota-')"}],
+        },
+    }
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "no-leases"},
+        "spec": {"policyName": "no-leases", "validationActions": ["Deny"]},
+    }
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "quota-probe", "namespace": SPACE},
+    }
+    cluster.apply([policy, binding])
+    try:
+        refused = lambda: (
+            cluster.kubectl(
+                "create", "--dry-run=server", "-f", "-", stdin=lease, check=False
+            ).returncode
+        )
+        cluster.wait_for("the policy", refused)
+        cluster.kubectl("create", "-f", "-", stdin=job(quota, "train"))
+        outcome = cluster.kubectl(
+            "create", "-f", "-", stdin=job(quota, "large", **{"Worker.replicas": 90}), check=False
+        )
+        assert EXCEEDED in outcome.stderr
+    finally:
+        cluster.kubectl("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "no-leases")
+    metrics = "".join(replica_metrics(backend) for backend in replicas)
+    assert 'mpijob_webhook_quota_ledger_total{outcome="unavailable"}' in metrics
+
+
+def replica_metrics(backend: Backend) -> str:
+    with urllib.request.urlopen(f"{backend.ops_url}/metrics", timeout=10) as response:
+        text: str = response.read().decode()
+        return text

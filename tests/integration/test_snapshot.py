@@ -1,0 +1,147 @@
+"""A snapshot of a real cluster gives the verdicts that the cluster itself gives."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import jobs
+from tests.controlplane.cluster import Cluster
+from tests.integration import inventory
+from tests.integration.inventory import PLACES, TEAM
+from tests.integration.test_watch import connected, running
+from webhook import admission, manifests
+from webhook.cluster.live import LiveView
+from webhook.cluster.resource import Resource
+from webhook.cluster.resources import looked_at
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import UNKNOWN, ClusterView
+from webhook.decision import Decision
+from webhook.telemetry import make_log
+
+LOOK_AT_CLUSTER = {
+    "accelerator-available", "child-names", "ever-fits", "limit-range", "local-queue", "priority", "references",
+    "resource-quota",
+}  # fmt: skip
+
+
+@dataclass
+class World:
+    """The same cluster twice: what the watches saw, and what stands in the file."""
+
+    cluster: Cluster
+    live: LiveView
+    file: Path
+
+    @property
+    def text(self) -> str:
+        return self.file.read_text()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with one of everything, in which nothing changes."""
+    log_dir = tmp_path_factory.mktemp("snapshot-cluster-logs")
+    with Cluster(controller_manager=False, log_dir=log_dir) as started:
+        inventory.install(started)
+        yield started
+
+
+@pytest.fixture(scope="module")
+def world(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> World:
+    folder = tmp_path_factory.mktemp("snapshot")
+    view = asyncio.run(watched(cluster, folder / "log"))
+    return World(cluster, view, snapshot(cluster.kubeconfig, folder / "cluster.yaml"))
+
+
+async def watched(cluster: Cluster, log: Path) -> LiveView:
+    """A live view that has seen everything, and is good for some minutes more."""
+    with log.open("wb") as stream:
+        async with connected(cluster.kubeconfig) as connection:
+            view = LiveView(connection, log=make_log(stream), places=PLACES)
+            async with running(view):
+                await view.settled()
+            return view
+
+
+def snapshot(kubeconfig: Path, file: Path, *flags: str, code: int = 0) -> Path:
+    command = [sys.executable, "-W", "error", "-m", "webhook", "snapshot"]
+    command += ["--kubeconfig", str(kubeconfig), "-o", str(file), *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code, done.stderr
+    return file
+
+
+def view_of(file: Path) -> Snapshot:
+    found, errors = manifests.load([str(file)])
+    assert not errors
+    return Snapshot(manifest.document for manifest in found)
+
+
+def verdict(view: ClusterView, job: dict[str, Any], old: dict[str, Any] | None = None) -> Decision:
+    request = jobs.request(job, old=old)
+    return admission.validate(request, policy=inventory.strict(), view=view, today=date(2026, 1, 1))
+
+
+@pytest.mark.parametrize("resource", looked_at(), ids=lambda resource: resource.name)
+def test_every_record_is_the_same(world: World, resource: Resource[Any, Any]) -> None:
+    live, file = world.live.all(resource), view_of(world.file).all(resource)
+    assert live is not UNKNOWN
+    assert live, f"the inventory has no {resource.kind}"
+    assert file == live
+    assert view_of(world.file).groups(resource) == world.live.groups(resource)
+
+
+@pytest.mark.parametrize("job", inventory.jobs(), ids=lambda job: job["metadata"]["name"])
+def test_every_verdict_is_the_same(world: World, job: dict[str, Any]) -> None:
+    live = verdict(world.live, job)
+    assert bool(live.denied) == (job["metadata"]["name"] not in {"full", "unqueued", "stored"}), live.message
+    view = view_of(world.file)
+    assert verdict(view, job) == live
+    request = jobs.request(job)
+    put_in = [admission.mutate(request, policy=inventory.strict(), view=each) for each in (world.live, view)]
+    assert put_in[0] == put_in[1]
+    before = view.stored(TEAM, job["metadata"]["name"])
+    if before is not None:
+        stored = world.cluster.get("mpijob", job["metadata"]["name"], "-n", TEAM)
+        assert verdict(view, job, dict(before)) == verdict(world.live, job, stored)
+
+
+def test_every_rule_that_looks_at_the_cluster_has_its_say(world: World) -> None:
+    said = {finding.rule for job in inventory.jobs() for finding in verdict(world.live, job).denied}
+    assert said >= LOOK_AT_CLUSTER
+
+
+def test_a_snapshot_of_the_namespace_says_the_same_of_its_jobs(world: World, tmp_path: Path) -> None:
+    view = view_of(snapshot(world.cluster.kubeconfig, tmp_path / "team.yaml", "--namespace", TEAM))
+    for job in inventory.jobs():
+        assert verdict(view, job) == verdict(world.live, job)
+
+
+def test_nothing_is_in_it_that_is_not_needed(world: World) -> None:
+    assert "nobody's business" not in world.text
+    assert "managedFields" not in world.text
+    assert world.file.stat().st_mode & 0o777 == 0o600
+
+
+def test_two_of_the_same_cluster_are_the_same(world: World, tmp_path: Path) -> None:
+    assert snapshot(world.cluster.kubeconfig, tmp_path / "again.yaml").read_text() == world.text
+
+
+def test_whoever_may_only_look_into_a_namespace_gets_what_is_in_it(world: World, tmp_path: Path) -> None:
+    cluster = world.cluster
+    cluster.kubectl("create", "rolebinding", "view", "--clusterrole=view", "--user=alice", "-n", TEAM)
+    alice = cluster.kubeconfig_for("alice")
+    view = view_of(snapshot(alice, tmp_path / "alice.yaml", "-n", TEAM, code=1))
+    live = world.live
+    for resource in looked_at():
+        known = view.within(resource, TEAM) if resource.is_namespaced else view.all(resource)
+        assert known is UNKNOWN or known == (live.within(resource, TEAM) if resource.is_namespaced else {})
+    for job in inventory.jobs():
+        assert {found.rule for found in verdict(view, job).denied} <= {f.rule for f in verdict(live, job).denied}

@@ -1,0 +1,36 @@
+"""As many jobs as the API server takes: each gets a key of its own, and deleting them leaves none."""
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.integration import service
+from tests.integration.ssh_secrets import keys_of, suspended
+
+JOBS = 200
+READY = 128  # as installed; the others wait until theirs is made
+
+
+@pytest.mark.timeout(420)
+def test_two_hundred_jobs_have_two_hundred_keys(operator_cluster: Cluster, namespace: str) -> None:
+    names = [f"job-{number}" for number in range(JOBS)]
+    flags = ("--ssh-keys-ready", str(READY), "--ssh-keys-rate", "100")
+    with service.running(operator_cluster, *flags):
+        jobs = [suspended(namespace, name) for name in names]
+        operator_cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": jobs})
+        keys = keys_of(operator_cluster, namespace, names, timeout=300)
+        reviews = [line for line in service.decisions(operator_cluster) if line["webhook"] == "ssh-keys"]
+    uids = {
+        job["metadata"]["name"]: job["metadata"]["uid"]
+        for job in operator_cluster.get("mpijobs", "-n", namespace)["items"]
+    }
+    assert {name: stored.owner_uid for name, stored in keys.items()} == uids
+    assert [name for name in names if keys[name].words[2:] != [f"mpijob/{namespace}/{name}"]] == []
+    assert [name for name in names if not keys[name].is_rsa_4096_pair()] == []
+    assert len({stored.private for stored in keys.values()}) == JOBS
+    assert len({stored.words[1] for stored in keys.values()}) == JOBS
+    assert {line["name"] for line in reviews if line["injected"]} == {f"{name}-ssh" for name in names}
+
+    operator_cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace, "--wait=false")
+    secrets = ["secrets", "-n", namespace]
+    # The garbage collector hears of a new kind of object within half a minute.
+    operator_cluster.wait_for("the keys to go", lambda: not operator_cluster.get(*secrets)["items"], timeout=120)

@@ -1,0 +1,114 @@
+"""The hook for SSH keys fails closed: with the service down nothing but a job's own keys may notice."""
+
+import json
+import os
+import signal
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.integration import service
+from tests.integration.ssh_secrets import keys_of, suspended
+from webhook.registration import NAME
+
+pytestmark = pytest.mark.timeout(300)
+
+OWNER = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "x", "uid": "0f3a", "controller": True}
+SSH: dict[str, Any] = {"type": "kubernetes.io/ssh-auth", "data": {"ssh-privatekey": "eA=="}}
+SECRETS: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
+    "opaque": ([], {"data": {"a": "eA=="}}),
+    "empty": ([], {}),
+    "string-data": ([], {"stringData": {"a": "b"}}),
+    "immutable": ([], {"immutable": True, "data": {"a": "eA=="}}),
+    "typed": ([], {"type": "example.com/any"}),
+    "ssh-of-nobody": ([], SSH),
+    "ssh-of-a-batch-job": ([{**OWNER, "apiVersion": "batch/v1", "kind": "Job"}], SSH),
+    "x-ssh": ([{**OWNER, "controller": False}], SSH),
+    "y-ssh": ([{key: value for key, value in OWNER.items() if key != "controller"} | {"name": "y"}], SSH),
+    "another-name": ([OWNER], SSH),
+    "z-ssh": ([{**OWNER, "apiVersion": "example.com/v1", "name": "z"}], SSH),
+    "w-ssh": ([{**OWNER, "name": "w"}], {"data": {"a": "eA=="}}),
+    "": ([OWNER], SSH),
+    "many-owners": ([{**OWNER, "controller": False, "uid": f"u-{number}"} for number in range(5000)], SSH),
+    "large": ([], {**SSH, "data": {"ssh-privatekey": b64encode(b"x" * 1_000_000).decode()}}),
+    "many-keys": ([], {**SSH, "data": SSH["data"] | {f"k{number}": "eA==" for number in range(20_000)}}),
+}
+
+
+def secret(name: str, namespace: str, owners: list[dict[str, Any]], fields: dict[str, Any]) -> dict[str, Any]:
+    """A Secret that the garbage collector cannot take away; without a name it is to be given one."""
+    named = {"name": name} if name else {"generateName": "any-"}
+    common = {"namespace": namespace, "labels": {"app": "x"}, "finalizers": ["example.com/keep"]}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {**named, **common, "ownerReferences": owners}, **fields}
+
+
+@pytest.fixture(scope="module")
+def down(operator_cluster: Cluster) -> Iterator[Cluster]:
+    """The configurations are installed, but the service is gone, as a crash leaves them.
+
+    Those that are validated by it could not be created: that hook is taken away.
+    """
+    with service.running(operator_cluster, name="crashed"):
+        os.killpg(operator_cluster.programs["crashed"].pid, signal.SIGKILL)
+        operator_cluster.kubectl("delete", "validatingwebhookconfigurations", NAME)
+        yield operator_cluster
+    with service.running(operator_cluster):
+        pass  # the next one clears up
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_no_other_secret_needs_the_service(down: Cluster, namespace: str, name: str) -> None:
+    """Created, changed in every way and deleted while nobody answers: no condition is true, and none is an error."""
+
+    def kubectl(*args: str, **more: Any) -> Any:
+        return down.kubectl(*args, "-n", namespace, **more)
+
+    owners, fields = SECRETS[name]
+    stored = json.loads(
+        kubectl("create", "-o", "json", "-f", "-", stdin=secret(name, namespace, owners, fields)).stdout
+    )
+    known = stored["metadata"]["name"]
+    kubectl("annotate", "secret", known, "a=b")
+    if not fields.get("immutable"):
+        for data in ({"more": "eA=="}, {"more": None}) if "data" in fields else ({"more": "eA=="}, None):
+            kubectl("patch", "secret", known, "--type=merge", "-p", json.dumps({"data": data}))
+    kubectl("delete", "secret", known, "--wait=false")
+    kubectl("patch", "secret", known, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    assert down.get("secrets", "-n", namespace)["items"] == []
+
+
+def test_what_would_need_it(down: Cluster, namespace: str) -> None:
+    """The same Secret with the owner, type and name of a job's keys."""
+    manifest = secret("x-ssh", namespace, [OWNER], SSH)
+    refused = down.kubectl("create", "-f", "-", stdin=manifest, check=False)
+    assert 'failed calling webhook "ssh-keys.mpijob.training.openshift.io"' in refused.stderr
+
+
+@pytest.mark.parametrize("where", ["kube-system", "mpijob-webhook", "without the label"])
+def test_secrets_that_are_left_out_by_place_or_label(down: Cluster, namespace: str, where: str) -> None:
+    """Even one that looks like the keys of a job."""
+    place = namespace if where == "without the label" else where
+    if where == "mpijob-webhook":
+        down.kubectl("create", "namespace", where)
+    manifest = secret("x-ssh", place, [OWNER], SSH)
+    if place == namespace:
+        del manifest["metadata"]["labels"]
+    down.kubectl("create", "--dry-run=server", "-f", "-", stdin=manifest)
+    if where == "mpijob-webhook":
+        down.kubectl("delete", "namespace", where, "--wait=false")
+
+
+def test_the_operator_tries_again_until_the_service_is_there(down: Cluster, namespace: str) -> None:
+    down.kubectl("create", "-f", "-", stdin=suspended(namespace, "train"))
+
+    def refused() -> bool:
+        log = down.programs["mpi-operator"].log.read_text()
+        return any("ssh-keys.mpijob" in line and f"{namespace}/train" in line for line in log.splitlines())
+
+    down.wait_for("the operator to be refused", refused)
+    assert down.get("secrets", "-n", namespace)["items"] == []
+    with service.running(down):
+        assert keys_of(down, namespace, ["train"])["train"].is_rsa_4096_pair()

@@ -1,0 +1,209 @@
+"""Whatever the real API server does not tell, or no more: no rule refuses a job for it, and a metric counts it."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Collection, Hashable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import jobs
+from tests.controlplane.cluster import Cluster
+from tests.integration import inventory, service
+from tests.integration.inventory import PLACES, TEAM
+from tests.integration.test_watch import connected, running, until
+from webhook import admission
+from webhook.cluster import connection as connections
+from webhook.cluster import watch as watches
+from webhook.cluster.live import LiveView, kinds
+from webhook.cluster.resource import ByNamespace, K, Resource, T
+from webhook.cluster.resources import looked_at
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.view import UNKNOWN, Answer, ClusterView, Unknown
+from webhook.telemetry import make_log
+
+# As in test_watch.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+
+ALL = looked_at()
+CUSTOM = [resource for resource in ALL if resource.api_group in {"kueue.x-k8s.io", "k8s.cni.cncf.io"}]
+JOBS = inventory.jobs()
+POLICY = inventory.strict()
+
+
+@dataclass(frozen=True)
+class Without:
+    """A view in which nothing is known of some resources."""
+
+    view: ClusterView
+    hidden: Collection[Resource[Any, Any]]
+
+    def get(self, resource: Resource[K, T], key: K) -> T | Answer:
+        return UNKNOWN if resource in self.hidden else self.view.get(resource, key)
+
+    def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
+        return UNKNOWN if resource in self.hidden else self.view.all(resource)
+
+    def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
+        return UNKNOWN if resource in self.hidden else self.view.within(resource, namespace)
+
+    def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
+        return UNKNOWN if resource in self.hidden else self.view.groups(resource)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster in which Kueue and Multus are not installed at first, and that these tests may break."""
+    with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("unknown-cluster-logs")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def full(cluster: Cluster) -> Cluster:
+    """The same with one of everything, and for each resource a user who may read all but that one."""
+    inventory.install(cluster)
+    cluster.apply([manifest for resource in ALL for manifest in everything_but(resource)])
+    return cluster
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watches, "LAST_DELAY", 0.2)
+
+
+@asynccontextmanager
+async def viewing(kubeconfig: Path, log: Path, **options: Any) -> AsyncIterator[LiveView]:
+    with log.open("wb") as stream:
+        async with connected(kubeconfig, **options) as connection:
+            view = LiveView(connection, log=make_log(stream), places=PLACES)
+            async with running(view):
+                await view.settled()
+                yield view
+
+
+def denied(view: ClusterView, job: dict[str, Any]) -> set[str]:
+    """The rules that refuse the job, when all rules may."""
+    decision = admission.validate(jobs.request(job), policy=POLICY, view=view, today=date(2026, 1, 1))
+    return {finding.rule for finding in decision.denied}
+
+
+def everything_but(resource: Resource[Any, Any]) -> Iterator[dict[str, Any]]:
+    name = f"without-{resource.name}"
+    rights = [
+        {"apiGroups": [other.api_group], "resources": [other.plural], "verbs": ["get", "list", "watch"]}
+        for other in ALL
+        if not is_same(other, resource)
+    ]
+    metadata = {"metadata": {"name": name}}
+    group = "rbac.authorization.k8s.io"
+    role = {"apiGroup": group, "kind": "ClusterRole", "name": name}
+    subjects = [{"apiGroup": group, "kind": "User", "name": name}]
+    yield {"apiVersion": f"{group}/v1", "kind": "ClusterRole", **metadata, "rules": rights}
+    yield {"apiVersion": f"{group}/v1", "kind": "ClusterRoleBinding", **metadata, "roleRef": role, "subjects": subjects}
+
+
+def is_same(one: Resource[Any, Any], other: Resource[Any, Any]) -> bool:
+    """To RBAC."""
+    return (one.api_group, one.plural) == (other.api_group, other.plural)
+
+
+async def test_kinds_that_are_not_installed_are_found_as_soon_as_they_are(
+    cluster: Cluster, request: pytest.FixtureRequest, tmp_path: Path, impatient: None
+) -> None:
+    async with viewing(cluster.kubeconfig, tmp_path / "log") as view:
+        assert CUSTOM
+        for resource in ALL:
+            assert (view.all(resource) is UNKNOWN) == (resource in CUSTOM), resource.name
+            assert view.reason(resource).startswith("not-found: ") == (resource in CUSTOM)
+        assert all(view.unknown[resource.name] == 1 for resource in CUSTOM)
+        asked = {"priority", "references"}  # of what is not there yet, but could be
+        assert all(denied(view, job) <= asked for job in JOBS)
+        await asyncio.to_thread(request.getfixturevalue, "full")
+        await until(lambda: all(view.all(resource) for resource in ALL if view.all(resource) is not UNKNOWN))
+        await until(lambda: not any(view.all(resource) is UNKNOWN for resource in CUSTOM))
+        await until(lambda: not denied(view, JOBS[0]))
+        assert all(denied(view, job) for job in JOBS if job["metadata"]["name"] in {"queue", "network", "never"})
+
+
+@pytest.mark.parametrize("resource", ALL, ids=lambda resource: resource.name)
+async def test_what_is_forbidden_refuses_no_job(
+    full: Cluster, tmp_path: Path, impatient: None, resource: Resource[Any, Any]
+) -> None:
+    user = full.kubeconfig_for(f"without-{resource.name}")
+    async with viewing(user, tmp_path / "log") as view:
+        known = [other for other in ALL if not is_same(other, resource)]
+        await until(lambda: all(view.all(other) is not UNKNOWN for other in known))
+        before = view.unknown[resource.name]
+        assert (view.all(resource), view.groups(resource)) == (UNKNOWN, UNKNOWN)
+        assert view.get(resource, (TEAM, "full") if resource.is_namespaced else TEAM) is UNKNOWN
+        assert view.within(resource, TEAM) is UNKNOWN
+        assert view.unknown[resource.name] == before + 4
+        assert view.reason(resource).startswith("forbidden: ")
+        assert denied(view, JOBS[0]) == set()
+
+
+async def test_nothing_that_is_hidden_adds_a_refusal(full: Cluster, tmp_path: Path) -> None:
+    async with viewing(full.kubeconfig, tmp_path / "log") as view:
+        usual = [denied(view, job) for job in JOBS]
+        assert sum(map(bool, usual)) > len(JOBS) / 2
+
+        @settings(max_examples=100, deadline=None, database=None)
+        @given(hidden=st.sets(st.sampled_from(ALL), min_size=1))
+        def check(hidden: set[Resource[Any, Any]]) -> None:
+            for job, rules in zip(JOBS, usual, strict=True):
+                assert denied(Without(view, hidden), job) <= rules, job["metadata"]["name"]
+
+        check()
+
+
+async def test_before_the_first_list_nothing_is_known(full: Cluster, tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as stream:
+        async with connected(full.kubeconfig) as connection:
+            view = LiveView(connection, log=make_log(stream), places=PLACES)
+            assert all(view.all(resource) is UNKNOWN for resource in ALL)
+            assert not any(denied(view, job) for job in JOBS)
+
+
+async def test_what_an_api_server_told_long_ago_is_not_known_any_more(
+    full: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None
+) -> None:
+    monkeypatch.setattr(connections, "CONNECT_TIMEOUT", 1)
+    async with viewing(full.kubeconfig, tmp_path / "log", inactivity=1) as view:
+        await until(lambda: not any(view.all(resource) is UNKNOWN for resource in ALL))
+        frozen = full.programs["kube-apiserver"].pid
+        os.kill(frozen, signal.SIGSTOP)
+        try:
+            await until(lambda: all(watch.reason for watch in view.watches))
+            assert any(denied(view, job) for job in JOBS), "for a while what was known goes on to count"
+            for watch in view.watches:
+                monkeypatch.setattr(watch, "_clock", lambda late=watch.kind.stale_after: time.monotonic() + late + 1)
+            assert all(view.all(resource) is UNKNOWN for resource in ALL)
+            assert not any(denied(view, job) for job in JOBS)
+        finally:
+            os.kill(frozen, signal.SIGCONT)
+        await until(lambda: not any(view.all(resource) is UNKNOWN for resource in ALL))
+
+
+def test_the_service_admits_and_its_metrics_tell(full: Cluster) -> None:
+    nobody = full.kubeconfig_for("nobody")
+    flags = ("--kubeconfig", str(nobody), "--policy-namespace", inventory.OWN)
+    with service.running(full, *flags, name="unknowing", register=False) as replica:
+        for job in JOBS:
+            assert service.review_of(replica, job)["allowed"], job["metadata"]["name"]
+        lines = replica.ops("/metrics").splitlines()
+    value = dict(line.rsplit(" ", 1) for line in lines if line.startswith("mpijob_webhook_cache_"))
+    for resource in ALL:
+        assert f'mpijob_webhook_cache_unknown_answers{{kind="{resource.name}"}}' in value
+        for kind in kinds(resource, PLACES):
+            assert float(value[f'mpijob_webhook_cache_requests{{kind="{kind.name}"}}']) > 0
+    for name in (NAMESPACES.name, "resourcequotas", "limitranges", "persistentvolumeclaims", "services"):
+        assert float(value[f'mpijob_webhook_cache_unknown_answers{{kind="{name}"}}']) >= len(JOBS)
+        assert float(value[f'mpijob_webhook_cache_synced{{kind="{name}"}}']) == 0

@@ -1,0 +1,137 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from hypothesis import given
+from hypothesis import strategies as st
+
+from certs.authority import Authority
+from certs.pem import fingerprint
+from certs.rotation import Publish, Rest, plan
+from certs.settings import RotationSettings
+from certs.state import KEYS, MOST_OLD, State, load
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+SETTINGS = RotationSettings(name="test CA")
+
+
+def authority(now=NOW, name="test CA"):
+    return Authority(name, lifetime=100 * DAY, now=now)
+
+
+ONE, TWO, THREE = authority(), authority(), authority()
+FULL = State(
+    current=ONE,
+    successor=TWO,
+    published_at=NOW,
+    old=(THREE.certificate,),
+    retired_at=NOW - DAY,
+    other={"tls.crt": b"theirs"},
+)
+
+
+def test_there_and_back():
+    state = load(FULL.to_data())
+    assert set(FULL.to_data()) == KEYS | {"tls.crt"}
+    assert (state.current.fingerprint, state.successor.fingerprint) == (ONE.fingerprint, TWO.fingerprint)
+    assert state.current.key_pem == ONE.key_pem
+    assert (state.published_at, state.retired_at, state.damage) == (NOW, NOW - DAY, ())
+    assert state.bundle == FULL.bundle == (ONE.certificate, TWO.certificate, THREE.certificate)
+    assert state.to_data() == FULL.to_data()
+    assert load({}) == State()
+
+
+def leaf():
+    pair = ONE.issue(["a.example"], lifetime=DAY, now=NOW)
+    return {"ca.crt": pair.certificate_pem, "ca.key": pair.key_pem}
+
+
+def rsa_ca():
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test CA")])
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), 1, NOW, NOW + DAY)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, SHA256())
+    )
+    key_pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return {"ca.crt": certificate.public_bytes(Encoding.PEM), "ca.key": key_pem}
+
+
+PAIR = "ca.crt and ca.key: "
+NO_CERTIFICATE = PAIR + "the certificate is not PEM, or damaged"
+NO_KEY = PAIR + "the private key is not PEM, or damaged"
+
+
+@pytest.mark.parametrize(
+    ("change", "damage", "kept"),
+    [
+        ({"ca.crt": ONE.certificate_pem[:200]}, NO_CERTIFICATE, 0),
+        ({"ca.crt": b""}, NO_CERTIFICATE, 0),
+        ({"ca.key": b""}, NO_KEY, 1),
+        ({"ca.key": ONE.key_pem[:60]}, NO_KEY, 1),
+        ({"ca.key": TWO.key_pem}, PAIR + "the private key does not belong to the certificate", 1),
+        (leaf(), PAIR + "the certificate is not that of a CA", 1),
+        (rsa_ca(), PAIR + "the private key is not an EC key", 1),
+        ({"ca.crt": b"\xff\x00", "ca.key": b"\xff"}, NO_CERTIFICATE, 0),
+    ],
+    ids=["half a certificate", "no certificate", "no key", "half a key", "another key", "a leaf", "RSA", "bytes"],
+)
+def test_a_damaged_ca_is_no_ca_but_its_certificate_stays_trusted(change, damage, kept):
+    state = load({"ca.crt": ONE.certificate_pem, "ca.key": ONE.key_pem, "old-ca.retired-at": b"2020-01-01T00:00:00Z"} | change)
+    assert (state.current, state.damage, len(state.old)) == (None, (damage,), kept)
+    # That time is of others: this one has signed until now.
+    assert (state.retired_at is None) == bool(kept)
+
+
+@pytest.mark.parametrize(
+    ("change", "damage"),
+    [
+        ({"next-ca.published-at": b"soon"}, "next-ca.published-at: not a time"),
+        ({"next-ca.published-at": b"0001-01-01T00:00:00+14:00"}, "next-ca.published-at: not a time"),
+        ({"old-ca.retired-at": b"\xff"}, "old-ca.retired-at: not a time"),
+        ({"old-ca.crt": b"nonsense"}, "old-ca.crt: the certificate is not PEM, or damaged"),
+        ({"next-ca.key": b""}, "next-ca.crt and next-ca.key: the private key is not PEM, or damaged"),
+    ],
+)
+def test_other_damage_leaves_the_ca_alone(change, damage):
+    state = load(FULL.to_data() | change)
+    assert (state.current.fingerprint, state.damage) == (ONE.fingerprint, (damage,))
+
+
+def test_old_ones_are_kept_once_and_the_newest_of_too_many():
+    many = [authority(NOW + number * DAY).certificate for number in range(MOST_OLD + 3)]
+    state = State(old=tuple(many[:3])).with_old([*many[2:], many[0]], NOW)
+    assert state.old == tuple(many[3:])
+    assert state.retired_at == NOW
+
+
+anything = st.one_of(
+    st.binary(max_size=30),
+    st.sampled_from([ONE.certificate_pem, ONE.key_pem, TWO.certificate_pem, b"2026-03-01T12:00:00+00:00", b""]),
+)
+
+
+@given(st.dictionaries(st.sampled_from([*sorted(KEYS), "other"]), anything))
+def test_every_content_leads_to_one_good_ca(data):
+    """Whatever is in the Secret: a few steps later one CA signs, and nothing is damaged."""
+    state = load(data)
+    now = NOW
+    for _ in range(6):
+        step = plan(state, [], now, SETTINGS)
+        if isinstance(step, Rest):
+            now += SETTINGS.leaf_lifetime + DAY / 2
+            continue
+        assert not isinstance(step, Publish)
+        state = step.state
+        if not state.successor and not state.current:
+            state = state.with_successor(authority(now), now)
+        state = load(state.to_data())
+        assert not state.damage
+    assert state.current
+    assert not state.successor
+    assert fingerprint(state.current.certificate) not in map(fingerprint, state.old)

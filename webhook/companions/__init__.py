@@ -1,0 +1,1 @@
+"""What a job needs beside itself: objects that others make for it, and that admission completes."""

@@ -1,0 +1,102 @@
+"""An SSH key pair in the formats that OpenSSH reads, from `cryptography` (OpenSSL).
+
+A pair is never printed: its `repr` has no key, and no error here quotes one.
+"""
+
+import hashlib
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+    load_ssh_private_key,
+)
+
+Algorithm = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519"]
+PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
+
+GENERATORS: Final[Mapping[Algorithm, Callable[[], PrivateKey]]] = {
+    "rsa-4096": lambda: rsa.generate_private_key(public_exponent=65537, key_size=4096),
+    "ecdsa-p521": lambda: ec.generate_private_key(ec.SECP521R1()),
+    "ecdsa-p256": lambda: ec.generate_private_key(ec.SECP256R1()),
+    "ed25519": ed25519.Ed25519PrivateKey.generate,
+}
+# An RSA-4096 key takes half a second of a core, each of these less than half a millisecond.
+INSTANT: Final[frozenset[Algorithm]] = frozenset({"ecdsa-p521", "ecdsa-p256", "ed25519"})
+# An RSA-4096 key has 3.3 kB: nothing larger is parsed.
+MAX_PRIVATE: Final = 8192
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class KeyPair:
+    """`private` is a PEM file as ssh takes it for `id_rsa`; `public` the two first words of an authorized_keys line."""
+
+    algorithm: Algorithm
+    private: bytes
+    public: bytes
+
+    @property
+    def fingerprint(self) -> str:
+        """As `ssh-keygen -l` prints it."""
+        return fingerprint(self.public)
+
+    def authorized_key(self, comment: str) -> bytes:
+        """The line of authorized_keys, its end included."""
+        return self.public + b" " + comment.encode() + b"\n"
+
+
+def generate(algorithm: Algorithm) -> KeyPair:
+    """A new pair."""
+    key = GENERATORS[algorithm]()
+    return KeyPair(algorithm, _private(key), _public(key))
+
+
+def fingerprint(public: bytes) -> str:
+    """The fingerprint of the key in a line of authorized_keys."""
+    digest = hashlib.sha256(b64decode(public.split()[1])).digest()
+    return "SHA256:" + b64encode(digest).decode().rstrip("=")
+
+
+def belongs(private: bytes, public: bytes, algorithm: Algorithm) -> bool:
+    """Whether `private` is a key of `algorithm` as we write it, and `public` starts with its public key."""
+    if len(private) > MAX_PRIVATE:
+        return False
+    load = load_ssh_private_key if b"BEGIN OPENSSH" in private else load_pem_private_key
+    with suppress(ValueError, TypeError, UnsupportedAlgorithm):
+        # Without the test for primes, which takes a quarter of a second: what is asked is whose key it is.
+        key = load(private, None, unsafe_skip_rsa_key_validation=True)
+        if isinstance(key, PrivateKey) and _algorithm(key) == algorithm:
+            # The OpenSSH format has random bytes in it.
+            as_ours = algorithm == "ed25519" or private == _private(key)
+            return as_ours and public.split()[:2] == _public(key).split()
+    return False
+
+
+def _private(key: PrivateKey) -> bytes:
+    # Ed25519 has no older format; for the others OpenSSH of every age and other clients read this one.
+    is_new = isinstance(key, ed25519.Ed25519PrivateKey)
+    style = PrivateFormat.OpenSSH if is_new else PrivateFormat.TraditionalOpenSSL
+    return key.private_bytes(Encoding.PEM, style, NoEncryption())
+
+
+def _public(key: PrivateKey) -> bytes:
+    return key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+
+
+def _algorithm(key: PrivateKey) -> str:
+    match key:
+        case rsa.RSAPrivateKey():
+            return f"rsa-{key.key_size}"
+        case ec.EllipticCurvePrivateKey():
+            return f"ecdsa-p{key.key_size}"
+        case _:
+            return "ed25519"

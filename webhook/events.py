@@ -1,0 +1,42 @@
+"""Events in the service's own namespace: what an administrator should hear of, told once by however many replicas."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+COMPONENT = "mpijob-webhook"
+# The API server takes 1024 characters.
+MAX_MESSAGE = 1000
+
+
+def event(
+    namespace: str,
+    about: Mapping[str, str],
+    *,
+    reason: str,
+    message: str,
+    kind: Literal["Normal", "Warning"],
+    key: str,
+) -> dict[str, Any]:
+    """An Event about the object that `about` refers to (apiVersion, kind, name ...).
+
+    The same `key` makes the same name, so that the second one, from another replica, is a conflict (409).
+    """
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{about['name'][:200]}.{digest}", "namespace": namespace},
+        "involvedObject": {"namespace": namespace, **about},
+        "reason": reason,
+        "message": message[:MAX_MESSAGE],
+        "type": kind,
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "reportingInstance": COMPONENT,
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }

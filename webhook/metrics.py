@@ -1,0 +1,120 @@
+"""The metrics: their names, labels and meaning. The reference is made from this table."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+PREFIX = "mpijob_webhook_"
+# Seconds. The API server waits 30 at most, and a review takes about a millisecond.
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric as the reference shows it; counters are exposed with the suffix `_total` that is in their name here."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    labels: tuple[str, ...]
+    help: str
+
+
+METRICS = (
+    Metric(
+        PREFIX + "reviews_total",
+        "counter",
+        ("webhook", "operation", "decision", "dry_run"),
+        "Reviews answered with a decision: allowed or denied.",
+    ),
+    Metric(
+        PREFIX + "review_duration_seconds",
+        "histogram",
+        ("webhook",),
+        "Time from the request's headers to its decision, the reading of its body included.",
+    ),
+    Metric(PREFIX + "in_flight", "gauge", (), "Reviews at work now."),
+    Metric(
+        PREFIX + "rule_results_total",
+        "counter",
+        ("rule", "action"),
+        "Violations found, by rule and by what they led to: deny, warn or audit.",
+    ),
+    Metric(PREFIX + "patch_ops_total", "counter", ("injection",), "Patch operations sent, by injection."),
+    Metric(
+        PREFIX + "deadline_exceeded_total",
+        "counter",
+        ("webhook",),
+        "Reviews given up with 504 because the API server would not have waited for the answer.",
+    ),
+    Metric(
+        PREFIX + "internal_errors_total",
+        "counter",
+        ("webhook",),
+        "Reviews answered with 500 because of a fault in this service.",
+    ),
+    Metric(PREFIX + "shed_total", "counter", ("webhook",), "Reviews refused with 503 because too many were at work."),
+    Metric(PREFIX + "bad_requests_total", "counter", ("code",), "Requests that are not a review, by status code."),
+    Metric(PREFIX + "policy_info", "gauge", ("hash",), "1 for the policies in force, by a hash of their content."),
+    Metric(
+        PREFIX + "policy_documents",
+        "gauge",
+        ("state",),
+        "Policy ConfigMaps by what is in force of them: current, last-good (the newest is broken) or unusable.",
+    ),
+    Metric(
+        PREFIX + "policy_reloads_total",
+        "counter",
+        ("result",),
+        "Reloads of the policy ConfigMaps: good, or broken when one of them is.",
+    ),
+    Metric(
+        PREFIX + "policy_reviews_total", "counter", ("decision",), "Reviews of policy ConfigMaps: allowed or denied."
+    ),
+    Metric(PREFIX + "exemptions_total", "counter", ("rule",), "Violations excused by an exemption, by rule."),
+    Metric(PREFIX + "ssh_keys_ready", "gauge", (), "SSH key pairs that are ready for new jobs."),
+    Metric(PREFIX + "ssh_keys_waiting", "gauge", (), "Reviews that wait for an SSH key pair to be made."),
+    Metric(
+        PREFIX + "ssh_key_duration_seconds",
+        "histogram",
+        ("algorithm",),
+        "Time to make an SSH key pair, ahead or asked for; its count is the pairs made.",
+    ),
+    Metric(
+        PREFIX + "ssh_key_wait_seconds",
+        "histogram",
+        ("algorithm",),
+        "Time that a review waited for its SSH key pair, next to nothing when one was ready.",
+    ),
+    Metric(PREFIX + "cache_synced", "gauge", ("kind",), "1 while the cache of this kind of object is complete."),
+    Metric(PREFIX + "cache_objects", "gauge", ("kind",), "Objects in the cache."),
+    Metric(
+        PREFIX + "cache_age_seconds", "gauge", ("kind",), "Seconds since the API server was last heard about this kind."
+    ),
+    Metric(
+        PREFIX + "cache_unknown_answers",
+        "gauge",
+        ("kind",),
+        "How often so far a rule asked about this kind and nobody could tell; such a rule does not deny.",
+    ),
+    Metric(PREFIX + "cache_requests", "gauge", ("kind",), "Lists and watches sent to the API server so far."),
+    Metric(PREFIX + "cache_restarts", "gauge", ("kind", "reason"), "Lists and watches that ended so far, and why."),
+    Metric(
+        PREFIX + "cert_not_after_seconds",
+        "gauge",
+        ("cert",),
+        "When a certificate expires, in seconds since 1970: serving, or ca where this service has its own.",
+    ),
+    Metric(
+        PREFIX + "cert_notices_total",
+        "counter",
+        ("reason",),
+        "What happened to the certificates, by the reason in the Event about it.",
+    ),
+    Metric(
+        PREFIX + "quota_ledger_total",
+        "counter",
+        ("outcome",),
+        "Verdicts on quotas shared by all replicas: reserved, not-reserved, conflict (tried again), late (504) or "
+        "unavailable (the verdict is then that of this replica's cache).",
+    ),
+    Metric(PREFIX + "build_info", "gauge", ("version", "python"), "1 for the version that runs."),
+)
