@@ -342,4 +342,5 @@ def _rotation(settings: ServeSettings) -> RotationSettings:
             *(timedelta(seconds=each) for each in (settings.ca_lifetime, settings.leaf_lifetime, settings.ca_grace))
         )
     except ValueError as error:
-        raise StartError(str(error)) from None
+        options = {"ca_lifetime": "--ca-lifetime", "leaf_lifetime": "--leaf-lifetime", "grace": "--ca-grace"}
+        raise StartError(" ".join(options.get(word, word) for word in str(error).split())) from None

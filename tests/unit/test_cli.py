@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from webhook import __version__, explain, serve
-from webhook.cli import AddressType, main
+from webhook.cli import main
+from webhook.serve_cli import AddressType
 
 COMMANDS = sorted(main.commands)
 
@@ -167,11 +168,14 @@ def test_serve_register_stays_on_this_machine(served: list[serve.ServeSettings])
 
 
 def test_serve_with_every_option(served: list[serve.ServeSettings]) -> None:
-    files = {f"--{name}": name for name in ("kubeconfig", "policy", "tls-cert", "tls-key", "ca-file")}
+    files = {f"--{name}": name for name in ("kubeconfig", "policy", "tls-cert", "tls-key", "tls-ca", "ca-file")}
     numbers = {"--drain-seconds": "0", "--max-in-flight": "7", "--timeout": "2.5", "--log-level": "debug"}
     keys = {"--ssh-keys-ready": "9", "--ssh-keys-rate": "0.5"}
     addresses = {"--listen": "[::1]:1", "--ops-listen": "localhost:2"}
-    options = files | numbers | keys | addresses | {"--policy-namespace": "policies"}
+    certificates = {"--ca-secret": "ca", "--service": "webhook"}
+    times = {"--ca-lifetime": "90d", "--leaf-lifetime": "1h", "--ca-grace": "30s"}
+    namespaces = {"--policy-namespace": "policies", "--kueue-namespace": "queues"}
+    options = files | numbers | keys | addresses | certificates | times | namespaces
     known = {option for parameter in main.commands["serve"].params for option in parameter.opts}
     assert known == {*options, "--register", "--remove-keys"}
     run("serve", "--register", "--remove-keys", *(text for pair in options.items() for text in pair))
@@ -180,9 +184,16 @@ def test_serve_with_every_option(served: list[serve.ServeSettings]) -> None:
             kubeconfig=Path("kubeconfig"),
             policy=Path("policy"),
             policy_namespace="policies",
+            kueue_namespace="queues",
             register=True,
             tls_cert=Path("tls-cert"),
             tls_key=Path("tls-key"),
+            tls_ca=Path("tls-ca"),
+            ca_secret="ca",
+            service="webhook",
+            ca_lifetime=90 * 86_400,
+            leaf_lifetime=3600,
+            ca_grace=30,
             ca_file=Path("ca-file"),
             listen=("::1", 1),
             ops_listen=("localhost", 2),

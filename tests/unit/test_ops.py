@@ -28,7 +28,7 @@ def shared():
 
 def test_health_and_readiness_over_http(shared):
     assert shared.ops("/healthz") == "ok\n"
-    assert shared.ops("/readyz") == "[+]policy ok\n[+]cluster ok\n[+]serving ok\nreadyz check passed\n"
+    assert shared.ops("/readyz") == "[+]policy ok\n[+]cluster ok\n[+]certificate ok\n[+]serving ok\nreadyz check passed\n"
 
 
 def test_not_ready_is_a_503_while_the_process_is_healthy(shared):

@@ -99,7 +99,7 @@ async def test_a_good_policy_is_applied_and_remembered_once() -> None:
         assert [outcome.states for _, outcome in applied] == [{"a": "current"}]
         assert api.remembered == {"a": GOOD}
         calls = len(api.calls)
-        watch.store.replace(Contents({"a": Source("a", "uid-a", "another version", GOOD)}))
+        watch.store.replace(Contents(records={"a": Source("a", "uid-a", "another version", GOOD)}))
         await settle()
     assert len(api.calls) == calls
     assert log.lines == []

@@ -115,8 +115,18 @@ def test_an_address_that_is_not_ours():
 
 def test_what_does_not_go_with_register(pair):
     assert refused(register=True, **pair) == (
-        "--register makes its own certificate: leave out --tls-cert and --tls-key"
+        "--register makes its own certificate: leave out --tls-cert, --tls-key and --ca-secret"
     )
     assert refused(register=True, listen=("0.0.0.0", 0)) == (
         "--register needs an address that the API server can reach: --listen HOST:PORT"
+    )
+
+
+def test_what_does_not_go_with_a_ca_secret(pair):
+    assert refused(ca_secret="ca", service="s", **pair) == (
+        "--ca-secret makes its own certificates: leave out --tls-cert and --tls-key"
+    )
+    assert refused(ca_secret="ca") == "--ca-secret needs --service: certificates are for its name"
+    assert refused(ca_secret="ca", service="s", ca_lifetime=60) == (
+        "--ca-lifetime must be at least three times --leaf-lifetime and --ca-grace together"
     )
