@@ -14,25 +14,21 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
-from urllib.parse import quote, urlencode
-
-import msgspec
 
 from webhook.admission import DeadlineExceeded
-from webhook.cluster.client import ApiError, Client, ClusterError
+from webhook.cluster.client import Client, ClusterError
 from webhook.cluster.live import LiveView
 from webhook.cluster.overlay import Overlay
 from webhook.cluster.owned import Owned
-from webhook.cluster.resource import ByNamespace, Resource, T
-from webhook.cluster.resources import reservations
+from webhook.cluster.resource import ByNamespace, Resource
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.pods import PODS
-from webhook.cluster.resources.reservations import RESERVATIONS, Entry, Lease, Reservations
+from webhook.cluster.resources.reservations import RESERVATIONS, Entry, Reservations
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.view import Answer, ClusterView, Unknown
 from webhook.decision import Decision
+from webhook.ledger_api import LedgerApi, lease_name
 from webhook.quota.pending import MPIJobRecord
-from webhook.quota.resource_quota import ResourceQuota
 
 # Seconds.
 LIFETIME: Final = 30.0  # of a reservation: by then every replica has seen the job, or it was not stored
@@ -78,9 +74,8 @@ class QuotaLedger:
         on_outcome: Callable[[Outcome], None],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._api = api
+        self._now = LedgerApi(api, namespace, log=log)
         self._view = view
-        self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._namespace = namespace
         self._log = log
         self._on_outcome = on_outcome
@@ -148,7 +143,7 @@ class QuotaLedger:
         for _ in range(ATTEMPTS):
             # What exists must not be newer than the quotas that count it, or it would count for nothing.
             pods = await self._pods(namespace, fresh=any(asked.refusals for asked in batch))
-            lease, quotas = await asyncio.gather(self._reservations(namespace), self._quotas(namespace))
+            lease, quotas = await asyncio.gather(self._now.reservations(namespace), self._now.quotas(namespace))
             entries = {entry.reservation.name: entry for entry in self._alive(lease.entries)}
             before = dict(entries)
             decisions = []
@@ -163,7 +158,7 @@ class QuotaLedger:
                 if asked.writes and decision.reservation is not None and not decision.denied:
                     entries[decision.reservation.name] = Entry(decision.reservation, self._clock() + LIFETIME)
                 await asyncio.sleep(0)  # other reviews are at work meanwhile
-            if entries != before and not await self._write(namespace, lease, entries.values()):
+            if entries != before and not await self._now.write(namespace, lease, entries.values()):
                 self._on_outcome("conflict")
                 continue
             moving = bool(entries) or self._clock() - self._moved.get(namespace, 0) < SEEN
@@ -186,67 +181,16 @@ class QuotaLedger:
         known: dict[Resource[Any, Any], Any] = {
             PODS: pods,
             RESOURCE_QUOTAS: quotas,
-            RESERVATIONS: {(self._namespace, _name(namespace)): reserved},
+            RESERVATIONS: {(self._namespace, lease_name(namespace)): reserved},
         }
         return Overlay(self._view, namespace, known)
 
     async def _pods(self, namespace: str, *, fresh: bool) -> Mapping[ByNamespace, Owned] | Unknown:
         """The pods of jobs: as this replica sees them, or as they are now."""
         seen = self._view.within(PODS, namespace)
-        if not fresh or isinstance(seen, Answer):
-            return seen if isinstance(seen, Answer) else dict(seen)
-        path = (
-            f"/api/v1/namespaces/{quote(namespace, safe='')}/pods?{urlencode({'labelSelector': PODS.label_selector})}"
-        )
-        return await self._records(PODS, namespace, path)
-
-    async def _reservations(self, namespace: str) -> Reservations:
-        try:
-            found = await self._api.request("GET", self._path(namespace))
-            return reservations.record(msgspec.convert(found, Lease))
-        except ApiError as error:
-            if error.status != 404:
-                raise
-        except (msgspec.DecodeError, msgspec.ValidationError):
-            self._log.warning("reservations are unreadable", namespace=namespace)
-            raise ClusterError(f"the reservations of {namespace} are unreadable") from None
-        return Reservations(namespace, "", "", ())
-
-    async def _quotas(self, namespace: str) -> Mapping[ByNamespace, ResourceQuota]:
-        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/resourcequotas"
-        return await self._records(RESOURCE_QUOTAS, namespace, path)
-
-    async def _records(self, resource: Resource[ByNamespace, T], namespace: str, path: str) -> Mapping[ByNamespace, T]:
-        listed = await self._api.request("GET", path)
-        records = {}
-        for item in listed.get("items") or ():
-            record = resource.project(msgspec.json.encode(item))
-            if record is not None:
-                records[namespace, str(item["metadata"]["name"])] = record
-        return records
-
-    async def _write(self, namespace: str, lease: Reservations, entries: Iterable[Entry]) -> bool:
-        """Put `entries` in the place of what `lease` says; False if somebody else was faster."""
-        metadata: dict[str, Any] = {
-            "name": _name(namespace),
-            "labels": {reservations.LABEL: "true"},
-            "annotations": {
-                reservations.NAMESPACE: namespace,
-                reservations.ANNOTATION: msgspec.json.encode(tuple(entries)).decode(),
-            },
-        }
-        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
-        try:
-            if lease.version:
-                metadata["resourceVersion"] = lease.version
-                await self._api.request("PUT", self._path(namespace), body)
-            else:
-                await self._api.request("POST", self._leases, body)
-        except ApiError as error:
-            if error.status in {404, 409}:
-                return False
-            raise
-        return True
+        if isinstance(seen, Answer):
+            return seen
+        return await self._now.pods(namespace) if fresh else dict(seen)
 
     async def _sweep(self) -> None:
         """Delete the reservations of namespaces in which all are over."""
@@ -254,12 +198,10 @@ class QuotaLedger:
         for lease in () if isinstance(known, Answer) else list(known.values()):
             if self._alive(lease.entries) or lease.namespace in self._workers:
                 continue
-            options = {"preconditions": {"resourceVersion": lease.version}}
             try:
-                await self._api.request("DELETE", f"{self._leases}/{quote(lease.name, safe='')}", options)
+                await self._now.delete(lease)
             except ClusterError as error:
-                if not (isinstance(error, ApiError) and error.status in {404, 409}):
-                    self._log.warning("reservations are left behind", namespace=lease.namespace, reason=str(error))
+                self._log.warning("reservations are left behind", namespace=lease.namespace, reason=str(error))
 
     def _alive(self, entries: Iterable[Entry]) -> list[Entry]:
         """The entries that still count: of jobs that some replica may not see yet."""
@@ -291,16 +233,8 @@ class QuotaLedger:
             for uid in [uid for uid, when in times.items() if when < oldest]:
                 del times[uid]
 
-    def _path(self, namespace: str) -> str:
-        return f"{self._leases}/{quote(_name(namespace), safe='')}"
-
 
 def _fail(asked: _Asked, error: Exception) -> None:
     """Hand `error` to whoever waits."""
     if not asked.answer.done():
         asked.answer.set_exception(error)
-
-
-def _name(namespace: str) -> str:
-    """The name of the Lease for `namespace`."""
-    return f"quota-{namespace}"

@@ -2,23 +2,19 @@
 
 import asyncio
 import hashlib
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from ssl import SSLContext
 
 from aiohttp import web
 
 from certs.serving import CertificateError, ServingCertificate
-from certs.settings import RotationSettings
-from webhook import certificates, ops, registration
+from webhook import certificates, ops, registration, serve_settings
 from webhook.active_policy import PolicySet, policy_model
 from webhook.cluster import client
 from webhook.cluster.client import ClusterError
-from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.cluster.view import NothingKnown
 from webhook.cluster_link import ClusterLink, linked
 from webhook.companions.key_removal import KeyRemoval
@@ -30,58 +26,12 @@ from webhook.policy.document import PolicyError
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
 from webhook.registration import Registration
+from webhook.serve_settings import EVERY_ADDRESS, ServeSettings, StartError
 from webhook.server import ReviewHandler
 from webhook.telemetry import Telemetry
 
 # How long registering waits for what is to be known of the cluster.
 SETTLE_SECONDS = 10.0
-EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
-
-
-class StartError(Exception):
-    """The service cannot start; the message tells its operator what to change."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServeSettings:
-    """What `mpijob-webhook serve` takes; times in seconds, port 0 lets the kernel choose.
-
-    With `ca_secret` the service keeps a CA in that Secret of its namespace, and the caBundles of whatever calls the
-    Service `service` in step. With `tls_cert` and `tls_key` it serves those files, and what they are replaced by; they
-    must lead to `tls_ca`, if that file exists. Else it makes a CA and a certificate in memory; `ca_file` is where it
-    writes that CA's certificate. `register` needs that CA, and the cluster of `kubeconfig` (None: as kubectl finds it).
-    With a `kubeconfig`, with `register` and in a pod the service follows its cluster: namespaces, and the policy
-    ConfigMaps in `policy_namespace`; Kueue's configuration is in `kueue_namespace`.
-    """
-
-    kubeconfig: Path | None = None
-    listen: Address = ("127.0.0.1", 8443)
-    ops_listen: Address = ("127.0.0.1", 8081)
-    policy: Path | None = None
-    policy_namespace: str = "mpijob-webhook"
-    kueue_namespace: str = KUEUE_NAMESPACE
-    register: bool = False
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
-    tls_ca: Path | None = None
-    ca_secret: str = ""
-    service: str = ""
-    ca_lifetime: int = 365 * 86_400
-    leaf_lifetime: int = 14 * 86_400
-    ca_grace: int = 120
-    ca_file: Path | None = None
-    drain_seconds: float = 5
-    max_in_flight: int = 64
-    timeout_seconds: float = 10
-    ssh_keys_ready: int = 128
-    ssh_keys_rate: float = 1
-    remove_keys: bool = False
-    log_level: str = "info"
-
-    @property
-    def in_cluster(self) -> bool:
-        """Whether there is a cluster to follow."""
-        return self.kubeconfig is not None or self.register or "KUBERNETES_SERVICE_HOST" in os.environ
 
 
 @dataclass(slots=True, kw_only=True)
@@ -147,7 +97,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
 
     Whatever happens, its ports are closed and its configurations removed from the cluster.
     """
-    _check(settings)
+    serve_settings.check(settings)
     base = _policy(settings.policy)
     keys = KeyPool(
         size=settings.ssh_keys_ready,
@@ -213,22 +163,6 @@ async def _open(
         return await listen(stack, runner, address, context)
     except ListenError as error:
         raise StartError(str(error)) from None
-
-
-def _check(settings: ServeSettings) -> None:
-    """StartError for settings that do not go together."""
-    if bool(settings.tls_cert) != bool(settings.tls_key):
-        raise StartError("--tls-cert and --tls-key are only of use together")
-    if settings.ca_secret and settings.tls_cert:
-        raise StartError("--ca-secret makes its own certificates: leave out --tls-cert and --tls-key")
-    if settings.ca_secret and not settings.service:
-        raise StartError("--ca-secret needs --service: certificates are for its name")
-    if settings.ca_secret:
-        _rotation(settings)
-    if settings.register and (settings.tls_cert or settings.ca_secret):
-        raise StartError("--register makes its own certificate: leave out --tls-cert, --tls-key and --ca-secret")
-    if settings.register and settings.listen[0] in EVERY_ADDRESS:
-        raise StartError("--register needs an address that the API server can reach: --listen HOST:PORT")
 
 
 async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[Layer, ...]) -> ClusterLink:
@@ -304,7 +238,7 @@ async def _certificate(
             keeper = certificates.self_managed(
                 site,
                 secret=settings.ca_secret,
-                settings=_rotation(settings),
+                settings=serve_settings.rotation(settings),
                 kubeconfig=kubeconfig,
                 readiness=readiness,
                 telemetry=telemetry,
@@ -335,12 +269,4 @@ async def _certificate(
         raise StartError(f"cannot write {settings.ca_file}: {error.strerror}") from None
 
 
-def _rotation(settings: ServeSettings) -> RotationSettings:
-    """StartError for times that cannot work together."""
-    try:
-        return certificates.rotation(
-            *(timedelta(seconds=each) for each in (settings.ca_lifetime, settings.leaf_lifetime, settings.ca_grace))
-        )
-    except ValueError as error:
-        options = {"ca_lifetime": "--ca-lifetime", "leaf_lifetime": "--leaf-lifetime", "grace": "--ca-grace"}
-        raise StartError(" ".join(options.get(word, word) for word in str(error).split())) from None
+__all__ = ["ServeSettings", "Service", "StartError", "running"]

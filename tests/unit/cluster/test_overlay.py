@@ -1,0 +1,46 @@
+"""A view in which one namespace is known better."""
+
+from typing import Any
+
+from webhook.cluster.overlay import Overlay
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import ABSENT, UNKNOWN
+
+
+def quota(namespace: str, name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"hard": {"pods": "1"}},
+    }
+
+
+TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+BELOW = Snapshot([TEAM, quota("team", "old"), quota("other", "its")])
+NEW = Snapshot([quota("team", "new")]).within(RESOURCE_QUOTAS, "team")
+
+
+def test_what_is_known_better_hides_what_is_below() -> None:
+    view = Overlay(BELOW, "team", {RESOURCE_QUOTAS: NEW})
+    assert view.within(RESOURCE_QUOTAS, "team") == NEW
+    assert view.get(RESOURCE_QUOTAS, ("team", "old")) is ABSENT
+    assert view.get(RESOURCE_QUOTAS, ("team", "new")) is not ABSENT
+
+
+def test_all_else_is_as_it_is_below() -> None:
+    view = Overlay(BELOW, "team", {RESOURCE_QUOTAS: NEW})
+    assert list(view.within(RESOURCE_QUOTAS, "other") or ()) == [("other", "its")]  # type: ignore[union-attr]
+    assert view.get(RESOURCE_QUOTAS, ("other", "its")) == BELOW.get(RESOURCE_QUOTAS, ("other", "its"))
+    assert view.get(NAMESPACES, "team") == Namespace("team", {})
+    assert view.all(NAMESPACES) == BELOW.all(NAMESPACES)
+    assert view.groups(NAMESPACES) == BELOW.groups(NAMESPACES)
+
+
+def test_what_is_unknown_stays_so() -> None:
+    view = Overlay(BELOW, "team", {RESOURCE_QUOTAS: UNKNOWN})
+    assert view.within(RESOURCE_QUOTAS, "team") is UNKNOWN
+    assert view.get(RESOURCE_QUOTAS, ("team", "old")) is UNKNOWN
+    assert view.all(RESOURCE_QUOTAS) is view.groups(RESOURCE_QUOTAS) is UNKNOWN
