@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -W error
 
-.PHONY: help install demo test lint types unit integration bench playground docs lock clean
+.PHONY: help install demo test lint types unit integration bench playground docs manifests lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,10 +51,14 @@ playground: install  ## A real API server, operator, nodes and the webhook to ty
 docs: install  ## Write the generated parts of docs/ anew.
 	@$(BIN)/python -m webhook.reference docs
 
+manifests: install  ## Write those parts of manifests/base anew that follow from the code.
+	@$(BIN)/python -m webhook.installation manifests/base
+
 lock: install  ## Renew the hashed lock files.
 	@$(BIN)/python -m pip install --quiet uv
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements/run.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group build -c requirements/dev.txt -o requirements/build.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group go -o requirements/go.txt
 
 clean:  ## Remove what was made here (the cache of built programs stays).

@@ -44,6 +44,8 @@ MATCH_CONDITIONS = {
         "(has(object.data) ? !has(oldObject.data) || object.data != oldObject.data : has(oldObject.data))"
     ),
 }
+# A finalizer comes off with an UPDATE: that must work while nobody answers here.
+NOT_BEING_DELETED = "!has(object.metadata.deletionTimestamp)"
 CHANGES = ["CREATE", "UPDATE"]
 RESOURCES = {
     "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
@@ -74,8 +76,9 @@ def configurations(
 ) -> list[dict[str, Any]]:
     """The mutating and the validating configuration, with `labels`, as objects for the API server.
 
-    The policy hook sees nothing but labelled ConfigMaps in `policy_namespace`, which the hook for SSH keys never sees.
-    Without `match_conditions` the latter sees every Secret with the operator's label, and then it fails open.
+    The policy hook sees nothing but labelled ConfigMaps in `policy_namespace`, where no other hook sees anything.
+    Without `match_conditions` the hook for SSH keys sees every Secret with the operator's label, and then it fails
+    open; and while the service is down, jobs that are being deleted keep their finalizers.
     """
     jobs = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v2beta1"], "resources": ["mpijobs"]}
     configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
@@ -83,6 +86,10 @@ def configurations(
     mutating["reinvocationPolicy"] = "IfNeeded"
     keys = _keys_hook(client_config("/mutate-ssh-secret"), policy_namespace, match_conditions)
     validating = _hook("validate", client_config("/validate-mpijob"), jobs, CHANGES, failure_policy="Fail")
+    for hook in (mutating, validating):
+        hook["namespaceSelector"] = _users_namespaces(policy_namespace)
+        if match_conditions:
+            hook["matchConditions"] = [{"name": "not-being-deleted", "expression": NOT_BEING_DELETED}]
     policy = _hook("policy", client_config("/validate-policy"), configmaps, [*CHANGES, "DELETE"], failure_policy="Fail")
     policy["namespaceSelector"] = {"matchLabels": {NAMESPACE_NAME: policy_namespace}}
     # Old or new object: taking the label away is seen too.
@@ -111,8 +118,7 @@ async def has_match_conditions(client: Client) -> bool:
 def _keys_hook(client_config: Mapping[str, Any], own_namespace: str, match_conditions: bool) -> dict[str, Any]:
     secrets = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"]}
     hook = _hook("ssh-keys", client_config, secrets, CHANGES, failure_policy="Fail" if match_conditions else "Ignore")
-    others = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": ["kube-system", own_namespace]}
-    hook["namespaceSelector"] = {"matchExpressions": [others]}
+    hook["namespaceSelector"] = _users_namespaces(own_namespace)
     hook["objectSelector"] = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
     if match_conditions:
         hook["matchConditions"] = [{"name": name, "expression": cel} for name, cel in MATCH_CONDITIONS.items()]
@@ -120,6 +126,12 @@ def _keys_hook(client_config: Mapping[str, Any], own_namespace: str, match_condi
     hook["reinvocationPolicy"] = "Never"
     hook["timeoutSeconds"] = KEYS_TIMEOUT_SECONDS
     return hook
+
+
+def _users_namespaces(own_namespace: str) -> dict[str, Any]:
+    """All but those that the cluster, and we ourselves, cannot do without."""
+    others = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": ["kube-system", own_namespace]}
+    return {"matchExpressions": [others]}
 
 
 def _hook(

@@ -132,7 +132,7 @@ def test_it_says_its_version(image: Image) -> None:
 
 def test_its_demonstration_runs(image: Image) -> None:
     """The examples are in it, and nothing but an address of the machine is needed."""
-    assert "as its first line says" not in image.run("demo")
+    assert "What to try next:" in image.run("demo")
 
 
 def test_it_serves_from_a_read_only_root_without_rights_and_drains(image: Image, tmp_path: Path) -> None:

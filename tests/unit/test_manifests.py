@@ -46,7 +46,7 @@ def arguments(component: str = "") -> list[str]:
 @pytest.mark.parametrize("name", sorted(installation.files()))
 def test_the_generated_files_are_as_the_code_is(name: str) -> None:
     written = (MANIFESTS / "base" / name).read_text(encoding="utf-8")
-    assert written == installation.files()[name], "run `python -m webhook.installation manifests/base`"
+    assert written == installation.files()[name], "run `make manifests`"
 
 
 def test_everything_that_is_looked_at_may_be_read_and_nothing_else() -> None:
@@ -80,20 +80,21 @@ def test_a_server_without_match_conditions_gets_the_form_that_fails_open() -> No
     legacy = registration.configurations(
         client_config, labels={}, policy_namespace=installation.NAME, match_conditions=False
     )
-    (patch,) = documents("components/legacy-no-match-conditions/kustomization.yaml")[0]["patches"]
-    configuration = next(w for w in installation.webhooks() if w["kind"] == patch["target"]["kind"])
-    assert patch["target"]["name"] == configuration["metadata"]["name"]
-    for operation in load_all(patch["patch"])[0]:
-        index, field = re.fullmatch(r"/webhooks/(\d+)/(\w+)", operation["path"]).groups()  # type: ignore[union-attr]
-        hook = configuration["webhooks"][int(index)]
-        match operation["op"]:
-            case "test":
-                assert hook[field] == operation["value"]
-            case "replace":
-                hook[field] = operation["value"]
-            case "remove":
-                del hook[field]
-    assert configuration == legacy[0]
+    configurations = installation.webhooks()
+    for patch in documents("components/legacy-no-match-conditions/kustomization.yaml")[0]["patches"]:
+        configuration = next(w for w in configurations if w["kind"] == patch["target"]["kind"])
+        assert patch["target"]["name"] == configuration["metadata"]["name"]
+        for operation in load_all(patch["patch"])[0]:
+            index, field = re.fullmatch(r"/webhooks/(\d+)/(\w+)", operation["path"]).groups()  # type: ignore[union-attr]
+            hook = configuration["webhooks"][int(index)]
+            match operation["op"]:
+                case "test":
+                    assert hook[field] == operation["value"]
+                case "replace":
+                    hook[field] = operation["value"]
+                case "remove":
+                    del hook[field]
+    assert configurations == legacy
 
 
 @pytest.mark.parametrize("component", ["", *sorted(COMPONENTS)])

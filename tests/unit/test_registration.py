@@ -46,6 +46,10 @@ def test_the_two_configurations():
         "timeoutSeconds": 5,
         "admissionReviewVersions": ["v1"],
     }
+    others = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "policies"]}
+    elsewhere = {"namespaceSelector": {"matchExpressions": [others]}}
+    condition = {"name": "not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"}
+    living = {"matchConditions": [condition], **elsewhere}
     metadata = {
         "name": "admission.mpijob.training.openshift.io",
         "labels": {
@@ -65,6 +69,7 @@ def test_the_two_configurations():
                     "failurePolicy": "Ignore",
                     "reinvocationPolicy": "IfNeeded",
                     **common,
+                    **living,
                 },
                 {
                     "name": "ssh-keys.mpijob.training.openshift.io",
@@ -81,15 +86,7 @@ def test_the_two_configurations():
                             "operations": ["CREATE", "UPDATE"],
                         }
                     ],
-                    "namespaceSelector": {
-                        "matchExpressions": [
-                            {
-                                "key": "kubernetes.io/metadata.name",
-                                "operator": "NotIn",
-                                "values": ["kube-system", "policies"],
-                            }
-                        ]
-                    },
+                    **elsewhere,
                     "objectSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
                     "matchConditions": [
                         {"name": name, "expression": expression} for name, expression in MATCH_CONDITIONS.items()
@@ -108,6 +105,7 @@ def test_the_two_configurations():
                     "clientConfig": {"url": "https://192.0.2.7:8443/validate-mpijob", "caBundle": "Q0E="},
                     "failurePolicy": "Fail",
                     **common,
+                    **living,
                 },
                 {
                     "name": "policy.mpijob.training.openshift.io",
@@ -143,7 +141,7 @@ def test_without_match_conditions_the_hook_for_secrets_fails_open():
     ours = configurations(by_service("a", "b"), labels={}, policy_namespace="policies")[0]["webhooks"]
     older = configurations(by_service("a", "b"), labels={}, policy_namespace="policies", match_conditions=False)
     jobs, keys = older[0]["webhooks"]
-    assert jobs == ours[0]
+    assert jobs == {key: value for key, value in ours[0].items() if key != "matchConditions"}
     assert keys == {key: value for key, value in ours[1].items() if key != "matchConditions"} | {
         "failurePolicy": "Ignore"
     }

@@ -1,0 +1,52 @@
+# The image: Debian's own Python, the locked wheels, this service, and nothing else.
+#
+#   docker build --build-arg VERSION=0.1.0 --build-arg REVISION="$(git rev-parse HEAD)" --tag mpijob-webhook:0.1.0 .
+#
+# For a build that comes out the same again, name the base by its digest: --build-arg BASE=debian:trixie-slim@sha256:...
+ARG BASE=docker.io/library/debian:trixie-slim
+
+FROM ${BASE} AS build
+# What Debian's packages are is decided by the base image's digest and day.
+# hadolint ignore=DL3008
+RUN apt-get update && \
+    apt-get install --yes --no-install-recommends python3-venv && \
+    rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+COPY requirements/build.txt requirements/run.txt requirements/
+# pip works from an environment of its own: in the other one it never was.
+RUN python3 -m venv /opt/build && \
+    python3 -m venv --without-pip /opt/mpijob-webhook && \
+    /opt/build/bin/pip install --no-cache-dir --require-hashes --only-binary=:all: --requirement requirements/build.txt && \
+    /opt/build/bin/pip --python /opt/mpijob-webhook/bin/python install --no-cache-dir --no-compile \
+      --require-hashes --only-binary=:all: --requirement requirements/run.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY manifests manifests
+COPY certs certs
+COPY webhook webhook
+# Compiled here, for the root of a running container is read-only; by content, so that it comes out the same again.
+RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . && \
+    /opt/build/bin/pip --python /opt/mpijob-webhook/bin/python install --no-cache-dir --no-compile --no-index --no-deps \
+      /wheels/*.whl && \
+    /opt/mpijob-webhook/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/mpijob-webhook/lib
+
+FROM ${BASE}
+# hadolint ignore=DL3008
+RUN apt-get update && \
+    apt-get install --yes --no-install-recommends python3 && \
+    rm -rf /var/lib/apt/lists/*
+COPY --from=build /opt/mpijob-webhook /opt/mpijob-webhook
+ENV PATH=/opt/mpijob-webhook/bin:/usr/bin:/bin \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="mpijob-webhook" \
+      org.opencontainers.image.description="Admission webhook for Kubeflow MPIJobs" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+# A number, so that runAsNonRoot can be checked without /etc/passwd.
+USER 65532:65532
+EXPOSE 8443 8081
+ENTRYPOINT ["/opt/mpijob-webhook/bin/mpijob-webhook"]
+CMD ["serve"]
