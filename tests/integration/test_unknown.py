@@ -175,13 +175,14 @@ async def test_before_the_first_list_nothing_is_known(full: Cluster, tmp_path: P
 async def test_what_an_api_server_told_long_ago_is_not_known_any_more(
     full: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None
 ) -> None:
-    monkeypatch.setattr(connections, "CONNECT_TIMEOUT", 1)
+    for limit in ("CONNECT_TIMEOUT", "PAGE_TIMEOUT"):
+        monkeypatch.setattr(connections, limit, 1)
     async with viewing(full.kubeconfig, tmp_path / "log", inactivity=1) as view:
         await until(lambda: not any(view.all(resource) is UNKNOWN for resource in ALL))
         frozen = full.programs["kube-apiserver"].pid
         os.kill(frozen, signal.SIGSTOP)
         try:
-            await until(lambda: all(watch.reason for watch in view.watches))
+            await until(lambda: all(view.reason(resource) for resource in ALL))
             assert any(denied(view, job) for job in JOBS), "for a while what was known goes on to count"
             for watch in view.watches:
                 monkeypatch.setattr(watch, "_clock", lambda late=watch.kind.stale_after: time.monotonic() + late + 1)

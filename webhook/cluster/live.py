@@ -70,8 +70,8 @@ class LiveView:
 
     def reason(self, resource: Resource[Any, Any]) -> str:
         """Why the last list or watch failed, empty while one works."""
-        watches = self._watches[resource]
-        return "" if any(not watch.reason for watch in watches) else watches[0].reason
+        begun = [watch for watch in self._watches[resource] if watch.requests]
+        return next((watch.reason for watch in begun), "") if all(watch.reason for watch in begun) else ""
 
     async def run(self) -> None:
         """Keep everything up to date, until cancelled."""
