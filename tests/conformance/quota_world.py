@@ -95,9 +95,7 @@ async def make_world(world: World) -> None:
         for runtime_class in RUNTIME_CLASSES:
             await api.send("POST", "/apis/node.k8s.io/v1/runtimeclasses", runtime_class)
         for name in PRIORITY_CLASSES:
-            await api.send(
-                "POST", "/apis/scheduling.k8s.io/v1/priorityclasses", HIGH | {"metadata": {"name": name}}
-            )
+            await api.send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", HIGH | {"metadata": {"name": name}})
         for name in (f"n{index}" for index in range(NAMESPACES)):
             made = [resource_quota(rng, name, f"q{index}") for index in range(rng.choice((1, 1, 2, 3)))]
             await make(world, api, name, [*made, *([defaults(name)] if rng.random() < 0.3 else [])])

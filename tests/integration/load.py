@@ -102,9 +102,9 @@ class Client:
 
     def create(self, path: str, body: bytes) -> str:
         """ADMITTED, or how the API server answers, or that it does not."""
-        for fresh in (False, True):  # a connection that the server has closed meanwhile says nothing
+        while True:
+            fresh = self._connection is None
             if self._connection is None:
-                fresh = True
                 self._connection = http.client.HTTPSConnection(
                     str(self._host.hostname), self._host.port, context=self._context, timeout=30
                 )
@@ -115,10 +115,9 @@ class Client:
                 text = response.read()
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                if fresh:
+                if fresh:  # else the server may only have closed it meanwhile, which says nothing
                     return f"API server: {type(error).__name__}"
                 continue
             if response.status == 201:
                 return ADMITTED
             return f"{response.status} {json.loads(text).get('message', '')[:300]}"
-        raise AssertionError("the second attempt returns")

@@ -207,11 +207,7 @@ def test_a_ledger_that_cannot_be_written_refuses_nobody(
     }
     cluster.apply([policy, binding])
     try:
-        refused = lambda: (
-            cluster.kubectl(
-                "create", "--dry-run=server", "-f", "-", stdin=lease, check=False
-            ).returncode
-        )
+        refused = lambda: cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=lease, check=False).returncode
         cluster.wait_for("the policy", refused)
         cluster.kubectl("create", "-f", "-", stdin=job(quota, "train"))
         outcome = cluster.kubectl(

@@ -5,6 +5,8 @@ import pytest
 from tests.unit.live import live
 from webhook.ops import Readiness
 
+READY = "[+]policy ok\n[+]cluster ok\n[+]certificate ok\n[+]serving ok\nreadyz check passed\n"
+
 
 def test_readiness_needs_every_check():
     readiness = Readiness("policy", "serving")
@@ -28,7 +30,7 @@ def shared():
 
 def test_health_and_readiness_over_http(shared):
     assert shared.ops("/healthz") == "ok\n"
-    assert shared.ops("/readyz") == "[+]policy ok\n[+]cluster ok\n[+]certificate ok\n[+]serving ok\nreadyz check passed\n"
+    assert shared.ops("/readyz") == READY
 
 
 def test_not_ready_is_a_503_while_the_process_is_healthy(shared):
