@@ -207,8 +207,8 @@ def test_a_ledger_that_cannot_be_written_refuses_nobody(
     }
     cluster.apply([policy, binding])
     try:
-        refused = lambda: cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=lease, check=False).returncode
-        cluster.wait_for("the policy", refused)
+        probe = ("create", "--dry-run=server", "-f", "-")
+        cluster.wait_for("the policy", lambda: cluster.kubectl(*probe, stdin=lease, check=False).returncode)
         cluster.kubectl("create", "-f", "-", stdin=job(quota, "train"))
         outcome = cluster.kubectl(
             "create", "-f", "-", stdin=job(quota, "large", **{"Worker.replicas": 90}), check=False
