@@ -110,14 +110,18 @@ def load(data: Mapping[str, bytes]) -> State:
             return None
 
     current, successor = authority("ca"), authority("next-ca")
+    if successor and current and successor.fingerprint == current.fingerprint:
+        damage.append("next-ca.crt: the same as ca.crt")
+        successor = None
     old = certificates(data.get("old-ca.crt", b""))
     if data.get("old-ca.crt") and not old:
         damage.append("old-ca.crt: the certificate is not PEM, or damaged")
+    signing = {authority.fingerprint for authority in (current, successor) if authority}
     return State(
         current=current,
         successor=successor,
         published_at=time("next-ca.published-at") if successor else None,
-        old=(*old, *lost),
+        old=tuple(certificate for certificate in (*old, *lost) if fingerprint(certificate) not in signing),
         # What was lost signed until now; the time that is stored is that of others.
         retired_at=None if lost else time("old-ca.retired-at"),
         damage=tuple(damage),

@@ -31,9 +31,7 @@ class Told(list):
 
 def replica(cluster, clock, *, told=None, settings=SETTINGS, hosts=(HOST,), **kwargs):
     told = Told() if told is None else told
-    return SelfManaged(
-        cluster, hosts, settings=settings, clock=clock, listener=told.append, random=Random(1), **kwargs
-    )
+    return SelfManaged(cluster, hosts, settings=settings, clock=clock, listener=told.append, random=Random(1), **kwargs)
 
 
 async def ready(**kwargs):
@@ -155,7 +153,7 @@ async def test_the_grace_starts_again_when_a_bundle_lost_the_successor():
 
 
 async def test_an_overwritten_bundle_is_put_back():
-    cluster, clock, one, told = await ready()
+    cluster, _, one, told = await ready()
     ours = cluster.bundles["mutating"][0]
     for pem in (b"", b"nonsense", Authority("test CA", lifetime=DAY).certificate_pem):
         cluster.overwrite("mutating", pem)
@@ -380,7 +378,7 @@ async def test_endless_conflicts_end():
 
 
 async def test_a_bundle_that_goes_while_it_is_written():
-    cluster, clock, one, _ = await ready()
+    cluster, _, one, _ = await ready()
     cluster.overwrite("mutating", b"")
     write = cluster.write_bundle
 
@@ -406,10 +404,10 @@ async def test_the_loop_looks_again_when_poked_and_by_itself():
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
-    one = replica(cluster, Clock(), settings=replace(SETTINGS, interval=timedelta(milliseconds=5)))
+    settings = replace(SETTINGS, interval=timedelta(milliseconds=5))
+    one = replica(cluster, Clock(), settings=settings, after_pass=lambda: passes.put_nowait(one.counters.passes))
     task = asyncio.create_task(one.run())
-    while one.counters.passes < 5:
-        await asyncio.sleep(0.001)
+    assert [await passes.get() for _ in range(5)] == [1, 2, 3, 4, 5]
     task.cancel()
 
 

@@ -82,7 +82,9 @@ NO_KEY = PAIR + "the private key is not PEM, or damaged"
     ids=["half a certificate", "no certificate", "no key", "half a key", "another key", "a leaf", "RSA", "bytes"],
 )
 def test_a_damaged_ca_is_no_ca_but_its_certificate_stays_trusted(change, damage, kept):
-    state = load({"ca.crt": ONE.certificate_pem, "ca.key": ONE.key_pem, "old-ca.retired-at": b"2020-01-01T00:00:00Z"} | change)
+    state = load(
+        {"ca.crt": ONE.certificate_pem, "ca.key": ONE.key_pem, "old-ca.retired-at": b"2020-01-01T00:00:00Z"} | change
+    )
     assert (state.current, state.damage, len(state.old)) == (None, (damage,), kept)
     # That time is of others: this one has signed until now.
     assert (state.retired_at is None) == bool(kept)
@@ -95,6 +97,7 @@ def test_a_damaged_ca_is_no_ca_but_its_certificate_stays_trusted(change, damage,
         ({"next-ca.published-at": b"0001-01-01T00:00:00+14:00"}, "next-ca.published-at: not a time"),
         ({"old-ca.retired-at": b"\xff"}, "old-ca.retired-at: not a time"),
         ({"old-ca.crt": b"nonsense"}, "old-ca.crt: the certificate is not PEM, or damaged"),
+        ({"next-ca.crt": ONE.certificate_pem, "next-ca.key": ONE.key_pem}, "next-ca.crt: the same as ca.crt"),
         ({"next-ca.key": b""}, "next-ca.crt and next-ca.key: the private key is not PEM, or damaged"),
     ],
 )

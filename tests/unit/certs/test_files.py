@@ -1,0 +1,269 @@
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from certs.authority import Authority
+from certs.files import FileCertificate
+from certs.pem import CertificateError
+from tests.unit.certs.test_serving import connected, listener, serial, served, strict_client
+
+DAY = timedelta(days=1)
+NOW = datetime.now(UTC).replace(microsecond=0)
+HOST = "localhost"
+CA = Authority("test CA", lifetime=90 * DAY)
+OTHER_CA = Authority("other CA", lifetime=90 * DAY)
+
+
+def issue(ca=CA, hosts=(HOST,), **kwargs):
+    return ca.issue(list(hosts), **({"lifetime": 10 * DAY} | kwargs))
+
+
+class Mounted:
+    """A Secret as the kubelet mounts it: files behind `..data`, a link that is exchanged in one go."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.versions = 0
+        self.now = datetime.now(UTC)
+        self.told = []
+
+    def write(self, pair, ca_pem=CA.certificate_pem):
+        """A new version."""
+        self.put(pair.certificate_pem, pair.key_pem, ca_pem)
+
+    def put(self, chain_pem, key_pem, ca_pem=CA.certificate_pem):
+        """A new version, of any content; None leaves a file out."""
+        self.versions += 1
+        version = self.folder / f"..version-{self.versions}"
+        version.mkdir()
+        contents = {"tls.crt": chain_pem, "tls.key": key_pem, "ca.crt": ca_pem}
+        for name, content in contents.items():
+            if content is not None:
+                (version / name).write_bytes(content)
+            with suppress(FileExistsError):
+                (self.folder / name).symlink_to(f"..data/{name}")
+        (self.folder / "..new").symlink_to(version.name)
+        (self.folder / "..new").rename(self.folder / "..data")
+
+    def watched(self, **kwargs):
+        """What serves it."""
+        return FileCertificate(
+            self.folder / "tls.crt",
+            self.folder / "tls.key",
+            **{"ca": self.folder / "ca.crt", "hosts": [HOST], "clock": lambda: self.now, "listener": self.told.append}
+            | kwargs,
+        )
+
+    def reasons(self):
+        """What was told since the last look."""
+        reasons = [notice.reason for notice in self.told]
+        self.told.clear()
+        return reasons
+
+
+@pytest.fixture
+def mounted(tmp_path):
+    return Mounted(tmp_path)
+
+
+async def served_on(port, ca=CA):
+    async with connected(port, context=strict_client(ca.certificate_pem)) as (_, writer):
+        return served(writer)
+
+
+async def test_a_new_pair_is_served_from_the_next_handshake_on(mounted):
+    one, two = issue(), issue(OTHER_CA)
+    mounted.write(one)
+    files = mounted.watched()
+    async with listener(files.serving) as port:
+        assert await served_on(port) == serial(one.certificate_pem)
+        await files.poll()
+        assert (mounted.told, files.reloads) == ([], 0)
+        mounted.write(two, OTHER_CA.certificate_pem)
+        await files.poll()
+        assert await served_on(port, OTHER_CA) == serial(two.certificate_pem)
+    assert (mounted.reasons(), files.reloads, files.problem) == (["CertificateReloaded"], 1, None)
+    assert files.serving.not_after == two.not_after
+
+
+def damaged(name):
+    """Content that cannot be served, and what is said of it."""
+    good, other = issue(), issue()
+    chain, key, ca = good.certificate_pem, good.key_pem, CA.certificate_pem
+    return {
+        "another key": ((chain, other.key_pem, ca), "the private key does not belong to the certificate"),
+        "half a certificate": ((chain[:300], key, ca), "the certificate is not PEM, or damaged"),
+        "empty": ((b"", b"", ca), "the certificate is not PEM, or damaged"),
+        "no key": ((chain, None, ca), "cannot read {folder}/tls.key: No such file or directory"),
+        "another name": (
+            (*_pem(issue(hosts=["a.example", "192.0.2.1"])), ca),
+            "the certificate is not for localhost, but for a.example, 192.0.2.1",
+        ),
+        "another CA": (
+            (*_pem(issue(OTHER_CA)), ca),
+            "the certificate was not issued by the CA in {folder}/ca.crt",
+        ),
+        "a damaged CA": ((chain, key, b"nonsense"), "{folder}/ca.crt is not PEM, or damaged"),
+        "expired": (
+            (*_pem(issue(Authority("test CA", lifetime=90 * DAY, now=NOW - 80 * DAY), now=NOW - 11 * DAY)), b""),
+            f"the certificate expired at {NOW - DAY:%Y-%m-%dT%H:%M:%SZ}",
+        ),
+        "not yet valid": (
+            (*_pem(issue(now=NOW + DAY)), ca),
+            f"the certificate is not valid before {NOW + DAY - timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ}",
+        ),
+    }[name]
+
+
+def _pem(pair):
+    return pair.certificate_pem, pair.key_pem
+
+
+NAMES = [
+    "another key", "half a certificate", "empty", "no key", "another name", "another CA", "a damaged CA", "expired",
+    "not yet valid",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_what_cannot_be_served_leaves_the_last_good_one(mounted, name):
+    one = issue()
+    mounted.write(one)
+    files = mounted.watched()
+    content, fault = damaged(name)
+    fault = fault.format(folder=mounted.folder)
+    mounted.put(*content)
+    await files.poll()
+    assert (mounted.told, files.problem) == ([], None)  # it may have been read half way
+    for _ in range(3):
+        await files.poll()
+    (notice,) = mounted.told
+    assert (files.problem, files.failures, files.reloads) == (fault, 1, 0)
+    assert notice.message == f"{mounted.folder}/tls.crt: {fault}; the last good certificate is still served"
+    assert (notice.reason, notice.warning) == ("CertificateProblem", True)
+    async with listener(files.serving) as port:
+        assert await served_on(port) == serial(one.certificate_pem)
+    mounted.told.clear()
+    mounted.write(issue())
+    await files.poll()
+    assert mounted.reasons() == ["CertificateReloaded", "CertificatesRecovered"]
+    assert files.problem is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_to_start_with(mounted, name):
+    content, fault = damaged(name)
+    mounted.put(*content)
+    with pytest.raises(CertificateError) as error:
+        mounted.watched()
+    assert str(error.value) == fault.format(folder=mounted.folder)
+
+
+async def test_what_is_not_valid_yet_is_taken_over_when_it_is(mounted):
+    mounted.write(issue())
+    files = mounted.watched()
+    mounted.write(issue(now=NOW + DAY))
+    await files.poll()
+    assert files.reloads == 0
+    mounted.now += DAY
+    await files.poll()
+    assert files.reloads == 1
+
+
+async def test_the_served_one_expires(mounted):
+    mounted.write(issue())
+    files = mounted.watched()
+    mounted.now += 11 * DAY
+    await files.poll()
+    await files.poll()
+    expired = f"the certificate that is served expired at {files.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"
+    assert files.problem == expired
+    mounted.put(b"", b"")
+    await files.poll()
+    await files.poll()
+    assert files.problem == f"the certificate is not PEM, or damaged; {expired}"
+    assert mounted.reasons() == ["CertificateProblem"] * 2
+
+
+async def test_files_written_one_after_the_other_are_no_problem(tmp_path):
+    one, two = issue(), issue()
+    told = []
+    (tmp_path / "tls.crt").write_bytes(one.certificate_pem)
+    (tmp_path / "tls.key").write_bytes(one.key_pem)
+    files = FileCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", listener=told.append)
+    (tmp_path / "tls.crt").write_bytes(two.certificate_pem)
+    await files.poll()
+    (tmp_path / "tls.key").write_bytes(two.key_pem)
+    await files.poll()
+    assert ([notice.reason for notice in told], files.failures) == (["CertificateReloaded"], 0)
+
+
+@pytest.mark.parametrize("ca_pem", [None, b"", b"\n"])
+def test_without_a_ca_the_issuer_is_not_looked_at(mounted, ca_pem):
+    mounted.write(issue(OTHER_CA), ca_pem)
+    mounted.watched()
+
+
+def test_a_ca_that_cannot_be_read(mounted):
+    mounted.write(issue())
+    (mounted.folder / "folder").mkdir()
+    with pytest.raises(CertificateError, match=r"^cannot read .*/folder: Is a directory$"):
+        mounted.watched(ca=mounted.folder / "folder")
+
+
+@pytest.mark.parametrize(
+    ("names", "host", "fits"),
+    [
+        (["*.training.svc"], "webhook.training.svc", True),
+        (["*.training.svc"], "a.b.training.svc", False),
+        (["Webhook.Training.svc"], "webhook.training.svc", True),
+        (["webhook.training.svc.cluster.local"], "webhook.training.svc", False),
+        (["127.0.0.1"], "127.0.0.1", True),
+    ],
+)
+def test_the_names(mounted, names, host, fits):
+    mounted.write(issue(hosts=names))
+    if fits:
+        mounted.watched(hosts=[host])
+    else:
+        with pytest.raises(CertificateError, match=r"^the certificate is not for "):
+            mounted.watched(hosts=[host])
+
+
+async def test_the_loop(mounted):
+    mounted.write(issue())
+    told = asyncio.Queue()
+    files = mounted.watched(interval=timedelta(milliseconds=1), listener=told.put_nowait)
+    task = asyncio.create_task(files.run())
+    mounted.write(issue())
+    assert (await told.get()).reason == "CertificateReloaded"
+    task.cancel()
+
+
+async def test_no_torn_read_is_ever_served(mounted):
+    """Versions that change while they are read: what is served is always a pair."""
+    pairs = [issue() for _ in range(20)]
+    mounted.write(pairs[0])
+    files = mounted.watched()
+    read = files._read
+    contents = iter(pairs[1:])
+
+    def torn():
+        content = read()
+        pair = next(contents, None)
+        if pair is not None:
+            # The key is read from one version, the certificate from the next.
+            mounted.write(pair)
+            content = type(content)(pair.certificate_pem, content.key_pem, content.ca_pem)
+        return content
+
+    files._read = torn
+    for _ in range(19):
+        await files.poll()
+        assert files.reloads == 0
+    await files.poll()
+    assert files.serving.not_after == pairs[-1].not_after
+    assert files.reloads == 1
+    assert (mounted.folder / "..data").readlink().name == "..version-20"

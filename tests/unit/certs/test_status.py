@@ -1,0 +1,162 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from certs.authority import Authority
+from certs.pem import load_certificates
+from certs.rotation import Phase
+from certs.settings import RotationSettings
+from certs.state import State
+from certs.status import describe, describe_self_managed
+from certs.store import Bundle
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+HOST = "webhook.training.svc"
+SETTINGS = RotationSettings(name="test CA")
+CA = Authority("test CA", lifetime=365 * DAY, now=NOW)
+NEXT = Authority("test CA", lifetime=365 * DAY, now=NOW, backdate=SETTINGS.backdate)
+OLD = Authority("test CA", lifetime=365 * DAY, now=NOW - 300 * DAY)
+
+
+def chain(ca=CA, host=HOST, *, issued=NOW):
+    return load_certificates(ca.issue([host], lifetime=14 * DAY, now=issued).certificate_pem)
+
+
+def bundle(*cas, name="validating"):
+    return Bundle(name, (b"".join(ca.certificate_pem for ca in cas),) * 2, "1")
+
+
+def texts(status):
+    return [(issue.severity, issue.text) for issue in status.issues]
+
+
+def test_good_order():
+    state = State(current=CA, old=(OLD.certificate,), retired_at=NOW)
+    status = describe_self_managed(
+        state.to_data(), [bundle(CA, OLD)], now=NOW, settings=SETTINGS, served=chain(), server_names=[HOST]
+    )
+    assert (status.phase, status.issues) == (Phase.RETIRING, ())
+    assert [one.role for one in status.certificates] == ["signing CA", "old CA", "served"]
+    ca, old, served = status.certificates
+    assert (ca.subject, ca.issuer, ca.fingerprint, ca.not_after) == ("test CA", "test CA", CA.fingerprint, CA.not_after)
+    assert (ca.remaining, old.remaining, served.remaining) == (365 * DAY, 65 * DAY, 14 * DAY)
+    assert (served.hosts, served.issuer, served.not_before) == ((HOST,), "test CA", NOW - timedelta(minutes=5))
+    (described,) = status.bundles
+    assert described.name == "validating"
+    assert set(described.fingerprints) == {CA.fingerprint, OLD.fingerprint}
+    assert described.trusts_served is True
+
+
+@pytest.mark.parametrize(
+    ("state", "now", "phase", "found"),
+    [
+        (State(), NOW, Phase.PUBLISHING, [("error", "the CA Secret holds no CA")]),
+        (State(current=CA), NOW, Phase.STEADY, []),
+        (
+            State(current=CA),
+            NOW + 300 * DAY,
+            Phase.STEADY,
+            [("warning", "the signing CA should have been replaced by now")],
+        ),
+        (
+            State(current=CA),
+            NOW + 365 * DAY,
+            Phase.STEADY,
+            [("error", "the signing CA expired at 2027-03-01T12:00:00Z")],
+        ),
+        (
+            State(current=CA),
+            NOW - DAY,
+            Phase.STEADY,
+            [("error", "the signing CA is not valid before 2026-03-01T11:55:00Z")],
+        ),
+        (
+            State(current=CA, successor=NEXT),
+            NOW + timedelta(minutes=11),
+            Phase.PUBLISHING,
+            [("warning", "the next CA cannot sign: it is not in the caBundle of mutating")],
+        ),
+        (State(current=CA, successor=NEXT), NOW + timedelta(minutes=9), Phase.PUBLISHING, []),
+        (State(current=CA, successor=NEXT, published_at=NOW), NOW + timedelta(minutes=11), Phase.WAITING, []),
+        (
+            State(current=CA, successor=NEXT, published_at=NOW),
+            NOW + timedelta(minutes=13),
+            Phase.WAITING,
+            [("warning", "the next CA is in every caBundle, but does not sign")],
+        ),
+    ],
+)
+def test_the_secret(state, now, phase, found):
+    bundles = [bundle(CA, NEXT), bundle(CA, name="mutating")]
+    status = describe_self_managed(state.to_data(), bundles, now=now, settings=SETTINGS)
+    assert status.phase == phase
+    assert [issue for issue in texts(status) if "CA in the caBundle" not in issue[1]] == found
+    assert all(issue.advice for issue in status.issues)
+
+
+def test_no_secret_and_a_damaged_one():
+    status = describe_self_managed(None, [], now=NOW, settings=SETTINGS)
+    assert (status.phase, texts(status)) == (Phase.MISSING, [("error", "the CA Secret does not exist")])
+    data = State(current=CA).to_data() | {"ca.key": b""}
+    status = describe_self_managed(data, [], now=NOW, settings=SETTINGS)
+    assert texts(status) == [
+        ("error", "the CA Secret is damaged: ca.crt and ca.key: the private key is not PEM, or damaged"),
+        ("error", "the CA Secret holds no CA"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bundles", "served", "now", "found"),
+    [
+        ([bundle(CA)], chain(), NOW, []),
+        ([bundle(CA)], (), NOW, []),
+        ([bundle(CA), bundle(name="mutating")], (), NOW, [("error", "mutating has an empty caBundle")]),
+        ([Bundle("crd", (b"nonsense",), "1")], chain(), NOW, [("error", "crd has a damaged caBundle")]),
+        (
+            [bundle(NEXT)],
+            chain(),
+            NOW,
+            [("error", "the caBundle of validating does not trust the certificate that is served")],
+        ),
+        (
+            [bundle(OLD)],
+            (),
+            NOW + 100 * DAY,
+            [("error", "the CA in the caBundle of validating expired at 2026-05-05T12:00:00Z")],
+        ),
+        ([bundle(OLD, CA)], (), NOW + 100 * DAY, []),
+        (
+            [bundle(CA)],
+            chain(),
+            NOW + 11 * DAY,
+            [("warning", "the certificate that is served expires at 2026-03-15T12:00:00Z")],
+        ),
+        (
+            [bundle(CA)],
+            chain(),
+            NOW + 14 * DAY,
+            [("error", "the certificate that is served expired at 2026-03-15T12:00:00Z")],
+        ),
+        (
+            [bundle(CA)],
+            chain(host="a.example"),
+            NOW,
+            [("error", f"the certificate that is served is for a.example, but the API server calls {HOST}")],
+        ),
+    ],
+)
+def test_bundles_and_the_served_certificate(bundles, served, now, found):
+    status = describe(bundles, now=now, served=served, server_names=[HOST])
+    assert texts(status) == found
+    assert status.phase is None
+    assert [one.trusts_served for one in status.bundles if not served] == [None for _ in bundles if not served]
+    assert all(issue.advice for issue in status.issues)
+
+
+def test_a_ca_that_only_a_bundle_holds():
+    status = describe_self_managed(State(current=CA).to_data(), [bundle(CA, OLD)], now=NOW, settings=SETTINGS)
+    assert [(one.role, one.fingerprint) for one in status.certificates] == [
+        ("signing CA", CA.fingerprint),
+        ("caBundle", OLD.fingerprint),
+    ]
