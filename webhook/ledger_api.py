@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from webhook.cluster.client import ApiError, Client
+from webhook.cluster.connection import JSON, METADATA
 from webhook.cluster.owned import Owned
 from webhook.cluster.resource import ByNamespace, Resource, T
 from webhook.cluster.resources import reservations
@@ -83,7 +84,7 @@ class LedgerApi:
                 raise
 
     async def _records(self, resource: Resource[ByNamespace, T], namespace: str, path: str) -> Mapping[ByNamespace, T]:
-        listed = await self._api.request("GET", path)
+        listed = await self._api.request("GET", path, accept=METADATA % "List" if resource.metadata_only else JSON)
         records = {}
         for item in listed.get("items") or ():
             record = resource.project(msgspec.json.encode(item))

@@ -44,7 +44,7 @@ class Api:
         self.before_write: Callable[[], None] = lambda: None
         self.slow = 0.0
 
-    async def request(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    async def request(self, method: str, path: str, body: Any = None, **_: str) -> dict[str, Any]:
         await asyncio.sleep(self.slow)
         if method == "GET":
             if "/leases/" not in path:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.jobs import changed
 from webhook.active_policy import PolicySet, policy_model
+from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.policy import document
 from webhook.policy.layers import Layer
@@ -72,3 +73,21 @@ def test_many_names_are_cut_and_an_unfinished_replay_says_so() -> None:
 
 def test_what_cannot_be_read_is_not_counted() -> None:
     assert replay("", "", [b"", b"[]", b'{"metadata": 3}', b"\xff"]).total == 0
+
+
+def test_a_running_job_is_not_kept_out_by_what_it_takes_itself() -> None:
+    running, too_large = jobs(4, 9)
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "gpus", "namespace": "team-a"},
+        "status": {"hard": {"requests.nvidia.com/gpu": "8"}, "used": {"requests.nvidia.com/gpu": "8"}},
+    }
+    replayer = Replayer(
+        before=policies("rules: {resource-quota: {action: 'off'}}"),
+        after=policies(""),
+        view=Snapshot([quota, json.loads(running)]),
+        today=date(2026, 11, 21),
+    )
+    replayer.add([running, too_large])
+    assert replayer.result.newly_denied == {"team-a/job-1": ["resource-quota"]}

@@ -58,13 +58,20 @@ class Client:
         return self._api
 
     async def request(
-        self, method: str, path: str, body: dict[str, Any] | list[dict[str, Any]] | None = None
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | list[dict[str, Any]] | None = None,
+        *,
+        accept: str = "application/json",
     ) -> dict[str, Any]:
         """The object that the API server answers to `method` on `path`; ClusterError when there is none.
 
         The body of a PATCH is a JSON patch. A call that takes longer than `CALL_TIMEOUT` has failed.
         """
-        headers = {"Content-Type": "application/json-patch+json"} if method == "PATCH" else None
+        headers = {"Accept": accept}
+        if method == "PATCH":
+            headers["Content-Type"] = "application/json-patch+json"
         prepared = await self._api.param_serialize(
             method=method, resource_path=path, body=body, header_params=headers, auth_settings=["BearerToken"]
         )
