@@ -12,7 +12,7 @@ import pytest
 
 from tests.controlplane.cluster import Cluster
 from tests.jobs import changed
-from webhook.policy_cli.cluster import PAGE
+from webhook.cluster.reading import PAGE
 
 HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 LABEL = "training.openshift.io/mpijob-policy"
