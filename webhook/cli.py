@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 import click
 
 from webhook import __version__
+from webhook.doctor_cli import certs, doctor
 from webhook.policy_cli import commands as policy_commands
 from webhook.serve_cli import serve
 from webhook.terminal import UNUSABLE, complain, fail, faint, printable
@@ -202,7 +203,7 @@ def demo(files: tuple[str, ...]) -> NoReturn:
 def snapshot(
     *, kubeconfig: Path | None, namespaces: tuple[str, ...], output: Path | None, force: bool, **where: Any
 ) -> NoReturn:
-    """Write what a cluster holds to a file, for verdicts without the cluster.
+    """Write what a cluster holds to a file.
 
     The file is what the other commands take with --cluster: the jobs and policies there are, and of quotas, queues,
     nodes and all else only the fields that rules look at. No Secret is read, and no ConfigMap's data but that of
@@ -233,3 +234,5 @@ def snapshot(
 
 main.add_command(serve)
 main.add_command(policy_commands.policy)
+main.add_command(doctor)
+main.add_command(certs)

@@ -104,6 +104,12 @@ METRICS = (
         "When a certificate expires, in seconds since 1970: serving, or ca where this service has its own.",
     ),
     Metric(
+        PREFIX + "configuration_concerns",
+        "gauge",
+        ("concern",),
+        "1 for what was wrong with the webhook configurations at the start, by its name in the runbook.",
+    ),
+    Metric(
         PREFIX + "cert_notices_total",
         "counter",
         ("reason",),

@@ -11,7 +11,7 @@ from ssl import SSLContext
 from aiohttp import web
 
 from certs.serving import CertificateError, ServingCertificate
-from webhook import certificates, ops, registration, serve_settings
+from webhook import certificates, ops, registration, serve_settings, start_check
 from webhook.active_policy import PolicySet, policy_model
 from webhook.cluster import client
 from webhook.cluster.client import ClusterError
@@ -197,6 +197,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     async def settle() -> None:
         await link.settled.wait()
         _settled(service.readiness)
+        await start_check.look(link.api, telemetry)
 
     stack.callback(asyncio.create_task(settle()).cancel)
     return link

@@ -64,6 +64,7 @@ class Telemetry:
         self.in_flight: Gauge = made["in_flight"]
         self.cert_not_after: Gauge = made["cert_not_after_seconds"]
         self.cert_notices: Counter = made["cert_notices_total"]
+        self.configuration_concerns: Gauge = made["configuration_concerns"]
         self.quota_ledger: Counter = made["quota_ledger_total"]
         self._policy_info: Gauge = made["policy_info"]
         self._policy_documents: Gauge = made["policy_documents"]

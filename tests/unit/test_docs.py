@@ -15,7 +15,15 @@ from webhook.policy.document import Document
 from webhook.policy_cli import files
 
 DOCS = Path(__file__).parents[2] / "docs"
-WRITTEN = ("index.md", "users.md", "administrators.md", "roll-out.md", "pod-security.md", "development.md")
+WRITTEN = (
+    "index.md",
+    "users.md",
+    "administrators.md",
+    "roll-out.md",
+    "runbook.md",
+    "pod-security.md",
+    "development.md",
+)
 PAGES = reference.pages()
 COMMANDS = dict(reference.commands())
 
@@ -115,7 +123,7 @@ def _anchors(file: Path) -> set[str]:
 def test_commands_that_are_shown_exist() -> None:
     """Every `mpijob-webhook COMMAND --options` in the texts, the help included."""
     texts = [page(name) for name in (*WRITTEN, *PAGES)] + [page("../README.md")]
-    shown = re.findall(r"mpijob-webhook ((?:policy )?[a-z]+)((?: [^\n`|]*)?)", "\n".join(texts))
+    shown = re.findall(r"mpijob-webhook ((?:policy |certs )?[a-z]+)((?: [^\n`|]*)?)", "\n".join(texts))
     assert shown
     for command, rest in shown:
         assert command in COMMANDS or not command.startswith("policy "), command

@@ -1,0 +1,326 @@
+"""`doctor` and `certs status` at an installation on a real API server: first healthy, then broken in every way."""
+
+import base64
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from certs.authority import Authority
+from tests.controlplane.cluster import Cluster
+from tests.integration.deployment import HOST, SECRET, SELF_MANAGED, SPACE
+from tests.integration.installed_overlay import Installed, installed, ready
+from tests.unit.fake_api import kubeconfig
+from webhook.cli import main
+from webhook.registration import NAME, RESOURCES
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+
+MUTATING, VALIDATING = (kind.lower() for kind in RESOURCES)
+FOREIGN = base64.b64encode(Authority("foreign", lifetime=timedelta(days=1)).certificate_pem).decode()
+
+
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    with installed(tmp_path_factory.mktemp("doctor"), *SELF_MANAGED) as made:
+        yield made
+
+
+def run(cluster: Cluster, *arguments: str, kubeconfig: Path | None = None) -> Result:
+    found = CliRunner().invoke(main, [*arguments, "--kubeconfig", str(kubeconfig or cluster.kubeconfig)])
+    assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
+    return found
+
+
+def report(cluster: Cluster, *arguments: str, kubeconfig: Path | None = None) -> tuple[dict[str, Any], int]:
+    """The findings that are not fine, by id; and the exit code."""
+    found = run(cluster, "doctor", "-o", "json", *arguments, kubeconfig=kubeconfig)
+    findings = json.loads(found.stdout)["findings"]
+    return {each["id"]: each for each in findings if each["severity"] != "ok"}, found.exit_code
+
+
+def test_a_healthy_installation(deployment: Installed) -> None:
+    found = run(deployment.cluster, "doctor", "--probe", "default")
+    assert found.exit_code == 0
+    lines = found.stdout.splitlines()[1:]
+    assert [line for line in lines[:-1] if not line.startswith("ok")] == []
+    assert lines[-1] == "11 ok"
+    assert "2 of 2 replicas ready" in found.stdout
+    assert "seen at 1 address; CA steady" in found.stdout
+    status = run(deployment.cluster, "certs", "status")
+    assert (status.exit_code, status.stdout.splitlines()[-1]) == (0, "nothing needs doing")
+    assert status.stdout.count(": trusts what is served") == 2
+
+
+def test_nothing_is_written(deployment: Installed) -> None:
+    kinds = (
+        "mpijobs,secrets,configmaps,services,deployments,mutatingwebhookconfigurations,validatingwebhookconfigurations"
+    )
+    form = "custom-columns=N:.metadata.name,V:.metadata.resourceVersion"
+
+    def versions() -> str:
+        return deployment.cluster.kubectl("get", kinds, "-A", "--no-headers", "-o", form).stdout
+
+    before = versions()
+    run(deployment.cluster, "doctor", "--probe", "default")
+    run(deployment.cluster, "certs", "status")
+    assert versions() == before
+
+
+@pytest.fixture(scope="module")
+def unattended(deployment: Installed, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The same, with a replica that serves files, so that nobody mends what a test breaks."""
+    folder = tmp_path_factory.mktemp("files")
+    stored = deployment.secret()
+    pair = Authority.load(stored["ca.crt"], stored["ca.key"]).issue([HOST], lifetime=timedelta(days=10))
+    (folder / "tls.crt").write_bytes(pair.certificate_pem)
+    (folder / "tls.key").write_bytes(pair.key_pem)
+    for backend in list(deployment.balancer.backends):
+        deployment.stop(backend)
+    deployment.start("--tls-cert", str(folder / "tls.crt"), "--tls-key", str(folder / "tls.key"))
+    return deployment
+
+
+@contextmanager
+def restored(cluster: Cluster, kind: str, name: str, *namespace: str) -> Iterator[dict[str, Any]]:
+    """What is done to the object is undone at the end."""
+    found = cluster.get(kind, name, *namespace)
+    found["metadata"] = {
+        key: found["metadata"][key] for key in ("name", "namespace", "labels") if key in found["metadata"]
+    }
+    try:
+        yield found
+    finally:
+        cluster.kubectl("delete", kind, name, *namespace, "--ignore-not-found")
+        cluster.kubectl("create", "-f", "-", stdin=found)
+
+
+def patch(path: str, value: Any) -> str:
+    return json.dumps([{"op": "add", "path": path, "value": value}])
+
+
+def without(path: str) -> str:
+    return json.dumps([{"op": "remove", "path": path}])
+
+
+IN = ("-n", SPACE)
+# What is broken, the patch (None deletes it), and what is found: id, words of it, words of what to do.
+BROKEN: dict[str, tuple[tuple[str, ...], str | None, str, str, str]] = {
+    "a foreign CA": (
+        (VALIDATING, NAME),
+        patch("/webhooks/0/clientConfig/caBundle", FOREIGN),
+        "certificate-broken",
+        f"caBundle of {VALIDATING}s/{NAME} does not trust the certificate that is served",
+        "see that one source feeds both",
+    ),
+    "no caBundle": (
+        (MUTATING, NAME),
+        without("/webhooks/1/clientConfig/caBundle"),
+        "certificate-broken",
+        f"{MUTATING}s/{NAME} has an empty caBundle",
+        "kubectl -n mpijob-webhook logs",
+    ),
+    "no configuration": (
+        (VALIDATING, NAME),
+        None,
+        "configuration-missing",
+        "there is no ValidatingWebhookConfiguration: jobs are not checked and broken policies are not refused",
+        "kubectl apply -k manifests/overlays/default",
+    ),
+    "a hook is gone": (
+        (MUTATING, NAME),
+        without("/webhooks/1"),
+        "hook-missing",
+        "ssh-keys.mpijob.training.openshift.io is missing: jobs keep the SSH keys of the operator",
+        "kubectl apply -k manifests/overlays/default",
+    ),
+    "a hook fails open": (
+        (VALIDATING, NAME),
+        patch("/webhooks/0/failurePolicy", "Ignore"),
+        "hook-fails-open",
+        "while no replica answers, jobs are not checked",
+        "kubectl apply -k manifests/overlays/default",
+    ),
+    "a hook without conditions": (
+        (MUTATING, NAME),
+        without("/webhooks/1/matchConditions"),
+        "secret-hook-unguarded",
+        "no Secret with an `app` label can be stored",
+        "legacy-no-match-conditions",
+    ),
+    "a long timeout": (
+        (VALIDATING, NAME),
+        patch("/webhooks/0/timeoutSeconds", 30),
+        "hook-altered",
+        "timeoutSeconds is not 5",
+        "kubectl apply",
+    ),
+    "the Secret is empty": (
+        ("secret", SECRET, *IN),
+        without("/data"),
+        "certificate-broken",
+        "the CA Secret holds no CA",
+        "the service makes one when it starts",
+    ),
+    "the Secret is gone": (
+        ("secret", SECRET, *IN),
+        None,
+        "certificate-secret-missing",
+        "the Secret mpijob-webhook-ca does not exist in mpijob-webhook",
+        "kubectl apply -k manifests/overlays/default",
+    ),
+    "no Service": (("service", SPACE, *IN), None, "service-missing", "there is no Service", "kubectl apply"),
+    "no view": (
+        ("clusterrolebinding", "mpijob-webhook-view"),
+        None,
+        "right-missing",
+        "what rules ask about them is unknown, which refuses nobody",
+        "kubectl apply -k manifests/overlays/default",
+    ),
+    "no right to follow policies": (
+        ("rolebinding", "mpijob-webhook-policies", *IN),
+        None,
+        "right-missing",
+        "create configmaps in mpijob-webhook",
+        "kubectl apply -k manifests/overlays/default",
+    ),
+    "no right on the CA": (
+        ("rolebinding", "mpijob-webhook-certificates", *IN),
+        None,
+        "right-essential",
+        "get, patch secrets/mpijob-webhook-ca in mpijob-webhook: certificates are not renewed",
+        "kubectl apply -k manifests/overlays/default",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_is_broken_is_found(unattended: Installed, case: str) -> None:
+    target, change, id_, text, fix = BROKEN[case]
+    cluster = unattended.cluster
+    with restored(cluster, *target):
+        if change is None:
+            cluster.kubectl("delete", *target)
+        else:
+            cluster.kubectl("patch", *target, "--type=json", "-p", change)
+        findings, code = report(cluster)
+        print(run(cluster, "doctor").stdout)  # noqa: T201
+        status = run(cluster, "certs", "status")
+    assert id_ in findings, findings
+    assert text in findings[id_]["text"]
+    assert fix in findings[id_]["fix"]
+    assert code == any(each["severity"] == "problem" for each in findings.values())
+    assert status.exit_code == id_.startswith("certificate-")
+    after, code = report(cluster)
+    assert (after, code) == ({}, 0), "and nothing is found when it is mended"
+
+
+def test_a_configuration_that_comes_after_kueue(unattended: Installed) -> None:
+    cluster = unattended.cluster
+    kueue: dict[str, Any] = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "kueue-mutating-webhook-configuration"},
+        "webhooks": [
+            {
+                "name": "mmpijob.kb.io",
+                "clientConfig": {"url": "https://127.0.0.1:1/"},
+                "admissionReviewVersions": ["v1"],
+                "sideEffects": "None",
+                "failurePolicy": "Ignore",
+            }
+        ],
+    }
+    cluster.kubectl("create", "-f", "-", stdin=kueue)
+    try:
+        with restored(cluster, MUTATING, NAME) as ours:
+            cluster.kubectl("delete", MUTATING, NAME)
+            renamed = {**ours, "metadata": {"name": "mpijob-webhook"}}
+            cluster.kubectl("create", "-f", "-", stdin=renamed)
+            findings, code = report(cluster)
+            print(run(cluster, "doctor").stdout)  # noqa: T201
+            cluster.kubectl("delete", MUTATING, "mpijob-webhook")
+        assert code == 1
+        assert "called after kueue-mutating-webhook-configuration" in findings["configuration-order"]["text"]
+        assert "mutatingWebhook.reinvocationPolicy" in findings["configuration-order"]["fix"]
+        assert "is called mpijob-webhook" in findings["configuration-renamed"]["text"]
+        findings, code = report(cluster)
+        assert (set(findings), code) == ({"kueue-config-unknown"}, 0)
+    finally:
+        cluster.kubectl("delete", MUTATING, "kueue-mutating-webhook-configuration")
+
+
+def test_a_replica_that_is_down(unattended: Installed) -> None:
+    cluster = unattended.cluster
+    nodes = [node["metadata"]["name"] for node in cluster.get("nodes")["items"]]
+    cluster.kubectl("cordon", *nodes)
+    pod = cluster.get("pods", *IN)["items"][0]["metadata"]["name"]
+    cluster.kubectl("delete", "pod", pod, *IN, "--force")
+    cluster.wait_for("the gap", lambda: ready(cluster) == 1)
+    findings, code = report(cluster)
+    cluster.kubectl("uncordon", *nodes)
+    cluster.wait_for("both replicas", lambda: ready(cluster) == 2)
+    assert (code, findings["replicas-few"]["text"]) == (0, "1 of 2 replicas are ready")
+    assert "describe pods" in findings["replicas-few"]["fix"]
+
+
+def test_nobody_answers(unattended: Installed) -> None:
+    cluster = unattended.cluster
+    (backend,) = unattended.balancer.backends
+    unattended.balancer.backends.remove(backend)
+    try:
+        findings, code = report(cluster, "--probe", "default")
+        print(run(cluster, "doctor", "--probe", "default").stdout)  # noqa: T201
+        status = run(cluster, "certs", "status")
+        elsewhere, _ = report(cluster, "--address", f"127.0.0.1:{backend.port}")
+    finally:
+        unattended.balancer.backends.append(backend)
+    assert code == 1
+    assert 'failed calling webhook "validate.mpijob' in findings["probe-failed"]["text"]
+    assert "port-forward" in findings["certificate-unseen"]["fix"]
+    assert (status.exit_code, "cannot be seen from here" in status.stdout) == (0, True)
+    assert elsewhere == {}
+
+
+def test_a_broken_policy(unattended: Installed) -> None:
+    cluster = unattended.cluster
+    with disarmed(cluster):
+        metadata = {"name": "bad", "namespace": SPACE, "labels": {"training.openshift.io/mpijob-policy": "true"}}
+        data = {"policy.yaml": "kind: MPIJobPolicy\n"}
+        policy = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+        cluster.kubectl("create", "-f", "-", stdin=policy)
+        findings, code = report(cluster)
+        cluster.kubectl("delete", "configmap", "bad", *IN)
+    assert code == 1
+    assert 'policy "bad" is broken, nothing of it is in force' in findings["policy-broken"]["text"]
+
+
+@contextmanager
+def disarmed(cluster: Cluster) -> Iterator[None]:
+    """Without the validating hooks: they would refuse a broken policy."""
+    with restored(cluster, VALIDATING, NAME):
+        cluster.kubectl("delete", VALIDATING, NAME)
+        yield
+
+
+def test_somebody_without_rights(unattended: Installed) -> None:
+    """Nothing is a problem only because one may not see it."""
+    kubeconfig = unattended.cluster.kubeconfig_for("nobody", [])
+    findings, code = report(unattended.cluster, kubeconfig=kubeconfig)
+    assert (code, {each["severity"] for each in findings.values()}) == (0, {"unknown"})
+    out = run(unattended.cluster, "doctor", kubeconfig=kubeconfig).stdout
+    print(out)  # noqa: T201
+    assert 'no permission to list resource "mutatingwebhookconfigurations"' in out
+
+
+def test_no_cluster(tmp_path: Path) -> None:
+    config = kubeconfig(tmp_path / "config", "http://127.0.0.1:1")
+    for command in (["doctor"], ["certs", "status"]):
+        found = CliRunner().invoke(main, [*command, "--kubeconfig", str(config)])
+        assert (found.exit_code, found.stdout) == (2, "")
+        assert "cannot reach the API server" in found.stderr

@@ -1,0 +1,131 @@
+"""What the runbook says is done to the letter at an installation on a real API server, and does what it says."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.integration.deployment import SELF_MANAGED, SPACE
+from tests.integration.installed_overlay import RUNBOOK, Installed, commands, installed
+from tests.jobs import changed
+from webhook.registration import NAME, RESOURCES
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+
+# Looks at its Secret every 3 seconds.
+QUICK = ("--leaf-lifetime", "30s", "--ca-grace", "1s", "--ca-lifetime", "10m")
+GOOD = changed({"metadata.namespace": "default"})
+BAD = changed({"metadata.namespace": "default", "Worker.replicas": 1})
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    with installed(tmp_path_factory.mktemp("runbook"), *SELF_MANAGED, *QUICK) as made:
+        yield made
+
+
+def refusal(installation: Installed, job: dict[str, Any]) -> str:
+    """What kubectl says of a job that is not taken; empty when it is."""
+    done = installation.cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=job, check=False)
+    return done.stderr if done.returncode else ""
+
+
+@contextmanager
+def down(installation: Installed) -> Iterator[None]:
+    """No replica answers."""
+    (backend,) = installation.balancer.backends
+    installation.stop(backend)
+    try:
+        yield
+    finally:
+        installation.start(*SELF_MANAGED, *QUICK)
+
+
+def findings(installation: Installed) -> set[str]:
+    found = json.loads(installation.run("mpijob-webhook doctor -o json").stdout)["findings"]
+    return {each["id"] for each in found if each["id"] and not each["id"].startswith("certificate-")}
+
+
+def phase(installation: Installed) -> str:
+    found: str = json.loads(installation.run("mpijob-webhook certs status -o json").stdout)["phase"]
+    return found
+
+
+def test_install(installation: Installed) -> None:
+    installation.cluster.wait_for("jobs", lambda: not refusal(installation, GOOD))
+    assert findings(installation) == set()
+    done = installation.run(next(line for line in commands("Install") if line.startswith("mpijob-webhook doctor")))
+    assert "ok       probe " in done.stdout, done.stdout + done.stderr
+
+
+def test_upgrade_changes_nothing_when_nothing_changed(installation: Installed) -> None:
+    serials = installation.serials()
+    assert len(installation.follow("Upgrade", only="kubectl ")) == 3
+    assert installation.serials() == serials, "the caBundles stay"
+
+
+def test_out_of_the_path_and_back(installation: Installed) -> None:
+    opened = [line for line in commands("Take it out of the path") if line.startswith("kubectl patch")]
+    gone = [line for line in commands("Take it out of the path") if line.startswith("kubectl delete")]
+    back = [line for line in commands("Take it out of the path") if line.startswith("kubectl apply")]
+    assert "worker" in refusal(installation, BAD)
+    for out, found in (
+        (opened, {"hook-fails-open", "secret-hook-fails-open"}),
+        (gone, {"configuration-missing"}),
+    ):
+        for line in out:
+            assert installation.run(line).returncode == 0
+        assert findings(installation) == found
+        with down(installation):
+            assert not refusal(installation, BAD)
+        for line in back:
+            assert installation.run(line).returncode == 0
+        installation.cluster.wait_for("the caBundles", lambda: "[worker-count]" in refusal(installation, BAD))
+        assert findings(installation) == set()
+
+
+def test_when_it_is_down_users_see_what_the_table_says(installation: Installed) -> None:
+    with down(installation):
+        text = refusal(installation, GOOD)
+    assert 'failed calling webhook "validate.mpijob.training.openshift.io"' in text
+
+
+def test_rotation_by_hand(installation: Installed) -> None:
+    cluster = installation.cluster
+    cluster.wait_for("rest", lambda: phase(installation) == "steady")
+    (before,) = installation.serials()
+    rotate, restart, status, distrust = (
+        line for line in commands("Rotate by hand")[:1] + commands("Rotate by hand")[2:5]
+    )
+    assert installation.run(rotate).returncode == 0
+    cluster.wait_for("a new CA", lambda: phase(installation) == "retiring")
+    assert before in installation.serials(), "it stays trusted"
+    assert not refusal(installation, GOOD)
+    for line in (restart, status, distrust):
+        assert installation.run(line).returncode == 0, line
+    cluster.wait_for("the end of the trust", lambda: before not in installation.serials())
+    assert not refusal(installation, GOOD)
+
+
+def test_a_lost_secret(installation: Installed) -> None:
+    before = installation.serials()
+    line = "kubectl -n mpijob-webhook delete secret mpijob-webhook-ca"
+    assert f"`{line}`" in RUNBOOK
+    assert installation.run(line).returncode == 0
+    assert "certificate-secret-missing" in installation.run("mpijob-webhook doctor").stdout
+    assert not refusal(installation, GOOD)
+    installation.follow("Install", only="kubectl apply -k manifests/overlays/default")
+    installation.cluster.wait_for("a CA", installation.secret)
+    installation.cluster.wait_for("its publication", lambda: installation.serials() - before)
+    assert not refusal(installation, GOOD)
+
+
+def test_uninstall(installation: Installed) -> None:
+    installation.follow("Uninstall")
+    cluster = installation.cluster
+    for kind in RESOURCES:
+        assert cluster.kubectl("get", kind, NAME, check=False).returncode != 0
+    cluster.wait_for("the namespace to go", lambda: cluster.kubectl("get", "namespace", SPACE, check=False).returncode)
+    assert not refusal(installation, BAD)

@@ -1,0 +1,52 @@
+"""What a check says: one line of the report, and what to do about it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How bad it is."""
+
+    OK = "ok"
+    UNKNOWN = "unknown"
+    """It cannot be seen from here, or with these rights."""
+    WARNING = "warning"
+    """It works, but not as it should, or not for long."""
+    PROBLEM = "problem"
+    """Jobs are refused, or pass unchecked, or will soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`id` is what the runbook explains, empty for what is fine; `fix` is the command to run, or what to see to."""
+
+    severity: Severity
+    id: str
+    text: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Something that can be found; a check declares what it can find as constants of its module."""
+
+    id: str
+    severity: Severity
+
+    def __call__(self, text: str, *, fix: str) -> Finding:
+        """The finding that says so."""
+        return Finding(self.severity, self.id, text, fix)
+
+
+def ok(text: str) -> Finding:
+    """All is well."""
+    return Finding(Severity.OK, "", text)
+
+
+NOT_KNOWN = Kind("not-known", Severity.UNKNOWN)
+"""The API server does not say; declared once for all checks."""
+
+
+def not_known(what: str, reason: str) -> Finding:
+    """`what` cannot be judged because of `reason`."""
+    return NOT_KNOWN(f"{what}: {reason}", fix="run it again as somebody who may read all, such as a cluster-admin")
