@@ -1,5 +1,6 @@
 """The base of every rule's and injection's settings."""
 
+import re
 from enum import StrEnum
 from typing import Annotated
 
@@ -36,6 +37,20 @@ def _labels(labels: dict[str, str]) -> dict[str, str]:
 
 Labels = Annotated[dict[str, str], AfterValidator(_labels)]
 """Labels of Kubernetes objects, checked."""
+
+
+_QUALIFIED = re.compile(r"[A-Za-z0-9.*-]+/[A-Za-z0-9._*-]+")
+
+
+def _qualified(resources: tuple[str, ...]) -> tuple[str, ...]:
+    for name in resources:
+        if not _QUALIFIED.fullmatch(name):
+            raise ValueError(f'"{name}" is not a resource name such as nvidia.com/gpu or nvidia.com/mig-*')
+    return resources
+
+
+ResourceNames = Annotated[tuple[str, ...], AfterValidator(_qualified)]
+"""Names of extended resources, or patterns in which `*` stands for any text."""
 
 
 class Settings(BaseModel):

@@ -11,11 +11,10 @@ does not state CPU or memory where a quota counts them is refused by the API ser
 update only what the job takes more of than before counts. Pods that another cluster makes (MultiKueue) do not.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
@@ -23,30 +22,21 @@ from webhook.api.quantity import Quantity
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.context import Context
 from webhook.job_quota import Assessment, assess
-from webhook.policy.settings import RuleSettings
+from webhook.policy.settings import ResourceNames, RuleSettings
 from webhook.quota import wording
 from webhook.quota.fit import Shortage, charged
 from webhook.rules import Reason, Violation, rule
 
 SUSPEND: Final = "spec.runPolicy.suspend"
-_PATTERN: Final = re.compile(r"[A-Za-z0-9.*-]+/[A-Za-z0-9._*-]+")
 
 
 class Settings(RuleSettings):
     """Which resources are called GPUs."""
 
-    accelerators: tuple[str, ...] = Field(
+    accelerators: ResourceNames = Field(
         DEFAULT_ACCELERATORS,
         description="Resource names that messages call GPUs; `*` in a name stands for any text.",
     )
-
-    @field_validator("accelerators")
-    @classmethod
-    def _qualified(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            if not _PATTERN.fullmatch(name):
-                raise ValueError(f'"{name}" is not a resource name such as nvidia.com/gpu or nvidia.com/mig-*')
-        return names
 
 
 @rule("resource-quota", Settings, since="0.1")

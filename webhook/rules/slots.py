@@ -19,7 +19,7 @@ from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_pa
 from webhook.api.pod import Container
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total, read
 from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.policy.settings import ResourceNames, RuleSettings
 from webhook.rules import Violation, rule
 
 PATH = "spec.slotsPerWorker"
@@ -30,7 +30,7 @@ class Settings(RuleSettings):
 
     min: int = Field(1, ge=0, description="Fewest slots a worker may have.")
     max: int = Field(8, ge=1, description="Most slots a worker may have.")
-    resources: tuple[str, ...] = Field(
+    resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS, description="Resource names that count as GPUs, as in the rule `gpus`."
     )
 
