@@ -141,13 +141,15 @@ class SelfManaged:
 
     async def _steps(self) -> None:
         for _ in range(MOST_STEPS):
+            # The time before the Secret: a leaf never expires later than counted from the CA's last moment as signer.
+            ours = self._clock()
             bundles = await self._store.read_bundles()
             secret = await self._store.read_secret()
             if secret is None:
                 self.phase = Phase.MISSING
                 self._notice_trust(bundles)
                 raise StoreError(NO_SECRET)
-            now = self._read_time(secret)
+            now = self._time(secret, ours)
             state = load(secret.data)
             self._look_after_leaf(state, bundles, now)
             self._notice_trust(bundles)
@@ -225,9 +227,8 @@ class SelfManaged:
         if signs := state.current or state.successor:
             self.ca_not_after = signs.not_after
 
-    def _read_time(self, secret: Secret) -> datetime:
+    def _time(self, secret: Secret, ours: datetime) -> datetime:
         """The API server's time, else ours: one replica with a wrong clock must not touch the CA."""
-        ours = self._clock()
         now = secret.server_time or ours
         differed = abs(self.clock_offset) > CLOCK_SKEW
         self.clock_offset = now - ours

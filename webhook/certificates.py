@@ -2,10 +2,10 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from certs.serving import CertificateError, ServingCertificate
 from certs.settings import RotationSettings
 from webhook import events
 from webhook.certificate_store import CertificateStore
-from webhook.cluster import client
+from webhook.cluster import client, wire
 from webhook.cluster.client import Client, ClusterError
 from webhook.ops import Readiness
 from webhook.telemetry import Telemetry
@@ -29,6 +29,7 @@ NAME = "mpijob-webhook"
 DEVELOPMENT_LIFETIME = timedelta(days=365)
 # Every replica reads the Secret and the caBundles this often; a caBundle that was overwritten keeps jobs out so long.
 INTERVAL = timedelta(seconds=15)
+RESTART_SECONDS = 5.0
 
 
 def rotation(ca_lifetime: timedelta, leaf_lifetime: timedelta, grace: timedelta) -> RotationSettings:
@@ -87,7 +88,7 @@ async def self_managed(
             listener=announcer.tell,
             after_pass=note,
         )
-        async with _in_background(keeper.run()):
+        async with _in_background(keeper.run, telemetry):
             yield await keeper.first_certificate()
     finally:
         await api.close()
@@ -114,11 +115,15 @@ async def from_files(
         def tell(notice: Notice) -> None:
             announcer.tell(notice)
             telemetry.cert_not_after.labels("serving").set(files.serving.not_after.timestamp())
+            if files.serving.not_after > datetime.now(UTC):
+                readiness.passes(CHECK)
+            else:
+                readiness.fails(CHECK, notice.message)
 
         files = FileCertificate(certificate, key, ca=ca, hosts=site.hosts, listener=tell)
         telemetry.cert_not_after.labels("serving").set(files.serving.not_after.timestamp())
         readiness.passes(CHECK)
-        async with _in_background(files.run()):
+        async with _in_background(files.run, telemetry):
             yield files.serving
     finally:
         if api is not None:
@@ -175,9 +180,18 @@ class _Announcer:
 
 
 @asynccontextmanager
-async def _in_background(work: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
-    """`work` goes on until the block ends."""
-    task = asyncio.create_task(work)
+async def _in_background(work: Callable[[], Coroutine[Any, Any, object]], telemetry: Telemetry) -> AsyncIterator[None]:
+    """`work` goes on until the block ends, also after a fault of ours."""
+
+    async def again_and_again() -> None:
+        while True:
+            try:
+                await work()
+            except Exception as error:  # noqa: BLE001 - without it, certificates would expire and nobody know why
+                telemetry.log.error("certificates", fault=wire.place(error))
+            await asyncio.sleep(RESTART_SECONDS)
+
+    task = asyncio.create_task(again_and_again())
     try:
         yield
     finally:

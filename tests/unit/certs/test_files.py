@@ -83,6 +83,7 @@ async def test_a_new_pair_is_served_from_the_next_handshake_on(mounted):
         assert (mounted.told, files.reloads) == ([], 0)
         mounted.write(two, OTHER_CA.certificate_pem)
         await files.poll()
+        await files.poll()
         assert await served_on(port, OTHER_CA) == serial(two.certificate_pem)
     assert (mounted.reasons(), files.reloads, files.problem) == (["CertificateReloaded"], 1, None)
     assert files.serving.not_after == two.not_after

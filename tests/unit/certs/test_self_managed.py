@@ -297,17 +297,38 @@ async def test_a_replica_that_was_late_takes_nothing_back():
             cluster.read_secret = read
             clock.now += 61 * DAY
             await one.reconcile()
+            cluster.watch = everywhere
         return secret
+
+    def everywhere():
+        successor = load(cluster.data).successor.fingerprint
+        assert all(successor in fingerprints(pem) for pems in cluster.bundles.values() for pem in pems)
 
     # Something to write: otherwise being late would do no harm anyway.
     cluster.overwrite("mutating", b"")
     cluster.read_secret = read_then_sleep
     await late.reconcile()
-    successor = load(cluster.data).successor.fingerprint
     assert rotated
     assert late.counters.conflicts == 1
-    assert all(successor in fingerprints(pem) for pems in cluster.bundles.values() for pem in pems)
-    assert [write for write in cluster.writes[-3:] if write == "mutating"] == ["mutating"]
+    everywhere()
+
+
+async def test_damage_to_what_is_old():
+    cluster, clock, one, told = await ready()
+    first = one.leaf.issuer
+    clock.now += 61 * DAY
+    await one.reconcile()
+    clock.now += SETTINGS.grace
+    await one.reconcile()
+    told.clear()
+    cluster.set_data(cluster.data | {"old-ca.crt": b"nonsense", "old-ca.retired-at": b"nonsense"})
+    await one.reconcile()
+    (notice,) = told
+    assert (notice.reason, notice.warning) == ("CARepaired", True)
+    assert "old-ca.crt: the certificate is not PEM, or damaged" in notice.message
+    # The caBundles still know it.
+    assert first in fingerprints(cluster.data["old-ca.crt"])
+    assert one.phase == Phase.RETIRING
 
 
 @pytest.mark.parametrize("jump", [400 * DAY, -400 * DAY])

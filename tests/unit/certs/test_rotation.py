@@ -1,0 +1,109 @@
+"""Single steps of the plan; whole rotations are in `test_self_managed` and `test_simulation`."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from certs.authority import Authority
+from certs.pem import to_pem
+from certs.rotation import MakeSuccessor, Phase, Publish, Rest, Save, lacking, phase_of, plan, signer
+from certs.settings import RotationSettings
+from certs.state import State
+from certs.store import Bundle
+from tests.unit.certs.fake_store import DAY, MINUTE, START
+
+SETTINGS = RotationSettings(name="test CA")
+
+
+def authority(now=START, **kwargs):
+    return Authority("test CA", **({"lifetime": 365 * DAY, "now": now} | kwargs))
+
+
+ONE, TWO = authority(), authority()
+
+
+def bundle(*certificates, name="validating"):
+    return Bundle(name, (to_pem(certificates),), "1")
+
+
+def everywhere(state):
+    """The caBundles as `state` wants them."""
+    return [bundle(*state.bundle), bundle(*state.bundle, name="mutating")]
+
+
+WAITING = State(current=ONE, successor=TWO, published_at=START)
+RETIRING = State(current=TWO, old=(ONE.certificate,), retired_at=START)
+RETENTION = SETTINGS.leaf_lifetime + 10 * MINUTE
+SECOND = timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("state", "after", "step"),
+    [
+        (State(current=ONE), 243 * DAY, Rest),
+        (State(current=ONE), 244 * DAY, MakeSuccessor),
+        (State(current=ONE), 366 * DAY, MakeSuccessor),
+        (State(current=ONE), -DAY, MakeSuccessor),
+        (WAITING, SETTINGS.grace - SECOND, Rest),
+        (WAITING, SETTINGS.grace, Save),
+        (WAITING, -4 * MINUTE, Rest),
+        (WAITING, 400 * DAY, MakeSuccessor),
+        (RETIRING, RETENTION - SECOND, Rest),
+        (RETIRING, RETENTION, Save),
+        (RETIRING, -4 * MINUTE, Rest),
+    ],
+)
+def test_what_time_brings(state, after, step):
+    assert type(plan(state, everywhere(state), START + after, SETTINGS)) is step
+
+
+@pytest.mark.parametrize("field", ["published_at", "retired_at"])
+@pytest.mark.parametrize("written", [None, START + DAY])
+def test_a_time_that_cannot_be_is_written_anew(field, written):
+    """In the future: by a clock that has been set back since."""
+    state = replace(WAITING if field == "published_at" else RETIRING, **{field: written})
+    step = plan(state, everywhere(state), START, SETTINGS)
+    assert isinstance(step, Save)
+    assert getattr(step.state, field) == START
+    assert step.state.bundle == state.bundle
+
+
+def test_a_longer_life_of_cas_in_the_settings_comes_into_force_at_once():
+    state = State(current=authority(lifetime=90 * DAY))
+    assert isinstance(plan(state, everywhere(state), START, replace(SETTINGS, ca_lifetime=100 * DAY)), Rest)
+    assert isinstance(plan(state, everywhere(state), START, SETTINGS), MakeSuccessor)
+
+
+@pytest.mark.parametrize("lost", [b"", b"nonsense", ONE.certificate_pem, TWO.certificate_pem + b"nonsense"])
+def test_every_bundle_is_made_equal_to_the_secret(lost):
+    good = bundle(*WAITING.bundle)
+    bad = Bundle("mutating", (good.ca_bundles[0], lost), "7")
+    step = plan(replace(WAITING, published_at=None), [good, bad], START, SETTINGS)
+    assert step == Publish((bad,), good.ca_bundles[0])
+
+
+def test_who_signs():
+    assert signer(WAITING, everywhere(WAITING), START) is ONE
+    assert signer(WAITING, [bundle(TWO.certificate)], START) is TWO
+    assert signer(WAITING, [bundle(TWO.certificate), bundle(ONE.certificate)], START) is None
+    assert signer(WAITING, everywhere(WAITING), START - DAY) is None
+    assert signer(State(), [], START) is None
+    assert lacking([bundle(TWO.certificate), bundle(ONE.certificate, name="other")], TWO.fingerprint) == (
+        bundle(ONE.certificate, name="other"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "phase"),
+    [
+        (State(), Phase.PUBLISHING),
+        (State(successor=TWO), Phase.PUBLISHING),
+        (replace(WAITING, published_at=None), Phase.PUBLISHING),
+        (WAITING, Phase.WAITING),
+        (RETIRING, Phase.RETIRING),
+        (State(current=ONE), Phase.STEADY),
+    ],
+)
+def test_the_phase(state, phase):
+    assert phase_of(state) is phase
