@@ -67,7 +67,7 @@ def doctor(
     probe: str,
     output: str,
 ) -> NoReturn:
-    """Look at an installation: what is wrong, and what to do.
+    """Say what is wrong with an installation.
 
     It looks at versions, clocks, replicas, webhook configurations and their order, certificates, rights, policies and
     Kueue. Nothing is written; with --probe the API server is asked to create a job as a dry run, which stores nothing.

@@ -16,7 +16,7 @@ from webhook.cluster.resources import looked_at
 PLACES = {Place.OWN: "mpijob-webhook", Place.KUEUE: "kueue-system"}
 QUEUE = "kueue.x-k8s.io/queue-name"
 JOBS_PER_NAMESPACE = 10
-WORKERS = 4  # of each job of `user_job`
+WORKERS = 4  # of each job of `user_job`, and that exist of each that is stored, which has one more
 RESERVED = {"training.openshift.io/reservations": "[]"}
 
 Manifest = dict[str, Any]
@@ -144,6 +144,7 @@ def job_json(number: int, namespace: str) -> bytes:
 @cache
 def _job(variant: int) -> bytes:
     made = with_crd_defaults(job(variant, "NAMESPACE", queued=False))
+    made["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = WORKERS + 1
     managed = {"manager": "kubectl-create", "fieldsType": "FieldsV1", "fieldsV1": managed_fields(made)}
     made["metadata"] |= {"name": "job-NUMBER", "uid": "uid-NUMBER", "resourceVersion": "7", "managedFields": [managed]}
     made["status"] = {"conditions": [{"type": "Succeeded" if variant % 2 else "Running", "status": "True"}]}

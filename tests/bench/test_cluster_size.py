@@ -39,5 +39,5 @@ def test_jobs_are_judged_by_a_cluster_that_is_known(size: Size, monkeypatch: pyt
     with cluster_size.serving(size) as url:
         found = asyncio.run(cluster_size.measure(url, size))
     assert found.objects >= 10 * size.namespaces
-    assert (found.unreadable, found.denied) == (0, 0)
-    assert found.validate_us > 0
+    assert (found.unreadable, found.denied, found.refused) == (0, 0, 2)
+    assert min(found.validate_us, found.refuse_us) > 0

@@ -52,13 +52,6 @@ def operator_cluster(cluster: Cluster) -> Cluster:
     return cluster
 
 
-@pytest.fixture(scope="session")
-def kueue_cluster(operator_cluster: Cluster) -> Cluster:
-    """The same cluster with Kueue too, for Jobs and MPIJobs. From then on its webhooks are there for every test."""
-    operator_cluster.start_kueue()
-    return operator_cluster
-
-
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[str]:
     """The name of a new namespace."""

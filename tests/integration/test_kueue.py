@@ -1,5 +1,6 @@
 """The real Kueue beside the real operator: a queued job waits, is admitted and runs."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import yaml
 
 from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster, has_condition
+from tests.controlplane.nodes import gpu_nodes
 from tests.jobs import changed
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
@@ -17,11 +19,22 @@ def pi(cluster: Cluster, namespace: str, name: str, queue: str) -> dict[str, Any
     return changed({"metadata": {"name": name, "namespace": namespace, "labels": {QUEUE_LABEL: queue}}}, job)
 
 
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of its own: Kueue's webhooks would be asked in every other test."""
+    with Cluster(log_dir=tmp_path_factory.mktemp("kueue")) as running:
+        running.start_scheduler()
+        running.start_kwok(gpu_nodes(8))
+        running.start_operator()
+        running.start_kueue()
+        yield running
+
+
 @pytest.fixture
-def queue(kueue_cluster: Cluster, namespace: str) -> str:
+def queue(cluster: Cluster, namespace: str) -> str:
     """The name of a LocalQueue, whose flavor, ClusterQueue and Cohort are called as its namespace."""
     quotas: kueue.Quotas = {namespace: {"cpu": 8, "memory": "16Gi"}}
-    kueue_cluster.apply(
+    cluster.apply(
         [
             kueue.cohort(namespace),
             kueue.resource_flavor(namespace, node_labels={"kubernetes.io/os": "linux"}),
@@ -30,12 +43,11 @@ def queue(kueue_cluster: Cluster, namespace: str) -> str:
         ]
     )
     queue = ("localqueue", "training", "-n", namespace)
-    kueue_cluster.wait_for("the queue to be active", lambda: has_condition(kueue_cluster.get(*queue), "Active") or None)
+    cluster.wait_for("the queue to be active", lambda: has_condition(cluster.get(*queue), "Active") or None)
     return "training"
 
 
-def test_a_queued_job_is_suspended_admitted_and_run(kueue_cluster: Cluster, namespace: str, queue: str) -> None:
-    cluster = kueue_cluster
+def test_a_queued_job_is_suspended_admitted_and_run(cluster: Cluster, namespace: str, queue: str) -> None:
     manifest = pi(cluster, namespace, "queued", queue)
     assert not manifest["spec"]["runPolicy"].get("suspend")
     stored = cluster.kubectl("create", "-f", "-", "-o", "jsonpath={.spec.runPolicy.suspend}", stdin=manifest)
@@ -55,8 +67,7 @@ def test_a_queued_job_is_suspended_admitted_and_run(kueue_cluster: Cluster, name
     assert done["status"]["admission"]["clusterQueue"] == namespace
 
 
-def test_a_job_beyond_the_quota_stays_suspended(kueue_cluster: Cluster, namespace: str, queue: str) -> None:
-    cluster = kueue_cluster
+def test_a_job_beyond_the_quota_stays_suspended(cluster: Cluster, namespace: str, queue: str) -> None:
     manifest = changed({"Worker.replicas": 9}, pi(cluster, namespace, "too-big", queue))
     cluster.kubectl("create", "-f", "-", stdin=manifest)
 
@@ -70,8 +81,7 @@ def test_a_job_beyond_the_quota_stays_suspended(kueue_cluster: Cluster, namespac
     assert cluster.get("pods", "-n", namespace)["items"] == []
 
 
-def test_it_is_an_installation_as_others_see_it(kueue_cluster: Cluster, namespace: str, queue: str) -> None:
-    cluster = kueue_cluster
+def test_it_is_an_installation_as_others_see_it(cluster: Cluster, namespace: str, queue: str) -> None:
     config_map = cluster.get("configmap", kueue.CONFIG_MAP, "-n", kueue.NAMESPACE)
     config = yaml.safe_load(config_map["data"][kueue.CONFIG_KEY])
     assert config["apiVersion"] == "config.kueue.x-k8s.io/v1beta2"

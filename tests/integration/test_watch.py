@@ -100,7 +100,7 @@ async def test_namespaces_appear_are_relabelled_and_go(cluster: Cluster, log: An
             await until(lambda: label(view.get(NAMESPACES, "watched")) == "base")
             cluster.kubectl("delete", "namespace", "watched")
             await until(lambda: view.get(NAMESPACES, "watched") is ABSENT)
-            watch = view.watches[0]
+            watch = next(each for each in view.watches if each.kind.name == "namespaces")
             assert watch.requests == 2
             assert not watch.restarts
 

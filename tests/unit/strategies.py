@@ -48,14 +48,20 @@ def one_of(*values: Any) -> st.SearchStrategy[Any]:
 
 string_maps = st.dictionaries(one_of(*KEYS) | text, one_of(*VALUES) | text, max_size=4)
 quantities = one_of("1", "500m", "16Gi", 2, 0.5, "many")
-env_vars = sparse({"name": one_of(*ENV) | text}, value=text, valueFrom=json_values())
+env_vars = sparse(
+    {"name": one_of(*ENV) | text},
+    value=text,
+    valueFrom=sparse(configMapKeyRef=sparse(name=text, key=text), fieldRef=json_values()),
+)
 containers = sparse(
     {"name": one_of("mpi", "sidecar", "mpi")},
     image=one_of("registry.example.com/mpi:1", "horovod/horovod"),
     command=st.lists(one_of("mpirun", "-np", "2", "python"), max_size=3),
     args=st.lists(text, max_size=2),
     env=st.lists(env_vars, max_size=4),
-    envFrom=json_values(),
+    envFrom=st.lists(
+        sparse(configMapRef=sparse(name=text, optional=st.booleans()), secretRef=json_values()), max_size=2
+    ),
     resources=sparse(
         limits=st.dictionaries(one_of("cpu", "memory", "nvidia.com/gpu"), quantities),
         requests=st.dictionaries(one_of("cpu", "memory", "nvidia.com/gpu"), quantities),
@@ -75,12 +81,22 @@ node_terms = sparse(
     ),
     matchFields=st.just([]),
 )
+pod_affinity_terms = sparse(
+    namespaces=st.lists(one_of("team-a", "other", ""), max_size=2),
+    namespaceSelector=st.dictionaries(st.text(max_size=3), json_values(), max_size=1),
+    labelSelector=json_values(),
+)
 affinities = sparse(
     nodeAffinity=sparse(
         requiredDuringSchedulingIgnoredDuringExecution=sparse(nodeSelectorTerms=st.lists(node_terms, max_size=2)),
         preferredDuringSchedulingIgnoredDuringExecution=json_values(),
     ),
-    podAffinity=json_values(),
+    podAffinity=sparse(
+        requiredDuringSchedulingIgnoredDuringExecution=st.lists(pod_affinity_terms, max_size=2),
+        preferredDuringSchedulingIgnoredDuringExecution=st.lists(
+            sparse(weight=st.integers(1, 100), podAffinityTerm=pod_affinity_terms), max_size=2
+        ),
+    ),
 )
 tolerations = sparse(
     key=one_of("nvidia.com/gpu", "team", ""),
