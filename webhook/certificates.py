@@ -188,7 +188,7 @@ async def _in_background(work: Callable[[], Coroutine[Any, Any, object]], teleme
             try:
                 await work()
             except Exception as error:  # noqa: BLE001 - without it, certificates would expire and nobody know why
-                telemetry.log.error("certificates", fault=wire.place(error))
+                telemetry.log.error("certificates", fault=wire.place(error))  # noqa: TRY400 - no text of objects
             await asyncio.sleep(RESTART_SECONDS)
 
     task = asyncio.create_task(again_and_again())
