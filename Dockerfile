@@ -3,7 +3,7 @@
 #   docker build --build-arg VERSION=0.1.0 --build-arg REVISION="$(git rev-parse HEAD)" --tag mpijob-webhook:0.1.0 .
 #
 # For a build that comes out the same again, name the base by its digest: --build-arg BASE=debian:trixie-slim@sha256:...
-ARG BASE=docker.io/library/debian:trixie-slim
+ARG BASE=debian:trixie-slim
 
 FROM ${BASE} AS build
 # What Debian's packages are is decided by the base image's digest and day.

@@ -61,7 +61,7 @@ class Authority:
         try:
             ca = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
             certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
-        except (x509.ExtensionNotFound, ValueError):
+        except (x509.ExtensionNotFound, x509.DuplicateExtension, x509.UnsupportedGeneralNameType, ValueError):
             ca = False
         if not ca:
             raise CertificateError("the certificate is not that of a CA")

@@ -18,7 +18,7 @@ def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
     """All certificates in `pem`, at least one; CertificateError when there is none or one is damaged."""
     try:
         return tuple(x509.load_pem_x509_certificates(pem))
-    except ValueError:
+    except (ValueError, x509.InvalidVersion):
         raise CertificateError("the certificate is not PEM, or damaged") from None
 
 

@@ -128,10 +128,11 @@ class SelfManaged:
         self.counters.passes += 1
         try:
             await self._steps()
-        except (StoreError, CertificateError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever somebody put into a caBundle, the next pass must come
             self.counters.failures += 1
-            if str(error) != self.last_error:
-                self.last_error = str(error)
+            told = str(error) if isinstance(error, StoreError | CertificateError) else type(error).__name__
+            if told != self.last_error:
+                self.last_error = told
                 self._tell(Notice("CertificateProblem", self.last_error, warning=True))
         else:
             if self.last_error:

@@ -175,7 +175,7 @@ class _Announcer:
             kind="Warning" if notice.warning else "Normal",
             key=f"{notice.reason} {notice.message} {socket.gethostname()}",
         )
-        with suppress(ClusterError):  # it is in the log; and a conflict means that it was told before
+        with suppress(ClusterError, RuntimeError):  # it is in the log; told before (conflict), or the client is closed
             await api.request("POST", f"/api/v1/namespaces/{self._namespace}/events", body)
 
 

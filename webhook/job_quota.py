@@ -1,11 +1,13 @@
 """A job against the ResourceQuotas of its namespace: what it takes, what others were promised, what is left."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.pod_resources import Amounts
+from webhook.api.quantity import Quantity
+from webhook.cluster.group import Group
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, defaults
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.pods import PODS
@@ -17,36 +19,45 @@ from webhook.cluster.view import UNKNOWN
 from webhook.context import Context
 from webhook.job_pods import MPI_OPERATOR, JobPods, job_pods
 from webhook.quota.charges import Charge, PodShape, object_charges, pod_charges, pod_shape
-from webhook.quota.fit import Demand, Load, Part, Shortage, charged, most_workers, shortages
-from webhook.quota.pending import Made, MPIJobRecord, Reservation, ReservedPods, promised
+from webhook.quota.fit import Demand, Part, Shortage, charged, most_workers, shortages
+from webhook.quota.outstanding import Made, PodCounts, pod_counts, promised, without_pods
+from webhook.quota.pending import MPIJobRecord, Reservation, ReservedPods
 from webhook.quota.resource_quota import ResourceQuota
 
 Quotas = tuple[ResourceQuota, ...]
+Pairs = tuple[tuple[str, Quantity], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
     """A job beside the quotas that may count it: what it takes, what it took before, and what others will still take.
 
-    `before` is None unless only what the job takes more of than then counts.
+    `before` is None unless only what the job takes more of than then counts. `promised` is by the names of quotas.
+    `others` are the shapes of the pods of other jobs that are not suspended, and how many jobs have these; None when
+    nobody can tell.
     """
 
     quotas: Quotas
     pods: tuple[JobPods, ...]
     demand: Demand
     before: Demand | None
-    promised: list[Load]
-    others: tuple[MPIJobRecord, ...] | None
+    promised: Mapping[str, Amounts]
+    others: Mapping[tuple[PodShape, ...], int] | None
     charges: Callable[[PodShape], tuple[Charge, ...]]
+    _most: dict[str, int] = field(default_factory=dict)
 
     def shortages(self, quotas: Quotas | None = None, workers: int | None = None) -> list[Shortage]:
         """Where the job, or the same with so many workers, does not fit."""
         demand = self.demand if workers is None else self.demand.with_workers(workers)
         return shortages(self.quotas if quotas is None else quotas, demand, self.promised, before=self.before)
 
-    def most_workers(self, *quotas: ResourceQuota) -> int:
-        """The largest number of workers, fewer than the job's, that fits now (those quotas, or all); 0 without one."""
-        return most_workers(self.demand.workers, lambda count: bool(self.shortages(quotas or None, count)))
+    def most_workers(self, quota: ResourceQuota | None = None) -> int:
+        """The largest number of workers, fewer than the job's, that fits now (that quota, or all); 0 without one."""
+        if quota is None:
+            return min((self.most_workers(each) for each in self.quotas), default=0)
+        if quota.name not in self._most:
+            self._most[quota.name] = most_workers(self.demand.workers, lambda n: bool(self.shortages((quota,), n)))
+        return self._most[quota.name]
 
     def most_workers_ever(self) -> int:
         """The largest number of workers, fewer than the job's, that fits once nothing else runs; 0 without one."""
@@ -56,14 +67,12 @@ class Assessment:
         """How many jobs that are not suspended have a part in what is used; None when nobody can tell."""
         if self.others is None:
             return None
-        running = (job for job in self.others if not job.suspended)
-        using = sum(
-            any(
-                short.resource in charged(short.quota, [(pods.count, charge) for charge in self.charges(pods.shape)])
-                for pods in job.pods
-            )
-            for job in running
-        )
+
+        @cache
+        def counted(shape: PodShape) -> bool:
+            return short.resource in charged(short.quota, [(1, charge) for charge in self.charges(shape)])
+
+        using = sum(count for shapes, count in self.others.items() if any(map(counted, shapes)))
         return using + any(part.made for part in self.demand.parts)
 
 
@@ -78,19 +87,34 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     quotas = namespace_quotas(ctx)
     if not quotas or _made_elsewhere(job):
         return None
-    old, pods, counts = ctx.old, job_pods(job, ctx), _counts(ctx)
+    old, pods, counts = ctx.old, job_pods(job, ctx), _pod_counts(ctx)
     default_priority = _default_priority(ctx, quotas)
     before = None
     if old is not None and (job.suspended or not old.suspended):
         before = Demand(_parts(job_pods(old, ctx), default_priority))
     objects = object_charges(launcher=job.launcher is not None) if ctx.operation == "CREATE" else ()
-    demand = Demand(_parts(pods, default_priority, _made(job, ctx, counts)), objects)
-    jobs = ctx.view.within(MPI_JOBS, ctx.namespace)
-    others = None if jobs is UNKNOWN else tuple(each for each in jobs.values() if each.name != job.metadata.name)
+    made = None if counts is None else counts.made
+    demand = Demand(_parts(pods, default_priority, _made(job, ctx, made)), objects)
     charges = _charges(ctx, default_priority)
+    jobs = ctx.view.within(MPI_JOBS, ctx.namespace)
+    known = jobs if isinstance(jobs, Group) else Group({} if jobs is UNKNOWN else jobs)
+    stored = counts.outstanding(known) if counts is not None and made else known.derived(without_pods)
+    name = job.metadata.name
+
+    def find(name: str) -> MPIJobRecord | None:
+        return known.get((ctx.namespace, name))
+
     # Without the pods nobody can tell what of it is used already.
-    promises = [] if counts is None else promised(others or (), _reserved(job, ctx), made=counts, charges=charges)
-    return Assessment(quotas, pods, demand, before, promises, others, charges)
+    loads = [] if made is None else promised(stored, _reserved(ctx), job=find, but=name, charges=charges)
+    return Assessment(
+        quotas=quotas,
+        pods=pods,
+        demand=demand,
+        before=before,
+        promised={quota.name: charged(quota, loads) for quota in quotas},
+        others=None if jobs is UNKNOWN else stored.running_but(find(name)),
+        charges=charges,
+    )
 
 
 def quota_applies(job: MPIJob, ctx: Context) -> bool:
@@ -149,39 +173,35 @@ def _counted(demand: Demand, quotas: Quotas) -> bool:
     return any(charged(quota, demand.whole) for quota in quotas)
 
 
-def _counts(ctx: Context) -> Made | None:
-    """How many pods exist of (role, uid, name) of a job in the namespace; None when nobody can tell."""
+def _pod_counts(ctx: Context) -> PodCounts | None:
+    """How many pods exist in the namespace; None when nobody can tell."""
     pods = ctx.view.within(PODS, ctx.namespace)
     if pods is UNKNOWN:
         return None
-    # The operator makes the workers, a Job of Kubernetes the launcher: its name is all that tells whose it is.
-    counted = Counter(
-        pod.owner.uid if pod.owner.kind == "MPIJob" else pod.owner.name for pod in pods.values() if pod.owner
-    )
-    return lambda role, uid, name: counted[uid if role == WORKER else f"{name}-launcher"]
+    return pods.derived(pod_counts) if isinstance(pods, Group) else pod_counts(Group(pods))
 
 
-def _made(job: MPIJob, ctx: Context, counts: Made | None) -> Callable[[str], int]:
+def _made(job: MPIJob, ctx: Context, made: Made | None) -> Callable[[str], int]:
     """How many pods of a role the job has already."""
     old = ctx.old
     if ctx.operation == "CREATE":
         return lambda _: 0
-    if counts is not None:
+    if made is not None:
         uid = job.metadata.uid or (old.metadata.uid if old is not None else "")
-        return lambda role: counts(role, uid, job.metadata.name)
+        return lambda role: made.of(job.metadata.name, uid, role)
     # Those that it had to have, as far as anybody can tell.
     expected = {WORKER: old.workers, LAUNCHER: 1} if old is not None and not old.suspended else {}
     return lambda role: expected.get(role, 0)
 
 
-def _reserved(job: MPIJob, ctx: Context) -> Iterator[Reservation]:
-    """What is reserved for other jobs that are not over."""
+def _reserved(ctx: Context) -> Iterator[Reservation]:
+    """What is reserved for jobs that are not over."""
     found = ctx.view.within(RESERVATIONS, ctx.namespace)
     for each in () if found is UNKNOWN else found.values():
         for entry in each.entries:
             stored = ctx.view.get(MPI_JOBS, (ctx.namespace, entry.reservation.name))
             over = isinstance(stored, MPIJobRecord) and stored.uid == entry.reservation.uid and stored.over
-            if entry.reservation.name != job.metadata.name and not over:
+            if not over:
                 yield entry.reservation
 
 
@@ -189,17 +209,28 @@ def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape],
     """What a pod of a stored job takes, with the namespace's defaults."""
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())
+    requests, limits = (tuple(amounts.items()) for amounts in (filled_in.requests, filled_in.limits))
 
-    @cache
     def charges(shape: PodShape) -> tuple[Charge, ...]:
-        resources = shape.resources.with_defaults(requests=filled_in.requests, limits=filled_in.limits)
+        overhead = None
         if shape.runtime_class:
             runtime = ctx.view.get(RUNTIME_CLASSES, shape.runtime_class)
             if isinstance(runtime, RuntimeClass) and runtime.overhead is not None:
-                resources = resources.with_overhead(runtime.overhead)
-        return pod_charges(replace(shape, resources=resources), certain=True, default_priority=default_priority)
+                overhead = tuple(runtime.overhead.items())
+        return _charges_of(shape, requests, limits, overhead, default_priority)
 
     return charges
+
+
+@lru_cache(maxsize=4096)
+def _charges_of(
+    shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
+) -> tuple[Charge, ...]:
+    """What a pod takes with these defaults in its containers, and this overhead in place of its own."""
+    resources = shape.resources.with_defaults(requests=dict(requests), limits=dict(limits))
+    if overhead is not None:
+        resources = resources.with_overhead(dict(overhead))
+    return pod_charges(replace(shape, resources=resources), certain=True, default_priority=default_priority)
 
 
 def _default_priority(ctx: Context, quotas: Quotas) -> str | None:

@@ -8,6 +8,7 @@ import msgspec
 
 from webhook.cluster.client import ApiError, Client
 from webhook.cluster.connection import JSON, METADATA
+from webhook.cluster.group import Group
 from webhook.cluster.owned import Owned
 from webhook.cluster.resource import ByNamespace, Resource, T
 from webhook.cluster.resources import reservations
@@ -85,11 +86,11 @@ class LedgerApi:
 
     async def _records(self, resource: Resource[ByNamespace, T], namespace: str, path: str) -> Mapping[ByNamespace, T]:
         listed = await self._api.request("GET", path, accept=METADATA % "List" if resource.metadata_only else JSON)
-        records = {}
+        records: Group[ByNamespace, T] = Group()
         for item in listed.get("items") or ():
             record = resource.project(msgspec.json.encode(item))
             if record is not None:
-                records[namespace, str(item["metadata"]["name"])] = record
+                records.put((namespace, str(item["metadata"]["name"])), record)
         return records
 
     def _path(self, name: str) -> str:

@@ -10,6 +10,7 @@ from aiohttp import web
 # For clients to take part in the end of a TLS connection, when nothing is in flight any more.
 CLOSE_SECONDS = 1.0
 Address = tuple[str, int]
+EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with; what it means is said by the caller
 
 
 class ListenError(Exception):
@@ -23,7 +24,8 @@ async def listen(
     host, port = address
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
-    site = web.TCPSite(runner, host, port, ssl_context=context)
+    # All addresses are those of both families: a pod may have only IPv6.
+    site = web.TCPSite(runner, None if host in EVERY_ADDRESS else host, port, ssl_context=context)
     try:
         await site.start()
     except OSError as error:

@@ -12,6 +12,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -190,7 +191,7 @@ class QuotaLedger:
         seen = self._view.within(PODS, namespace)
         if isinstance(seen, Answer):
             return seen
-        return await self._now.pods(namespace) if fresh else dict(seen)
+        return await self._now.pods(namespace) if fresh else copy(seen)
 
     async def _sweep(self) -> None:
         """Delete the reservations of namespaces in which all are over."""

@@ -8,6 +8,8 @@ labels and its name) is taken to be in favour of the pod: a pod that fits nowher
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import msgspec
+
 from webhook.api.node_affinity import satisfies
 from webhook.api.pod import NodeRequirement, NodeTerm, PodTemplate, Toleration
 from webhook.api.pod_resources import Amounts
@@ -16,20 +18,19 @@ from webhook.api.taints import untolerated
 from webhook.cluster.resources.nodes import NodeShape, coarse
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """So much of a resource."""
+class Room(msgspec.Struct, frozen=True, gc=False):
+    """So much of a resource, and what a node must show of it: the same but for the fraction that `coarse` cuts off."""
 
     resource: str
     amount: Quantity
+    shown: Quantity
 
     def met(self, shape: NodeShape) -> bool:
-        """Whether there is as much, but for the fraction that `coarse` cuts off."""
-        return shape.allocatable.get(self.resource, 0) >= coarse(self.resource, self.amount)
+        """Whether there is as much."""
+        return shape.allocatable.get(self.resource, 0) >= self.shown
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(msgspec.Struct, frozen=True, gc=False):
     """A label with this value."""
 
     key: str
@@ -40,8 +41,7 @@ class Label:
         return shape.labels.get(self.key) == self.value or self.key in shape.varying
 
 
-@dataclass(frozen=True, slots=True)
-class Affinity:
+class Affinity(msgspec.Struct, frozen=True, gc=False):
     """One of these terms; a term without conditions selects no node."""
 
     terms: tuple[NodeTerm, ...]
@@ -51,15 +51,14 @@ class Affinity:
         return any(all(requirement_met(one, shape) for one in term.match_expressions or ()) for term in self.terms)
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerated:
+class Tolerated(msgspec.Struct, frozen=True, gc=False):
     """No taint but those that these tolerations bear."""
 
     tolerations: tuple[Toleration, ...]
 
     def met(self, shape: NodeShape) -> bool:
         """Whether every taint is borne."""
-        return not untolerated(shape.taints, self.tolerations)
+        return not (shape.taints and untolerated(shape.taints, self.tolerations))
 
 
 Demand = Room | Label | Affinity | Tolerated
@@ -88,7 +87,7 @@ def demands(template: PodTemplate, requests: Amounts, tolerations: Collection[To
     `requests` of the whole pod. Without `tolerations` nobody knows what it will tolerate, so it demands nothing there.
     """
     found: list[Demand] = [
-        Room(name, amount)
+        Room(name, amount, amount)
         for name, amount in requests.items()
         if amount > 0 and ("/" in name or name.startswith("hugepages-"))
     ]
@@ -100,7 +99,9 @@ def demands(template: PodTemplate, requests: Amounts, tolerations: Collection[To
     if tolerations is not None:
         found.append(Tolerated(tuple(tolerations)))
     found += [
-        Room(name, requests[name]) for name in ("cpu", "memory", "ephemeral-storage") if requests.get(name, 0) > 0
+        Room(name, amount, coarse(name, amount))
+        for name in ("cpu", "memory", "ephemeral-storage")
+        if (amount := requests.get(name, Quantity(0))) > 0
     ]
     return tuple(found)
 

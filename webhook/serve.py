@@ -43,12 +43,11 @@ async def serve(settings: ServeSettings) -> int:
         loop.add_signal_handler(number, on_signal, number)
     try:
         async with running(settings, Telemetry(log)) as service:
-            # What lives until the end need not be looked at by each collection of garbage.
-            gc.collect()
-            gc.freeze()
+            freezing = asyncio.create_task(_freeze(service.settled))
             ready = True
             log.info("ready")
             await stop.wait()
+            freezing.cancel()
             await service.drain()
     except StartError as error:
         sys.stderr.write(f"mpijob-webhook: {error}\n")
@@ -63,6 +62,13 @@ async def serve(settings: ServeSettings) -> int:
         return 128 + aborted
     log.info("stopped")
     return 0
+
+
+async def _freeze(settled: asyncio.Event) -> None:
+    """Once the caches are full: what lives until the end need not be looked at by each collection of garbage."""
+    await settled.wait()
+    gc.collect()
+    gc.freeze()
 
 
 __all__ = ["ServeSettings", "StartError", "run", "serve"]

@@ -8,9 +8,7 @@ from pathlib import Path
 from certs.settings import RotationSettings
 from webhook import certificates
 from webhook.cluster.resource import KUEUE_NAMESPACE
-from webhook.listening import Address
-
-EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
+from webhook.listening import EVERY_ADDRESS, Address
 
 
 class StartError(Exception):

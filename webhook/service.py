@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from ssl import SSLContext
 
@@ -19,14 +19,14 @@ from webhook.cluster.view import NothingKnown
 from webhook.cluster_link import ClusterLink, linked
 from webhook.companions.key_removal import KeyRemoval
 from webhook.companions.ssh_keys import KeyPool
-from webhook.listening import CLOSE_SECONDS, Address, ListenError, hang_up, listen
+from webhook.listening import CLOSE_SECONDS, EVERY_ADDRESS, Address, ListenError, hang_up, listen
 from webhook.ops import Readiness
 from webhook.policy import document
 from webhook.policy.document import PolicyError
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
 from webhook.registration import Registration
-from webhook.serve_settings import EVERY_ADDRESS, ServeSettings, StartError
+from webhook.serve_settings import ServeSettings, StartError
 from webhook.server import ReviewHandler
 from webhook.telemetry import Telemetry
 
@@ -36,7 +36,10 @@ SETTLE_SECONDS = 10.0
 
 @dataclass(slots=True, kw_only=True)
 class Service:
-    """A service that listens on `url` and `ops_url`; `ca_pem` is None when its certificate came from files."""
+    """A service that listens on `url` and `ops_url`; `ca_pem` is None when its certificate came from files.
+
+    `settled` is set once what can be known of the cluster is known, and its policies are in force.
+    """
 
     settings: ServeSettings
     telemetry: Telemetry
@@ -49,6 +52,7 @@ class Service:
     url: str
     ops_url: str
     registration: Registration | None = None
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def register(self) -> None:
         """Install the webhook configurations on the cluster; ClusterError when that is not possible."""
@@ -144,7 +148,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
             if settings.register:
                 await link.first_answer(SETTLE_SECONDS)  # if there is none, registering will tell why
         else:
-            _settled(readiness)
+            _settled(service)
         if settings.register:
             stack.push_async_callback(service.deregister)
             try:
@@ -196,17 +200,17 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
 
     async def settle() -> None:
         await link.settled.wait()
-        _settled(service.readiness)
+        _settled(service)
         await start_check.look(link.api, telemetry)
 
     stack.callback(asyncio.create_task(settle()).cancel)
     return link
 
 
-def _settled(readiness: Readiness) -> None:
-    """What can be known of the cluster is known, and its policies are in force."""
-    readiness.passes("policy")
-    readiness.passes("cluster")
+def _settled(service: Service) -> None:
+    service.readiness.passes("policy")
+    service.readiness.passes("cluster")
+    service.settled.set()
 
 
 def _policy(path: Path | None) -> tuple[Layer, ...]:

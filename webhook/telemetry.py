@@ -205,7 +205,7 @@ class LibraryLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write `record` as one line."""
         fields = describe(record.exc_info[1]) if record.exc_info and record.exc_info[1] else {}
-        text = record.getMessage()[:MAX_LOGGED]
+        text = record.getMessage().partition("\n")[0][:MAX_LOGGED]  # asyncio puts the exception's text on the next line
         self._log.log(record.levelno, "library", logger=record.name, message=text, **fields)
 
 

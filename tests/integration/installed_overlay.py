@@ -29,7 +29,7 @@ OPERATOR = {
         "selector": {"matchLabels": {"app": "mpi-operator"}},
         "template": {
             "metadata": {"labels": {"app": "mpi-operator"}},
-            "spec": {"containers": [{"name": "mpi-operator", "image": "docker.io/mpioperator/mpi-operator:0.8.0"}]},
+            "spec": {"containers": [{"name": "mpi-operator", "image": "example.com/mpi-operator:0.8.0"}]},
         },
     },
 }

@@ -66,8 +66,8 @@ def crd(*versions: str) -> Any:
     return {"spec": {"versions": [{"name": name, "served": True} for name in versions]}}
 
 
-OPERATOR = deployment("mpi-operator", "docker.io/mpioperator/mpi-operator:0.8.0")
-KUEUE = deployment("kueue-system", "registry.k8s.io/kueue/kueue:v0.14.0")
+OPERATOR = deployment("mpi-operator", "registry.example.com/mpioperator/mpi-operator:0.8.0")
+KUEUE = deployment("kueue-system", "registry.example.com/kueue/kueue:v0.14.0")
 KUEUE_WEBHOOK: dict[str, Any] = {
     "metadata": {"name": "kueue-mutating-webhook-configuration"},
     "webhooks": [{"name": "mmpijob.kb.io", "reinvocationPolicy": "Never"}],

@@ -72,9 +72,21 @@ class Client:
         headers = {"Accept": accept}
         if method == "PATCH":
             headers["Content-Type"] = "application/json-patch+json"
-        prepared = await self._api.param_serialize(
-            method=method, resource_path=path, body=body, header_params=headers, auth_settings=["BearerToken"]
-        )
+        try:
+            return await self._request(method, path, body, headers)
+        except ApiError as error:
+            if error.status != 401:
+                raise
+        await self.renew()  # tokens expire, and the client goes by a clock that may have been set back
+        return await self._request(method, path, body, headers)
+
+    async def _request(self, method: str, path: str, body: Any, headers: dict[str, str]) -> dict[str, Any]:
+        try:
+            prepared = await self._api.param_serialize(
+                method=method, resource_path=path, body=body, header_params=headers, auth_settings=["BearerToken"]
+            )
+        except Exception as error:  # noqa: BLE001 - its loaders of credentials raise whatever they meet
+            raise ClusterError(f"cannot use the credentials for {self.host}: {type(error).__name__}") from None
         try:
             response = await self._api.call_api(*prepared, _request_timeout=CALL_TIMEOUT)
             data = await response.read()

@@ -1,14 +1,14 @@
 """Objects of which only counts that they are there, whose they are, and whether they are about to go."""
 
-from dataclasses import dataclass
+import sys
+from functools import lru_cache
 
 import msgspec
 
 from webhook.cluster.resource import Metadata, Wire
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(msgspec.Struct, frozen=True, gc=False):
     """The controller of an object; `group` is its API group."""
 
     group: str
@@ -17,8 +17,7 @@ class Owner:
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class Owned:
+class Owned(msgspec.Struct, frozen=True, gc=False):
     """An object in a namespace, the controller that made it, and whether it is being deleted."""
 
     namespace: str
@@ -51,12 +50,18 @@ class OwnedWire(Wire):
 
 
 def owned(found: OwnedWire) -> Owned:
-    """The record of an object."""
+    """The record of an object. There are many, so what several of them say is kept once."""
     metadata = found.metadata
     controllers = (owner for owner in metadata.owner_references or () if owner.controller)
     return Owned(
-        metadata.namespace,
-        metadata.name,
-        next((Owner(o.api_version.rpartition("/")[0], o.kind, o.name, o.uid) for o in controllers), None),
+        sys.intern(metadata.namespace),
+        sys.intern(metadata.name),
+        next((_owner(each.api_version, each.kind, each.name, each.uid) for each in controllers), None),
         metadata.deletion_timestamp is not None,
     )
+
+
+@lru_cache(maxsize=256)
+def _owner(api_version: str, kind: str, name: str, uid: str) -> Owner:
+    """One and the same for the pods of a job, which follow each other in a list."""
+    return Owner(*map(sys.intern, (api_version.rpartition("/")[0], kind, name, uid)))

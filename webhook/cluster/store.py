@@ -1,5 +1,6 @@
 """The records of one kind of object in memory. No I/O: `watch` brings the objects."""
 
+import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -8,6 +9,7 @@ from typing import Any, Generic
 import msgspec
 
 from webhook.cluster import wire
+from webhook.cluster.group import Group
 from webhook.cluster.resource import K, T
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 from webhook.cluster.wire import Fault, Metadata, Reason
@@ -15,12 +17,12 @@ from webhook.cluster.wire import Fault, Metadata, Reason
 
 def by_name(metadata: Metadata) -> str:
     """The key of an object of the whole cluster, or in a watch on one namespace."""
-    return metadata.name
+    return sys.intern(metadata.name)
 
 
 def by_namespace(metadata: Metadata) -> tuple[str, str]:
     """The key of an object in any namespace: (namespace, name)."""
-    return metadata.namespace, metadata.name
+    return sys.intern(metadata.namespace), sys.intern(metadata.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Kind(Generic[K, T]):
     metadata_only: bool = False
     label_selector: str = ""
     field_selector: str = ""
-    page: int = 500
+    page: int = 250
     stale_after: float = 300
 
 
@@ -53,26 +55,35 @@ class Contents(Generic[K, T]):
 
     group: Callable[[T], Hashable] | None = None
     records: dict[K, T] = field(default_factory=dict)
-    groups: dict[Hashable, dict[K, T]] = field(default_factory=dict)
+    groups: dict[Hashable, Group[K, T]] = field(default_factory=dict)
     unreadable: set[K] = field(default_factory=set)
 
     def put(self, key: K, record: T) -> None:
         """There is this record under `key`, and no other."""
-        self.remove(key)
+        old = self.records.get(key)
         self.records[key] = record
-        if self.group is not None:
-            self.groups.setdefault(self.group(record), {})[key] = record
+        if self.group is None:
+            return
+        name = self.group(record)
+        if old is not None and (before := self.group(old)) != name:
+            self._leave(before, key)
+        group = self.groups.get(name)
+        if group is None:
+            group = self.groups[name] = Group()
+        group.put(key, record)
 
     def remove(self, key: K) -> T | None:
         """There is no record under `key`; gives the one that there was."""
         record = self.records.pop(key, None)
         if record is not None and self.group is not None:
-            name = self.group(record)
-            members = self.groups[name]
-            del members[key]
-            if not members:
-                del self.groups[name]
+            self._leave(self.group(record), key)
         return record
+
+    def _leave(self, name: Hashable, key: K) -> None:
+        group = self.groups[name]
+        group.drop(key)
+        if not group:
+            del self.groups[name]
 
 
 class Store(Generic[K, T]):

@@ -35,19 +35,23 @@ class KeyRemoval:
             await asyncio.sleep(every)
 
     async def sweep(self) -> None:
-        """Delete the keys of every job that has ended since the last time; ClusterError when one cannot be."""
+        """Delete the keys of every job that has ended since the last time; ClusterError when some cannot be."""
         jobs = self._view.all(MPI_JOBS)
         if isinstance(jobs, Answer):
             return
         over = {job.uid: job for job in jobs.values() if job.over}
         self._done &= over.keys()
+        refused: ApiError | None = None
         for uid in over.keys() - self._done:
             job = over[uid]
             try:
                 await self._api.request("DELETE", f"/api/v1/namespaces/{job.namespace}/secrets/{job.name}{SUFFIX}")
             except ApiError as error:
                 if error.status != 404:
-                    raise
+                    refused = error
+                    continue
             else:
                 self._log.info("SSH keys removed", namespace=job.namespace, job=job.name)
             self._done.add(uid)
+        if refused is not None:
+            raise refused

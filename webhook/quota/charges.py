@@ -1,7 +1,7 @@
 """What pods, their claims and the other objects of a job take of a quota, by the quota's resource names."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Final
 
 import msgspec
@@ -33,7 +33,7 @@ class Charge(msgspec.Struct, frozen=True):
     usage: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PodShape:
     """What counts of a pod template: what it asks for, what scopes ask about it, and the claims it makes.
 
@@ -47,6 +47,14 @@ class PodShape:
     cross_namespace: bool = False
     pod_level: bool = False
     claims: tuple["ClaimShape", ...] = ()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Shapes are looked up often, and have much in them."""
+        return hash((self.resources, self.runtime_class, self.priority_class, self.claims))
 
 
 @dataclass(frozen=True, slots=True)

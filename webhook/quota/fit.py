@@ -1,10 +1,12 @@
 """Whether a job fits what the quotas of its namespace have left, and how many workers would."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from webhook.api.mpijob import WORKER
+from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import Quantity
 from webhook.quota.charges import Charge
 from webhook.quota.resource_quota import ResourceQuota
@@ -90,10 +92,15 @@ def charged(quota: ResourceQuota, loads: Iterable[Load]) -> dict[str, Quantity]:
 
 
 def shortages(
-    quotas: Iterable[ResourceQuota], demand: Demand, promised: Sequence[Load] = (), *, before: Demand | None = None
+    quotas: Iterable[ResourceQuota],
+    demand: Demand,
+    promised: Mapping[str, Amounts] = MappingProxyType({}),
+    *,
+    before: Demand | None = None,
 ) -> list[Shortage]:
-    """Where the job does not fit. With `before`, the job as it was, only what it takes more of than then counts.
+    """Where the job does not fit; `promised` is what other jobs will still take, by the quota's name.
 
+    With `before`, the job as it was, only what it takes more of than then counts.
     What is used of a resource may not be known yet: then only a job that never fits is short of it.
     """
     found = []
@@ -103,7 +110,7 @@ def shortages(
             continue
         whole = charged(quota, demand.whole)
         earlier = {} if before is None else charged(quota, before.whole)
-        others = charged(quota, promised)
+        others = promised.get(quota.name, {})
         for name, amount in missing.items():
             if name in earlier and whole[name] <= earlier[name]:
                 continue

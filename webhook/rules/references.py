@@ -9,11 +9,10 @@ A claim that several pods mount should be `ReadWriteMany`. `ReadWriteOnce` keeps
 warning at most, and with `ReadWriteOncePod` a second pod never starts.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from pydantic import Field
 
 from webhook.api import networks
@@ -45,8 +44,7 @@ class Settings(RuleSettings):
     action: ActionField = Field(Action.WARN, description="What a violation leads to: deny, warn, audit or off.")
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(msgspec.Struct, frozen=True, gc=False):
     """A name at `path`; `namespace` is empty for the job's own, and for what has none."""
 
     path: str
@@ -62,7 +60,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     own = (CONFIG_MAPS, ctx.namespace, f"{job.metadata.name}{CONFIG_SUFFIX}")
     seen = {own}
-    shared: Counter[str] = Counter()
+    shared: dict[str, int] = {}
     paths: dict[str, str] = {}
     for _, path, replica in job.replicas():
         template = replica.template
@@ -71,51 +69,61 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             if found.resource is PERSISTENT_VOLUME_CLAIMS:
                 claims.add(found.name)
                 paths.setdefault(found.name, found.path)
-            yield from _missing(found, seen, ctx)
-        shared.update(dict.fromkeys(claims, replica.replicas or 0))
+            if (violation := _missing(found, seen, ctx)) is not None:
+                yield violation
+        for name in claims:
+            shared[name] = shared.get(name, 0) + (replica.replicas or 0)
         if text := template.annotations.get(NETWORKS):
             yield from _networks(f"{path}.template.metadata.annotations[{NETWORKS}]", text, seen, ctx)
     for name, pods in shared.items():
+        if pods < 2:
+            continue
         claim = ctx.view.get(PERSISTENT_VOLUME_CLAIMS, (ctx.namespace, name))
-        if pods > 1 and isinstance(claim, PersistentVolumeClaim) and claim.access_modes:
+        if isinstance(claim, PersistentVolumeClaim) and claim.access_modes:
             yield from _sharing(paths[name], claim, pods)
 
 
-def _references(spec: PodSpec, path: str) -> Iterator[Reference]:
+def _references(spec: PodSpec, path: str) -> list[Reference]:
+    found: list[Reference] = []
     for index, volume in enumerate(spec.volumes or ()):
-        yield from _volume(volume, f"{path}.volumes[{index}]")
+        if volume.persistent_volume_claim or volume.config_map or volume.projected:
+            _volume(volume, f"{path}.volumes[{index}]", found)
     for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for index, container in enumerate(containers or ()):
-            yield from _environment(container, f"{path}.{kind}[{index}]")
+            if container.env or container.env_from:
+                _environment(container, f"{path}.{kind}[{index}]", found)
     for field, name in (("serviceAccountName", spec.service_account_name), ("serviceAccount", spec.service_account)):
         if name:  # the older name counts only without the newer one
-            yield Reference(f"{path}.{field}", SERVICE_ACCOUNTS, name)
+            found.append(Reference(f"{path}.{field}", SERVICE_ACCOUNTS, name))
             break
     if spec.runtime_class_name:
-        yield Reference(f"{path}.runtimeClassName", RUNTIME_CLASSES, spec.runtime_class_name)
+        found.append(Reference(f"{path}.runtimeClassName", RUNTIME_CLASSES, spec.runtime_class_name))
+    return found
 
 
-def _volume(volume: Volume, path: str) -> Iterator[Reference]:
+def _volume(volume: Volume, path: str, found: list[Reference]) -> None:
     if volume.persistent_volume_claim is not None and volume.persistent_volume_claim.claim_name:
         claim = volume.persistent_volume_claim.claim_name
-        yield Reference(f"{path}.persistentVolumeClaim.claimName", PERSISTENT_VOLUME_CLAIMS, claim)
-    yield from _config_map(volume.config_map, f"{path}.configMap")
+        found.append(Reference(f"{path}.persistentVolumeClaim.claimName", PERSISTENT_VOLUME_CLAIMS, claim))
+    if volume.config_map is not None:
+        _config_map(volume.config_map, f"{path}.configMap", found)
     for index, source in enumerate((volume.projected and volume.projected.sources) or ()):
-        yield from _config_map(source.config_map, f"{path}.projected.sources[{index}].configMap")
+        if source.config_map is not None:
+            _config_map(source.config_map, f"{path}.projected.sources[{index}].configMap", found)
 
 
-def _environment(container: Container, path: str) -> Iterator[Reference]:
+def _environment(container: Container, path: str, found: list[Reference]) -> None:
     for index, source in enumerate(container.env_from or ()):
-        yield from _config_map(source.config_map_ref, f"{path}.envFrom[{index}].configMapRef")
+        if source.config_map_ref is not None:
+            _config_map(source.config_map_ref, f"{path}.envFrom[{index}].configMapRef", found)
     for index, variable in enumerate(container.env or ()):
-        if variable.value_from is not None:
-            key = variable.value_from.config_map_key_ref
-            yield from _config_map(key, f"{path}.env[{index}].valueFrom.configMapKeyRef")
+        if variable.value_from is not None and (key := variable.value_from.config_map_key_ref) is not None:
+            _config_map(key, f"{path}.env[{index}].valueFrom.configMapKeyRef", found)
 
 
-def _config_map(source: ConfigMapSource | None, path: str) -> Iterator[Reference]:
-    if source is not None and source.name and not source.optional:
-        yield Reference(f"{path}.name", CONFIG_MAPS, source.name)
+def _config_map(source: ConfigMapSource, path: str, found: list[Reference]) -> None:
+    if source.name and not source.optional:
+        found.append(Reference(f"{path}.name", CONFIG_MAPS, source.name))
 
 
 def _networks(path: str, text: str, seen: set[Any], ctx: Context) -> Iterator[Violation]:
@@ -126,24 +134,25 @@ def _networks(path: str, text: str, seen: set[Any], ctx: Context) -> Iterator[Vi
         return
     for network in selected:
         found = Reference(path, NETWORK_ATTACHMENT_DEFINITIONS, network.name, network.namespace)
-        yield from _missing(found, seen, ctx)
+        if (violation := _missing(found, seen, ctx)) is not None:
+            yield violation
 
 
-def _missing(found: Reference, seen: set[Any], ctx: Context) -> Iterator[Violation]:
+def _missing(found: Reference, seen: set[Any], ctx: Context) -> Violation | None:
     """A violation where it does not exist, once for each object; similar names come from the job's namespace only."""
     resource, namespace = found.resource, found.namespace or ctx.namespace
     if (key := (resource, namespace, found.name)) in seen:
-        return
+        return None
     seen.add(key)
     if ctx.view.get(resource, resource.key(namespace, found.name)) is not ABSENT:
-        return
+        return None
     elsewhere = resource.is_namespaced and namespace != ctx.namespace
     known = _names(resource, ctx) if not elsewhere else ()
     similar = meant(found.name, known)
     where = f" in {namespace}" if elsewhere else ""
     hint = f', but "{similar}" does' if similar else ""
     create = "Create it, before or in the same apply."
-    yield Violation(
+    return Violation(
         found.path,
         f'{resource.kind} "{_shorten(found.name)}" does not exist{where}{hint}',
         fix=f"Use {similar}, or create it before or in the same apply." if similar else create,

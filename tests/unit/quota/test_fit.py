@@ -52,7 +52,7 @@ def test_only_what_the_quota_counts_is_charged() -> None:
     ],
 )
 def test_short(hard: int, used: int, promised: int, expected: str | None) -> None:
-    promises = [(promised, Charge(POD, {"cpu": 1}))]
+    promises = {"q": {"cpu": Quantity(promised)}, "another": {"cpu": Quantity(9)}}
     found = shortages([quota({"cpu": hard}, {"cpu": used})], demand(3), promises)
     assert [("never" if each.impossible else "busy") for each in found] == ([expected] if expected else [])
     for each in found:

@@ -3,6 +3,7 @@
 https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/mpi_job_controller_status.go (`isFinished`)
 """
 
+import sys
 from collections.abc import Hashable
 from functools import lru_cache
 
@@ -127,12 +128,12 @@ def _record(found: _MPIJob) -> MPIJobRecord:
     ended = any(condition.type in _ENDED and condition.status == "True" for condition in conditions)
     over = ended or metadata.deletion_timestamp is not None
     return MPIJobRecord(
-        namespace=metadata.namespace,
-        name=metadata.name,
-        uid=metadata.uid,
+        namespace=sys.intern(metadata.namespace),
+        name=sys.intern(metadata.name),
+        uid=sys.intern(metadata.uid),
         over=over,
         suspended=bool(policy.suspend),
-        queue=metadata.labels.queue if metadata.labels else "",
+        queue=sys.intern(metadata.labels.queue) if metadata.labels else "",
         pods=() if over or policy.managed_by == _MULTIKUEUE else tuple(_pods(spec)),
     )
 

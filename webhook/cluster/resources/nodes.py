@@ -45,8 +45,7 @@ class NodeShape:
     allocatable: Amounts
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(msgspec.Struct, frozen=True, gc=False):
     """A node, also while it is cordoned or away: it comes back."""
 
     name: str
