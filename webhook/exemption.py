@@ -47,7 +47,7 @@ def judge(
     reason = job.annotations.get(REASON, "").strip()
     if not reason:
         return Outcome(_noting(finding, f"an exemption needs the annotation {REASON} too"))
-    if granted is None:
+    if granted is None or finding.rule not in granted:
         return Outcome(finding, requested=True)
     if granted.get(finding.rule):
         return Outcome(finding, reason=shorten(reason))

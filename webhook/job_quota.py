@@ -117,19 +117,13 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     )
 
 
-def quota_applies(job: MPIJob, ctx: Context) -> bool:
-    """Whether any quota of the namespace counts anything that the job takes."""
-    quotas = namespace_quotas(ctx)
-    return bool(quotas) and not _made_elsewhere(job) and _counted(_whole(job, ctx, quotas), quotas)
-
-
 def reservation_of(job: MPIJob, ctx: Context, uid: str) -> Reservation | None:
     """What the admitted job will take, its existing pods included; None when no quota counts any of it.
 
     A suspended job takes no pods yet: whoever resumes it is asked again.
     """
     quotas = namespace_quotas(ctx)
-    if not quotas or _made_elsewhere(job):
+    if not quotas or _made_elsewhere(job) or _refused_for_its_name(job, ctx, uid):
         return None
     demand = _whole(job, ctx, quotas)
     if job.suspended:
@@ -139,9 +133,27 @@ def reservation_of(job: MPIJob, ctx: Context, uid: str) -> Reservation | None:
     return Reservation(
         uid=uid,
         name=job.metadata.name,
-        pods=tuple(ReservedPods(part.role, part.count, part.charges) for part in demand.parts),
-        objects=demand.objects,
+        pods=tuple(ReservedPods(part.role, part.count, _limited(part.charges, quotas)) for part in demand.parts),
+        objects=_limited(demand.objects, quotas),
     )
+
+
+def _refused_for_its_name(job: MPIJob, ctx: Context, uid: str) -> bool:
+    """Whether the API server will not store the job after all, because there is another of its name."""
+    if ctx.operation != "CREATE":
+        return False
+    stored = ctx.view.get(MPI_JOBS, (ctx.namespace, job.metadata.name))
+    return isinstance(stored, MPIJobRecord) and stored.uid != uid
+
+
+def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:
+    """The charges without what no quota limits: reservations have to be small."""
+    hard = {name for quota in quotas for name in quota.hard}
+    reduced = (
+        Charge(charge.traits, {name: amount for name, amount in charge.usage.items() if amount and name in hard})
+        for charge in charges
+    )
+    return tuple(charge for charge in reduced if charge.usage)
 
 
 def _made_elsewhere(job: MPIJob) -> bool:

@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from webhook.admission import DeadlineExceeded
 from webhook.cluster.client import ApiError, Client
 from webhook.cluster.connection import JSON, METADATA
 from webhook.cluster.group import Group
@@ -17,6 +18,8 @@ from webhook.cluster.resources.reservations import Entry, Lease, Reservations
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.quota.resource_quota import ResourceQuota
 
+# An object's annotations have room for 256 KiB (apimachinery `pkg/api/validation`, TotalAnnotationSizeLimitB).
+MOST_BYTES = 250_000
 _GONE_OR_CHANGED = {404, 409}
 
 
@@ -53,13 +56,19 @@ class LedgerApi:
         return Reservations(namespace, lease_name(namespace), version, ())
 
     async def write(self, namespace: str, lease: Reservations, entries: Iterable[Entry]) -> bool:
-        """Put `entries` in the place of what `lease` says; False if somebody else was faster."""
+        """Put `entries` in the place of what `lease` says; False if somebody else was faster.
+
+        DeadlineExceeded when there is no room for all: in seconds there will be.
+        """
+        text = msgspec.json.encode(tuple(entries)).decode()
+        if len(text) > MOST_BYTES:
+            raise DeadlineExceeded(f"the reservations of {namespace} are too many at once")
         metadata: dict[str, Any] = {
             "name": lease_name(namespace),
             "labels": {reservations.LABEL: "true"},
             "annotations": {
                 reservations.NAMESPACE: namespace,
-                reservations.ANNOTATION: msgspec.json.encode(tuple(entries)).decode(),
+                reservations.ANNOTATION: text,
             },
         }
         body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}

@@ -110,8 +110,11 @@ class QuotaLedger:
         """Remove reservations that are over, until cancelled."""
         while True:
             await asyncio.sleep(SWEEP)
-            self._forget()
-            await self._sweep()
+            try:
+                self._forget()
+                await self._sweep()
+            except Exception as error:  # noqa: BLE001 - the next sweep must come
+                self._log.warning("quota ledger not swept", error=type(error).__name__)
 
     async def close(self) -> None:
         """Stop working."""
@@ -189,9 +192,9 @@ class QuotaLedger:
     async def _pods(self, namespace: str, *, fresh: bool) -> Mapping[ByNamespace, Owned] | Unknown:
         """The pods of jobs: as this replica sees them, or as they are now."""
         seen = self._view.within(PODS, namespace)
-        if isinstance(seen, Answer):
-            return seen
-        return await self._now.pods(namespace) if fresh else copy(seen)
+        if fresh or isinstance(seen, Answer):
+            return await self._now.pods(namespace)
+        return copy(seen)
 
     async def _sweep(self) -> None:
         """Delete the reservations of namespaces in which all are over."""

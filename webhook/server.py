@@ -169,9 +169,10 @@ class ReviewHandler:
                         )
                 finally:
                     self._waiting -= 1
-            if not decision.requested or granted is not None:
+            unasked = [rule for rule in decision.requested if rule not in (granted or {})]
+            if not unasked:
                 return decision
-            granted = await self.cluster.may_exempt(request, decision.requested)
+            granted = {**(granted or {}), **await self.cluster.may_exempt(request, unasked)}
 
     def _decide(
         self,

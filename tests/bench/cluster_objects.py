@@ -148,6 +148,8 @@ def _job(variant: int) -> bytes:
     managed = {"manager": "kubectl-create", "fieldsType": "FieldsV1", "fieldsV1": managed_fields(made)}
     made["metadata"] |= {"name": "job-NUMBER", "uid": "uid-NUMBER", "resourceVersion": "7", "managedFields": [managed]}
     made["status"] = {"conditions": [{"type": "Succeeded" if variant % 2 else "Running", "status": "True"}]}
+    if variant % 2:
+        made["status"]["completionTime"] = "2026-01-01T00:00:00Z"
     return json.dumps(made, separators=(",", ":")).encode()
 
 

@@ -93,7 +93,7 @@ class TestByAnnotation:
         assert decision.allowed
         assert decision.response("u").audit_annotations == {"exempted": "worker-count: one-off test"}
 
-    @pytest.mark.parametrize("granted", [{"worker-count": False}, {}])
+    @pytest.mark.parametrize("granted", [{"worker-count": False}, {"worker-count": False, "gpus": True}])
     def test_not_granted(self, granted: dict[str, bool]) -> None:
         decision = validate(annotations=ASKED, granted=granted)
         assert not decision.allowed

@@ -39,11 +39,11 @@ class KeyRemoval:
         jobs = self._view.all(MPI_JOBS)
         if isinstance(jobs, Answer):
             return
-        over = {job.uid: job for job in jobs.values() if job.over}
-        self._done &= over.keys()
+        ended = {job.uid: job for job in jobs.values() if job.ended}
+        self._done &= ended.keys()
         refused: ApiError | None = None
-        for uid in over.keys() - self._done:
-            job = over[uid]
+        for uid in ended.keys() - self._done:
+            job = ended[uid]
             try:
                 await self._api.request("DELETE", f"/api/v1/namespaces/{job.namespace}/secrets/{job.name}{SUFFIX}")
             except ApiError as error:

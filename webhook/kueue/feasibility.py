@@ -122,6 +122,8 @@ class _Search:
 
     def group(self, group: Group, units: Sequence[_Unit]) -> Iterator[Obstacle]:
         """What is wrong with every choice of flavors of the group for the units."""
+        if not group.flavors:
+            return  # Kueue's schema has at least one; a file may hold anything
         choices: list[list[str]] = []
         for unit in units:
             asked = {name: value for name, value in unit.total.items() if name in group.covered}

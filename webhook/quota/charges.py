@@ -1,5 +1,6 @@
 """What pods, their claims and the other objects of a job take of a quota, by the quota's resource names."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Final
@@ -8,7 +9,7 @@ import msgspec
 
 from webhook.api import pod_resources, quantity
 from webhook.api.pod import PodSpec, PodTemplate
-from webhook.api.pod_resources import PodResources
+from webhook.api.pod_resources import Amounts, PodResources
 from webhook.api.quantity import Quantity
 from webhook.api.volume import Claim
 from webhook.quota.scopes import ClaimTraits, ObjectTraits, PodTraits, Traits
@@ -104,16 +105,21 @@ def pod_charges(shape: PodShape, *, certain: bool, default_priority: str | None)
 def pod_usage(resources: PodResources) -> dict[str, int]:
     """`podComputeUsageHelper`, and the count of the pods themselves."""
     usage: dict[str, int] = {"pods": ONE, "count/pods": ONE}
-    for name, amount in pod_resources.requests(resources).items():
+    for name, amount in _positive(pod_resources.requests(resources)):
         if name in _REQUESTED or name.startswith(_HUGE_PAGES):
             usage[name] = amount
             usage[_REQUESTS + name] = amount
         elif is_extended(name):
             usage[_REQUESTS + name] = amount
-    for name, amount in pod_resources.limits(resources).items():
+    for name, amount in _positive(pod_resources.limits(resources)):
         if name in _REQUESTED:
             usage[f"limits.{name}"] = amount
     return usage
+
+
+def _positive(amounts: Amounts) -> Iterator[tuple[str, int]]:
+    """A negative amount counts as none: its pod is never made, and must not be a credit to others."""
+    return ((name, max(amount, 0)) for name, amount in amounts.items())
 
 
 @cache
@@ -137,7 +143,7 @@ def is_extended(name: str) -> bool:
 def _claim_charge(claim: ClaimShape) -> Charge:
     usage: dict[str, int] = {_CLAIMS: ONE, f"count/{_CLAIMS}": ONE}
     if claim.storage is not None:
-        usage[_STORAGE] = claim.storage
+        usage[_STORAGE] = max(claim.storage, 0)
     if claim.storage_class:
         usage.update(
             {f"{claim.storage_class}{_BY_CLASS}{name}": usage[name] for name in (_CLAIMS, _STORAGE) if name in usage}

@@ -139,19 +139,20 @@ def promised(
     for each in {each.uid: each for each in reservations if each.name != but}.values():
         counts = {pods.role: pods.count for pods in each.pods}
         twin = job(each.name)
-        if twin is not None and twin.uid == each.uid:
+        stored_already = twin is not None and twin.uid == each.uid
+        if twin is not None and stored_already:
             for pods, count in stored.of(twin):
                 if pods.count > counts.get(pods.role, 0):
                     counts[pods.role] = 0
                 else:
                     missing[pods.shape] -= count
-        loads += _reserved(each, counts, stored.made)
+        loads += _reserved(each, counts, stored.made, objects=not stored_already)
     loads += ((count, charge) for shape, count in missing.items() if count > 0 for charge in charges(shape))
     return loads
 
 
-def _reserved(reservation: Reservation, counts: dict[str, int], made: Made) -> list[Load]:
-    """What is still missing of a reservation; the operator makes the other objects before any worker."""
+def _reserved(reservation: Reservation, counts: dict[str, int], made: Made, *, objects: bool) -> list[Load]:
+    """What is still missing of a reservation, its `objects` included: a job that is stored is in `used` itself."""
     loads: list[Load] = []
     exists = 0
     for pods in reservation.pods:
@@ -160,7 +161,7 @@ def _reserved(reservation: Reservation, counts: dict[str, int], made: Made) -> l
         missing = counts[pods.role] - there
         if missing > 0:
             loads += ((missing, charge) for charge in pods.charges)
-    if not exists:
+    if objects and not exists:
         loads += ((1, charge) for charge in reservation.objects)
     return loads
 

@@ -31,7 +31,10 @@ class PodsRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class MPIJobRecord(msgspec.Struct, frozen=True, gc=False):
-    """An MPIJob that exists. One that is `over` has ended or is being deleted: it takes nothing more, so no `pods`."""
+    """An MPIJob that exists. One that is `over` has ended or is being deleted: it takes nothing more, so no `pods`.
+
+    It has `ended` if the operator here has seen it to its end.
+    """
 
     namespace: str
     name: str
@@ -40,3 +43,4 @@ class MPIJobRecord(msgspec.Struct, frozen=True, gc=False):
     suspended: bool = False
     queue: str = ""
     pods: tuple[PodsRecord, ...] = ()
+    ended: bool = False

@@ -95,6 +95,9 @@ def test_all_that_counts_of_a_template() -> None:
     assert workers.shape.cross_namespace
 
 
+CREATED, FAILED, SUCCEEDED = ({"type": kind, "status": "True"} for kind in ("Created", "Failed", "Succeeded"))
+
+
 def test_templates_that_are_alike_are_kept_once() -> None:
     one, other = project(changed()), project(changed({"metadata.name": "other"}))
     assert one.pods[1].shape is other.pods[1].shape
@@ -103,14 +106,14 @@ def test_templates_that_are_alike_are_kept_once() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"status": {"conditions": [{"type": "Created", "status": "True"}, {"type": "Failed", "status": "True"}]}},
-        {"status": {"conditions": [{"type": "Succeeded", "status": "True"}]}},
+        {"status": {"conditions": [CREATED, FAILED], "completionTime": "2026-01-01T00:00:00Z"}},
+        {"status": {"conditions": [SUCCEEDED], "completionTime": "2026-01-01T00:00:00Z"}},
         {"metadata.deletionTimestamp": "2026-01-01T00:00:00Z"},
     ],
 )
 def test_a_job_that_is_over_takes_nothing(changes: dict[str, Any]) -> None:
     record = project(changed(changes))
-    assert record == MPIJobRecord("team-a", "train", "", over=True)
+    assert record == MPIJobRecord("team-a", "train", "", over=True, ended="status" in changes)
     assert MPI_JOBS.group is not None
     assert MPI_JOBS.group(record) is None, "it is not among those of the namespace"
 
@@ -119,6 +122,7 @@ def test_a_job_that_is_over_takes_nothing(changes: dict[str, Any]) -> None:
     "changes",
     [
         {"status": {"conditions": [{"type": "Succeeded", "status": "False"}, {"type": "Running", "status": "True"}]}},
+        {"status": {"conditions": [FAILED]}},  # a worker was evicted: the operator goes on
         {"status": {}},
         {"spec.runPolicy": {}},
     ],

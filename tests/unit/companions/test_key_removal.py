@@ -36,7 +36,12 @@ def job(name, condition=None, *, status="True", **metadata):
     conditions = [{"type": condition, "status": status}] if condition else []
     known = {"name": name, "namespace": "team-a", "uid": f"uid-{name}", **metadata}
     kind = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob"}
-    return {**kind, "metadata": known, "spec": {}, "status": {"conditions": conditions}}
+    return {
+        **kind,
+        "metadata": known,
+        "spec": {},
+        "status": {"conditions": conditions, "completionTime": "2026-01-01T00:00:00Z"},
+    }
 
 
 def removal(api, *jobs):

@@ -81,10 +81,10 @@ def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "")
         ([], [reserved(3)], {}, {"RESERVED": 4, "OBJECTS": 1}),
         ([], [reserved(3)], {WORKER: 1}, {"RESERVED": 3}),
         # The larger number counts: the job as it is stored, or what was admitted since.
-        ([stored(3)], [reserved(3)], {}, {"RESERVED": 4, "OBJECTS": 1}),
+        ([stored(3)], [reserved(3)], {}, {"RESERVED": 4}),
         ([stored(3)], [reserved(5)], {LAUNCHER: 1, WORKER: 3}, {"RESERVED": 2}),
         ([stored(5)], [reserved(3)], {LAUNCHER: 1, WORKER: 3}, {"POD": 2, "CLAIM": 2}),
-        ([stored(5)], [reserved(3)], {}, {"POD": 5, "CLAIM": 5, "RESERVED": 1, "OBJECTS": 1}),
+        ([stored(5)], [reserved(3)], {}, {"POD": 5, "CLAIM": 5, "RESERVED": 1}),
         ([stored(3, suspended=True)], [reserved(3)], {LAUNCHER: 1, WORKER: 2}, {"RESERVED": 1}),
         ([stored(1)], [reserved(2, uid="v")], {LAUNCHER: 1, WORKER: 1}, {"RESERVED": 3, "OBJECTS": 1}),
         # A job of the same name that is another one by now.
@@ -101,7 +101,7 @@ def test_promised(
 def test_the_job_in_question_does_not_count() -> None:
     jobs = group([stored(3), stored(2, uid="v")])
     reservations = [reserved(9), reserved(2, uid="v")]
-    assert sums(jobs, reservations, there({WORKER: 1}), but="job-u") == {"RESERVED": 3, "OBJECTS": 1}
+    assert sums(jobs, reservations, there({WORKER: 1}), but="job-u") == {"RESERVED": 3}
     assert sums(jobs, [], there({WORKER: 1}), but="job-u") == {"POD": 3, "CLAIM": 3}
 
 

@@ -231,7 +231,12 @@ def test_pods_that_are_made_in_another_cluster() -> None:
                 changed(
                     job(3)
                     | {"metadata.name": "a", "metadata.uid": "a"}
-                    | {"status": {"conditions": [{"type": "Succeeded", "status": "True"}]}}
+                    | {
+                        "status": {
+                            "conditions": [{"type": "Succeeded", "status": "True"}],
+                            "completionTime": "2026-01-01T00:00:00Z",
+                        }
+                    }
                 ),
             ],
             8,

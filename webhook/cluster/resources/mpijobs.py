@@ -16,6 +16,8 @@ from webhook.cluster.resource import ByNamespace, Metadata, Resource, Wire
 from webhook.quota.charges import PodShape, pod_shape
 from webhook.quota.pending import MPIJobRecord, PodsRecord
 
+# The operator's own value (`pkg/apis/kubeflow/v2beta1/types.go`, `KubeflowJobController`).
+MPI_OPERATOR = "kubeflow.org/mpi-operator"
 _MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 _ENDED = frozenset({"Succeeded", "Failed"})
 
@@ -105,8 +107,9 @@ class _Condition(msgspec.Struct, omit_defaults=True):
     status: str = ""
 
 
-class _Status(msgspec.Struct, omit_defaults=True):
+class _Status(msgspec.Struct, rename="camel", omit_defaults=True):
     conditions: list[_Condition] | None = None
+    completion_time: str | None = None
 
 
 class _MPIJob(Wire):
@@ -124,14 +127,18 @@ def _shared(shape: PodShape) -> PodShape:
 def _record(found: _MPIJob) -> MPIJobRecord:
     metadata, spec = found.metadata, found.spec or _Spec()
     policy = spec.run_policy or _RunPolicy()
-    conditions = (found.status and found.status.conditions) or ()
-    ended = any(condition.type in _ENDED and condition.status == "True" for condition in conditions)
+    status = found.status or _Status()
+    # A job with an evicted worker is Failed too, and the operator goes on with it: only the time says that it is done.
+    ended = bool(status.completion_time) and any(
+        condition.type in _ENDED and condition.status == "True" for condition in status.conditions or ()
+    )
     over = ended or metadata.deletion_timestamp is not None
     return MPIJobRecord(
         namespace=sys.intern(metadata.namespace),
         name=sys.intern(metadata.name),
         uid=sys.intern(metadata.uid),
         over=over,
+        ended=ended and policy.managed_by in {None, MPI_OPERATOR},
         suspended=bool(policy.suspend),
         queue=sys.intern(metadata.labels.queue) if metadata.labels else "",
         pods=() if over or policy.managed_by == _MULTIKUEUE else tuple(_pods(spec)),
