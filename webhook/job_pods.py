@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from webhook.api import pod_resources
-from webhook.api.mpijob import LAUNCHER, MPIJob
+from webhook.api.mpijob import LAUNCHER, MPI_OPERATOR, MPIJob
 from webhook.api.pod import PodTemplate
 from webhook.api.pod_resources import PodResources
 from webhook.api.quantity import Quantity
@@ -17,9 +17,6 @@ from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, De
 from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
 from webhook.cluster.view import UNKNOWN
 from webhook.context import Context
-
-# mpi-operator `pkg/apis/kubeflow/v2beta1/types.go`, `KubeflowJobController`
-MPI_OPERATOR = "kubeflow.org/mpi-operator"
 
 
 @dataclass(frozen=True)

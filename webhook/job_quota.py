@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 
-from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.mpijob import LAUNCHER, MPI_OPERATOR, WORKER, MPIJob
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import Quantity
 from webhook.cluster.group import Group
@@ -17,7 +17,7 @@ from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
 from webhook.cluster.view import UNKNOWN
 from webhook.context import Context
-from webhook.job_pods import MPI_OPERATOR, JobPods, job_pods
+from webhook.job_pods import JobPods, job_pods
 from webhook.quota.charges import Charge, PodShape, object_charges, pod_charges, pod_shape
 from webhook.quota.fit import Demand, Part, Shortage, charged, most_workers, shortages
 from webhook.quota.outstanding import Made, PodCounts, pod_counts, promised, without_pods

@@ -22,11 +22,9 @@ async def look(api: Client, telemetry: Telemetry) -> None:
         path = f"{registration.API}/{registration.RESOURCES['MutatingWebhookConfiguration']}/{name}"
         try:
             found.append(await api.request("GET", path))
-        except ApiError as error:
-            if error.status != 404:
-                telemetry.log.info("webhook configuration not looked at", name=name, reason=str(error))
         except ClusterError as error:
-            telemetry.log.info("webhook configuration not looked at", name=name, reason=str(error))
+            if not (isinstance(error, ApiError) and error.status == 404):
+                telemetry.log.info("webhook configuration not looked at", name=name, reason=str(error))
     for concern in concerns(found):
         telemetry.log.warning("webhook configuration", concern=concern.id, message=concern.text, advice=concern.fix)
         telemetry.configuration_concerns.labels(concern.id).set(1)

@@ -13,6 +13,9 @@ from webhook.api.shape import ShapeError, decode_error
 
 GROUP = "kubeflow.org"
 API_VERSION = "kubeflow.org/v2beta1"
+# Values of `managedBy`, by default the operator (`types.go`, `KubeflowJobController` and `MultiKueueController`).
+MPI_OPERATOR = "kubeflow.org/mpi-operator"
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 LAUNCHER = "Launcher"
 WORKER = "Worker"
 

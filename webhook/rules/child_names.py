@@ -12,7 +12,7 @@ but this service may not look at Secrets.
 
 from collections.abc import Iterator, Mapping
 
-from webhook.api.mpijob import GROUP, MPIJob
+from webhook.api.mpijob import GROUP, MPI_OPERATOR, MPIJob
 from webhook.cluster.owned import Owned
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.config_maps import CONFIG_MAPS
@@ -21,7 +21,6 @@ from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.services import SERVICES
 from webhook.cluster.view import UNKNOWN, Answer
 from webhook.context import Context
-from webhook.job_pods import MPI_OPERATOR
 from webhook.policy.settings import RuleSettings
 from webhook.rules import Reason, Violation, rule
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pydantic import Field, field_validator
 
 from webhook.api import names
+from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPIJob, SchedulingPolicy
 from webhook.context import Context
 from webhook.policy.settings import RuleSettings
@@ -28,7 +29,6 @@ WAIT_FOR_WORKERS = "WaitForWorkersReady"
 VOLCANO = "volcano"
 # https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/podgroup.go
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
-KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 
 
 class Settings(RuleSettings):
@@ -71,7 +71,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 
 def _queued(job: MPIJob) -> bool:
-    return job.suspended or KUEUE_QUEUE in job.labels
+    return job.suspended or QUEUE_NAME in job.labels
 
 
 def _min_available(job: MPIJob, asked: int | None, settings: Settings, *, waits: bool) -> Iterator[Violation]:
@@ -112,10 +112,10 @@ def _queues(job: MPIJob, queue: str | None, settings: Settings) -> Iterator[Viol
     if not queue and not job.annotations.get(VOLCANO_QUEUE):
         return
     path = f"{PATH}.queue" if queue else f"metadata.annotations[{VOLCANO_QUEUE}]"
-    if KUEUE_QUEUE in job.labels:
+    if QUEUE_NAME in job.labels:
         yield Violation(path, "Kueue queues the job too", fix="Remove one of the two.", advisory=True)
     elif settings.scheduler not in {"", VOLCANO}:
-        yield Violation(path, "only Volcano reads it", fix=f"Remove it; Kueue reads {KUEUE_QUEUE}.", advisory=True)
+        yield Violation(path, "only Volcano reads it", fix=f"Remove it; Kueue reads {QUEUE_NAME}.", advisory=True)
 
 
 def _scheduler_names(job: MPIJob, scheduler: str) -> Iterator[Violation]:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pydantic import Field, field_validator
 
 from webhook.api import names
+from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES
 from webhook.cluster.resources.workload_priority_classes import WORKLOAD_PRIORITY_CLASSES
@@ -22,7 +23,6 @@ from webhook.cluster.view import ABSENT
 from webhook.context import Context
 from webhook.policy.settings import RuleSettings
 from webhook.rules import Reason, Violation, rule
-from webhook.rules.gang import KUEUE_QUEUE
 
 KUEUE_PRIORITY = "kueue.x-k8s.io/priority-class"
 LABEL = f"metadata.labels[{KUEUE_PRIORITY}]"
@@ -53,7 +53,7 @@ class Settings(RuleSettings):
 @rule("priority", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Kueue's class; then each PriorityClass."""
-    queued = KUEUE_QUEUE in job.labels
+    queued = QUEUE_NAME in job.labels
     workload_class = job.labels.get(KUEUE_PRIORITY)
     if workload_class:
         if settings.allowed_workload and workload_class not in settings.allowed_workload:

@@ -16,7 +16,7 @@ import msgspec
 from pydantic import Field
 
 from webhook.api import networks
-from webhook.api.mpijob import MPIJob
+from webhook.api.mpijob import MPI_OPERATOR, MPIJob
 from webhook.api.networks import NETWORKS, NetworksError
 from webhook.api.pod import Container, PodSpec
 from webhook.api.volume import ConfigMapSource, Volume
@@ -28,7 +28,6 @@ from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
 from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.context import Context
-from webhook.job_pods import MPI_OPERATOR
 from webhook.policy.settings import Action, ActionField, RuleSettings
 from webhook.rules import Reason, Violation, rule
 from webhook.rules.child_names import CONFIG_SUFFIX

@@ -7,13 +7,11 @@ are refused unless the stored job is suspended. Nothing here looks at new jobs.
 
 from collections.abc import Iterator
 
-from webhook.api.mpijob import MPIJob
+from webhook.api.kueue import QUEUE_NAME
+from webhook.api.mpijob import MPI_OPERATOR, MPIJob
 from webhook.context import Context
 from webhook.policy.settings import RuleSettings
 from webhook.rules import Reason, Violation, rule
-
-OPERATOR = "kubeflow.org/mpi-operator"
-QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 
 
 class Settings(RuleSettings):
@@ -47,7 +45,7 @@ def _fixed(old: MPIJob, new: MPIJob) -> Iterator[tuple[str, object, object]]:
 
 def _manager(job: MPIJob) -> str:
     manager = job.run_policy.managed_by
-    return OPERATOR if manager is None else manager
+    return MPI_OPERATOR if manager is None else manager
 
 
 def _scaling(old: MPIJob, new: MPIJob) -> Iterator[Violation]:

@@ -10,7 +10,7 @@ lets through although no Kubernetes program can read them: with one of these sto
 from collections.abc import Iterator
 
 from webhook.api import names, quantities, quantity
-from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
+from webhook.api.mpijob import LAUNCHER, MPI_OPERATOR, MULTIKUEUE, WORKER, MPIJob, ReplicaSpec
 from webhook.context import Context
 from webhook.policy.settings import RuleSettings
 from webhook.rules import Reason, Violation, rule
@@ -18,7 +18,7 @@ from webhook.rules import Reason, Violation, rule
 CLEAN_POD_POLICIES = ("All", "None", "Running")
 CREATION_POLICIES = ("AtStartup", "WaitForWorkersReady")
 IMPLEMENTATIONS = ("Intel", "MPICH", "OpenMPI")
-MANAGERS = ("kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue")
+MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
 RESTART_POLICIES = ("Never", "OnFailure")
 
 RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth",)}

@@ -10,15 +10,12 @@ from functools import lru_cache
 import msgspec
 
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import API_VERSION, LAUNCHER, WORKER
+from webhook.api.mpijob import API_VERSION, LAUNCHER, MPI_OPERATOR, MULTIKUEUE, WORKER
 from webhook.api.pod import PodAffinity, PodTemplate
 from webhook.cluster.resource import ByNamespace, Metadata, Resource, Wire
 from webhook.quota.charges import PodShape, pod_shape
 from webhook.quota.pending import MPIJobRecord, PodsRecord
 
-# The operator's own value (`pkg/apis/kubeflow/v2beta1/types.go`, `KubeflowJobController`).
-MPI_OPERATOR = "kubeflow.org/mpi-operator"
-_MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 _ENDED = frozenset({"Succeeded", "Failed"})
 
 
@@ -141,7 +138,7 @@ def _record(found: _MPIJob) -> MPIJobRecord:
         ended=ended and policy.managed_by in {None, MPI_OPERATOR},
         suspended=bool(policy.suspend),
         queue=sys.intern(metadata.labels.queue) if metadata.labels else "",
-        pods=() if over or policy.managed_by == _MULTIKUEUE else tuple(_pods(spec)),
+        pods=() if over or policy.managed_by == MULTIKUEUE else tuple(_pods(spec)),
     )
 
 
