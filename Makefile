@@ -53,10 +53,10 @@ playground: install  ## A real API server, operator, nodes and the webhook to ty
 	@$(BIN)/python -m tests.controlplane.playground
 
 docs: install  ## Write the generated parts of docs/ anew.
-	@$(BIN)/python -m webhook.reference docs
+	@$(BIN)/python -m webhook.cli.reference docs
 
 manifests: install  ## Write those parts of manifests/base anew that follow from the code.
-	@$(BIN)/python -m webhook.installation manifests/base
+	@$(BIN)/python -m webhook.installation.manifests manifests/base
 
 lock: install  ## Renew the hashed lock files.
 	@$(BIN)/python -m pip install --quiet uv

@@ -1,5 +1,5 @@
 """`python -m webhook` is the command `mpijob-webhook`."""
 
-from webhook.cli import main
+from webhook.cli.main import main
 
 main()

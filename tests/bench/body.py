@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.managed_fields import managed_fields
-from webhook import admission
+from webhook.admission import pipelines
 from webhook.api import review
+from webhook.api.yaml import load_all
 from webhook.cluster.view import NothingKnown
-from webhook.yaml import load_all
 
 EXAMPLE = Path(__file__).parents[2] / "manifests" / "examples" / "horovod-gpu.yaml"
 JOBS = 200
@@ -126,8 +126,8 @@ def mutate_body(job: Mapping[str, Any]) -> bytes:
 def validate_body(job: Mapping[str, Any]) -> bytes:
     """What the validating hook gets then: with our changes and the identity that the API server gives. The
     managedFields are those of before, it brings them up to date afterwards."""
-    policy = admission.load_policy(None)
-    decision = admission.mutate(review.decode(mutate_body(job)), policy=policy, view=NothingKnown())
+    policy = pipelines.load_policy(None)
+    decision = pipelines.mutate(review.decode(mutate_body(job)), policy=policy, view=NothingKnown())
     if decision.document is None:
         raise ValueError(f"the job of the benchmarks was not mutated: {decision.skipped}")
     changed = decision.document

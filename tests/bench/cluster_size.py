@@ -28,11 +28,11 @@ from tests.bench.body import mutate_body, validate_body
 from tests.bench.cluster_objects import PLACES, Size, collections, job, pages
 from tests.bench.machine import this_machine
 from tests.bench.report import text
-from tests.unit.cluster.fake import Log
-from webhook import admission
+from tests.support.watch_api import Log
+from webhook.admission import pipelines
 from webhook.api import review
-from webhook.cluster.connection import Connection
-from webhook.cluster.live import LiveView
+from webhook.client.connection import Connection
+from webhook.client.live_view import LiveView
 from webhook.cluster.view import ClusterView
 
 SIZES = (10, 1_000, 10_000)
@@ -125,11 +125,11 @@ async def measure(url: str, size: Size) -> Result:
         paused = time.process_time() - began
         gc.freeze()
         jobs = [job(n, size.namespace(n), queued=n % 2 == 0) for n in range(size.jobs, size.jobs + BODIES)]
-        mutated, _ = cost([review.decode(mutate_body(each)) for each in jobs], view, admission.mutate)
-        validated, found = cost([review.decode(validate_body(each)) for each in jobs], view, admission.validate)
+        mutated, _ = cost([review.decode(mutate_body(each)) for each in jobs], view, pipelines.mutate)
+        validated, found = cost([review.decode(validate_body(each)) for each in jobs], view, pipelines.validate)
         for each in jobs:
             each["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = TOO_MANY
-        refused, against = cost([review.decode(validate_body(each)) for each in jobs], view, admission.validate)
+        refused, against = cost([review.decode(validate_body(each)) for each in jobs], view, pipelines.validate)
         running.cancel()
         with suppress(asyncio.CancelledError):
             await running
@@ -152,7 +152,7 @@ async def measure(url: str, size: Size) -> Result:
 
 def cost(requests: Sequence[Any], view: ClusterView, judge: Any) -> tuple[float, list[Any]]:
     """Processor time per request in microseconds, in the best of some rounds; the decisions."""
-    policy = admission.load_policy(None)
+    policy = pipelines.load_policy(None)
     best = float("inf")
     for _ in range(ROUNDS):
         began = time.process_time()

@@ -28,12 +28,12 @@ from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.process import ControlPlaneError
 from tests.controlplane.progress import Progress
-from tests.jobs import body
-from tests.unit.pod_security.pods import COMPLIANT
+from tests.support.jobs import body
+from tests.support.pod_security.pods import COMPLIANT
 from webhook import rules
-from webhook.pod_security import LATEST, Level, evaluate
-from webhook.pod_security.labels import PREFIX
-from webhook.pod_security.pod import decode
+from webhook.predict.pod_security import LATEST, Level, evaluate
+from webhook.predict.pod_security.labels import PREFIX
+from webhook.predict.pod_security.pod import decode
 
 GO = "Go, pod-security-admission"
 NAMESPACE = "restricted"

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from tests.bench.machine import this_machine
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.process import guarded, sigterm_interrupts
-from tests.integration import service
-from tests.integration.ssh_secrets import stored, suspended
+from tests.support.installation import service
+from tests.support.installation.ssh_secrets import stored, suspended
 
 SHARES = (0.5, 0.9, 0.99, 1.0)
 

@@ -9,8 +9,8 @@ import pytest
 from tests.bench.pod_security import GO, TEMPLATE_BYTES, run, template
 from tests.controlplane.assets import assets
 from tests.controlplane.progress import Progress
-from webhook.pod_security import LATEST, Level, evaluate
-from webhook.pod_security.pod import convert
+from webhook.predict.pod_security import LATEST, Level, evaluate
+from webhook.predict.pod_security.pod import convert
 
 assets()  # builds, if nothing is built, before the time limit of a test counts
 

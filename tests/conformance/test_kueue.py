@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.conformance import kueue_worlds as worlds
-from tests.conformance.kueue_verdicts import Verdict, Workloads
-from tests.conformance.kueue_worlds import Manifest
 from tests.conformance.test_pod_security import client
 from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster
-from tests.jobs import changed
-from tests.unit.rules.checks import defaulted
+from tests.support.jobs import changed
+from tests.support.rule_checks import defaulted
+from tests.support.worlds import kueue_worlds as worlds
+from tests.support.worlds.kueue_verdicts import Verdict, Workloads
+from tests.support.worlds.kueue_worlds import Manifest
 from webhook.api.kueue import API_VERSIONS, QUEUE_NAME
 from webhook.cluster.resources.cluster_queues import CLUSTER_QUEUES
 from webhook.cluster.resources.cohorts import COHORTS
@@ -33,8 +33,8 @@ from webhook.cluster.resources.resource_flavors import RESOURCE_FLAVORS
 from webhook.cluster.resources.topologies import TOPOLOGIES
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView
-from webhook.context import Context
-from webhook.kueue.managed import manages
+from webhook.kit.context import Context
+from webhook.predict.kueue.managed import manages
 from webhook.rules import REGISTRY, Violation
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]

@@ -19,9 +19,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.conformance.resource_pods import RUNTIME_CLASSES, Json, decoded, job, limit_range, template
 from tests.conformance.test_pod_security import DRY_RUN, PARALLEL, Client, client
 from tests.controlplane.cluster import Cluster
+from tests.support.worlds.resource_pods import RUNTIME_CLASSES, Json, decoded, job, limit_range, template
 from webhook.api import pod_resources
 from webhook.api.bounds import Bound
 from webhook.api.pod import PodTemplate
@@ -30,9 +30,9 @@ from webhook.api.quantity import Quantity
 from webhook.cluster.resources.limit_ranges import CLAIM, CONTAINER, LIMIT_RANGES, POD, LimitRange
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import UNKNOWN
-from webhook.context import Context
-from webhook.job_pods import JobPods, job_pods
-from webhook.limit_faults import OutOfBounds, faults
+from webhook.kit.context import Context
+from webhook.predict.job_pods import JobPods, job_pods
+from webhook.predict.limit_ranges import OutOfBounds, faults
 from webhook.rules import REGISTRY, Violation
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.controlplane.assets import assets
-from tests.jobs import REMOVE, changed
-from tests.unit.rules.checks import violations
+from tests.support.jobs import REMOVE, changed
+from tests.support.rule_checks import violations
 
 Verdict = Callable[[dict[str, Any]], list[dict[str, str]]]
 

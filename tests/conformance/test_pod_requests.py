@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.resource_pods import GPU, RUNTIME_CLASSES, Json, decoded, job, template
 from tests.conformance.test_pod_security import DRY_RUN, PARALLEL, Client, client
 from tests.controlplane.cluster import Cluster
+from tests.support.worlds.resource_pods import GPU, RUNTIME_CLASSES, Json, decoded, job, template
 from webhook.api import quantity
 from webhook.api.quantity import Quantity
 from webhook.cluster.snapshot import Snapshot
-from webhook.context import Context
-from webhook.job_pods import JobPods, job_pods
+from webhook.kit.context import Context
+from webhook.predict.job_pods import JobPods, job_pods
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -22,11 +22,11 @@ import pytest
 import yaml
 
 from tests.controlplane.cluster import Cluster
-from tests.unit.pod_security.edges import all_containers
-from tests.unit.pod_security.pods import compliant_pod, pod
-from webhook.pod_security import LATEST, Level, Version, evaluate, labels, messages
-from webhook.pod_security.pod import convert
-from webhook.pod_security.standard import checks
+from tests.support.pod_security.edges import all_containers
+from tests.support.pod_security.pods import compliant_pod, pod
+from webhook.predict.pod_security import LATEST, Level, Version, evaluate, labels, messages
+from webhook.predict.pod_security.pod import convert
+from webhook.predict.pod_security.standard import checks
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -21,19 +21,19 @@ from typing import Any
 
 import pytest
 
-from tests.conformance import quotas
-from tests.conformance.quota_world import USUAL, World, full, in_force, make, make_world
-from tests.conformance.quotas import DEFAULT_PRIORITY, Json, resource_quota, template
-from tests.conformance.resource_pods import decoded, job
 from tests.conformance.test_pod_security import DRY_RUN, PARALLEL, Client, client
 from tests.controlplane.cluster import Cluster
+from tests.support.worlds import quotas
+from tests.support.worlds.quota_world import USUAL, World, full, in_force, make, make_world
+from tests.support.worlds.quotas import DEFAULT_PRIORITY, Json, resource_quota, template
+from tests.support.worlds.resource_pods import decoded, job
 from webhook.api import quantity
-from webhook.context import Context
-from webhook.job_quota import assess
-from webhook.quota.charges import Charge
-from webhook.quota.fit import Demand, Part, shortages
-from webhook.quota.resource_quota import ResourceQuota
-from webhook.quota.scopes import ClaimTraits
+from webhook.api.quota_charges import Charge
+from webhook.api.quota_scopes import ClaimTraits
+from webhook.cluster.resources.resource_quotas import ResourceQuota
+from webhook.kit.context import Context
+from webhook.predict.quota.assessment import assess
+from webhook.predict.quota.fit import Demand, Part, shortages
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

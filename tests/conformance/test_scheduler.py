@@ -17,14 +17,14 @@ import pytest
 
 from tests.conformance.test_pod_security import Client, client
 from tests.controlplane.cluster import Cluster
-from tests.unit.rules.checks import violations
+from tests.support.rule_checks import violations
 from webhook.api import quantity
 from webhook.api.pod import PodSpec, PodTemplate, Toleration
 from webhook.api.pod_resources import of_template, requests
 from webhook.api.taints import Taint
 from webhook.cluster.resources.nodes import NodeShape
 from webhook.cluster.snapshot import Snapshot
-from webhook.scheduling import Room, demands
+from webhook.predict.scheduler import Room, demands
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

@@ -12,7 +12,7 @@ import click
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import gpu_nodes
 from tests.controlplane.process import ControlPlaneError
-from tests.integration import service
+from tests.support.installation import service
 
 EXAMPLES = Path(os.path.relpath(Path(__file__).parents[2] / "manifests" / "examples"))
 GOOD = EXAMPLES / "openmpi-pi.yaml"

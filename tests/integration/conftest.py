@@ -7,7 +7,7 @@ import pytest
 from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import gpu_nodes
-from tests.integration import service
+from tests.support.installation import service
 
 
 @pytest.hookimpl(tryfirst=True)

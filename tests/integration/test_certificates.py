@@ -13,11 +13,11 @@ import pytest
 
 from certs.authority import Authority
 from tests.controlplane.cluster import Cluster
-from tests.integration.balancer import Backend, Balancer
-from tests.integration.deployment import HOST, SECRET, SELF_MANAGED, SERVICE, SPACE, Deployment
-from tests.integration.load import ADMITTED, Load
-from tests.jobs import GOOD, changed
-from webhook import registration
+from tests.support.installation.balancer import Backend, Balancer
+from tests.support.installation.deployment import HOST, SECRET, SELF_MANAGED, SERVICE, SPACE, Deployment
+from tests.support.installation.load import ADMITTED, Load
+from tests.support.jobs import GOOD, changed
+from webhook.installation import registration
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

@@ -13,11 +13,11 @@ from click.testing import CliRunner, Result
 
 from certs.authority import Authority
 from tests.controlplane.cluster import Cluster
-from tests.integration.deployment import HOST, SECRET, SELF_MANAGED, SPACE
-from tests.integration.installed_overlay import Installed, installed, ready
-from tests.unit.fake_api import kubeconfig
-from webhook.cli import main
-from webhook.registration import NAME, RESOURCES
+from tests.support.installation.deployment import HOST, SECRET, SELF_MANAGED, SPACE
+from tests.support.installation.installed_overlay import Installed, installed, ready
+from tests.support.object_api import kubeconfig
+from webhook.cli.main import main
+from webhook.installation.registration import NAME, RESOURCES
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 

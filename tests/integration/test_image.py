@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from tests import jobs
 from tests.controlplane.process import Program, free_port, responds
-from tests.image import bare_root
-from tests.image.dockerfile import Stage, parse
+from tests.support import jobs
+from tests.support.image import bare_root
+from tests.support.image.dockerfile import Stage, parse
+from tests.support.paths import ROOT
 from webhook import __version__
 
-ROOT = Path(__file__).parents[2]
 DOCKERFILE = ROOT / "Dockerfile"
 LOCK = ROOT / "requirements" / "run.txt"
 # Two package installations, and once per machine that of Debian itself.

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.controlplane.cluster import Cluster, has_condition
-from tests.integration import service
-from tests.integration.service import example
-from tests.integration.ssh_secrets import PI, keys_of, suspended
+from tests.support.installation import service
+from tests.support.installation.service import example
+from tests.support.installation.ssh_secrets import PI, keys_of, suspended
 
 
 @pytest.mark.timeout(300)

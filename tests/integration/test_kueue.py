@@ -9,7 +9,7 @@ import yaml
 from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import gpu_nodes
-from tests.jobs import changed
+from tests.support.jobs import changed
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 

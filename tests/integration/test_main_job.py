@@ -7,8 +7,8 @@ import pytest
 from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import KEEP_RUNNING
-from tests.integration.service import example
-from tests.jobs import changed
+from tests.support.installation.service import example
+from tests.support.jobs import changed
 
 pytestmark = pytest.mark.usefixtures("webhook")
 EXAMPLES = assets().upstream_examples

@@ -12,11 +12,11 @@ import pytest
 
 from certs.authority import Authority
 from tests.controlplane.cluster import Cluster
-from tests.integration.custom_resources import custom_resource, install
-from webhook.registration import NAME, RESOURCES
-from webhook.yaml import load_all
+from tests.support.installation.custom_resources import custom_resource, install
+from tests.support.paths import MANIFESTS
+from webhook.api.yaml import load_all
+from webhook.installation.registration import NAME, RESOURCES
 
-MANIFESTS = Path(__file__).parents[2] / "manifests"
 OVERLAYS = sorted(path.name for path in (MANIFESTS / "overlays").iterdir())
 OPTIONAL = ("monitoring", "policies", "hpa", "key-removal", "legacy-no-match-conditions")
 OURS = "mpijob-webhook"

@@ -11,9 +11,9 @@ import pytest
 
 from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster, has_condition
-from tests.integration import service
-from tests.integration.service import example
-from tests.jobs import REMOVE, changed
+from tests.support.installation import service
+from tests.support.installation.service import example
+from tests.support.jobs import REMOVE, changed
 
 PI = assets().upstream_examples["pi"]
 WORKER = "spec.mpiReplicaSpecs[Worker]"

@@ -10,12 +10,11 @@ import pytest
 from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import KEEP_RUNNING
-from tests.integration.service import example
-from tests.jobs import REMOVE, changed
-from webhook import mpi_pods
-from webhook.pod_security import LATEST, Level, evaluate
-from webhook.pod_security.labels import PREFIX
-from webhook.pod_security.pod import convert
+from tests.support.installation.service import example
+from tests.support.jobs import REMOVE, changed
+from webhook.predict.pod_security import LATEST, Level, evaluate, mpi_pods
+from webhook.predict.pod_security.labels import PREFIX
+from webhook.predict.pod_security.pod import convert
 
 pytestmark = [pytest.mark.usefixtures("webhook"), pytest.mark.timeout(300)]
 EXAMPLES = assets().upstream_examples

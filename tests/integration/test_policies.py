@@ -10,9 +10,9 @@ import pytest
 
 from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
-from tests.integration import service
-from tests.integration.service import example, review_of
-from tests.jobs import changed
+from tests.support.installation import service
+from tests.support.installation.service import example, review_of
+from tests.support.jobs import changed
 
 PI = assets().upstream_examples["pi"]
 HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.jobs import changed
-from webhook.cluster.reading import PAGE
+from tests.support.jobs import changed
+from tests.support.paths import DOCS
+from webhook.client.reading import PAGE
 
 HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 LABEL = "training.openshift.io/mpijob-policy"
@@ -141,7 +142,7 @@ def test_who_may_not_read_is_told_in_one_line(cluster: Cluster, policies: str, t
 
 
 def test_the_role_in_the_docs_allows_what_it_says(cluster: Cluster, namespace: str) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "administrators.md").read_text()
+    text = (DOCS / "administrators.md").read_text()
     (role,) = (block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "kind: RoleBinding" in block)
     cluster.kubectl("apply", "-f", "-", stdin=role.replace("namespace: team-a", f"namespace: {namespace}"))
     for rule, user, answer in (("images", "alice", "yes"), ("gpus", "alice", "no"), ("images", "bob", "no")):

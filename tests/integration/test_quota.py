@@ -13,10 +13,10 @@ import pytest
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import KEEP_RUNNING, gpu_nodes
-from tests.integration.balancer import Backend, Balancer
-from tests.integration.deployment import SELF_MANAGED, SPACE, Deployment
-from tests.integration.load import ADMITTED, Client
-from tests.jobs import changed
+from tests.support.installation.balancer import Backend, Balancer
+from tests.support.installation.deployment import SELF_MANAGED, SPACE, Deployment
+from tests.support.installation.load import ADMITTED, Client
+from tests.support.jobs import changed
 from webhook.cluster.resources.reservations import LABEL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

@@ -12,20 +12,21 @@ from typing import Any
 
 import pytest
 
-from tests import jobs
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.process import free_port, responds
-from tests.integration.custom_resources import custom_resource, install
-from tests.integration.installed import OURS, Installed
-from webhook.cluster.live import kinds
+from tests.support import jobs
+from tests.support.installation.custom_resources import custom_resource, install
+from tests.support.installation.installed import OURS, Installed
+from tests.support.paths import MANIFESTS
+from webhook.api.yaml import load_all
+from webhook.client.live_view import kinds
 from webhook.cluster.resource import Place
 from webhook.cluster.resources import looked_at
 from webhook.cluster.resources.reservations import ANNOTATION, LABEL, NAMESPACE
-from webhook.registration import NAME, RESOURCES
-from webhook.yaml import load_all
+from webhook.installation.registration import NAME, RESOURCES
 
 ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
-OVERLAY = Path(__file__).parents[2] / "manifests" / "overlays" / "default"
+OVERLAY = MANIFESTS / "overlays" / "default"
 TEAM = "team-a"
 POLICY = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 EXEMPT = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "one-off"}

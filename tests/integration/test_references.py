@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.integration.service import Replica, review_of, running
-from tests.jobs import changed
+from tests.support.installation.service import Replica, review_of, running
+from tests.support.jobs import changed
 from webhook.api.networks import NETWORKS
 
 pytestmark = pytest.mark.timeout(240)

@@ -10,9 +10,9 @@ import pytest
 
 from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
-from tests.integration import service
-from tests.integration.service import example
-from webhook.registration import BY_REGISTER, MADE_BY, NAME, RESOURCES
+from tests.support.installation import service
+from tests.support.installation.service import example
+from webhook.installation.registration import BY_REGISTER, MADE_BY, NAME, RESOURCES
 
 PI = assets().upstream_examples["pi"]
 SERVE = [sys.executable, "-W", "error", "-m", "webhook", "serve", "--register", "--drain-seconds", "0"]

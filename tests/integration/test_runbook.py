@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.integration.deployment import SELF_MANAGED, SPACE
-from tests.integration.installed_overlay import RUNBOOK, Installed, commands, installed
-from tests.jobs import changed
-from webhook.registration import NAME, RESOURCES
+from tests.support.installation.deployment import SELF_MANAGED, SPACE
+from tests.support.installation.installed_overlay import RUNBOOK, Installed, commands, installed
+from tests.support.jobs import changed
+from webhook.installation.registration import NAME, RESOURCES
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 

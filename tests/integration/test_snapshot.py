@@ -11,19 +11,20 @@ from typing import Any
 
 import pytest
 
-from tests import jobs
 from tests.controlplane.cluster import Cluster
-from tests.integration import inventory
-from tests.integration.inventory import PLACES, TEAM
 from tests.integration.test_watch import connected, running
-from webhook import admission, manifests
-from webhook.cluster.live import LiveView
+from tests.support import jobs
+from tests.support.installation import inventory
+from tests.support.installation.inventory import PLACES, TEAM
+from webhook.admission import pipelines
+from webhook.admission.decision import Decision
+from webhook.cli import files
+from webhook.client.live_view import LiveView
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources import looked_at
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import UNKNOWN, ClusterView
-from webhook.decision import Decision
-from webhook.telemetry import make_log
+from webhook.server.log import make_log
 
 LOOK_AT_CLUSTER = {
     "accelerator-available", "child-names", "ever-fits", "limit-range", "local-queue", "priority", "references",
@@ -79,14 +80,14 @@ def snapshot(kubeconfig: Path, file: Path, *flags: str, code: int = 0) -> Path:
 
 
 def view_of(file: Path) -> Snapshot:
-    found, errors = manifests.load([str(file)])
+    found, errors = files.load([str(file)])
     assert not errors
     return Snapshot(manifest.document for manifest in found)
 
 
 def verdict(view: ClusterView, job: dict[str, Any], old: dict[str, Any] | None = None) -> Decision:
     request = jobs.request(job, old=old)
-    return admission.validate(request, policy=inventory.strict(), view=view, today=date(2026, 1, 1))
+    return pipelines.validate(request, policy=inventory.strict(), view=view, today=date(2026, 1, 1))
 
 
 @pytest.mark.parametrize("resource", looked_at(), ids=lambda resource: resource.name)
@@ -105,7 +106,7 @@ def test_every_verdict_is_the_same(world: World, job: dict[str, Any]) -> None:
     view = view_of(world.file)
     assert verdict(view, job) == live
     request = jobs.request(job)
-    put_in = [admission.mutate(request, policy=inventory.strict(), view=each) for each in (world.live, view)]
+    put_in = [pipelines.mutate(request, policy=inventory.strict(), view=each) for each in (world.live, view)]
     assert put_in[0] == put_in[1]
     before = view.stored(TEAM, job["metadata"]["name"])
     if before is not None:

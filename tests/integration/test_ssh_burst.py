@@ -8,8 +8,8 @@ import os
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.integration import service
-from tests.integration.ssh_secrets import keys_of, suspended
+from tests.support.installation import service
+from tests.support.installation.ssh_secrets import keys_of, suspended
 
 JOBS = int(os.environ.get("MPIJOB_SSH_JOBS", "200"))
 READY = 128  # as installed; the others wait until theirs is made

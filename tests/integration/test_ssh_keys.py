@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.integration import service
-from tests.integration.ssh_secrets import keys_of, suspended
-from webhook.companions.ssh_pair import fingerprint
+from tests.support.installation import service
+from tests.support.installation.ssh_secrets import keys_of, suspended
+from webhook.companions.ssh.pair import fingerprint
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("webhook")]
 

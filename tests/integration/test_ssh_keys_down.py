@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.integration import service
-from tests.integration.ssh_secrets import keys_of, suspended
-from webhook.registration import NAME
+from tests.support.installation import service
+from tests.support.installation.ssh_secrets import keys_of, suspended
+from webhook.installation.registration import NAME
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.integration import service
-from tests.integration.ssh_secrets import keys_of
-from tests.integration.sshd import Sshd, find_sshd, login, mounted, serving
-from tests.jobs import changed
+from tests.support.installation import service
+from tests.support.installation.ssh_secrets import keys_of
+from tests.support.installation.sshd import Sshd, find_sshd, login, mounted, serving
+from tests.support.jobs import changed
 
 pytestmark = [
     pytest.mark.timeout(240),

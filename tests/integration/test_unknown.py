@@ -15,20 +15,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests import jobs
 from tests.controlplane.cluster import Cluster
-from tests.integration import inventory, service
-from tests.integration.inventory import PLACES, TEAM
 from tests.integration.test_watch import connected, running, until
-from webhook import admission
-from webhook.cluster import connection as connections
-from webhook.cluster import watch as watches
-from webhook.cluster.live import LiveView, kinds
+from tests.support import jobs
+from tests.support.installation import inventory, service
+from tests.support.installation.inventory import PLACES, TEAM
+from webhook.admission import pipelines
+from webhook.client import connection as connections
+from webhook.client import watch as watches
+from webhook.client.live_view import LiveView, kinds
 from webhook.cluster.resource import ByNamespace, K, Resource, T
 from webhook.cluster.resources import looked_at
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import UNKNOWN, Answer, ClusterView, Unknown
-from webhook.telemetry import make_log
+from webhook.server.log import make_log
 
 # As in test_watch.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
@@ -91,7 +91,7 @@ async def viewing(kubeconfig: Path, log: Path, **options: Any) -> AsyncIterator[
 
 def denied(view: ClusterView, job: dict[str, Any]) -> set[str]:
     """The rules that refuse the job, when all rules may."""
-    decision = admission.validate(jobs.request(job), policy=POLICY, view=view, today=date(2026, 1, 1))
+    decision = pipelines.validate(jobs.request(job), policy=POLICY, view=view, today=date(2026, 1, 1))
     return {finding.rule for finding in decision.denied}
 
 

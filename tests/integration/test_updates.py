@@ -8,7 +8,7 @@ import pytest
 from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import KEEP_RUNNING
-from tests.integration.service import example
+from tests.support.installation.service import example
 
 pytestmark = [pytest.mark.usefixtures("webhook"), pytest.mark.timeout(300)]
 PI = assets().upstream_examples["pi"]

@@ -15,15 +15,15 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import load_kube_config
 
 from tests.controlplane.cluster import Cluster
-from webhook.cluster import connection as connections
-from webhook.cluster.connection import Connection
-from webhook.cluster.live import LiveView, kinds
+from webhook.client import connection as connections
+from webhook.client.connection import Connection
+from webhook.client.live_view import LiveView, kinds
+from webhook.client.store import Kind, by_name, by_namespace
+from webhook.client.watch import Watch
+from webhook.client.wire import Reason
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
-from webhook.cluster.store import Kind, by_name, by_namespace
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer
-from webhook.cluster.watch import Watch
-from webhook.cluster.wire import Reason
-from webhook.telemetry import make_log
+from webhook.server.log import make_log
 
 # asyncio drops, unclosed, a connection whose peer dies in the middle of the TLS handshake, and
 # here API servers are killed.

@@ -7,14 +7,16 @@ from pathlib import Path
 import click
 import pytest
 
-from webhook import admission, explain, manifests, reference, telemetry
+from tests.support.paths import DOCS, EXAMPLES
+from webhook.admission import pipelines
 from webhook.api import annotations
-from webhook.check import check
+from webhook.cli import explain, files, reference
+from webhook.cli.check import check
+from webhook.cli.policy import documents
 from webhook.cluster.snapshot import Snapshot
 from webhook.policy.document import Document
-from webhook.policy_cli import files
+from webhook.server import telemetry
 
-DOCS = Path(__file__).parents[2] / "docs"
 WRITTEN = (
     "index.md",
     "users.md",
@@ -98,7 +100,7 @@ def test_every_policy_that_is_shown_can_be_used(tmp_path: Path) -> None:
     assert len(blocks) > len(explain.entries())
     for block in blocks:
         (tmp_path / "policy.yaml").write_text(block)
-        (policy,) = files.load([str(tmp_path / "policy.yaml")]).policies
+        (policy,) = documents.load([str(tmp_path / "policy.yaml")]).policies
         assert policy.faults == ()
         assert policy.labelled
 
@@ -134,9 +136,9 @@ def test_commands_that_are_shown_exist() -> None:
 
 def test_the_refusal_in_the_texts_is_the_real_one() -> None:
     lines = re.findall(r"^\* (spec\S+): (.*) \[([a-z-]+)\]$", page("users.md"), re.MULTILINE)
-    example = Path(__file__).parents[2] / "manifests" / "examples" / "bad-one-worker.yaml"
-    (manifest,), _ = manifests.load([str(example)])
-    verdict = check(manifest, policy=admission.load_policy(None), cluster=Snapshot([]))
+    example = EXAMPLES / "bad-one-worker.yaml"
+    (manifest,), _ = files.load([str(example)])
+    verdict = check(manifest, policy=pipelines.load_policy(None), cluster=Snapshot([]))
     causes = [(cause["field"], cause["message"], cause["rule"]) for cause in verdict.as_json()["causes"]]
     assert lines == causes
 

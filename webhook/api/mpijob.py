@@ -11,6 +11,12 @@ import msgspec
 from webhook.api.pod import PodTemplate
 from webhook.api.shape import ShapeError, decode_error
 
+CLEAN_POD_POLICIES = ("All", "None", "Running")
+
+
+IMPLEMENTATIONS = ("Intel", "MPICH", "OpenMPI")
+
+
 GROUP = "kubeflow.org"
 API_VERSION = "kubeflow.org/v2beta1"
 # Values of `managedBy`, by default the operator (`types.go`, `KubeflowJobController` and `MultiKueueController`).

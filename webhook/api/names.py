@@ -7,7 +7,9 @@ https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validate/content
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 
 DNS_LABEL_MAX_LENGTH: Final = 63
@@ -122,3 +124,15 @@ def label_key_problem(text: str) -> str | None:
 def label_value_problem(text: str) -> str | None:
     """What keeps the text from being a label's value. An empty value is valid."""
     return _LABEL_VALUE.problem(text)
+
+
+# Comparing takes tens of microseconds for each name, and a namespace may hold many thousand.
+_COMPARED: Final = 1000
+_LENGTHS: Final = 3
+
+
+def meant(name: str, known: Iterable[str]) -> str | None:
+    """The one of `known` that is most like `name`, None where none is near. Of very many only some are compared."""
+    near = [other for other in known if abs(len(other) - len(name)) <= _LENGTHS or name in other or other in name]
+    found = get_close_matches(name, near[:_COMPARED], n=1, cutoff=0.6)
+    return found[0] if found else next((other for other in near[:_COMPARED] if name and name in other), None)

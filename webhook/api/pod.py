@@ -48,7 +48,7 @@ class Capabilities(msgspec.Struct, gc=False):
 
 
 class SecurityContext(msgspec.Struct, rename="camel", gc=False):
-    """Who a container runs as; `webhook.pod_security.pod` has what Pod Security reads."""
+    """Who a container runs as; `webhook.predict.pod_security.pod` has what Pod Security reads."""
 
     capabilities: Capabilities | None = None
     run_as_non_root: bool | None = None

@@ -12,9 +12,9 @@ import msgspec
 
 from webhook.api import mpijob
 from webhook.api.shape import ShapeError, decode_error
+from webhook.cluster.contents import Contents
 from webhook.cluster.resource import ByNamespace, K, Metadata, Resource, T, Wire
 from webhook.cluster.resources import looked_at
-from webhook.cluster.store import Contents
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer, Unknown
 
 API_VERSION: Final = "policy.training.openshift.io/v1"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from webhook.api.mpijob import MPIJob
-from webhook.context import Context
 from webhook.injections.patch import PatchBuilder
-from webhook.policy.settings import InjectionSettings
-from webhook.registry import Registry, documentation
+from webhook.kit.context import Context
+from webhook.kit.registry import Registry, documentation
+from webhook.kit.settings import InjectionSettings
 
 S = TypeVar("S", bound=InjectionSettings)
 Inject = Callable[[MPIJob, S, Context, PatchBuilder], Iterator[str]]

@@ -8,10 +8,10 @@ user wrote for `automountServiceAccountToken` stays.
 from collections.abc import Iterator
 
 from webhook.api.mpijob import MPIJob
-from webhook.context import Context
 from webhook.injections import injection
 from webhook.injections.patch import PatchBuilder
-from webhook.policy.settings import InjectionSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
 
 
 @injection("api-access", InjectionSettings, since="0.1")

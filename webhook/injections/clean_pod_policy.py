@@ -12,10 +12,10 @@ from pydantic import Field
 
 from webhook.api import annotations
 from webhook.api.mpijob import MPIJob
-from webhook.context import Context
 from webhook.injections import injection
 from webhook.injections.patch import PatchBuilder
-from webhook.policy.settings import InjectionSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
 
 PATH = ("spec", "runPolicy", "cleanPodPolicy")
 EFFECT = {

@@ -12,10 +12,10 @@ Who asks for the sidecar gets it: on a template, or on the job for both. Of labe
 from collections.abc import Iterator, Mapping
 
 from webhook.api.mpijob import MPIJob
-from webhook.context import Context
 from webhook.injections import injection
 from webhook.injections.patch import PatchBuilder
-from webhook.policy.settings import InjectionSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
 
 KEY = "sidecar.istio.io/inject"
 OFF = {KEY: "false"}

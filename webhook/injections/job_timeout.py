@@ -11,10 +11,10 @@ from pydantic import Field, field_validator
 
 from webhook.api import annotations, duration
 from webhook.api.mpijob import MPIJob
-from webhook.context import Context
 from webhook.injections import injection
 from webhook.injections.patch import PatchBuilder
-from webhook.policy.settings import InjectionSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
 
 PATH = ("spec", "runPolicy", "activeDeadlineSeconds")
 NO_LIMIT = "no limit"

@@ -10,10 +10,10 @@ from pydantic import Field, field_validator
 
 from webhook.api import names
 from webhook.api.mpijob import MPIJob
-from webhook.context import Context
 from webhook.injections import injection
 from webhook.injections.patch import PatchBuilder
-from webhook.policy.settings import InjectionSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
 
 # The operator's own keys: it overwrites them on pods, and selectors rely on them.
 OPERATOR_PREFIX = "training.kubeflow.org/"

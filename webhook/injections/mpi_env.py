@@ -12,10 +12,10 @@ A variable that the user sets stays. One that comes out of `envFrom` cannot be s
 from collections.abc import Iterator, Mapping
 
 from webhook.api.mpijob import LAUNCHER, MPIJob
-from webhook.context import Context
 from webhook.injections import injection
 from webhook.injections.patch import PatchBuilder
-from webhook.policy.settings import InjectionSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
 
 # The operator's own values (mpi-operator `pkg/controller/mpi_job_controller.go`).
 HOSTFILE = "/etc/mpi/hostfile"

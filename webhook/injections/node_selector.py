@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.api.mpijob import MPIJob
-from webhook.context import Context
 from webhook.injections import injection
 from webhook.injections.patch import PatchBuilder
-from webhook.policy.settings import InjectionSettings, Labels
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings, Labels
 
 
 class Settings(InjectionSettings):

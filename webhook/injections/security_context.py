@@ -22,13 +22,13 @@ from pydantic import Field
 from webhook.api.mpijob import WORKER, MPIJob
 from webhook.api.shape import ShapeError
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
-from webhook.context import Context
 from webhook.injections import injection
 from webhook.injections.patch import PatchBuilder, Path
-from webhook.pod_security import Level, PodTemplate, Version, evaluate, labels
-from webhook.pod_security.pod import convert
-from webhook.pod_security.subject import Subject
-from webhook.policy.settings import InjectionSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
+from webhook.predict.pod_security import Level, PodTemplate, Version, evaluate, labels
+from webhook.predict.pod_security.pod import convert
+from webhook.predict.pod_security.subject import Subject
 
 # What each field that a check names gets, by the end of its path.
 VALUES: Final[dict[str, object]] = {

@@ -14,11 +14,11 @@ from pydantic import Field, model_validator
 from webhook.api import names
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import Toleration
-from webhook.context import Context
 from webhook.injections import injection
 from webhook.injections.patch import PatchBuilder
-from webhook.policy.settings import InjectionSettings
-from webhook.policy.settings import Settings as PolicySettings
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
+from webhook.kit.settings import Settings as PolicySettings
 
 EXISTS = "Exists"
 

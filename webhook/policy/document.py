@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import AfterValidator, Field, ValidationError, create_model, model_validator
 
-from webhook import yaml
+from webhook.api import yaml
 from webhook.api.labels import Selector
+from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
 from webhook.policy.exemptions import EVERY_RULE, Exemption
-from webhook.policy.settings import Action, InjectionSettings, RuleSettings, Settings
 
 API_VERSION: Literal["policy.training.openshift.io/v1"] = "policy.training.openshift.io/v1"
 KIND: Literal["MPIJobPolicy"] = "MPIJobPolicy"

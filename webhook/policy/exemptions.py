@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from webhook.policy.settings import Settings
+from webhook.kit.settings import Settings
 
 EVERY_RULE = "*"
 # The annotations by which a job asks for an exemption; it is granted to whom RBAC allows to `exempt` MPIJobs.

@@ -8,6 +8,9 @@ from webhook.policy import document
 from webhook.policy.document import Document, Fault, PolicyError
 from webhook.policy.layers import Layer
 
+REMEMBERED = "mpijob-webhook-last-good"
+
+
 LABEL = "training.openshift.io/mpijob-policy"
 KEY = "policy.yaml"
 # A policy of every setting there is has a few kilobytes; parsing must not hold up admission.

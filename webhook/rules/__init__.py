@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from webhook.api.mpijob import MPIJob
-from webhook.context import Context
-from webhook.policy.settings import Action, RuleSettings
-from webhook.registry import Registry, documentation
+from webhook.kit.context import Context
+from webhook.kit.registry import Registry, documentation
+from webhook.kit.settings import Action, RuleSettings
 
 
 class Reason(StrEnum):

@@ -16,18 +16,28 @@ from pydantic import Field
 from webhook.api import quantity
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, MPIJob
+from webhook.api.names import meant
 from webhook.api.pod import Toleration
 from webhook.api.quantity import Quantity
 from webhook.api.resources import is_accelerator
 from webhook.api.taints import untolerated
 from webhook.cluster.resources.nodes import NODES, NodeShape
 from webhook.cluster.view import UNKNOWN
-from webhook.context import Context
-from webhook.job_pods import JobPods, job_pods
-from webhook.policy.settings import Action, ActionField, RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import Action, ActionField, RuleSettings
+from webhook.predict.job_pods import JobPods, job_pods
+from webhook.predict.scheduler import (
+    Affinity,
+    Label,
+    Lack,
+    Room,
+    Tolerated,
+    demands,
+    fits,
+    lacks,
+    requirement_met,
+)
 from webhook.rules import Reason, Violation, rule
-from webhook.scheduling import Affinity, Label, Lack, Room, Tolerated, demands, fits, lacks, requirement_met
-from webhook.similar import meant
 
 Shapes = Collection[NodeShape]
 

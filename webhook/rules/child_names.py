@@ -20,8 +20,8 @@ from webhook.cluster.resources.jobs import JOBS, LAUNCHER_SUFFIX
 from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.services import SERVICES
 from webhook.cluster.view import UNKNOWN, Answer
-from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
 from webhook.rules import Reason, Violation, rule
 
 # mpi-operator `configSuffix` and `workerSuffix`

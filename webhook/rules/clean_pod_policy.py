@@ -9,11 +9,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from webhook.api.mpijob import MPIJob
-from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.api.mpijob import CLEAN_POD_POLICIES, MPIJob
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
 from webhook.rules import Reason, Violation, rule
-from webhook.rules.upstream_contract import CLEAN_POD_POLICIES
 
 
 class Settings(RuleSettings):

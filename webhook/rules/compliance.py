@@ -23,8 +23,8 @@ from webhook.api.pod import PodTemplate
 from webhook.api.volume import Volume
 from webhook.cluster.resources.persistent_volume_claims import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from webhook.cluster.view import ABSENT
-from webhook.context import Context
-from webhook.policy.settings import Labels, RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import Labels, RuleSettings
 from webhook.rules import Reason, Violation, rule
 
 _ANYTHING = ("*", "?*")

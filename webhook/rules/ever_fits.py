@@ -25,13 +25,13 @@ from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import WORKER, MPIJob
 from webhook.cluster.resources.cluster_queues import ClusterQueue
 from webhook.cluster.view import UNKNOWN
-from webhook.context import Context
-from webhook.kueue import queues, topology
-from webhook.kueue.feasibility import Obstacle, Shortage, obstacles
-from webhook.kueue.flavors import Mismatch, Part
-from webhook.kueue.managed import configuration, manages
-from webhook.kueue.pod_sets import PodSet, pod_sets
-from webhook.policy.settings import Action, ActionField, RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import Action, ActionField, RuleSettings
+from webhook.predict.kueue import queues, topology
+from webhook.predict.kueue.feasibility import Obstacle, Shortage, obstacles
+from webhook.predict.kueue.flavors import Mismatch, Part
+from webhook.predict.kueue.managed import configuration, manages
+from webhook.predict.kueue.pod_sets import PodSet, pod_sets
 from webhook.rules import Reason, Violation, rule
 
 # Other queues of the namespace that are tried for a suggestion.

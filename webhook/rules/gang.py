@@ -17,8 +17,8 @@ from pydantic import Field, field_validator
 from webhook.api import names
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPIJob, SchedulingPolicy
-from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
 from webhook.rules import Reason, Violation, rule
 
 PATH = "spec.runPolicy.schedulingPolicy"

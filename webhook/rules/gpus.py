@@ -16,8 +16,8 @@ from webhook.api.pod import PodTemplate
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.requirements import ResourceRequirements
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, pod_total
-from webhook.context import Context
-from webhook.policy.settings import ResourceNames, RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.rules import Reason, Violation, rule
 
 

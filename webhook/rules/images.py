@@ -17,8 +17,8 @@ from webhook.api import images
 from webhook.api.images import ImageError, ImageReference
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodSpec
-from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
 from webhook.rules import Reason, Violation, rule
 
 _SHOWN_REGISTRIES = 5

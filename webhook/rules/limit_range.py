@@ -18,10 +18,10 @@ from webhook.api.mpijob import MPIJob
 from webhook.api.quantity import Quantity
 from webhook.cluster.resources.limit_ranges import CLAIM, LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
-from webhook.context import Context
-from webhook.job_pods import job_pods
-from webhook.limit_faults import AbovePod, Asked, Fault, HugePagesAlone, NoLimit, OutOfBounds, faults
-from webhook.policy.settings import RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
+from webhook.predict.job_pods import job_pods
+from webhook.predict.limit_ranges import AbovePod, Asked, Fault, HugePagesAlone, NoLimit, OutOfBounds, faults
 from webhook.rules import Reason, Violation, rule
 
 _REFUSED = "the pods are refused"

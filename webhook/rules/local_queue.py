@@ -16,11 +16,11 @@ from pydantic import Field
 
 from webhook.api.kueue import FRAMEWORK, QUEUE_NAME
 from webhook.api.mpijob import MPIJob
-from webhook.context import Context
-from webhook.kueue import queues
-from webhook.kueue.managed import Unmanaged, unmanaged
-from webhook.kueue.queues import Fault, State
-from webhook.policy.settings import Action, ActionField, RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import Action, ActionField, RuleSettings
+from webhook.predict.kueue import queues
+from webhook.predict.kueue.managed import Unmanaged, unmanaged
+from webhook.predict.kueue.queues import Fault, State
 from webhook.rules import Reason, Violation, rule
 
 LABEL = f"metadata.labels[{QUEUE_NAME}]"

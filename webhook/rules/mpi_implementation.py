@@ -8,11 +8,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from webhook.api.mpijob import MPIJob
-from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.api.mpijob import IMPLEMENTATIONS, MPIJob
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
 from webhook.rules import Reason, Violation, rule
-from webhook.rules.upstream_contract import IMPLEMENTATIONS
 
 
 class Settings(RuleSettings):

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from webhook.api import names
 from webhook.api.mpijob import MPIJob
-from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
 from webhook.rules import Violation, rule
 
 

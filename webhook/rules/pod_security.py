@@ -19,13 +19,22 @@ from pydantic import AfterValidator, Field
 from webhook.api.mpijob import MPIJob
 from webhook.api.shape import ShapeError
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
-from webhook.context import Context
-from webhook.mpi_pods import templates
-from webhook.pod_security import Level, LevelVersion, PodTemplate, Result, Version, evaluate, labels, messages
-from webhook.pod_security.advice import advice, permitting
-from webhook.pod_security.levels import parse_version
-from webhook.pod_security.standard import NEWEST
-from webhook.policy.settings import RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
+from webhook.predict.pod_security import (
+    Level,
+    LevelVersion,
+    PodTemplate,
+    Result,
+    Version,
+    evaluate,
+    labels,
+    messages,
+)
+from webhook.predict.pod_security.advice import advice, permitting
+from webhook.predict.pod_security.levels import parse_version
+from webhook.predict.pod_security.mpi_pods import templates
+from webhook.predict.pod_security.standard import NEWEST
 from webhook.rules import Reason, Violation, rule
 
 MAX_TEXT: Final = 1_000

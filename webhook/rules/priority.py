@@ -20,8 +20,8 @@ from webhook.api.mpijob import MPIJob
 from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES
 from webhook.cluster.resources.workload_priority_classes import WORKLOAD_PRIORITY_CLASSES
 from webhook.cluster.view import ABSENT
-from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
 from webhook.rules import Reason, Violation, rule
 
 KUEUE_PRIORITY = "kueue.x-k8s.io/priority-class"

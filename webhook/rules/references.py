@@ -17,6 +17,7 @@ from pydantic import Field
 
 from webhook.api import networks
 from webhook.api.mpijob import MPI_OPERATOR, MPIJob
+from webhook.api.names import meant
 from webhook.api.networks import NETWORKS, NetworksError
 from webhook.api.pod import Container, PodSpec
 from webhook.api.volume import ConfigMapSource, Volume
@@ -27,11 +28,10 @@ from webhook.cluster.resources.persistent_volume_claims import PERSISTENT_VOLUME
 from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
 from webhook.cluster.view import ABSENT, UNKNOWN
-from webhook.context import Context
-from webhook.policy.settings import Action, ActionField, RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import Action, ActionField, RuleSettings
 from webhook.rules import Reason, Violation, rule
 from webhook.rules.child_names import CONFIG_SUFFIX
-from webhook.similar import meant
 
 MANY = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 ONE_POD = "ReadWriteOncePod"

@@ -20,11 +20,11 @@ from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.quantity import Quantity
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
-from webhook.context import Context
-from webhook.job_quota import Assessment, assess
-from webhook.policy.settings import ResourceNames, RuleSettings
-from webhook.quota import wording
-from webhook.quota.fit import Shortage, charged
+from webhook.kit.context import Context
+from webhook.kit.settings import ResourceNames, RuleSettings
+from webhook.predict.quota import wording
+from webhook.predict.quota.assessment import Assessment, assess
+from webhook.predict.quota.fit import Shortage, charged
 from webhook.rules import Reason, Violation, rule
 
 SUSPEND: Final = "spec.runPolicy.suspend"

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.api.mpijob import MPIJob
-from webhook.context import Context
-from webhook.policy.settings import Action, ActionField, RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import Action, ActionField, RuleSettings
 from webhook.rules import Violation, rule
 
 

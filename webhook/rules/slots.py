@@ -18,8 +18,8 @@ from webhook.api import mpirun, quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_path
 from webhook.api.pod import Container
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total, read
-from webhook.context import Context
-from webhook.policy.settings import ResourceNames, RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.rules import Violation, rule
 
 PATH = "spec.slotsPerWorker"

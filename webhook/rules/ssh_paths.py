@@ -23,8 +23,8 @@ from typing import Final
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 from webhook.api.pod import Capabilities, Container, PodSecurityContext, SecurityContext
-from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
 from webhook.rules import Violation, rule
 
 FIELD: Final = "spec.sshAuthMountPath"

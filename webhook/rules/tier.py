@@ -14,13 +14,12 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, SchedulingPolicy
+from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, WORKER, MPIJob, SchedulingPolicy
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total
-from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
 from webhook.rules import Reason, Violation, rule
 from webhook.rules.priority import KUEUE_PRIORITY, LABEL, priority_classes
-from webhook.rules.upstream_contract import IMPLEMENTATIONS
 
 WORKERS = "spec.mpiReplicaSpecs[Worker].replicas"
 LAUNCHER_AS_WORKER = "spec.runLauncherAsWorker"

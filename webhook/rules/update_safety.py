@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPI_OPERATOR, MPIJob
-from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
 from webhook.rules import Reason, Violation, rule
 
 

@@ -10,14 +10,21 @@ lets through although no Kubernetes program can read them: with one of these sto
 from collections.abc import Iterator
 
 from webhook.api import names, quantities, quantity
-from webhook.api.mpijob import LAUNCHER, MPI_OPERATOR, MULTIKUEUE, WORKER, MPIJob, ReplicaSpec
-from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.api.mpijob import (
+    CLEAN_POD_POLICIES,
+    IMPLEMENTATIONS,
+    LAUNCHER,
+    MPI_OPERATOR,
+    MULTIKUEUE,
+    WORKER,
+    MPIJob,
+    ReplicaSpec,
+)
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
 from webhook.rules import Reason, Violation, rule
 
-CLEAN_POD_POLICIES = ("All", "None", "Running")
 CREATION_POLICIES = ("AtStartup", "WaitForWorkersReady")
-IMPLEMENTATIONS = ("Intel", "MPICH", "OpenMPI")
 MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
 RESTART_POLICIES = ("Never", "OnFailure")
 

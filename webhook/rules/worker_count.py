@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pydantic import Field, model_validator
 
 from webhook.api.mpijob import MPIJob
-from webhook.context import Context
-from webhook.policy.settings import RuleSettings
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
 from webhook.rules import Violation, rule
 
 PATH = "spec.mpiReplicaSpecs[Worker].replicas"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.strategies import PROPERTY
+from tests.support.strategies import PROPERTY
 from webhook.api import quantity
 from webhook.api.bounds import ANY, Bound, Bounds
 from webhook.api.quantity import Quantity

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.strategies import PROPERTY
+from tests.support.strategies import PROPERTY
 from webhook.api import annotations, duration
 from webhook.api.duration import DurationError
 

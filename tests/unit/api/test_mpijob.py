@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tests.jobs import GOOD, REMOVE, changed
+from tests.support.jobs import GOOD, REMOVE, changed
 from webhook.api import mpijob
 from webhook.api.shape import ShapeError
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.strategies import PROPERTY
+from tests.support.strategies import PROPERTY
 from webhook.api.mpirun import HOSTFILE, MAX_CALLS, MAX_SCRIPT_LENGTH, MAX_WORDS, Invocation, find
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from tests.bench import body
 from tests.bench.managed_fields import managed_fields
-from webhook import admission
+from webhook.admission import pipelines
 from webhook.api import review
 from webhook.cluster.view import NothingKnown
 
-POLICY = admission.load_policy(None)
+POLICY = pipelines.load_policy(None)
 
 
 @pytest.mark.parametrize("number", [0, body.JOBS - 1])
@@ -25,13 +25,13 @@ def test_both_reviews_are_of_the_size_that_budgets_are_about(number: int) -> Non
 @pytest.mark.parametrize("number", [0, 1, body.JOBS - 1])
 def test_the_job_is_admitted_with_nothing_to_say(number: int) -> None:
     request = review.decode(body.validate_body(body.user_job(number)))
-    decision = admission.validate(request, policy=POLICY, view=NothingKnown())
+    decision = pipelines.validate(request, policy=POLICY, view=NothingKnown())
     assert (decision.skipped, decision.denied, decision.warned, decision.audited) == ("", [], [], [])
 
 
 def test_the_mutating_review_has_what_every_injection_that_is_on_needs() -> None:
     request = review.decode(body.mutate_body(body.user_job(0)))
-    decision = admission.mutate(request, policy=POLICY, view=NothingKnown())
+    decision = pipelines.mutate(request, policy=POLICY, view=NothingKnown())
     assert {"api-access", "clean-pod-policy", "istio", "job-timeout", "labels", "mpi-env"} <= set(decision.authors)
 
 
@@ -41,7 +41,7 @@ def test_the_validating_review_holds_the_mutated_object() -> None:
     after = json.loads(body.validate_body(job))["request"]["object"]
     for key in ("creationTimestamp", "generation", "uid"):
         assert after["metadata"].pop(key)
-    decision = admission.mutate(review.decode(body.mutate_body(job)), policy=POLICY, view=NothingKnown())
+    decision = pipelines.mutate(review.decode(body.mutate_body(job)), policy=POLICY, view=NothingKnown())
     assert after == jsonpatch.apply_patch(before, decision.patch)
 
 

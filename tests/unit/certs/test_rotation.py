@@ -11,7 +11,7 @@ from certs.rotation import MakeSuccessor, Phase, Publish, Rest, Save, lacking, p
 from certs.settings import RotationSettings
 from certs.state import State
 from certs.store import Bundle
-from tests.unit.certs.fake_store import DAY, MINUTE, START
+from tests.support.ca_store import DAY, MINUTE, START
 
 SETTINGS = RotationSettings(name="test CA")
 

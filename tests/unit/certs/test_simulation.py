@@ -10,8 +10,8 @@ from certs.authority import Authority
 from certs.rotation import Phase
 from certs.self_managed import SelfManaged
 from certs.settings import RotationSettings
-from tests.unit.certs.fake_store import DAY, HOUR, MINUTE, START, Clock, Cluster
-from tests.unit.certs.trust import accepts
+from tests.support.ca_store import DAY, HOUR, MINUTE, START, Clock, Cluster
+from tests.support.trust import accepts
 
 HOST = "webhook.training.svc"
 SETTINGS = RotationSettings(name="test CA", ca_lifetime=30 * DAY, leaf_lifetime=7 * DAY)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.controlplane.nodes import gpu_nodes
-from tests.unit.strategies import PROPERTY
+from tests.support.strategies import PROPERTY
 from webhook.api import quantity
 from webhook.api.quantity import Quantity
 from webhook.api.taints import Taint

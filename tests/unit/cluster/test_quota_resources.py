@@ -5,18 +5,16 @@ from typing import Any
 
 import pytest
 
-from tests.jobs import changed
-from tests.unit.quota.cluster import quota
-from tests.unit.rules.checks import defaulted
+from tests.support.jobs import changed
+from tests.support.quota_objects import quota
+from tests.support.rule_checks import defaulted
 from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.quantity import QuantityError
-from webhook.cluster.resources.mpijobs import MPI_JOBS
-from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
-from webhook.quota.charges import pod_shape
-from webhook.quota.pending import MPIJobRecord
-from webhook.quota.resource_quota import ResourceQuota
-from webhook.quota.scopes import Scope
+from webhook.api.quota_charges import pod_shape
+from webhook.api.quota_scopes import Scope
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS, ResourceQuota
 
 FOUR = quantity.parse(4)
 

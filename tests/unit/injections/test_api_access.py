@@ -1,6 +1,6 @@
 import pytest
 
-from tests.unit.injections.support import PATHS, inject, mpijob, pod_spec
+from tests.support.injecting import PATHS, inject, mpijob, pod_spec
 
 LAUNCHER = {f"{PATHS['Launcher']}/spec/automountServiceAccountToken": False}
 WORKER = {f"{PATHS['Worker']}/spec/automountServiceAccountToken": False}

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.unit.injections.support import inject, mpijob
+from tests.support.injecting import inject, mpijob
 
 DEBUG = "training.openshift.io/debug-mode"
 RUNNING = "set cleanPodPolicy: Running, so workers that still run are removed when the job ends"

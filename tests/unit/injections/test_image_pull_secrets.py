@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from tests.unit.injections.support import PATHS, inject, mpijob, only, operations, pod_spec
+from tests.support.injecting import PATHS, inject, mpijob, only, operations, pod_spec
 
 ID = "image-pull-secrets"
 LAUNCHER, WORKER = (f"{PATHS[role]}/spec/imagePullSecrets" for role in ("Launcher", "Worker"))

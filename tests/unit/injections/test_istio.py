@@ -1,6 +1,6 @@
 import pytest
 
-from tests.unit.injections.support import PATHS, inject, mpijob
+from tests.support.injecting import PATHS, inject, mpijob
 
 KEY = "sidecar.istio.io/inject"
 ESCAPED = "sidecar.istio.io~1inject"

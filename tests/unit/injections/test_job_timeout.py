@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from tests.unit.injections.support import inject, mpijob, only
+from tests.support.injecting import inject, mpijob, only
 from webhook.api import annotations, duration
 
 TIMEOUT = "training.openshift.io/timeout"

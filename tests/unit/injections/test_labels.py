@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from tests.unit.injections.support import PATHS, inject, mpijob, only
+from tests.support.injecting import PATHS, inject, mpijob, only
 
 JOB_TYPE = {"training.kubeflow.org/job-type": "mpijob"}
 ESCAPED = "/metadata/labels/training.kubeflow.org~1job-type"

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.unit.injections.support import PATHS, inject, mpijob, operations, pod_spec
+from tests.support.injecting import PATHS, inject, mpijob, operations, pod_spec
 from webhook.injections.mpi_env import VARIABLES
 
 ENV = f"{PATHS['Launcher']}/spec/containers/0/env"

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from tests.unit.injections.support import PATHS, inject, mpijob, only, pod_spec
+from tests.support.injecting import PATHS, inject, mpijob, only, pod_spec
 
 ID = "node-selector"
 LAUNCHER, WORKER = (f"{PATHS[role]}/spec/nodeSelector" for role in ("Launcher", "Worker"))

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.jobs import request
-from tests.unit.any_job import any_job
-from tests.unit.injections.support import PATHS, mpijob, only, pod_spec
-from tests.unit.namespaces import labelled
-from tests.unit.pod_security.edges import all_containers
-from tests.unit.pod_security.pods import compliant_pod, pod
-from tests.unit.strategies import PROPERTY
-from webhook import admission, mpi_pods
+from tests.support.any_job import any_job
+from tests.support.injecting import PATHS, mpijob, only, pod_spec
+from tests.support.jobs import request
+from tests.support.namespaces import labelled
+from tests.support.pod_security.edges import all_containers
+from tests.support.pod_security.pods import compliant_pod, pod
+from tests.support.strategies import PROPERTY
+from webhook.admission import pipelines
 from webhook.cluster.view import NothingKnown
-from webhook.pod_security import Level, Version, evaluate
+from webhook.predict.pod_security import Level, Version, evaluate, mpi_pods
 
 RESTRICTED = labelled("team", enforce="restricted")
 ALONE = only("security-context")
@@ -32,7 +32,7 @@ CONTAINER = pod_spec()["containers"][0]
 
 
 def mutated(job, view=RESTRICTED, policy=ALONE, **fields):
-    return admission.mutate(request(job, namespace="team", **fields), policy=policy, view=view)
+    return pipelines.mutate(request(job, namespace="team", **fields), policy=policy, view=view)
 
 
 def contexts(job, **fields):

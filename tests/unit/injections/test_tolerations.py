@@ -1,9 +1,9 @@
 import pytest
 from pydantic import ValidationError
 
-from tests.jobs import request
-from tests.unit.injections.support import PATHS, inject, mpijob, mutate, only, operations, pod_spec
-from webhook import admission
+from tests.support.injecting import PATHS, inject, mpijob, mutate, only, operations, pod_spec
+from tests.support.jobs import request
+from webhook.admission import pipelines
 from webhook.cluster.view import NothingKnown
 
 ID = "tolerations"
@@ -100,7 +100,7 @@ class TestUpdate:
 
     def update(self, new, old):
         sent = request(new, old=old, operation="UPDATE")
-        return admission.mutate(sent, policy=only(ID, tolerations=[GPU, TEAM]), view=NothingKnown()).patch
+        return pipelines.mutate(sent, policy=only(ID, tolerations=[GPU, TEAM]), view=NothingKnown()).patch
 
     def test_what_an_apply_drops_is_put_back(self):
         created = mutate(worker_only(None), only(ID, tolerations=[GPU, TEAM])).document

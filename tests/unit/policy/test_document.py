@@ -1,9 +1,9 @@
 import pytest
 
 from webhook import injections, rules
-from webhook.admission import load_policy, policy_model
+from webhook.admission.pipelines import load_policy, policy_model
+from webhook.kit.settings import Action
 from webhook.policy.document import PolicyError
-from webhook.policy.settings import Action
 
 HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 

@@ -2,12 +2,12 @@ from itertools import permutations
 
 import pytest
 
-from webhook.active_policy import PolicySet, policy_model
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import ABSENT, UNKNOWN
+from webhook.kit.settings import Action
 from webhook.policy import document, layers
+from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
-from webhook.policy.settings import Action
 
 HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 

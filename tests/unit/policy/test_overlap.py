@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.active_policy import policy_model
+from webhook.policy.in_force import policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.overlap import may_meet
 

@@ -6,20 +6,22 @@ from typing import Any
 
 import pytest
 
-from tests.jobs import changed, request
-from tests.unit.strategies import COMPLETE
-from webhook import admission, yaml
-from webhook.active_policy import Policy, PolicySet, policy_model
-from webhook.admission import Decision
+from tests.support.jobs import changed, request
+from tests.support.paths import MANIFESTS
+from tests.support.strategies import COMPLETE
+from webhook.admission import pipelines
+from webhook.admission.pipelines import Decision
+from webhook.api import yaml
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import UNKNOWN, Answer, NothingKnown
 from webhook.injections import REGISTRY as INJECTIONS
 from webhook.policy import document, layers
+from webhook.policy.in_force import Policy, PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import KEY, LABEL
 
-FOLDER = Path(__file__).parents[3] / "manifests" / "policies"
+FOLDER = MANIFESTS / "policies"
 FILES = sorted(path for path in FOLDER.glob("*.yaml") if path.name != "kustomization.yaml")
 NAMES = ["audit-only", "hipaa", "platform-defaults", "restricted-openshift", "tier-base", "tier-premium"]
 
@@ -48,11 +50,11 @@ HOSPITAL = {"compliance.openshift.io/hipaa": "true"}
 
 
 def validate(job: Any, policy: Policy, *claims: dict[str, Any]) -> Decision:
-    return admission.validate(request(job), policy=policy, view=Snapshot(claims) if claims else NothingKnown())
+    return pipelines.validate(request(job), policy=policy, view=Snapshot(claims) if claims else NothingKnown())
 
 
 def mutate(job: Any, policy: Policy) -> Decision:
-    return admission.mutate(request(job), policy=policy, view=NothingKnown())
+    return pipelines.mutate(request(job), policy=policy, view=NothingKnown())
 
 
 def denied(job: Any, policy: Policy, *claims: dict[str, Any]) -> list[str]:
@@ -90,7 +92,7 @@ def test_all_of_them_go_together() -> None:
 def test_the_platform_defaults_change_nothing(namespace: Namespace | Answer) -> None:
     changed_nothing = PolicySet(loaded("platform-defaults")).effective(namespace)
     assert changed_nothing.document == policy_model()()
-    assert changed_nothing.rules == admission.load_policy(None).rules
+    assert changed_nothing.rules == pipelines.load_policy(None).rules
 
 
 HIGH = {"Worker.template.spec.priorityClassName": "high"}

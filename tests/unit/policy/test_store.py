@@ -1,8 +1,8 @@
 import pytest
 
-from webhook.active_policy import PolicySet, policy_model
 from webhook.cluster.view import ABSENT
 from webhook.policy import store
+from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.store import Loaded, Source
 
 HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tests.unit.rules.checks import defaulted
+from tests.support.rule_checks import defaulted
+from webhook.admission.messages import MAX_WARNING_LENGTH, Finding
 from webhook.cluster.view import ClusterView, NothingKnown
-from webhook.context import Context
-from webhook.messages import MAX_WARNING_LENGTH, Finding
+from webhook.kit.context import Context
 from webhook.rules import REGISTRY, Violation
 
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 
 from tests.controlplane.nodes import GPU, gpu_nodes
-from tests.unit.any_job import Json, any_job
-from tests.unit.rules.checks import found, violations
+from tests.support.any_job import Json, any_job
+from tests.support.rule_checks import found, violations
+from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import run
-from tests.unit.strategies import PROPERTY
+from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
-from webhook.messages import Finding
 from webhook.rules import REGISTRY
 
 RULE = "accelerator-available"

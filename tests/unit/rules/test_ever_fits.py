@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from tests.unit.any_job import Json, any_job
-from tests.unit.kueue.objects import (
+from tests.support.any_job import Json, any_job
+from tests.support.kueue_objects import (
     Quotas,
     cluster_queue,
     cohort,
@@ -15,14 +15,14 @@ from tests.unit.kueue.objects import (
     namespace,
     topology,
 )
-from tests.unit.rules.checks import defaulted, violations
+from tests.support.rule_checks import defaulted, violations
+from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import fits_a_warning
-from tests.unit.strategies import PROPERTY
 from webhook.api.kueue import QUEUE_NAME
 from webhook.cluster.snapshot import Snapshot
-from webhook.context import Context
-from webhook.kueue import topology as annotations
-from webhook.policy.settings import Action
+from webhook.kit.context import Context
+from webhook.kit.settings import Action
+from webhook.predict.kueue import topology as annotations
 from webhook.rules import REGISTRY
 
 GPU, RDMA, PRODUCT = "nvidia.com/gpu", "rdma/hca", "nvidia.com/gpu.product"

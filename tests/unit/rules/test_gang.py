@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.jobs import REMOVE
-from tests.unit.any_job import Json, any_job
-from tests.unit.rules.checks import violations
+from tests.support.any_job import Json, any_job
+from tests.support.jobs import REMOVE
+from tests.support.rule_checks import violations
+from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import fits_a_warning, run
-from tests.unit.strategies import PROPERTY
 from webhook.rules import Reason, Violation
 from webhook.rules.gang import Settings
 

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from tests.jobs import REMOVE
-from tests.unit.any_job import Json, any_job
+from tests.support.any_job import Json, any_job
+from tests.support.jobs import REMOVE
+from tests.support.rule_checks import defaulted, violations
+from tests.support.strategies import PROPERTY
 from tests.unit.cluster.test_limit_ranges import limit_range
-from tests.unit.rules.checks import defaulted, violations
-from tests.unit.strategies import PROPERTY
 from webhook.cluster.snapshot import Snapshot
-from webhook.context import Context
+from webhook.kit.context import Context
 from webhook.rules import REGISTRY, Reason, Violation
 
 SPEC = "spec.mpiReplicaSpecs[Worker].template.spec"

@@ -1,9 +1,9 @@
 import pytest
 
-from tests.unit.kueue.objects import CONFIG, Json, cluster_queue, config, local_queue, namespace
-from tests.unit.rules.checks import found, violations
+from tests.support.kueue_objects import CONFIG, Json, cluster_queue, config, local_queue, namespace
+from tests.support.rule_checks import found, violations
 from webhook.cluster.snapshot import Snapshot
-from webhook.policy.settings import Action
+from webhook.kit.settings import Action
 from webhook.rules import REGISTRY
 
 PATH = "metadata.labels[kueue.x-k8s.io/queue-name]"

@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.jobs import changed
-from tests.unit.any_job import Json, any_job
-from tests.unit.namespaces import labelled
-from tests.unit.pod_security.pods import COMPLIANT, pod
-from tests.unit.pod_security.test_pod import values
-from tests.unit.rules.checks import defaulted, violations
-from tests.unit.strategies import PROPERTY
+from tests.support.any_job import Json, any_job
+from tests.support.jobs import changed
+from tests.support.namespaces import labelled
+from tests.support.pod_security.pods import COMPLIANT, pod
+from tests.support.rule_checks import defaulted, violations
+from tests.support.strategies import PROPERTY
+from tests.unit.predict.pod_security.test_pod import values
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
-from webhook.context import Context
-from webhook.pod_security import LATEST, Level, PodTemplate, evaluate
-from webhook.pod_security.pod import convert
+from webhook.kit.context import Context
+from webhook.predict.pod_security import LATEST, Level, PodTemplate, evaluate
+from webhook.predict.pod_security.pod import convert
 from webhook.rules import REGISTRY, Reason, Violation
 
 LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template"

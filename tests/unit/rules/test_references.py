@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.any_job import Json, any_job
-from tests.unit.rules.checks import found, violations
+from tests.support.any_job import Json, any_job
+from tests.support.rule_checks import found, violations
+from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import fits_a_warning, run
-from tests.unit.strategies import PROPERTY
 from webhook.api.networks import NETWORKS
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY, Reason, Violation

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.jobs import REMOVE, changed
-from tests.unit.any_job import Json, any_job
-from tests.unit.quota.cluster import cluster, limit_range, pods, quota, reserved
-from tests.unit.rules.checks import violations
+from tests.support.any_job import Json, any_job
+from tests.support.jobs import REMOVE, changed
+from tests.support.quota_objects import cluster, limit_range, pods, quota, reserved
+from tests.support.rule_checks import violations
+from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import fits_a_warning, run
-from tests.unit.strategies import PROPERTY
+from webhook.admission.messages import Finding, denial
 from webhook.cluster.snapshot import Snapshot
-from webhook.messages import Finding, denial
 from webhook.rules import REGISTRY, Reason, Violation
 from webhook.rules.resource_quota import Settings
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tests.jobs import REMOVE
-from tests.unit.rules.checks import found, violations
+from tests.support.jobs import REMOVE
+from tests.support.rule_checks import found, violations
 from webhook.rules import REGISTRY
 
 

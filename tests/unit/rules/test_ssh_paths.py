@@ -7,16 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.jobs import REMOVE, changed
-from tests.unit.any_job import Json, any_job
-from tests.unit.rules.checks import found, violations
+from tests.support.any_job import Json, any_job
+from tests.support.jobs import REMOVE, changed
+from tests.support.paths import EXAMPLES as EXAMPLES_FOLDER
+from tests.support.rule_checks import found, violations
+from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import run
-from tests.unit.strategies import PROPERTY
-from webhook import yaml
-from webhook.messages import MAX_WARNING_LENGTH, Finding
+from webhook.admission.messages import MAX_WARNING_LENGTH, Finding
+from webhook.api import yaml
 from webhook.rules import Violation
 
-EXAMPLES = sorted(Path(__file__).parents[3].joinpath("manifests", "examples").rglob("*.yaml"))
+EXAMPLES = sorted(EXAMPLES_FOLDER.rglob("*.yaml"))
 HOME = "/home/mpiuser/.ssh"
 SSHD = {"Worker.template.spec.containers.0.command": ["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"]}
 FIELD = "spec.sshAuthMountPath"

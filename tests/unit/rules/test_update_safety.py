@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from tests.jobs import REMOVE
-from tests.unit.rules.checks import found, violations
+from tests.support.jobs import REMOVE
+from tests.support.rule_checks import found, violations
 
 QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "team-queue"}}
 SUSPENDED = {"spec.runPolicy.suspend": True}

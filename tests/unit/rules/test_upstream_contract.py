@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from tests.jobs import REMOVE
-from tests.unit.rules.checks import found, violations
+from tests.support.jobs import REMOVE
+from tests.support.rule_checks import found, violations
 
 LAUNCHER = "spec.mpiReplicaSpecs[Launcher]"
 WORKER = "spec.mpiReplicaSpecs[Worker]"

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from pydantic import ValidationError
 
-from tests.jobs import REMOVE
-from tests.unit.any_job import Json, any_job
-from tests.unit.rules.checks import violations
+from tests.support.any_job import Json, any_job
+from tests.support.jobs import REMOVE
+from tests.support.rule_checks import violations
+from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import run
-from tests.unit.strategies import PROPERTY
 from webhook.rules import Violation
 from webhook.rules.worker_count import Settings
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from webhook import yaml
+from webhook.api import yaml
 from webhook.api.labels import Selector
 from webhook.cluster.resource import Place, Wire, namespaced
 

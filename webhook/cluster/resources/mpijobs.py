@@ -12,9 +12,8 @@ import msgspec
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import API_VERSION, LAUNCHER, MPI_OPERATOR, MULTIKUEUE, WORKER
 from webhook.api.pod import PodAffinity, PodTemplate
+from webhook.api.quota_charges import PodShape, pod_shape
 from webhook.cluster.resource import ByNamespace, Metadata, Resource, Wire
-from webhook.quota.charges import PodShape, pod_shape
-from webhook.quota.pending import MPIJobRecord, PodsRecord
 
 _ENDED = frozenset({"Succeeded", "Failed"})
 
@@ -119,6 +118,30 @@ class _MPIJob(Wire):
 def _shared(shape: PodShape) -> PodShape:
     """One and the same shape for templates that are alike."""
     return shape
+
+
+class PodsRecord(msgspec.Struct, frozen=True, gc=False):
+    """The pods of a role of a stored job."""
+
+    role: str
+    count: int
+    shape: PodShape
+
+
+class MPIJobRecord(msgspec.Struct, frozen=True, gc=False):
+    """An MPIJob that exists. One that is `over` has ended or is being deleted: it takes nothing more, so no `pods`.
+
+    It has `ended` if the operator here has seen it to its end.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    over: bool = False
+    suspended: bool = False
+    queue: str = ""
+    pods: tuple[PodsRecord, ...] = ()
+    ended: bool = False
 
 
 def _record(found: _MPIJob) -> MPIJobRecord:

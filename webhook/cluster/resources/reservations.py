@@ -8,8 +8,26 @@ from dataclasses import dataclass
 
 import msgspec
 
+from webhook.api.quota_charges import Charge
 from webhook.cluster.resource import Metadata, Place, Wire, namespaced
-from webhook.quota.pending import Reservation
+
+
+class ReservedPods(msgspec.Struct, frozen=True):
+    """The pods of a role: how many, and what one takes with its claims."""
+
+    role: str
+    count: int
+    charges: tuple[Charge, ...]
+
+
+class Reservation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an admitted job takes: all of its pods, whether they exist or not, and the objects made for it."""
+
+    uid: str
+    name: str
+    pods: tuple[ReservedPods, ...] = ()
+    objects: tuple[Charge, ...] = ()
+
 
 LABEL = "training.openshift.io/reservations"
 ANNOTATION = "training.openshift.io/reservations"

@@ -1,0 +1,74 @@
+"""Any job that decodes, generated from the wire types themselves: it grows with them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+from msgspec import inspect
+
+from tests.support.strategies import json_values, quantities, text
+from webhook.api.mpijob import MPIJob
+
+Json = dict[str, Any]
+
+
+def any_job(**samples: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
+    """Any job that decodes: each field that the wire types read is there, absent, null, or any value of its type.
+
+    Made from the wire types themselves, so a new field is in it at once; many jobs get as far as containers with
+    resources. `samples` are strategies by the JSON name of a field, tried besides the arbitrary values wherever a
+    field has that name (but for structs, since names recur: a container and a volume both have an `image`):
+    `any_job(command=st.just(["mpirun", "-np", "4"]))`.
+    """
+    return _values(inspect.type_info(MPIJob), samples)
+
+
+def _values(kind: inspect.Type, samples: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
+    """JSON values that msgspec decodes as this type."""
+    match kind:
+        case inspect.StructType():
+            return _struct({field.encode_name: _field(field, samples) for field in kind.fields}, kind.fields)
+        case inspect.UnionType():
+            members = [_values(member, samples) for member in kind.types if not isinstance(member, inspect.NoneType)]
+            return _mostly(st.one_of(members), st.none())
+        case inspect.ListType():
+            return _mostly(st.lists(_values(kind.item_type, samples), min_size=1, max_size=2), st.just([]))
+        case inspect.DictType():
+            values = _values(kind.value_type, samples)
+            known = st.fixed_dictionaries({}, optional=dict.fromkeys(_KEYS[type(kind.value_type)], values))
+            return _mostly(known, st.dictionaries(text, values, max_size=1))
+        case inspect.IntType():
+            return st.integers(-1, 20) | st.integers(kind.ge, kind.le)
+        case _:
+            return _SCALARS[type(kind)]
+
+
+@st.composite
+def _struct(draw: st.DrawFn, values: dict[str, st.SearchStrategy[Any]], fields: tuple[inspect.Field, ...]) -> Json:
+    present = [field.encode_name for field in fields if field.required or draw(st.integers(0, 9))]
+    return {name: draw(values[name]) for name in present}
+
+
+@st.composite
+def _mostly(draw: st.DrawFn, usual: st.SearchStrategy[Any], other: st.SearchStrategy[Any]) -> Any:
+    """Nine times out of ten the usual: a chain of even odds would hardly ever reach a container's resources."""
+    return draw(usual if draw(st.integers(0, 9)) else other)
+
+
+def _field(field: inspect.Field, samples: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
+    values = _values(field.type, samples)
+    members = field.type.types if isinstance(field.type, inspect.UnionType) else (field.type,)
+    structs = any(isinstance(member, inspect.StructType) for member in members)
+    return values if structs or field.encode_name not in samples else samples[field.encode_name] | values
+
+
+_KEYS: Mapping[type[inspect.Type], tuple[str, ...]] = {
+    inspect.UnionType: ("Launcher", "Worker"),
+    inspect.StrType: ("kueue.x-k8s.io/queue-name", "scheduling.volcano.sh/queue-name"),
+    inspect.CustomType: ("cpu", "nvidia.com/gpu", "amd.com/gpu"),
+}
+_SCALARS: Mapping[type[inspect.Type], st.SearchStrategy[Any]] = {
+    inspect.StrType: text,
+    inspect.BoolType: st.booleans(),
+    inspect.CustomType: quantities | json_values(),  # what a field of type `object` is to msgspec
+}

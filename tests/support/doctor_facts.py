@@ -1,0 +1,143 @@
+"""An installation as the doctor sees it, with everything as the manifests have it; and ways to change it."""
+
+import base64
+import json
+from copy import deepcopy
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from certs.authority import Authority
+from certs.pem import load_certificates
+from certs.store import Bundle
+from tests.support.paths import ROOT
+from webhook.api import yaml
+from webhook.installation import manifests, registration
+from webhook.installation.doctor import rights
+from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
+from webhook.installation.doctor.facts import Facts, Policies, Right, Site
+from webhook.installation.doctor.unread import Unread
+
+MANIFESTS = ROOT / "manifests"
+NOW = datetime.now(UTC).replace(microsecond=0)
+HOST = "mpijob-webhook.mpijob-webhook.svc"
+CA = Authority("mpijob-webhook", lifetime=timedelta(days=365))
+LEAF = CA.issue([HOST], lifetime=timedelta(days=14))
+MUTATING, VALIDATING = manifests.webhooks()
+UNREAD = Unread("no permission")
+
+
+def manifest(path: str, kind: str) -> Any:
+    return next(each for each in yaml.load_all((MANIFESTS / path).read_text()) if each["kind"] == kind)
+
+
+def chain(pem: bytes) -> Any:
+    return load_certificates(pem)
+
+
+def stored(configuration: Any) -> Any:
+    """As the API server gives it back."""
+    found = deepcopy(configuration)
+    for hook in found["webhooks"]:
+        for field in ("namespaceSelector", "objectSelector"):
+            hook.setdefault(field, {})
+        hook["clientConfig"]["caBundle"] = base64.b64encode(CA.certificate_pem).decode()
+    return found
+
+
+def bundles(pem: bytes) -> tuple[Bundle, ...]:
+    return tuple(Bundle(f"{each}/{registration.NAME}", (pem, pem), "1") for each in registration.RESOURCES.values())
+
+
+def deployment(name: str, image: str, *, replicas: int = 2, ready: int = 2, **spec: Any) -> Any:
+    return {
+        "metadata": {"name": name, "namespace": name},
+        "spec": {"replicas": replicas, "template": {"spec": {"containers": [{"image": image}], **spec}}},
+        "status": {"readyReplicas": ready},
+    }
+
+
+def pod(image: str = "mpijob-webhook:0.1.0", ready: bool = True, **status: Any) -> Any:
+    conditions = [{"type": "Ready", "status": str(ready)}]
+    return {"spec": {"containers": [{"image": image}]}, "status": {"conditions": conditions, **status}}
+
+
+def crd(*versions: str) -> Any:
+    return {"spec": {"versions": [{"name": name, "served": True} for name in versions]}}
+
+
+OPERATOR = deployment("mpi-operator", "registry.example.com/mpioperator/mpi-operator:0.8.0")
+KUEUE = deployment("kueue-system", "registry.example.com/kueue/kueue:v0.14.0")
+KUEUE_WEBHOOK: dict[str, Any] = {
+    "metadata": {"name": "kueue-mutating-webhook-configuration"},
+    "webhooks": [{"name": "mmpijob.kb.io", "reinvocationPolicy": "Never"}],
+}
+SITE = Site()
+NEEDED = rights.purposes(SITE, ca_secret="mpijob-webhook-ca", remove_keys=False)
+HAS = dict.fromkeys((right for purpose in NEEDED for right in purpose.rights), True)
+HEALTHY = Facts(
+    site=SITE,
+    now=NOW,
+    server_time=NOW,
+    version={"gitVersion": "v1.35.4"},
+    mutating=[stored(MUTATING)],
+    validating=[stored(VALIDATING)],
+    service=manifest("base/service.yaml", "Service"),
+    endpoints=[("192.0.2.1", 8443), ("192.0.2.2", 8443)],
+    deployment=deployment("mpijob-webhook", "mpijob-webhook:0.1.0"),
+    pods=[pod(), pod()],
+    deployments=[OPERATOR],
+    crd=crd("v2beta1"),
+    kueue_config=None,
+    certificates=Certificates(
+        source=SELF_MANAGED,
+        namespace="mpijob-webhook",
+        secret="mpijob-webhook-ca",
+        data={"ca.crt": CA.certificate_pem, "ca.key": CA.key_pem},
+        bundles=bundles(CA.certificate_pem),
+        served={("192.0.2.1", 8443): chain(LEAF.certificate_pem)},
+        server_name=HOST,
+    ),
+    rights=HAS,
+    policies=Policies(2),
+)
+
+
+def with_kueue(config: Any) -> dict[str, Any]:
+    text = config if isinstance(config, str) else json.dumps(config)
+    found: dict[str, Any] = {"metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"}}
+    if config is not None:
+        found["data"] = {"controller_manager_config.yaml": text}
+    return {"mutating": [stored(MUTATING), KUEUE_WEBHOOK], "deployments": [OPERATOR, KUEUE], "kueue_config": found}
+
+
+def hook(name: str, **changes: Any) -> dict[str, Any]:
+    """The configurations with one hook changed; None takes a field away."""
+    configurations = {"mutating": [stored(MUTATING)], "validating": [stored(VALIDATING)]}
+    for (found,) in configurations.values():
+        for each in found["webhooks"]:
+            if each["name"].startswith(f"{name}."):
+                each.update(changes)
+                for field in [field for field, value in changes.items() if value is None]:
+                    del each[field]
+    return configurations
+
+
+def named(name: str, **labels: str) -> dict[str, Any]:
+    found = stored(MUTATING)
+    found["metadata"] = {"name": name, "labels": labels}
+    return {"mutating": [found, KUEUE_WEBHOOK]}
+
+
+def certificates(**changes: Any) -> dict[str, Any]:
+    return {"certificates": replace(HEALTHY.certificates, **changes)}
+
+
+def denied(*missing: Right, granted: tuple[Right, ...] = ()) -> dict[str, Any]:
+    return {"rights": {**HAS, **dict.fromkeys(missing, False), **dict.fromkeys(granted, True)}}
+
+
+GOOD_KUEUE = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "integrations": {"frameworks": ["kubeflow.org/mpijob"]}}
+OTHER_KUEUE = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "integrations": {"frameworks": ["batch/job"]}}
+FILES_MOUNTED: dict[str, Any] = {"source": FILES, "secret": "mpijob-webhook-tls"}
+CRASHING = pod(ready=False, containerStatuses=[{"state": {"waiting": {"reason": "CrashLoopBackOff"}}}])

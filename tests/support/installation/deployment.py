@@ -1,0 +1,79 @@
+"""The service as an installation runs it: replicas behind one address, certificates of their own, a real API server."""
+
+import base64
+import sys
+from dataclasses import dataclass, field
+
+from cryptography import x509
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.process import free_port, responds
+from tests.support.installation.balancer import Backend, Balancer
+from webhook.installation import registration
+
+SPACE = SERVICE = "mpijob-webhook"
+SECRET = "mpijob-webhook-ca"
+HOST = f"{SERVICE}.{SPACE}.svc"
+SELF_MANAGED = ("--ca-secret", SECRET, "--service", SERVICE)
+VALIDATING = "validatingwebhookconfiguration"
+
+
+@dataclass
+class Deployment:
+    """Replicas behind one address, with what an installation has in the cluster."""
+
+    cluster: Cluster
+    balancer: Balancer
+    names: dict[Backend, str] = field(default_factory=dict)
+
+    def install(self) -> None:
+        """The namespace, the empty Secret, the Service and the configurations without any CA."""
+        metadata = {"namespace": SPACE}
+        client = registration.by_service(SPACE, SERVICE, port=self.balancer.port)
+        self.cluster.apply(
+            [
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}},
+                {"apiVersion": "v1", "kind": "Secret", "metadata": {**metadata, "name": SECRET}},
+                {
+                    "apiVersion": "v1",
+                    "kind": "Service",
+                    "metadata": {**metadata, "name": SERVICE},
+                    # The API server follows it to our balancer, and still checks the certificate by the Service's name.
+                    "spec": {"type": "ExternalName", "externalName": "localhost"},
+                },
+                *registration.configurations(client, labels={}, policy_namespace=SPACE),
+            ]
+        )
+
+    def start(self, *flags: str) -> Backend:
+        """Another replica, once it is ready and the balancer has seen it."""
+        name = f"replica-{len(self.names)}"
+        backend = Backend(free_port(), f"http://127.0.0.1:{free_port()}")
+        command = (sys.executable, "-W", "error", "-m", "webhook", "serve")
+        addresses = ["--listen", f"127.0.0.1:{backend.port}", "--ops-listen", backend.ops_url.removeprefix("http://")]
+        cluster = ["--kubeconfig", str(self.cluster.kubeconfig), "--drain-seconds", "1", "--ssh-keys-ready", "0"]
+        self.cluster.launch(
+            name, command, [*addresses, *cluster, *flags], ready=lambda _: responds(f"{backend.ops_url}/readyz")
+        )
+        self.balancer.backends.append(backend)
+        self.names[backend] = name
+        self.cluster.wait_for("the balancer", lambda: backend.ready)
+        return backend
+
+    def stop(self, backend: Backend, *, kill: bool = False) -> None:
+        """End a replica in good order, or at once."""
+        program = self.cluster.programs.pop(self.names[backend])
+        program.stop(grace=0 if kill else 20)
+        self.balancer.backends.remove(backend)
+
+    def secret(self) -> dict[str, bytes]:
+        data = self.cluster.get("secret", SECRET, "-n", SPACE).get("data", {})
+        return {name: base64.b64decode(text) for name, text in data.items()}
+
+    def bundle(self, kind: str) -> bytes:
+        config = self.cluster.get(kind, registration.NAME)["webhooks"][0]["clientConfig"]
+        return base64.b64decode(config.get("caBundle", ""))
+
+    def serials(self, kind: str = VALIDATING) -> set[int]:
+        """The CAs that are trusted."""
+        return {found.serial_number for found in x509.load_pem_x509_certificates(self.bundle(kind))}

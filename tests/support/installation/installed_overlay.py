@@ -1,0 +1,107 @@
+"""The default overlay on a real API server, as the runbook installs it.
+
+Its pods are simulated; what answers the API server are processes behind the Service's name.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.nodes import gpu_nodes
+from tests.support.installation.balancer import Balancer
+from tests.support.installation.deployment import SPACE, Deployment
+from tests.support.paths import ROOT
+
+RUNBOOK = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+OPERATOR = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "mpi-operator", "namespace": "default"},
+    "spec": {
+        "replicas": 0,
+        "selector": {"matchLabels": {"app": "mpi-operator"}},
+        "template": {
+            "metadata": {"labels": {"app": "mpi-operator"}},
+            "spec": {"containers": [{"name": "mpi-operator", "image": "example.com/mpi-operator:0.8.0"}]},
+        },
+    },
+}
+# The API server follows the Service to the balancer, and still checks the certificate by the Service's name.
+HERE = """
+  - target: {kind: Service, name: mpijob-webhook}
+    patch: |
+      - {op: replace, path: /spec, value: {type: ExternalName, externalName: localhost}}
+  - target: {group: admissionregistration.k8s.io}
+    patch: |
+      - {op: replace, path: /webhooks/0/clientConfig/service/port, value: PORT}
+      - {op: replace, path: /webhooks/1/clientConfig/service/port, value: PORT}
+"""
+
+
+@dataclass
+class Installed(Deployment):
+    """An installation, and a checkout in which the runbook's commands are run."""
+
+    checkout: Path = Path()
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        """A line of the runbook, in a shell of an administrator."""
+        path = f"{self.cluster.assets.kubectl.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        env = {**os.environ, "PATH": path, "KUBECONFIG": str(self.cluster.kubeconfig)}
+        return subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.checkout,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    def follow(self, section: str, *, only: str = "kubectl") -> list[str]:
+        """Run the commands of a section that begin with `only`, each of which has to succeed."""
+        lines = [line for line in commands(section) if line.startswith(only)]
+        for line in lines:
+            done = self.run(line)
+            assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        return lines
+
+
+def commands(section: str) -> list[str]:
+    """The commands that the runbook shows under this heading."""
+    text = RUNBOOK.partition(f"# {section}\n")[2]
+    assert text, section
+    text = re.split(r"^#+ ", text, maxsplit=1, flags=re.MULTILINE)[0]
+    blocks = re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+
+
+@contextmanager
+def installed(logs: Path, *flags: str) -> Iterator[Installed]:
+    """An installation with one replica that runs with these flags, until the block ends."""
+    with ExitStack() as stack:
+        cluster = stack.enter_context(Cluster(log_dir=logs))
+        cluster.start_scheduler()
+        cluster.start_kwok(gpu_nodes(2, gpus=0))
+        made = Installed(cluster, stack.enter_context(Balancer()), checkout=logs / "checkout")
+        shutil.copytree(ROOT / "manifests", made.checkout / "manifests")
+        overlay = made.checkout / "manifests" / "overlays" / "default" / "kustomization.yaml"
+        overlay.write_text(f"{overlay.read_text()}patches:{HERE.replace('PORT', str(made.balancer.port))}")
+        cluster.apply([OPERATOR])
+        made.follow("Install", only="kubectl apply -k manifests/overlays/default")
+        made.start(*flags)
+        made.follow("Install", only="kubectl -n mpijob-webhook rollout status")
+        yield made
+
+
+def ready(cluster: Cluster) -> int:
+    """How many replicas the Deployment says are ready."""
+    found: int = cluster.get("deployment", SPACE, "-n", SPACE)["status"].get("readyReplicas", 0)
+    return found

@@ -1,0 +1,175 @@
+"""One object at least of every resource that rules look at, and jobs that come upon each of them."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import yaml
+
+from tests.controlplane import kueue
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.nodes import gpu_nodes
+from tests.support.jobs import REMOVE, changed
+from webhook import rules
+from webhook.admission.pipelines import Policy, load_policy
+from webhook.cluster.resource import Place
+from webhook.cluster.resources import looked_at
+
+Manifest = dict[str, Any]
+TEAM = "team-full"
+OWN = "mpijob-webhook"
+PLACES = {Place.OWN: OWN, Place.KUEUE: kueue.NAMESPACE}
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+QUEUE = "kueue.x-k8s.io/queue-name"
+PRIORITY = "kueue.x-k8s.io/priority-class"
+
+
+def strict() -> Policy:
+    """Every rule denies, so that a verdict shows whatever a rule sees."""
+    actions = {name: {"action": "deny"} for name in rules.REGISTRY}
+    document = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "rules": actions}
+    return load_policy(yaml.safe_dump(document))
+
+
+def full_job(**changes: Any) -> Manifest:
+    """A job that refers to one of everything, and with which no rule finds any fault."""
+    spec = "Worker.template.spec"
+    refers = {
+        "metadata.namespace": TEAM,
+        "metadata.labels": {QUEUE: "training", PRIORITY: "urgent"},
+        "Worker.template.metadata": {"annotations": {NETWORKS: "fast-net"}},
+        f"{spec}.volumes": [
+            {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
+            {"name": "settings", "configMap": {"name": "settings"}},
+        ],
+        f"{spec}.serviceAccountName": "runner",
+        f"{spec}.runtimeClassName": "nvidia",
+        f"{spec}.priorityClassName": "training",
+        f"{spec}.nodeSelector": {"nvidia.com/gpu.present": "true"},
+        "spec.runPolicy": {"cleanPodPolicy": "Running", "suspend": True},
+    }
+    return changed(changes, changed(refers))
+
+
+def jobs() -> list[Manifest]:
+    """The full job, and others with one fault each, by name."""
+    spec = "Worker.template.spec"
+    limits = f"{spec}.containers.0.resources.limits"
+    unqueued = {"metadata.labels": REMOVE, "spec.runPolicy.suspend": False}
+    faults: dict[str, dict[str, Any]] = {
+        "full": {},
+        "unqueued": unqueued,
+        "claim": {f"{spec}.volumes.0.persistentVolumeClaim.claimName": "dta"},
+        "config-map": {f"{spec}.volumes.1.configMap.name": "nope"},
+        "account": {f"{spec}.serviceAccountName": "nope"},
+        "runtime": {f"{spec}.runtimeClassName": "nope"},
+        "network": {"Worker.template.metadata.annotations": {NETWORKS: "slow-net"}},
+        "priority": {f"{spec}.priorityClassName": "nope"},
+        "workload-priority": {"metadata.labels": {QUEUE: "training", PRIORITY: "nope"}},
+        "queue": {"metadata.labels": {QUEUE: "nope"}},
+        "never": {"metadata.labels": {QUEUE: "training"}, "Worker.replicas": 60},
+        "node": {**unqueued, f"{limits}.nvidia\\.com/gpu": 16},
+        "selector": {**unqueued, f"{spec}.runtimeClassName": REMOVE, f"{spec}.nodeSelector": {"disk": "ssd"}},
+        "quota": {**unqueued, "Worker.replicas": 40},
+        "too-large": {f"{limits}.memory": "900Gi"},
+        "taken": {"metadata.labels": {}},
+        "stored": {"Worker.replicas": 5},
+    }
+    return [full_job(**{"metadata.name": name, **changes}) for name, changes in faults.items()]
+
+
+def objects() -> list[Manifest]:
+    """The cluster, in the order in which it can be made; the custom resources need `definitions` first."""
+    return [*_namespaces(), *_cluster_wide(), *_in_team(), *_children()]
+
+
+def _namespaces() -> Iterator[Manifest]:
+    yield _object("v1", "Namespace", TEAM, "", labels={"tier": "base"})
+    for name in PLACES.values():
+        yield _object("v1", "Namespace", name, "")
+    for name in (TEAM, *PLACES.values()):
+        yield _object("v1", "ServiceAccount", "default", name)  # else no pod is admitted
+
+
+def _cluster_wide() -> Iterator[Manifest]:
+    yield from gpu_nodes(3)
+    yield from gpu_nodes(2, gpus=0, prefix="cpu")
+    yield _object("scheduling.k8s.io/v1", "PriorityClass", "training", "", value=1000)
+    runtime = {"handler": "nvidia", "overhead": {"podFixed": {"cpu": "250m", "memory": "120Mi"}}}
+    yield _object("node.k8s.io/v1", "RuntimeClass", "nvidia", "", **runtime)
+    yield _object(kueue.API_VERSION, "WorkloadPriorityClass", "urgent", "", value=10)
+    levels = [{"nodeLabel": "topology.kubernetes.io/rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
+    yield _object(kueue.API_VERSION, "Topology", "racks", "", spec={"levels": levels})
+    yield kueue.cohort("all")
+    yield kueue.resource_flavor("h100", node_labels={"nvidia.com/gpu.present": "true"})
+    quotas = {"h100": {"cpu": 400, "memory": "4Ti", "nvidia.com/gpu": 64}}
+    yield kueue.cluster_queue("gpu", quotas=quotas, cohort="all")
+    config = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+    config["integrations"] = {"frameworks": list(kueue.FRAMEWORKS)}  # type: ignore[assignment]
+    data = {kueue.CONFIG_KEY: yaml.safe_dump(config)}
+    yield _object("v1", "ConfigMap", kueue.CONFIG_MAP, kueue.NAMESPACE, data=data)
+
+
+def _in_team() -> Iterator[Manifest]:
+    yield kueue.local_queue("training", namespace=TEAM, cluster_queue="gpu")
+    yield _object("v1", "ServiceAccount", "runner", TEAM)
+    yield _object("v1", "ConfigMap", "settings", TEAM, data={"password": "nobody's business"})
+    yield _object("k8s.cni.cncf.io/v1", "NetworkAttachmentDefinition", "fast-net", TEAM, spec={"config": "{}"})
+    storage = {"resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "fast"}
+    claim = {"accessModes": ["ReadWriteMany"], **storage}
+    yield _object("v1", "PersistentVolumeClaim", "data", TEAM, spec=claim)
+    annotations = {"training.openshift.io/reservations": "[]", "training.openshift.io/for-namespace": TEAM}
+    labels = {"training.openshift.io/reservations": "true"}
+    yield _object("coordination.k8s.io/v1", "Lease", TEAM, OWN, labels=labels, annotations=annotations)
+    yield changed({"metadata.name": "stored"}, full_job())
+    limit = {"type": "Container", "max": {"memory": "800Gi"}, "defaultRequest": {"cpu": "100m"}}
+    yield _object("v1", "LimitRange", "bounds", TEAM, spec={"limits": [limit]})
+
+
+def _children() -> Iterator[Manifest]:
+    """What has the names that the job `taken` needs; then a quota, in which the pods do not count any more."""
+    container = {"name": "x", "image": "x"}
+    yield _object("v1", "Service", "taken", TEAM, spec={"clusterIP": "None", "ports": [{"port": 22}]})
+    yield _object("v1", "ConfigMap", "taken-config", TEAM)
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    yield _object("batch/v1", "Job", "taken-launcher", TEAM, spec={"template": template, "suspend": True})
+    labels = {"training.kubeflow.org/job-name": "taken", "training.kubeflow.org/job-role": "worker"}
+    owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "taken", "uid": "u-1", "controller": True}
+    for index in range(2):
+        name = f"taken-worker-{index}"
+        pod = {"spec": {"containers": [container]}}
+        yield _object("v1", "Pod", name, TEAM, labels=labels, ownerReferences=[owner], **pod)
+    hard = {"requests.cpu": "300", "requests.nvidia.com/gpu": "64", "pods": "50"}
+    yield _object("v1", "ResourceQuota", "team", TEAM, spec={"hard": hard})
+
+
+def definitions(cluster: Cluster) -> list[Manifest]:
+    """The CRDs that rules look at: of Kueue, without the program that would convert objects, and of Multus."""
+    text = cluster.kubectl("kustomize", cluster.assets.kueue_installation).stdout
+    found: Iterable[Manifest] = yaml.load_all(text, Loader=yaml.CSafeLoader)
+    wanted = {resource.kind for resource in looked_at()}
+    definitions = (each for each in found if each["kind"] == "CustomResourceDefinition")
+    crds = [each for each in definitions if each["spec"]["names"]["kind"] in wanted]
+    for crd in crds:
+        crd["spec"].pop("conversion", None)
+    group, plural = "k8s.cni.cncf.io", "network-attachment-definitions"
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    names = {"plural": plural, "singular": "network-attachment-definition", "kind": "NetworkAttachmentDefinition"}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": versions}
+    return [*crds, _object("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.{group}", "", spec=spec)]
+
+
+def install(cluster: Cluster) -> None:
+    """Everything: the CRDs, once they are served the objects."""
+    crds = definitions(cluster)
+    cluster.apply(crds)
+    names = (f"crd/{crd['metadata']['name']}" for crd in crds)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+    cluster.apply(objects())
+
+
+def _object(api_version: str, kind: str, name: str, namespace: str, **fields: Any) -> Manifest:
+    in_metadata = ("labels", "annotations", "ownerReferences")
+    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+    metadata |= {key: fields.pop(key) for key in in_metadata if key in fields}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}

@@ -1,0 +1,76 @@
+"""This project's service as a process beside a test cluster, registered as its admission webhook."""
+
+import json
+import ssl
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.process import free_port, responds
+from tests.support import jobs
+from webhook.api.yaml import load_all
+
+NAME = "mpijob-webhook"
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A running service: its addresses, and the CA of its certificate (a file that the unregistered ones write)."""
+
+    url: str
+    ops_url: str
+    ca_file: Path
+
+    def ops(self, path: str) -> str:
+        """What the operations port answers."""
+        with urllib.request.urlopen(self.ops_url + path, timeout=10) as response:
+            text: str = response.read().decode()
+            return text
+
+
+@contextmanager
+def running(cluster: Cluster, *flags: str, name: str = NAME, register: bool = True) -> Iterator[Replica]:
+    """The service, from ready to gone; `flags` are added to those of `serve`."""
+    listen, ops = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    replica = Replica(f"https://{listen}", f"http://{ops}", cluster.dir / f"{name}-ca.pem")
+    command = (sys.executable, "-W", "error", "-m", "webhook", "serve")
+    addresses = ["--listen", listen, "--ops-listen", ops, "--drain-seconds", "0.1", "--ca-file", str(replica.ca_file)]
+    addresses += ["--ssh-keys-ready", "0"]  # no key is made that no test asks for
+    connection = ["--kubeconfig", str(cluster.kubeconfig), *(["--register"] if register else [])]
+    cluster.launch(
+        name, command, [*addresses, *connection, *flags], ready=lambda _: responds(f"{replica.ops_url}/readyz")
+    )
+    try:
+        yield replica
+    finally:
+        cluster.programs.pop(name).stop(grace=20)
+
+
+def review_of(replica: Replica, job: dict[str, Any], hook: str = "validate-mpijob") -> dict[str, Any]:
+    """The replica's own answer to the creation of a job."""
+    request = urllib.request.Request(
+        f"{replica.url}/{hook}", data=jobs.body(job), headers={"Content-Type": "application/json"}
+    )
+    context = ssl.create_default_context(cafile=replica.ca_file)
+    with urllib.request.urlopen(request, timeout=10, context=context) as reply:
+        response: dict[str, Any] = json.load(reply)["response"]
+        return response
+
+
+def decisions(cluster: Cluster) -> list[dict[str, Any]]:
+    """The log of the service that runs now: one mapping for each decision."""
+    lines = cluster.programs[NAME].log.read_text().splitlines()
+    found = [json.loads(line) for line in lines if line.startswith("{")]
+    start = max(index for index, line in enumerate(found) if line["event"] == "listening")
+    return [line for line in found[start:] if line["event"] == "decision"]
+
+
+def example(path: Path, **metadata: Any) -> dict[str, Any]:
+    """The MPIJob in a file, with other metadata."""
+    job: dict[str, Any] = load_all(path.read_text())[0]
+    return {**job, "metadata": {**job["metadata"], **metadata}}

@@ -1,0 +1,79 @@
+"""A cluster with quotas: what the maths look at, as Kubernetes objects."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tests.support.jobs import changed
+from webhook.api import quantity
+from webhook.api.mpijob import WORKER
+from webhook.api.quota_charges import Charge
+from webhook.api.quota_scopes import PodTraits
+from webhook.cluster.resources import reservations
+from webhook.cluster.resources.reservations import Entry, Reservation, ReservedPods
+from webhook.cluster.snapshot import Snapshot
+
+Json = dict[str, Any]
+
+
+def quota(
+    hard: Mapping[str, Any],
+    used: Mapping[str, Any] | None = None,
+    *,
+    name: str = "q",
+    namespace: str = "team-a",
+    scopes: list[str] | None = None,
+) -> Json:
+    """A ResourceQuota of which nothing is used, or as much as is said."""
+    status = {"hard": dict(hard), "used": dict.fromkeys(hard, 0) if used is None else dict(used)}
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"hard": dict(hard), "scopes": scopes},
+        "status": status,
+    }
+
+
+def limit_range(*, namespace: str = "elsewhere", **default: Any) -> Json:
+    """A LimitRange with these defaults."""
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "l", "namespace": namespace},
+        "spec": {"limits": [{"type": "Container", "default": default}]},
+    }
+
+
+def pods(job: str, workers: int, namespace: str = "team-a") -> list[Json]:
+    """The launcher and so many workers of the job, the uid of which is its name."""
+    launcher = {"apiVersion": "batch/v1", "kind": "Job", "name": f"{job}-launcher", "uid": "x"}
+    worker = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": job, "uid": job}
+    owners = {f"{job}-launcher-x": launcher, **{f"{job}-worker-{index}": worker for index in range(workers)}}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": namespace, "ownerReferences": [owner | {"controller": True}]},
+        }
+        for name, owner in owners.items()
+    ]
+
+
+def reserved(job: str, each: Mapping[str, int], workers: int, namespace: str = "team-a") -> Json:
+    """What is reserved for the workers of a job, the uid of which is its name."""
+    charge = Charge(PodTraits(), {name: amount * quantity.NANO for name, amount in each.items()})
+    entry = Entry(Reservation(job, job, (ReservedPods(WORKER, workers, (charge,)),)), 0)
+    annotations = {
+        reservations.NAMESPACE: namespace,
+        reservations.ANNOTATION: msgspec.json.encode((entry,)).decode(),
+    }
+    metadata = {"name": f"quota-{namespace}-{job}", "namespace": "system", "annotations": annotations}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+
+
+def cluster(*objects: Json) -> Snapshot:
+    """Nothing that matters is unknown."""
+    elsewhere = {"metadata.namespace": "elsewhere"}
+    return Snapshot([limit_range(), changed(elsewhere), *pods("x", 0, "elsewhere"), *objects])

@@ -1,0 +1,72 @@
+"""The Secret of a job's SSH keys, as the operator creates it, and reviews of it."""
+
+import copy
+import json
+from base64 import b64decode, b64encode
+from typing import Any
+
+from tests.support import jobs
+from webhook.api import review
+
+REMOVE = jobs.REMOVE
+
+OPERATORS: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {
+        "name": "train-ssh",
+        "namespace": "team-a",
+        "labels": {"app": "train"},
+        "ownerReferences": [
+            {
+                "apiVersion": "kubeflow.org/v2beta1",
+                "kind": "MPIJob",
+                "name": "train",
+                "uid": "0f3a",
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+    },
+    "type": "kubernetes.io/ssh-auth",
+    "data": {
+        "ssh-privatekey": b64encode(b"-----BEGIN EC PRIVATE KEY-----\n...").decode(),
+        "ssh-publickey": b64encode(b"ecdsa-sha2-nistp521 AAAA\n").decode(),
+    },
+}
+
+
+def secret(**changes: Any) -> dict[str, Any]:
+    """The operator's Secret with the value at each dotted path changed (`__` stands for a dot)."""
+    return jobs.changed({path.replace("__", "."): value for path, value in changes.items()}, OPERATORS)
+
+
+def body(new: Any, **fields: Any) -> bytes:
+    """The AdmissionReview of a Secret, as in `jobs.body`."""
+    return jobs.body(new, **{"kind": {"group": "", "version": "v1", "kind": "Secret"}, **fields})
+
+
+def request(new: Any, **fields: Any) -> review.AdmissionRequest:
+    """The decoded request."""
+    return review.decode(body(new, **fields))
+
+
+def patched(stored: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, Any]:
+    """`stored` with the patch applied, which only ever sets `data`."""
+    result = copy.deepcopy(stored)
+    for operation in patch:
+        assert (operation["op"], operation["path"]) == ("add", "/data")
+        result["data"] = operation["value"]
+    return result
+
+
+def patch_of(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The patch in a response."""
+    operations: list[dict[str, Any]] = json.loads(b64decode(answer["patch"]))
+    return operations
+
+
+def keys_of(stored: dict[str, Any]) -> tuple[bytes, bytes]:
+    """(private, public) as they are mounted."""
+    assert set(stored["data"]) == {"ssh-privatekey", "ssh-publickey"}
+    return b64decode(stored["data"]["ssh-privatekey"]), b64decode(stored["data"]["ssh-publickey"])

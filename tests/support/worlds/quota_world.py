@@ -1,0 +1,102 @@
+"""Namespaces of a cluster with ResourceQuotas at random, the status of which stands."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from random import Random
+
+from tests.conformance.test_pod_security import DRY_RUN, Client, client
+from tests.controlplane.cluster import Cluster
+from tests.support.worlds.quotas import DEFAULT_PRIORITY, PRIORITY_CLASSES, Json, resource_quota
+from tests.support.worlds.resource_pods import RUNTIME_CLASSES, decoded, job
+from webhook.cluster.snapshot import Snapshot
+from webhook.kit.context import Context
+from webhook.predict.quota.assessment import Assessment, assess
+
+NAMESPACES = 120
+NO_LIMITS = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "elsewhere"}}
+HIGH = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": PRIORITY_CLASSES[0]},
+    "value": 9,
+}
+USUAL = HIGH | {"metadata": {"name": DEFAULT_PRIORITY}, "value": 1, "globalDefault": True}
+
+
+@dataclass
+class World:
+    """The cluster, and by namespace what it has of quotas and LimitRanges; `common` are the objects of the cluster."""
+
+    cluster: Cluster
+    objects: dict[str, list[Json]] = field(default_factory=dict)
+    common: list[Json] = field(default_factory=lambda: [*RUNTIME_CLASSES, NO_LIMITS, HIGH])
+
+    def assessed(self, namespace: str, worker: Json, workers: int = 1) -> Assessment:
+        """Workers alone, of a job that has nothing else to be made."""
+        made = job({"spec": {}}, worker)
+        del made["spec"]["mpiReplicaSpecs"]["Launcher"]
+        made["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = workers
+        found = assess(decoded(made), Context(namespace=namespace, view=self.view(namespace)))
+        assert found is not None
+        return found
+
+    def view(self, namespace: str) -> Snapshot:
+        return Snapshot([*self.objects[namespace], *self.common])
+
+
+def defaults(namespace: str) -> Json:
+    """A LimitRange that gives every container what it leaves out."""
+    limits = [{"type": "Container", "default": {"cpu": "4", "memory": "4Gi"}, "defaultRequest": {"cpu": "300m"}}]
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "defaults", "namespace": namespace},
+        "spec": {"limits": limits},
+    }
+
+
+async def make(world: World, api: Client, namespace: str, objects: Iterable[Json]) -> None:
+    core = f"/api/v1/namespaces/{namespace}"
+    await api.send("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+    await api.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": "default"}})
+    world.objects[namespace] = [*objects]
+    for made in world.objects[namespace]:
+        plural = f"{made['kind'].lower()}s"
+        status, reply, _ = await api.send("POST", f"{core}/{plural}", made)
+        assert status == 201, reply
+        if made["kind"] == "ResourceQuota":
+            path = f"{core}/{plural}/{made['metadata']['name']}/status"
+            status, reply, _ = await api.send("PUT", path, reply | {"status": made["status"]})
+            assert status == 200, reply
+
+
+def full(namespace: str, resource: str) -> Json:
+    """A quota of which nothing is left."""
+    status = {"hard": {resource: "2"}, "used": {resource: "2"}}
+    spec = {"hard": status["hard"]}
+    metadata = {"name": "q", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec, "status": status}
+
+
+async def in_force(world: World, api: Client, name: str) -> None:
+    """Wait until the quota admission has seen a quota that is made last."""
+    await make(world, api, name, [full(name, "pods")])
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    async with asyncio.timeout(30):
+        status = 0
+        while status != 403:
+            status, _, _ = await api.send("POST", f"/api/v1/namespaces/{name}/pods", pod, **DRY_RUN)
+
+
+async def make_world(world: World) -> None:
+    rng = Random(3)
+    async with client(world.cluster) as api:
+        for runtime_class in RUNTIME_CLASSES:
+            await api.send("POST", "/apis/node.k8s.io/v1/runtimeclasses", runtime_class)
+        for name in PRIORITY_CLASSES:
+            await api.send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", HIGH | {"metadata": {"name": name}})
+        for name in (f"n{index}" for index in range(NAMESPACES)):
+            made = [resource_quota(rng, name, f"q{index}") for index in range(rng.choice((1, 1, 2, 3)))]
+            await make(world, api, name, [*made, *([defaults(name)] if rng.random() < 0.3 else [])])
+        await in_force(world, api, "last")

@@ -1,0 +1,114 @@
+"""Exemptions through the validating pipeline: by policy and by annotation."""
+
+from collections.abc import Mapping
+from datetime import date
+
+import pytest
+
+from tests.support.jobs import changed, request
+from webhook.admission import pipelines
+from webhook.admission.pipelines import Decision, load_policy
+from webhook.cluster.view import NothingKnown
+
+HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+ONE_WORKER = {"Worker.replicas": 1, "Launcher.template.spec.containers.0.command": ["train.sh"]}
+TODAY = date(2026, 11, 21)
+EXEMPT = "training.openshift.io/exempt"
+REASON = "training.openshift.io/exempt-reason"
+
+
+def validate(
+    policy: str = "",
+    annotations: Mapping[str, str] | None = None,
+    *,
+    username: str = "alice",
+    granted: Mapping[str, bool] | None = None,
+    job: Mapping[str, object] | None = None,
+) -> Decision:
+    sent = request(changed({**ONE_WORKER, "metadata.annotations": annotations or {}, **(job or {})}), username=username)
+    return pipelines.validate(
+        sent, policy=load_policy(HEADER + policy), view=NothingKnown(), today=TODAY, granted=granted
+    )
+
+
+def exemption(fields: str) -> str:
+    return f"exemptions: [{{rules: [worker-count], reason: OPS-42, {fields}}}]"
+
+
+@pytest.mark.parametrize(
+    ("fields", "username", "exempt"),
+    [
+        ("users: [alice]", "alice", True),
+        ("users: [bob]", "alice", False),
+        ("groups: ['system:authenticated']", "alice", True),
+        ("groups: [admins]", "alice", False),
+        ("namespaces: [team-a]", "alice", True),
+        ("namespaces: [team-b]", "alice", False),
+        ("namespaces: [team-b], users: [alice]", "alice", False),
+        ("namespaces: [team-a], users: [bob]", "alice", False),
+        ("serviceAccounts: [ops/ci]", "system:serviceaccount:ops:ci", True),
+        ("serviceAccounts: [ops/ci]", "system:serviceaccount:ops:cd", False),
+        ("serviceAccounts: [ops/ci]", "ops/ci", False),
+        ("users: [alice], expires: 2026-11-21", "alice", True),
+        ("users: [alice], expires: 2026-11-20", "alice", False),
+    ],
+)
+def test_by_policy(fields: str, username: str, exempt: bool) -> None:
+    decision = validate(exemption(fields), username=username)
+    assert decision.allowed is exempt
+    assert [(finding.rule, reason) for finding, reason in decision.exempted] == (
+        [("worker-count", "OPS-42")] if exempt else []
+    )
+
+
+def test_only_the_rules_that_are_named() -> None:
+    decision = validate(exemption("users: [alice]"), job={"Launcher.replicas": 2})
+    assert [finding.rule for finding in decision.denied] == ["upstream-contract"]
+    assert validate("exemptions: [{rules: ['*'], users: [alice], reason: r}]", job={"Launcher.replicas": 2}).allowed
+
+
+def test_an_expired_exemption_says_so() -> None:
+    assert "(the exemption from this rule ended on 2026-11-20)" in (
+        validate(exemption("users: [alice], expires: 2026-11-20")).message
+    )
+
+
+def test_its_use_is_in_the_audit_annotations() -> None:
+    response = validate(exemption("users: [alice]")).response("u")
+    assert response.audit_annotations == {"exempted": "worker-count: OPS-42"}
+
+
+ASKED = {EXEMPT: "gpus, worker-count", REASON: "one-off test"}
+
+
+class TestByAnnotation:
+    def test_the_caller_is_told_what_to_find_out(self) -> None:
+        decision = validate(annotations=ASKED)
+        assert decision.requested == ["worker-count"]
+        assert not decision.allowed
+
+    @pytest.mark.parametrize("asked", ["worker-count", "*", " worker-count ,,"])
+    def test_granted(self, asked: str) -> None:
+        decision = validate(annotations={**ASKED, EXEMPT: asked}, granted={"worker-count": True})
+        assert decision.allowed
+        assert decision.response("u").audit_annotations == {"exempted": "worker-count: one-off test"}
+
+    @pytest.mark.parametrize("granted", [{"worker-count": False}, {"worker-count": False, "gpus": True}])
+    def test_not_granted(self, granted: dict[str, bool]) -> None:
+        decision = validate(annotations=ASKED, granted=granted)
+        assert not decision.allowed
+        assert "(you are not allowed to exempt a job from this rule)" in decision.message
+
+    def test_a_reason_is_needed(self) -> None:
+        decision = validate(annotations={EXEMPT: "worker-count", REASON: " "}, granted={"worker-count": True})
+        assert not decision.allowed
+        assert "needs the annotation training.openshift.io/exempt-reason" in decision.message
+        assert decision.requested == []
+
+    def test_nothing_is_asked_for_rules_that_only_warn(self) -> None:
+        decision = validate("rules: {worker-count: {action: warn}}", annotations=ASKED)
+        assert decision.allowed
+        assert decision.requested == []
+
+    def test_nothing_is_asked_for_rules_that_are_met(self) -> None:
+        assert validate(annotations={EXEMPT: "gpus", REASON: "r"}).requested == []

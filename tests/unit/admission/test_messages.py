@@ -1,0 +1,87 @@
+"""Warnings have room for what matters: always the rule, and as much of field and fault as fits."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.strategies import PROPERTY
+from webhook.admission.messages import MAX_WARNING_LENGTH, Finding, denial
+from webhook.predict.pod_security import Level
+from webhook.predict.pod_security.checks import REGISTRY
+from webhook.rules import Violation
+
+ROLE = "spec.mpiReplicaSpecs[Launcher]"
+CONTEXT = f"{ROLE}.template.spec.containers[0].securityContext"
+
+
+def warning(path: str, message: str, fix: str = "Mend it.", rule: str = "some-rule") -> str:
+    return Finding(rule, Violation(path, message, fix=fix)).warning
+
+
+@pytest.mark.parametrize(
+    ("path", "message", "expected"),
+    [
+        ("spec.a", "is bad", "spec.a: is bad. Mend it. [some-rule]"),
+        ("spec.a", "x" * 96, f"spec.a: {'x' * 96} [some-rule]"),
+        ("spec.a", f"{'x' * 80} (it is {'y' * 20})", f"spec.a: {'x' * 80} [some-rule]"),
+        (f"{CONTEXT}.runAsUser", "x" * 30, f"{ROLE}...containers[0].securityContext.runAsUser: {'x' * 30} [some-rule]"),
+        (f"{CONTEXT}.runAsUser", "x" * 48, f"{ROLE}...securityContext.runAsUser: {'x' * 48} [some-rule]"),
+        (f"{CONTEXT}.runAsUser", "x" * 60, f"{ROLE}...runAsUser: {'x' * 60} [some-rule]"),
+        (CONTEXT, "x" * 90, f"{ROLE}: {'x' * 73}... [some-rule]"),
+        (f"metadata.annotations[a.b/{'c' * 70}]", "bad", f"metadata.annotations[a.b/{'c' * 70}]: bad [some-rule]"),
+    ],
+)
+def test_what_is_left_out(path: str, message: str, expected: str) -> None:
+    assert warning(path, message) == expected
+
+
+def test_pod_security_in_a_warning() -> None:
+    fault = 'would violate PodSecurity "restricted:latest": {} (container "launcher" must set something)'
+    for check in REGISTRY.values():
+        text = warning(f"{CONTEXT}.x", fault.format(check.id), rule="pod-security")
+        assert text.startswith("spec.mpiReplicaSpecs[Launcher]")
+        assert str(Level.RESTRICTED) in text
+        assert text.endswith(" [pod-security]")
+        assert check.id[:22] in text
+
+
+@PROPERTY
+@given(st.text(".[]ab", max_size=150), st.text("( x", max_size=150))
+def test_any_path_and_fault(path: str, message: str) -> None:
+    text = warning(path, message)
+    assert text.endswith(" [some-rule]")
+    assert len(text) <= MAX_WARNING_LENGTH or len(path) > 50
+
+
+LONG = Violation("spec.a", "Heading\nDetails: so much (of it) is bad.\nMore: 3", fix="Suggestions:\n1. Mend it")
+SHORT = Violation("spec.b", "is bad", fix="Mend it.")
+
+
+def test_a_fault_of_several_lines() -> None:
+    finding = Finding("some-rule", LONG)
+    assert finding.sentence == f"{LONG.message}\n\n{LONG.fix}\n[some-rule]"
+    assert finding.warning == "spec.a: so much (of it) is bad [some-rule]"
+    head = 'MPIJob "train" is refused, 1 problem to mend:\n1. spec.a [some-rule]\n'
+    assert denial("train", [finding]) == f"{head}{LONG.message}\n\n{LONG.fix}"
+
+
+def test_a_fault_of_several_lines_among_others() -> None:
+    findings = [Finding("some-rule", LONG), Finding("other-rule", SHORT)]
+    assert denial("train", findings).splitlines() == [
+        'MPIJob "train" is refused, 2 problems to mend:',
+        "1. spec.a [some-rule]",
+        "   Heading",
+        "   Details: so much (of it) is bad.",
+        "   More: 3",
+        "",
+        "   Suggestions:",
+        "   1. Mend it",
+        "2. spec.b: is bad [other-rule]",
+        "   Mend it.",
+    ]
+
+
+def test_what_follows_parentheses_stays() -> None:
+    text = warning("spec.a", f"{'x' * 60} (it is {'y' * 40}), but z")
+    assert text == f"spec.a: {'x' * 60}, but z [some-rule]"
+    assert warning("spec.a", "\n") == "spec.a:  [some-rule]"

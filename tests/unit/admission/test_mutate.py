@@ -1,0 +1,315 @@
+"""The mutating pipeline as a whole: what it leaves alone, and what holds for every patch."""
+
+import base64
+import copy
+import json
+from collections import Counter
+
+import jsonpatch
+import pytest
+from hypothesis import given
+
+from tests.support.any_job import any_job
+from tests.support.injecting import DEFAULTS, VIEW, mpijob, mutate, only
+from tests.support.jobs import request as sent_for
+from tests.support.paths import EXAMPLES as EXAMPLES_FOLDER
+from tests.support.strategies import COMPLETE, PROPERTY, jobs, json_values, mangled_jobs, replaced
+from webhook import injections
+from webhook.admission import pipelines
+from webhook.admission.pipelines import Policy
+from webhook.api import mpijob as wire
+from webhook.api import yaml
+from webhook.api.shape import ShapeError
+from webhook.injections import Injection
+from webhook.kit.settings import InjectionSettings
+
+EXAMPLES = sorted(EXAMPLES_FOLDER.rglob("*.yaml"))
+# What comes from the policy alone: without these settings nothing happens.
+FROM_POLICY = {
+    "image-pull-secrets": {"secrets": ["registry", "mirror"]},
+    "node-selector": {"labels": {"pool": "training", "topology.kubernetes.io/zone": "a"}},
+    "tolerations": {
+        "tolerations": [
+            {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+            {"key": "team", "value": "ml", "effect": "NoExecute", "tolerationSeconds": 60},
+        ]
+    },
+}
+
+
+def policy_of(injections):
+    document = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "injections": injections}
+    return pipelines.load_policy(json.dumps(document))
+
+
+# Everything on, with what a policy can add.
+LABELS = {"team": "ml", "example.com/cost-centre": "42"}
+BUSY = policy_of(
+    {
+        "labels": {"job": LABELS, "pods": LABELS},
+        "clean-pod-policy": {"policy": "All"},
+        "job-timeout": {"default": "24855d3h14m7s"},
+        **FROM_POLICY,
+    }
+)
+
+
+def hold(job, policy=DEFAULTS):
+    """Check every promise of the pipeline on one object, and return the decision."""
+    raw = json.dumps(job).encode()
+    decision = mutate(raw, policy)
+    assert decision.allowed
+    assert decision.skipped.startswith("schema: ") == (not readable(raw))
+    if decision.skipped:
+        assert (decision.patch, decision.notes, decision.document) == ([], [], None)
+        return decision
+    before, patch = json.loads(raw), patch_of(decision)
+    after = jsonpatch.JsonPatch(patch).apply(before)
+    assert after == decision.document
+    assert {operation["op"] for operation in patch} <= {"add"}
+    assert survives(before, after)
+    assert containers(before) == containers(after)
+    assert no_new_duplicates(launcher_env(before), launcher_env(after))
+    assert all(map(no_new_duplicates, pull_secrets(before), pull_secrets(after)))
+    assert len(decision.authors) == len(patch)
+    assert readable(json.dumps(after).encode())
+    assert mutate(after, policy).patch == []
+    assert all(len(warning) <= 120 and warning.isprintable() for warning in decision.warnings)
+    return decision
+
+
+def readable(raw):
+    try:
+        wire.decode(raw)
+    except ShapeError:
+        return False
+    return True
+
+
+def patch_of(decision):
+    """The patch as the API server gets it."""
+    response = decision.response("u-1")
+    assert (response.patch is None) == (response.patch_type is None) == (not decision.patch)
+    return json.loads(base64.b64decode(response.patch)) if response.patch else []
+
+
+def survives(before, after):
+    """Whether everything in `before` but null is in `after`; lists may have grown."""
+    if isinstance(before, dict):
+        return isinstance(after, dict) and all(survives(value, after.get(key)) for key, value in before.items())
+    if isinstance(before, list):
+        return isinstance(after, list) and len(after) >= len(before) and all(map(survives, before, after))
+    return before is None or (type(before) is type(after) and before == after)
+
+
+def pods(job):
+    for role, replica in ((job.get("spec") or {}).get("mpiReplicaSpecs") or {}).items():
+        yield role, ((replica or {}).get("template") or {}).get("spec") or {}
+
+
+def containers(job):
+    """Every container of the job but for its security context and the environment of the launcher's first."""
+    job = copy.deepcopy(job)
+    for role, pod in pods(job):
+        if role == "Launcher" and pod.get("containers"):
+            pod["containers"][0].pop("env", None)
+        for container in (pod.get("containers") or []) + (pod.get("initContainers") or []):
+            container.pop("securityContext", None)
+    return [(role, pod.get("containers"), pod.get("initContainers")) for role, pod in pods(job)]
+
+
+def launcher_env(job):
+    launcher = dict(pods(job)).get("Launcher") or {}
+    env = launcher["containers"][0].get("env") if launcher.get("containers") else None
+    return Counter(variable["name"] for variable in env or ())
+
+
+def pull_secrets(job):
+    return [Counter(secret.get("name") for secret in pod.get("imagePullSecrets") or ()) for _, pod in pods(job)]
+
+
+def no_new_duplicates(before, after):
+    return all(count == before[name] or (count == 1 and not before[name]) for name, count in after.items())
+
+
+@PROPERTY
+@given(jobs() | any_job())
+def test_generated_jobs(job):
+    assert readable(json.dumps(job).encode())
+    hold(job)
+    hold(job, BUSY)
+
+
+@PROPERTY
+@given(mangled_jobs())
+def test_jobs_with_arbitrary_json_in_some_places(job):
+    hold(job, BUSY)
+
+
+@PROPERTY
+@given(json_values())
+def test_arbitrary_json(value):
+    hold(value)
+    hold({"spec": {"mpiReplicaSpecs": value}})
+    hold({"metadata": {"labels": value, "annotations": value}})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, False, 0, -1, 2**31, 2**64, 0.5, "", "1", [], {}, [None], [{}], ["x"], {"x": None}, {"Launcher": {}}],
+    ids=repr,
+)
+def test_a_wrong_value_in_every_field_in_turn(value):
+    for _, job in replaced(value):
+        hold(job, BUSY)
+
+
+def test_the_complete_job_gets_everything():
+    decision = hold(COMPLETE)
+    assert set(decision.authors) == {
+        "api-access",
+        "clean-pod-policy",
+        "istio",
+        "job-timeout",
+        "labels",
+        "mpi-env",
+        "security-context",
+    }
+    assert decision.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 259_200
+    assert decision.response("u-1").audit_annotations == {
+        "injected": "api-access,clean-pod-policy,istio,job-timeout,labels,mpi-env,security-context"
+    }
+
+
+def test_there_are_examples():
+    assert EXAMPLES
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_examples(path):
+    for document in yaml.load_all(path.read_text()):
+        hold(document)
+        hold(document, BUSY)
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b'{"spec":{"x":"\xff"}}', b'{"a":1e999}', b"[" * 10**5, b"\x00", b"nul"])
+def test_what_is_not_json(raw):
+    decision = mutate(raw)
+    assert decision.skipped.startswith("schema: ")
+    assert decision.patch == []
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        ({"deletionTimestamp": "2026-01-01T00:00:00Z"}, "being deleted"),
+        ({"ownerReferences": [{"kind": "JobSet"}, {"kind": "TrainJob", "controller": True}]}, "owned by a controller"),
+        ({"labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"}}, "a copy made by Kueue"),
+        ({"labels": {"kueue.x-k8s.io/prebuilt-workload-name": "w"}}, "a copy made by Kueue"),
+    ],
+)
+def test_jobs_that_are_left_alone(metadata, reason):
+    decision = hold(mpijob(metadata=metadata))
+    assert (decision.skipped, decision.patch, decision.notes) == (reason, [], [])
+    assert decision.response("u-1").audit_annotations == {"skipped": reason}
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"ownerReferences": [{"kind": "Workflow"}, {"kind": "Workflow", "controller": False}]},
+        {"ownerReferences": None},
+        {"deletionTimestamp": None},
+        {"labels": {"kueue.x-k8s.io/queue-name": "team"}},
+        {"annotations": {"kueue.x-k8s.io/prebuilt-workload-name": "w"}},
+        {"name": "", "generateName": "train-"},
+    ],
+)
+def test_jobs_that_are_not(metadata):
+    decision = hold(mpijob(metadata=metadata))
+    assert decision.skipped == ""
+    assert decision.patch
+
+
+@pytest.mark.parametrize("operation", ["DELETE", "CONNECT"])
+def test_only_creates_and_updates_are_mutated(operation):
+    decision = mutate(mpijob(), operation=operation)
+    assert (decision.skipped, decision.patch, decision.notes) == ("not a CREATE or UPDATE of a job", [], [])
+
+
+def update(new, old, username="alice", policy=DEFAULTS):
+    sent = sent_for(new, old=old, operation="UPDATE", username=username, namespace="team")
+    return pipelines.mutate(sent, policy=policy, view=VIEW)
+
+
+class TestUpdate:
+    """What creation put in stays; nothing new comes to a job that exists."""
+
+    @pytest.mark.parametrize("policy", [DEFAULTS, BUSY], ids=["defaults", "busy"])
+    def test_what_an_apply_drops_is_put_back(self, policy):
+        submitted = mpijob()
+        created = mutate(submitted, policy).document
+        again = update(submitted, created, policy=policy)
+        assert again.document == created
+        assert again.notes == []
+
+    @pytest.mark.parametrize("old", [mpijob(), {}, None, 3])
+    def test_a_job_that_never_got_it_does_not_get_it_now(self, old):
+        assert update(mpijob(), old, policy=BUSY).patch == []
+
+    def test_a_value_that_the_user_changes_is_changed(self):
+        created = mutate(mpijob()).document
+        new = copy.deepcopy(created)
+        new["spec"]["runPolicy"]["cleanPodPolicy"] = "All"
+        new["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["env"][0]["value"] = "/mine"
+        assert update(new, created).patch == []
+
+    def test_a_value_that_was_another_one_is_not_put_back(self):
+        created = mutate(mpijob()).document
+        created["spec"]["runPolicy"]["activeDeadlineSeconds"] = 60
+        again = update(mpijob(), created)
+        assert "activeDeadlineSeconds" not in again.document["spec"].get("runPolicy", {})
+
+    def test_kueue_is_left_alone(self):
+        kueue = "system:serviceaccount:kueue-system:kueue-controller-manager"
+        created = mutate(mpijob()).document
+        again = update(mpijob(), created, username=kueue)
+        assert (again.skipped, again.patch) == ("an update by a controller", [])
+
+
+@pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
+def test_an_injection_can_be_switched_off(injection_id):
+    on = policy_of(FROM_POLICY)
+    off = policy_of({**FROM_POLICY, injection_id: {**FROM_POLICY.get(injection_id, {}), "enabled": False}})
+    assert set(mutate(COMPLETE, on).authors) - set(mutate(COMPLETE, off).authors) == {injection_id}
+
+
+@pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
+def test_each_injection_alone_says_what_it_did_within_a_warning(injection_id):
+    decision = hold(COMPLETE, only(injection_id, **FROM_POLICY.get(injection_id, {})))
+    assert set(decision.authors) == {injection_id}
+    assert decision.notes
+    assert decision.warnings == decision.notes, "a note of the defaults is never cut"
+    assert all(note.startswith(f"{injection_id}: ") for note in decision.notes)
+
+
+@pytest.mark.parametrize("value", ["x" * 300, "\x1b[31m\n" * 50, "\u202e" * 20, "\U0001f600" * 200, "'\"" * 90])
+def test_long_and_odd_user_values_never_break_a_warning(value):
+    keys = [f"training.openshift.io/{name}" for name in ("timeout", "timeout-action", "debug-mode")]
+    annotations = {**dict.fromkeys(keys, value), "sidecar.istio.io/inject": "true"}
+    decision = hold(mpijob(metadata={"annotations": annotations, "name": value}))
+    assert decision.warnings == decision.notes
+    assert sum(note.startswith("job-timeout: ") for note in decision.notes) == 3
+
+
+def test_an_object_that_does_not_fit_an_injection_gets_no_patch_at_all():
+    def clash(job, settings, ctx, patch):
+        patch.add(("metadata", "labels", "a"), "1")
+        yield "done"
+        patch.add(("kind", "b"), "2")
+
+    entry = Injection(id="clash", settings=InjectionSettings, inject=clash, since="0.1")
+    policy = Policy(DEFAULTS.document, rules=(), injections=((entry, InjectionSettings()),))
+    decision = mutate(mpijob(), policy)
+    assert decision.skipped == "schema: /kind/b: does not fit the object"
+    assert (decision.patch, decision.notes, decision.document) == ([], [], None)

@@ -1,0 +1,112 @@
+"""Pod Security through both pipelines: injection, verdict, warnings, audit annotations, updates."""
+
+from typing import Any
+
+import msgspec
+
+from tests.support import jobs
+from tests.support.jobs import changed, request
+from tests.support.namespaces import labelled
+from webhook.admission import pipelines
+from webhook.admission.pipelines import Decision
+from webhook.cluster.snapshot import Snapshot
+
+# A job whose command tells nothing about the number of ranks.
+GOOD = changed({"Launcher.template.spec.containers.0.command": ["train.sh"]})
+HOST_PATH = {"Worker.template.spec.volumes": [{"name": "data", "hostPath": {"path": "/data"}}]}
+FIELD = "spec.mpiReplicaSpecs[Worker].template.spec.volumes[0].hostPath"
+DEFAULTS = pipelines.load_policy(None)
+
+
+def submitted(job: Any, view: Snapshot) -> Decision:
+    """The verdict on a job after what is put in."""
+    sent = request(job)
+    mutated = pipelines.mutate(sent, policy=DEFAULTS, view=view).document
+    sent = msgspec.structs.replace(sent, object=msgspec.Raw(msgspec.json.encode(mutated)))
+    return pipelines.validate(sent, policy=DEFAULTS, view=view)
+
+
+def validate(job: Any, view: Snapshot, *, policy: str = "", old: Any = None) -> Decision:
+    header = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+    loaded = pipelines.load_policy(header + policy)
+    return pipelines.validate(request(job, old=old), policy=loaded, view=view)
+
+
+def ids(decision: Decision) -> dict[str, list[str]]:
+    found = {"denied": decision.denied, "warned": decision.warned, "audited": decision.audited}
+    return {key: [f.violation.path for f in value if f.rule == "pod-security"] for key, value in found.items() if value}
+
+
+def test_a_job_that_says_nothing_is_admitted_to_a_restricted_namespace() -> None:
+    decision = submitted(GOOD, labelled(enforce="restricted"))
+    assert decision.denied == []
+    # Whether its image is made for that, nobody can see here.
+    assert decision.warnings == [
+        'spec.sshAuthMountPath: "/root/.ssh" is for root, and runAsNonRoot is set (Launcher and Worker) [ssh-paths]',
+        "spec.mpiReplicaSpecs[Worker]...containers[0].command: is missing, and what then starts is the sshd of root "
+        "[ssh-paths]",
+    ]
+
+
+def test_what_the_job_must_not_is_refused_in_the_users_yaml() -> None:
+    decision = submitted(jobs.changed(HOST_PATH, GOOD), labelled(enforce="restricted"))
+    assert ids(decision)["denied"] == [FIELD]
+    assert (
+        f'1. {FIELD}: violates PodSecurity "restricted:latest": restricted volume types (volume "data" uses '
+        'restricted volume type "hostPath") [pod-security]\n'
+        "   Use a PersistentVolumeClaim, or an emptyDir for scratch space. To allow it, an administrator would have to "
+        'label the namespace "team-a" pod-security.kubernetes.io/enforce=privileged.'
+    ) in decision.message
+
+
+def test_what_the_namespace_warns_about_is_a_warning() -> None:
+    decision = validate(changed(HOST_PATH, GOOD), labelled(warn="baseline"))
+    assert decision.allowed
+    assert decision.warnings == [
+        'spec.mpiReplicaSpecs[Worker]...hostPath: would violate PodSecurity "baseline:latest": hostPath volumes '
+        "[pod-security]"
+    ]
+
+
+def test_what_the_namespace_audits_is_for_the_audit_log_only() -> None:
+    decision = validate(changed(HOST_PATH, GOOD), labelled(audit="baseline"))
+    assert decision.allowed
+    assert decision.warnings == []
+    assert decision.response("u").audit_annotations == {
+        "audited": "pod-security",
+        "audit-violations": (
+            f'{FIELD}: would violate PodSecurity "baseline:latest": hostPath volumes (volume "data") [pod-security]'
+        ),
+    }
+
+
+def test_the_rules_action_is_a_ceiling_for_all_modes() -> None:
+    view = labelled(enforce="baseline")
+    for policy, expected in (
+        ("", {"denied": [FIELD]}),
+        ("mode: warn", {"warned": [FIELD]}),
+        ("mode: audit", {"audited": [FIELD]}),
+        ("rules: {pod-security: {action: audit}}", {"audited": [FIELD]}),
+        ("rules: {pod-security: {action: off}}", {}),
+    ):
+        assert ids(validate(changed(HOST_PATH, GOOD), view, policy=policy)) == expected
+
+
+def test_exemptions_are_the_policys() -> None:
+    policy = "exemptions: [{rules: [pod-security], users: [alice], reason: storage team}]"
+    decision = validate(changed(HOST_PATH, GOOD), labelled(enforce="baseline"), policy=policy)
+    assert decision.allowed
+    assert decision.response("u").audit_annotations == {"exempted": "pod-security: storage team"}
+
+
+class TestUpdate:
+    VIEW = labelled(enforce="baseline")
+
+    def test_an_old_violation_does_not_count(self) -> None:
+        old = changed(HOST_PATH, GOOD)
+        assert validate(changed({"Worker.replicas": 5}, old), self.VIEW, old=old).allowed
+
+    def test_a_new_one_does(self) -> None:
+        old = changed(HOST_PATH, GOOD)
+        decision = validate(changed({"Worker.template.spec.hostPID": True}, old), self.VIEW, old=old)
+        assert ids(decision) == {"denied": ["spec.mpiReplicaSpecs[Worker].template.spec.hostPID"]}

@@ -1,0 +1,134 @@
+import json
+from datetime import date
+from typing import Any
+
+import pytest
+
+from webhook.admission.policy_review import PolicyVerdict, judge
+from webhook.api import review
+from webhook.cluster.resources.namespaces import Namespace
+from webhook.cluster.view import ABSENT
+from webhook.policy import document
+from webhook.policy.in_force import PolicySet, policy_model
+from webhook.policy.layers import Layer
+
+HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+NAMESPACES = [Namespace(name, {"kubernetes.io/metadata.name": name, "tier": name[:1]}) for name in ("a1", "b1")]
+TODAY = date(2026, 11, 21)
+
+
+def configmap(text: str | None, name: str = "p", *, policy: bool = True) -> dict[str, Any]:
+    labels = {"training.openshift.io/mpijob-policy": "true"} if policy else {"x": "y"}
+    return {"metadata": {"name": name, "labels": labels}, "data": None if text is None else {"policy.yaml": text}}
+
+
+def sent(new: Any, old: Any = None) -> review.AdmissionRequest:
+    operation = "DELETE" if new is None else "CREATE" if old is None else "UPDATE"
+    request = {"uid": "u", "operation": operation, "object": new, "oldObject": old}
+    return review.decode(
+        json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+    )
+
+
+def verdict(text: str, *others: Layer, namespaces: list[Namespace] | None = NAMESPACES) -> PolicyVerdict:
+    return judge(sent(configmap(HEADER + text)), policies=PolicySet(others), namespaces=namespaces, today=TODAY)
+
+
+def layer(name: str, text: str) -> Layer:
+    return Layer(name, document.load(HEADER + text, policy_model()))
+
+
+def most_gpus(policies: PolicySet | None) -> object:
+    assert policies is not None
+    return policies.effective(ABSENT).document.settings_of_rule("gpus").model_dump()["max"]
+
+
+def test_a_good_document_is_admitted_and_known_for_what_it_would_do() -> None:
+    result = verdict("rules: {gpus: {max: 3}}", layer("p", "rules: {gpus: {max: 2}}"))
+    assert result.response == review.AdmissionResponse(uid="u", allowed=True)
+    assert most_gpus(result.after) == 3
+
+
+def test_a_broken_one_is_refused_with_field_values_and_line() -> None:
+    result = verdict("mode: loud\nrules:\n  gpus: {max: many}")
+    assert result.after is None
+    response = result.response
+    assert not response.allowed
+    assert response.status is not None
+    assert response.status.message == (
+        'policy "p" is broken, and refused:\n'
+        "line 3: mode: Input should be 'enforce', 'warn' or 'audit' (it is 'loud')\n"
+        "line 5: rules.gpus.max: Input should be a valid integer, unable to parse string as an integer (it is 'many')"
+    )
+    assert response.status.details is not None
+    assert [cause.field for cause in response.status.details.causes] == [
+        "data[policy.yaml].mode",
+        "data[policy.yaml].rules.gpus.max",
+    ]
+
+
+@pytest.mark.parametrize("new", [configmap(None), {**configmap(None), "data": {"policy.yml": HEADER}}])
+def test_a_policy_without_its_key_is_refused(new: dict[str, Any]) -> None:
+    response = judge(sent(new), policies=PolicySet(), namespaces=None, today=TODAY).response
+    assert response.status is not None
+    assert "data: has no key policy.yaml" in response.status.message
+
+
+def test_what_is_no_policy_is_none_of_our_business() -> None:
+    result = judge(sent(configmap("[", policy=False)), policies=PolicySet(), namespaces=None, today=TODAY)
+    assert result.response.allowed
+    assert result.after is None
+
+
+@pytest.mark.parametrize("new", [None, configmap("[", policy=False)])
+def test_deleting_it_or_its_label_falls_back(new: Any) -> None:
+    policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}"), layer("q", "rules: {gpus: {min: 1}}")])
+    result = judge(sent(new, configmap(HEADER)), policies=policies, namespaces=None, today=TODAY)
+    assert result.response.warnings == ['policy "p" goes: what it set falls back to other policies or defaults']
+    assert most_gpus(result.after) == 16
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        (
+            "namespaces: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [a1, c1]}]}",
+            'namespaces: there is no namespace "c1"',
+        ),
+        ("namespaces: {matchLabels: {tier: c}}", "namespaces: the selector matches no namespace that exists now"),
+        (
+            "exemptions: [{rules: [gpus], users: [x], reason: r, expires: 2026-11-20}]",
+            "exemptions[0]: it ended on 2026-11-20, and exempts nobody",
+        ),
+        (
+            "exemptions: [{rules: [gpus], namespaces: [z], reason: r}]",
+            'exemptions[0].namespaces: there is no namespace "z"',
+        ),
+        (
+            "rules: {gpus: {max: 5}}",
+            'rules.gpus.max: "other" has the same priority and another value; that of "p" wins',
+        ),
+        (
+            "priority: 1\nrules: {gpus: {min: 9}}",
+            'with "other", "p" would be left out: min (9) is above max (8)',
+        ),
+    ],
+)
+def test_warnings(text: str, warning: str) -> None:
+    assert verdict(text, layer("other", "rules: {gpus: {max: 8}}")).response.warnings == [warning]
+
+
+def test_documents_that_never_share_a_namespace_are_not_compared() -> None:
+    base = layer("base", "namespaces: {matchLabels: {tier: a}}\nrules: {gpus: {max: 8}}")
+    assert verdict("namespaces: {matchLabels: {tier: b}}\nrules: {gpus: {max: 4}}", base).response.warnings == []
+
+
+def test_of_unknown_namespaces_nothing_is_said() -> None:
+    text = "namespaces: {matchLabels: {tier: c}}\nexemptions: [{rules: [gpus], namespaces: [z], reason: r}]"
+    assert verdict(text, namespaces=None).response.warnings == []
+
+
+@pytest.mark.parametrize("data", [3, [], {"metadata": 3}, {"data": {"policy.yaml": 3}}])
+def test_what_is_no_configmap_gets_no_verdict(data: Any) -> None:
+    with pytest.raises(review.ReviewError):
+        judge(sent(data), policies=PolicySet(), namespaces=None, today=TODAY)

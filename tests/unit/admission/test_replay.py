@@ -1,0 +1,93 @@
+import json
+from datetime import date
+from typing import Any
+
+import pytest
+
+from tests.support.jobs import changed
+from webhook.admission.replay import Replay, Replayer
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NothingKnown
+from webhook.policy import document
+from webhook.policy.in_force import PolicySet, policy_model
+from webhook.policy.layers import Layer
+
+HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+
+
+def policies(text: str) -> PolicySet:
+    return PolicySet([Layer("p", document.load(HEADER + text, policy_model()))])
+
+
+def jobs(*workers: int) -> list[bytes]:
+    def stored(index: int, count: int) -> dict[str, Any]:
+        return changed({"metadata.name": f"job-{index}", "Worker.replicas": count})
+
+    return [json.dumps(stored(index, count)).encode() for index, count in enumerate(workers)]
+
+
+def replay(before: str, after: str, data: list[bytes]) -> Replay:
+    replayer = Replayer(before=policies(before), after=policies(after), view=NothingKnown(), today=date(2026, 11, 21))
+    replayer.add(data)
+    return replayer.result
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "summary"),
+    [
+        ("", "", "would newly deny none of 4 jobs"),
+        (
+            "",
+            "rules: {worker-count: {max: 3}}",
+            "would newly deny 2 of 4 jobs: worker-count 2 (team-a/job-1, team-a/job-2)",
+        ),
+        (
+            "",
+            "rules: {worker-count: {max: 3}, gpus: {max: 1}}",
+            "would newly deny 3 of 4 jobs: gpus 3, worker-count 2 (team-a/job-0, team-a/job-1, team-a/job-2)",
+        ),
+        (
+            "",
+            "rules: {worker-count: {min: 1}}",
+            "only loosens: would newly deny none of 4 jobs, and admit 1 that are refused today",
+        ),
+        ("", "mode: audit", "only loosens: would newly deny none of 4 jobs, and admit 1 that are refused today"),
+        (
+            "rules: {worker-count: {max: 3}}",
+            "rules: {worker-count: {max: 2}}",
+            "would newly deny 1 of 4 jobs: worker-count 1 (team-a/job-0)",
+        ),
+    ],
+)
+def test_what_would_change(before: str, after: str, summary: str) -> None:
+    assert replay(before, after, jobs(3, 4, 5, 1)).summary() == summary
+
+
+def test_many_names_are_cut_and_an_unfinished_replay_says_so() -> None:
+    result = replay("", "rules: {worker-count: {max: 3}}", jobs(4, 4, 4, 4, 4))
+    result.complete = False
+    assert result.summary() == (
+        "would newly deny 5 of the first 5 jobs: worker-count 5 (team-a/job-0, team-a/job-1, team-a/job-2, ...)"
+    )
+
+
+def test_what_cannot_be_read_is_not_counted() -> None:
+    assert replay("", "", [b"", b"[]", b'{"metadata": 3}', b"\xff"]).total == 0
+
+
+def test_a_running_job_is_not_kept_out_by_what_it_takes_itself() -> None:
+    running, too_large = jobs(4, 9)
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "gpus", "namespace": "team-a"},
+        "status": {"hard": {"requests.nvidia.com/gpu": "8"}, "used": {"requests.nvidia.com/gpu": "8"}},
+    }
+    replayer = Replayer(
+        before=policies("rules: {resource-quota: {action: 'off'}}"),
+        after=policies(""),
+        view=Snapshot([quota, json.loads(running)]),
+        today=date(2026, 11, 21),
+    )
+    replayer.add([running, too_large])
+    assert replayer.result.newly_denied == {"team-a/job-1": ["resource-quota"]}

@@ -1,0 +1,252 @@
+"""The validating pipeline: splitting by action, updates, controllers, shapes, deadlines, the reply."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support import jobs
+from tests.support.jobs import REMOVE, body, request
+from webhook.admission import pipelines
+from webhook.admission.pipelines import Decision, load_policy
+from webhook.api import review
+from webhook.cluster.view import NothingKnown
+
+# A job whose command tells nothing about the number of ranks: no rule compares it with the workers.
+GOOD = jobs.changed({"Launcher.template.spec.containers.0.command": ["train.sh"]})
+DEFAULTS = load_policy(None)
+HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+
+
+def changed(changes: Mapping[str, Any], base: Mapping[str, Any] = GOOD) -> dict[str, Any]:
+    return jobs.changed(changes, base)
+
+
+def validate(job: Any, *, policy: pipelines.Policy = DEFAULTS, **fields: Any) -> Decision:
+    return pipelines.validate(request(job, **fields), policy=policy, view=NothingKnown())
+
+
+def test_a_good_job_is_admitted_without_a_word() -> None:
+    decision = validate(GOOD)
+    assert decision.allowed
+    assert decision.warnings == []
+    assert decision.response("u") == review.AdmissionResponse(uid="u", allowed=True)
+
+
+def test_every_violation_is_in_one_reply() -> None:
+    job = changed({"Worker.replicas": 1, "Launcher.replicas": 2, "spec.runPolicy.ttlSecondsAfterFinished": 1})
+    decision = validate(job)
+    assert not decision.allowed
+    assert decision.message == (
+        'MPIJob "train" is refused, 2 problems to mend:\n'
+        "1. spec.mpiReplicaSpecs[Launcher].replicas: is 2, there is always one launcher [upstream-contract]\n"
+        "   Set replicas to 1.\n"
+        "2. spec.mpiReplicaSpecs[Worker].replicas: 1 worker, at least 2 required [worker-count]\n"
+        "   Set replicas to 2 or more."
+    )
+    warning = "spec.runPolicy.ttlSecondsAfterFinished: after 1 s the job may run a second time."
+    assert decision.warnings == [f"{warning} Set it to 30 or more. [retention]"]
+
+
+def test_the_reply_for_programs() -> None:
+    reply = json.loads(review.encode(validate(changed({"Worker.replicas": 1})).response("the-uid")))
+    assert reply["apiVersion"] == "admission.k8s.io/v1"
+    assert reply["kind"] == "AdmissionReview"
+    response = reply["response"]
+    assert response["uid"] == "the-uid"
+    assert response["allowed"] is False
+    assert "patch" not in response
+    assert "patchType" not in response
+    assert response["auditAnnotations"] == {"denied": "worker-count"}
+    assert response["status"]["code"] == 422
+    assert response["status"]["reason"] == "Invalid"
+    assert response["status"]["details"] == {
+        "name": "train",
+        "group": "kubeflow.org",
+        "kind": "MPIJob",
+        "causes": [
+            {
+                "reason": "FieldValueInvalid",
+                "message": "1 worker, at least 2 required. Set replicas to 2 or more. [worker-count]",
+                "field": "spec.mpiReplicaSpecs[Worker].replicas",
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("policy", "denied", "warned", "audited"),
+    [
+        ("", ["worker-count"], [], []),
+        ("mode: warn", [], ["worker-count"], []),
+        ("mode: audit", [], [], ["worker-count"]),
+        ("rules: {worker-count: {action: warn}}", [], ["worker-count"], []),
+        ("rules: {worker-count: {action: audit}}", [], [], ["worker-count"]),
+        ("mode: warn\nrules: {worker-count: {action: audit}}", [], [], ["worker-count"]),
+        ("rules: {worker-count: {action: 'off'}}", [], [], []),
+        ("rules: {worker-count: {action: off}}", [], [], []),
+        ("rules: {worker-count: {min: 1}}", [], [], []),
+    ],
+)
+def test_actions_and_mode(policy: str, denied: list[str], warned: list[str], audited: list[str]) -> None:
+    decision = validate(changed({"Worker.replicas": 1, "spec.slotsPerWorker": 2}), policy=load_policy(HEADER + policy))
+    assert [f.rule for f in decision.denied] == denied
+    assert [f.rule for f in decision.warned if f.rule == "worker-count"] == warned
+    assert [f.rule for f in decision.audited] == audited
+    assert decision.allowed is (not denied)
+
+
+def test_advice_never_denies() -> None:
+    decision = validate(changed({"Worker.template.spec.hostname": "h"}))
+    assert decision.allowed
+    path = "spec.mpiReplicaSpecs[Worker].template.spec.hostname"
+    assert decision.warnings == [f"{path}: the operator overwrites it. Remove it. [upstream-contract]"]
+
+
+def test_a_long_warning_leaves_its_fix_out() -> None:
+    path = "spec.mpiReplicaSpecs[Worker].template.spec.restartPolicy"
+    decision = validate(changed({"Worker.template.spec.restartPolicy": "Never"}))
+    assert decision.warnings == [f"{path}: the operator overwrites it [upstream-contract]"]
+
+
+def test_many_warnings_are_few_and_short() -> None:
+    labels = {f"training.kubeflow.org/{key}": "x" for key in ("operator-name", "job-name", "job-role", "replica-index")}
+    pod = {"hostname": "h", "subdomain": "s", "restartPolicy": "Never"}
+    changes = {f"{role}.template.spec.{key}": value for role in ("Launcher", "Worker") for key, value in pod.items()}
+    decision = validate(
+        changed({**changes, "Worker.template.metadata.labels": labels, "Launcher.template.metadata.labels": labels})
+    )
+    assert len(decision.warned) == 14
+    assert len(decision.warnings) == 10
+    assert decision.warnings[-1] == "... and 5 more warnings"
+    assert all(len(warning) <= 120 for warning in decision.warnings)
+
+
+class TestUpdate:
+    OLD = changed({"Worker.replicas": 1})
+
+    def test_an_old_violation_does_not_count(self) -> None:
+        assert validate(changed({"spec.runPolicy.cleanPodPolicy": "All"}, self.OLD), old=self.OLD).allowed
+
+    def test_a_new_violation_does(self) -> None:
+        decision = validate(changed({"Worker.replicas": 0}), old=self.OLD)
+        assert [f.rule for f in decision.denied] == ["upstream-contract", "worker-count"]
+
+    def test_what_freezes_a_running_job_is_refused(self) -> None:
+        old = changed({"metadata.name": "x" * 54})
+        decision = validate(changed({"Worker.replicas": 11}, old), old=old)
+        assert [f.rule for f in decision.denied] == ["upstream-contract"]
+
+    @pytest.mark.parametrize(
+        ("job", "fields", "why"),
+        [
+            (
+                changed({"metadata.deletionTimestamp": "2026-01-01T00:00:00Z", "spec": {}}),
+                {},
+                "being deleted",
+            ),
+            (changed({"metadata.finalizers": []}, OLD), {}, "nothing changed that is checked"),
+            (
+                changed({"Worker.replicas": 0}),
+                {"username": "system:serviceaccount:kueue-system:kueue-controller-manager"},
+                "an update by a controller",
+            ),
+            (changed({"Worker.replicas": 0}), {"subResource": "status"}, "not a CREATE or UPDATE of a job"),
+            (changed({"Worker.replicas": 0}), {"operation": "DELETE"}, "not a CREATE or UPDATE of a job"),
+        ],
+    )
+    def test_what_always_passes(self, job: dict[str, Any], fields: dict[str, Any], why: str) -> None:
+        decision = validate(job, old=self.OLD, **fields)
+        assert decision.allowed
+        assert decision.skipped == why
+        assert decision.response("u").audit_annotations == {"skipped": why}
+
+    def test_kueue_is_checked_like_anybody_on_create(self) -> None:
+        user = "system:serviceaccount:kueue-system:kueue-controller-manager"
+        assert not validate(changed({"Worker.replicas": 1}), username=user).allowed
+
+    def test_the_controllers_are_a_setting(self) -> None:
+        policy = load_policy(HEADER + "controllers: [bob]")
+        assert validate(changed({"Worker.replicas": 0}), old=self.OLD, username="bob", policy=policy).allowed
+        assert not validate(changed({"Worker.replicas": 0}), old=self.OLD, username="alice", policy=policy).allowed
+
+    def test_an_unreadable_old_object_excuses_nothing(self) -> None:
+        assert not validate(self.OLD, old={"spec": 3}).allowed
+
+    def test_a_field_that_only_some_rules_read_is_a_change(self) -> None:
+        job = changed({"Worker.template.spec.containers.0.securityContext": {"privileged": True}})
+        assert validate(job, old=GOOD).skipped == ""
+
+    def test_a_label_that_a_rule_reads_is_a_change(self) -> None:
+        job = changed({"metadata.annotations": {"a": "b"}})
+        assert validate(job, old=GOOD).skipped == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"Worker.replicas": "4"}, "spec.mpiReplicaSpecs[Worker].replicas: must be a whole number, not a string"),
+        ({"spec.mpiReplicaSpecs": []}, "spec.mpiReplicaSpecs: must be a mapping, not a list"),
+        (
+            {"Launcher.template.spec.containers.0.command": "mpirun"},
+            "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].command: must be a list, not a string",
+        ),
+        ({"spec.slotsPerWorker": 2**40}, "spec.slotsPerWorker: Expected `int` <= 2147483647"),
+    ],
+)
+def test_a_wrong_shape_is_an_error_with_its_path(changes: dict[str, Any], message: str) -> None:
+    decision = validate(changed(changes))
+    assert [f"{f.violation.path}: {f.violation.message}" for f in decision.denied] == [message]
+    assert decision.message.startswith('MPIJob "train" is refused, 1 problem to mend:\n1. spec.')
+
+
+def test_missing_replica_specs_are_told() -> None:
+    decision = validate(changed({"spec.mpiReplicaSpecs": REMOVE}))
+    assert [f.rule for f in decision.denied] == ["upstream-contract", "worker-count"]
+
+
+def test_no_verdict_when_the_time_is_up() -> None:
+    with pytest.raises(pipelines.DeadlineExceeded):
+        pipelines.validate(request(GOOD), policy=DEFAULTS, view=NothingKnown(), time_left=lambda: 0.0)
+
+
+def test_rules_do_not_change_the_request() -> None:
+    sent = request(GOOD)
+    before = bytes(sent.object)
+    pipelines.validate(sent, policy=DEFAULTS, view=NothingKnown())
+    assert bytes(sent.object) == before
+
+
+class TestReview:
+    def test_the_request_is_read(self) -> None:
+        got = request(GOOD, old=GOOD, username="bob", dryRun=True)
+        assert (got.operation, got.user_info.username, got.dry_run, got.name) == ("UPDATE", "bob", True, "train")
+        assert msgspec.json.decode(got.object) == GOOD
+
+    @pytest.mark.parametrize(
+        ("data", "uid"),
+        [
+            (b"", ""),
+            (b"null", ""),
+            (b"[]", ""),
+            (b"{", ""),
+            (b"[" * 100_000, ""),
+            (b"\xff\xfe", ""),
+            (b"{}", ""),
+            (b'{"request": null}', ""),
+            (b'{"request": {"uid": "u"}}', "u"),
+            (b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u"}}', "u"),
+            (
+                body(GOOD).replace(b"admission.k8s.io/v1", b"admission.k8s.io/v1beta1"),
+                "705ab4f5-6393-11e8-b7cc-42010a800002",
+            ),
+            (body(GOOD).replace(b"705ab4f5-6393-11e8-b7cc-42010a800002", b""), ""),
+            (body(GOOD).replace(b'"CREATE"', b'"FROB"'), "705ab4f5-6393-11e8-b7cc-42010a800002"),
+        ],
+    )
+    def test_anything_else_is_a_review_error(self, data: bytes, uid: str) -> None:
+        with pytest.raises(review.ReviewError) as caught:
+            review.decode(data)
+        assert caught.value.uid == uid

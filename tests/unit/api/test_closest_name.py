@@ -1,0 +1,22 @@
+import pytest
+
+from webhook.api.names import meant
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "expected"),
+    [
+        ("datset", ["dataset", "data", "x"], "dataset"),
+        ("data", ["team-a-training-data-2026", "zzz"], "team-a-training-data-2026"),
+        ("data", ["models", "cache"], None),
+        ("data", [], None),
+        ("", ["data"], None),
+    ],
+)
+def test_meant(name: str, known: list[str], expected: str | None) -> None:
+    assert meant(name, known) == expected
+
+
+def test_only_some_of_very_many_are_compared() -> None:
+    assert meant("dataset", [*(f"zzzz{i:03}" for i in range(1000)), "datasets"]) is None
+    assert meant("dataset", ["datasets", *(f"zzzz{i:03}" for i in range(1000))]) == "datasets"

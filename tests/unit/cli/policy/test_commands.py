@@ -1,0 +1,259 @@
+"""The commands as they are typed: output, errors, exit codes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.jobs import changed
+from tests.support.object_api import fake_api, kubeconfig
+from tests.support.policies import HEADER
+from tests.unit.cli.policy.test_cluster import CONFIGMAPS, LOOKED_AT, MPIJOBS, configmap, namespace
+from webhook.cli.main import main
+from webhook.cli.policy.commands import policy
+from webhook.policy.in_force import load_policy
+
+BASE = configmap("base", HEADER + "rules: {worker-count: {max: 8}}")
+PREMIUM = configmap(
+    "premium", HEADER + "priority: 1\nnamespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}"
+)
+STRICT = configmap("base", HEADER + "rules: {worker-count: {max: 3}}")
+OBJECTS = (namespace("team-a", tier="premium"), namespace("team-b"), BASE, PREMIUM, changed())
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, objects in {"base": [BASE], "strict": [STRICT], "cluster": OBJECTS, "none": [namespace("x")]}.items():
+        (tmp_path / f"{name}.yaml").write_text(json.dumps({"kind": "List", "items": objects}))
+    (tmp_path / "bare.yaml").write_text(HEADER + "mode: warn")
+    (tmp_path / "broken.yaml").write_text(HEADER + "mode: loud")
+    return tmp_path
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["policy", *arguments], input=stdin, catch_exceptions=False)
+
+
+def error(result: Result) -> str:
+    """The one line of standard error of a command that could not work."""
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    return line.removeprefix("error: ")
+
+
+@pytest.mark.parametrize("name", sorted(policy.commands))
+def test_help(name: str) -> None:
+    result = run(name, "-h")
+    assert result.exit_code == 0
+    assert f"mpijob-webhook policy {name}" in result.stdout, "an example"
+    assert "Exit code:" in result.stdout or name in {"schema", "init"}
+    assert all(option.help for option in policy.commands[name].params if isinstance(option, click.Option))
+    assert result.stdout == run(name, "--help").stdout
+
+
+def test_no_summary_is_cut() -> None:
+    shown = run("-h").stdout.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in shown] == sorted(policy.commands)
+    assert not any(line.endswith("...") for line in shown)
+
+
+class TestValidate:
+    def test_good(self) -> None:
+        result = run("validate", "base.yaml", "bare.yaml")
+        assert result.exit_code == 0
+        assert result.stderr == ""
+        assert result.stdout == (
+            'base.yaml: ConfigMap "base" (lines of its policy.yaml): good '
+            "(for all namespaces, priority 0, mode enforce, 1 setting)\n"
+            "bare.yaml: good (for all namespaces, priority 0, mode warn, 0 settings)\n"
+        )
+
+    def test_broken(self) -> None:
+        result = run("validate", "base.yaml", "broken.yaml")
+        assert result.exit_code == 1
+        assert result.stdout.splitlines()[1:] == [
+            "broken.yaml: broken",
+            "  line 3: mode: Input should be 'enforce', 'warn' or 'audit' (it is 'loud')",
+            "    accepted: enforce, warn or audit",
+        ]
+
+    def test_for_programs_and_from_standard_input(self) -> None:
+        result = run("validate", "-", "-o", "json", stdin=HEADER + "mode: loud")
+        assert result.exit_code == 1
+        (found,) = json.loads(result.stdout)["documents"]
+        assert (found["title"], found["faults"][0]["line"]) == ("standard input", 3)
+
+    def test_warnings_are_no_failure(self) -> None:
+        text = HEADER + "exemptions: [{rules: [gpus], users: [u], expires: 2020-01-01, reason: r}]"
+        result = run("validate", "-", stdin=text)
+        assert result.exit_code == 0
+        assert "warning: standard input: exemptions[0] ended on 2020-01-01, and exempts nobody\n" in result.stdout
+
+    def test_unusable(self) -> None:
+        assert error(run("validate", "nope.yaml")) == "nope.yaml: no such file or directory"
+        result = run("validate", "none.yaml")
+        assert result.exit_code == 2
+        assert result.stderr == "none.yaml: passed over Namespace x\nerror: no policy in none.yaml\n"
+        assert run("validate").exit_code == 2
+
+
+class TestEffective:
+    def values(self, *arguments: str, name: str = "team-a") -> dict[str, Any]:
+        result = run("effective", "--namespace", name, "-o", "json", *arguments)
+        assert result.exit_code == 0
+        return {value["path"]: [value["value"], value["source"]] for value in json.loads(result.stdout)["values"]}
+
+    def test_what_a_cluster_has_in_force(self) -> None:
+        assert self.values("--cluster", "cluster.yaml")["rules.worker-count.max"] == [64, "premium"]
+        assert self.values("--cluster", "cluster.yaml", name="team-b")["rules.worker-count.max"] == [8, "base"]
+        elsewhere = self.values("--cluster", "cluster.yaml", "--policy-namespace", "other")
+        assert elsewhere["rules.worker-count.max"] == [100, "built-in default"]
+
+    def test_policies_that_would_be_applied(self) -> None:
+        cluster = ("--cluster", "cluster.yaml")
+        assert self.values(*cluster, "--policy", "strict.yaml", name="team-b")["rules.worker-count.max"] == [3, "base"]
+        assert self.values(*cluster, "--policy", "strict.yaml")["rules.worker-count.max"] == [64, "premium"]
+        assert self.values(*cluster, "--without", "premium")["rules.worker-count.max"] == [8, "base"]
+        bare = self.values(*cluster, "--policy", "bare.yaml")
+        assert bare["rules.worker-count.max"] == [100, "built-in default"]
+        assert bare["mode"] == ["warn", "bare.yaml"]
+
+    def test_files_alone_need_no_cluster(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("KUBECONFIG", "nope")
+        result = run("effective", "-n", "team-a", "--policy", "strict.yaml", "--policy", "bare.yaml")
+        assert result.exit_code == 0
+        assert "note: the namespace's labels are not known: --kubeconfig, or --cluster" in result.stdout
+
+    def test_a_namespace_that_does_not_exist_is_told(self) -> None:
+        result = run("effective", "-n", "x", "--cluster", "cluster.yaml")
+        assert result.exit_code == 0
+        assert 'note: there is no namespace "x"\n' in result.stdout
+
+    def test_yaml_can_be_used_as_a_policy(self) -> None:
+        result = run("effective", "-n", "team-a", "--cluster", "cluster.yaml", "-o", "yaml")
+        assert "    max: 64  # premium\n" in result.stdout
+        assert load_policy(result.stdout).document.mode == "enforce"
+
+    def test_the_cluster_is_asked(self, folder: Path) -> None:
+        with fake_api() as api:
+            api.objects[CONFIGMAPS] = {"kind": "ConfigMapList", "items": [BASE]}
+            config = kubeconfig(folder / "config", api.url)
+            result = run("effective", "-n", "team-a", "--kubeconfig", str(config))
+            assert result.exit_code == 0
+            assert 'note: there is no namespace "team-a"' in result.stdout
+            assert "base holds: priority 0" in result.stdout
+
+    def test_unusable(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("KUBECONFIG", "nope")
+        assert error(run("effective", "-n", "x")) == "cannot read the kubeconfig nope: No such file or directory"
+        assert error(run("effective", "-n", "x", "--cluster", "nope")) == "nope: no such file or directory"
+        both = run("effective", "-n", "x", "--cluster", "cluster.yaml", "--kubeconfig", "k")
+        assert error(both) == "--cluster and --kubeconfig exclude each other"
+        assert error(run("effective", "-n", "x", "--policy", "broken.yaml")) == (
+            "broken.yaml: line 3: mode: Input should be 'enforce', 'warn' or 'audit' (it is 'loud')"
+        )
+        assert run("effective").exit_code == 2
+
+    def test_a_broken_policy_in_the_cluster_is_told(self, folder: Path) -> None:
+        (folder / "c.yaml").write_text(json.dumps(configmap("base", "mode: warn")))
+        result = run("effective", "-n", "x", "--cluster", "c.yaml")
+        assert result.exit_code == 0
+        assert result.stderr.startswith(
+            'warning: policy "base" is broken, nothing of it is in force: apiVersion: is missing'
+        )
+
+
+class TestDiff:
+    def test_changes(self) -> None:
+        result = run("diff", "base.yaml", "strict.yaml")
+        assert (result.exit_code, result.stdout) == (1, "base changes\n  rules.worker-count.max: 8 -> 3\n")
+
+    def test_no_changes(self) -> None:
+        result = run("diff", "base.yaml", "base.yaml")
+        assert (result.exit_code, result.stdout) == (0, "nothing changes\n")
+        assert json.loads(run("diff", "base.yaml", "base.yaml", "-o", "json").stdout) == []
+
+    def test_standard_input(self) -> None:
+        result = run("diff", "-", "bare.yaml", stdin=HEADER + "mode: audit")
+        assert result.stdout == "standard input -> bare.yaml changes\n  mode: audit -> warn\n"
+
+    @pytest.mark.parametrize("files", [("base.yaml", "broken.yaml"), ("nope.yaml", "base.yaml")])
+    def test_unusable(self, files: tuple[str, str]) -> None:
+        assert error(run("diff", *files))
+
+
+class TestReplay:
+    def test_what_would_newly_be_denied(self, folder: Path) -> None:
+        objects = [o for o in OBJECTS if o is not PREMIUM]
+        (folder / "c.yaml").write_text(json.dumps({"kind": "List", "items": objects}))
+        result = run("replay", "--policy", "strict.yaml", "--cluster", "c.yaml")
+        assert result.exit_code == 1
+        assert result.stdout.splitlines() == [
+            "now:  base (namespace mpijob-webhook of c.yaml)",
+            "then: base (changed)",
+            "",
+            "would newly be denied",
+            "  team-a/train: worker-count",
+            "",
+            "would newly deny 1 of 1 jobs: worker-count 1 (team-a/train)",
+        ]
+
+    def test_what_other_policies_allow_stays_allowed(self) -> None:
+        result = run("replay", "--policy", "strict.yaml", "--cluster", "cluster.yaml", "-o", "json")
+        assert result.exit_code == 0
+        assert json.loads(result.stdout)["after"] == ["base", "premium"]
+
+    def test_a_policy_that_would_be_deleted(self) -> None:
+        cluster = ("--cluster", "cluster.yaml")
+        result = run("replay", "--policy", "strict.yaml", "--without", "premium", *cluster)
+        assert result.exit_code == 1
+        assert "then: base (changed)\ngone: premium\n" in result.stdout
+        assert run("replay", "--without", "premium", "--without", "base", *cluster).exit_code == 0
+        assert error(run("replay", "--without", "nope", *cluster)) == (
+            'there is no policy "nope" in force, only base, premium'
+        )
+        assert error(run("replay", *cluster)) == "nothing would change: name policies with --policy or --without"
+
+    def test_a_bare_document_stands_for_everything(self) -> None:
+        result = run("replay", "--policy", "bare.yaml", "--cluster", "cluster.yaml")
+        assert result.exit_code == 0
+        assert "then: bare.yaml (new)\ngone: base, premium\n" in result.stdout
+
+    def test_the_cluster_is_asked(self, folder: Path) -> None:
+        with fake_api() as api:
+            for path in (CONFIGMAPS, *LOOKED_AT):
+                api.objects[path] = {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}
+            api.objects[MPIJOBS] = {"kind": "MPIJobList", "items": [changed()]}
+            config = kubeconfig(folder / "config", api.url)
+            result = run("replay", "--policy", "strict.yaml", "--kubeconfig", str(config))
+            assert result.exit_code == 1
+            assert (
+                f"now:  the built-in defaults (namespace mpijob-webhook of the cluster at {api.url})" in result.stdout
+            )
+            assert "  team-a/train: worker-count\n" in result.stdout
+            assert {method for method, _ in api.calls} == {"GET"}
+
+    def test_unusable(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("KUBECONFIG", "nope")
+        assert error(run("replay", "--policy", "base.yaml")).startswith("cannot read the kubeconfig nope")
+        assert error(run("replay", "--policy", "broken.yaml", "--cluster", "cluster.yaml"))
+        assert run("replay", "--policy", "none.yaml", "--cluster", "cluster.yaml").exit_code == 2
+
+
+def test_schema() -> None:
+    result = run("schema")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["title"] == "MPIJobPolicy"
+
+
+def test_init_is_accepted_and_is_the_defaults() -> None:
+    text = run("init").stdout
+    assert run("validate", "-", stdin=text).exit_code == 0
+    assert load_policy(text).document == load_policy(None).document
+    (as_configmap := Path("cm.yaml")).write_text(json.dumps(configmap("init", text)))
+    assert run("validate", str(as_configmap)).exit_code == 0

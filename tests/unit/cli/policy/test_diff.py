@@ -1,0 +1,91 @@
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.support.policies import configmap
+from webhook.cli.policy.diff import Change, differences
+from webhook.cli.policy.documents import PolicyFile
+
+TODAY = date(2026, 11, 21)
+
+
+def bare(path: str, text: str) -> PolicyFile:
+    return replace(configmap(path, text), in_configmap=False)
+
+
+def text(changes: list[Change]) -> list[str]:
+    return [click.unstyle(line) for change in changes for line in change.as_text(TODAY)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        ("mode: warn", "mode: warn", []),
+        ("mode: warn", "mode: audit", ["mode: warn -> audit"]),
+        ("", "rules: {gpus: {max: 4}}", ["rules.gpus.max: not set (default 16) -> 4"]),
+        ("rules: {gpus: {max: 4}}", "", ["rules.gpus.max: 4 -> not set (default 16)"]),
+        ("", "rules: {gpus: {max: 16}}", ["rules.gpus.max: not set (default 16) -> 16"]),
+        ("", "priority: 0\nnamespaces: null", []),
+        ("", "priority: 3", ["priority: 0 -> 3"]),
+        ("", "namespaces: {matchLabels: {a: b}}", ["namespaces: null -> {matchLabels: {a: b}}"]),
+        (
+            "injections: {labels: {job: {a: b}}}",
+            "injections: {labels: {job: {a: c}}}",
+            ["injections.labels.job: {a: b} -> {a: c}"],
+        ),
+        (
+            "exemptions: [{rules: [gpus], users: [u], reason: r}, {rules: ['*'], groups: [g], reason: s}]",
+            "exemptions: [{rules: ['*'], groups: [g], reason: s}, {rules: [gpus], users: [v], reason: r}]",
+            ["- exemption from gpus for users u: r", "+ exemption from gpus for users v: r"],
+        ),
+    ],
+)
+def test_one_document_with_one(old: str, new: str, lines: list[str]) -> None:
+    changes = differences([configmap("p", old)], [configmap("p", new)])
+    assert text(changes) == (["p changes", *(f"  {line}" for line in lines)] if lines else [])
+
+
+def test_one_with_one_whatever_they_are_called() -> None:
+    changes = differences([bare("a/old.yaml", "")], [bare("b/new.yaml", "mode: warn")])
+    assert text(changes) == ["old.yaml -> new.yaml changes", "  mode: not set (default enforce) -> warn"]
+
+
+def test_sets_are_compared_by_name() -> None:
+    old = [configmap("a", "mode: warn"), configmap("b", "mode: warn"), configmap("c", "priority: 1")]
+    new = [configmap("d", "mode: audit"), configmap("b", "mode: warn"), configmap("c", "priority: 2")]
+    assert text(differences(old, new)) == [
+        "a goes",
+        "  mode: warn -> not set (default enforce)",
+        "c changes",
+        "  priority: 1 -> 2",
+        "d comes",
+        "  mode: not set (default enforce) -> audit",
+    ]
+
+
+def test_files_in_two_folders_are_compared_by_file_name() -> None:
+    old = [bare(str(Path("old") / name), "mode: warn") for name in ("a.yaml", "b.yaml")]
+    new = [bare(str(Path("new") / name), "mode: audit") for name in ("a.yaml", "c.yaml")]
+    assert [(change.name, change.what) for change in differences(old, new)] == [
+        ("a.yaml", "changes"),
+        ("b.yaml", "goes"),
+        ("c.yaml", "comes"),
+    ]
+
+
+def test_an_empty_document_that_comes_or_goes_is_told() -> None:
+    assert text(differences([configmap("a")], [configmap("a"), configmap("b")])) == ["b comes"]
+
+
+def test_for_programs() -> None:
+    (change,) = differences([configmap("p")], [configmap("p", "rules: {gpus: {max: 4}}")])
+    assert change.as_json() == {
+        "policy": "p",
+        "what": "changes",
+        "values": [{"path": "rules.gpus.max", "old": 16, "oldIsSet": False, "new": 4, "newIsSet": True}],
+        "exemptionsGone": [],
+        "exemptionsNew": [],
+    }

@@ -1,0 +1,198 @@
+"""Policy documents in files: which there are, and on which lines their faults are."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.strategies import PROPERTY, json_values
+from webhook.cli.policy import documents
+from webhook.cli.policy.documents import Found
+from webhook.policy.document import PolicyError
+
+HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+CONFIGMAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: base
+  labels: {training.openshift.io/mpijob-policy: "true"}
+data:
+  policy.yaml: |
+    apiVersion: policy.training.openshift.io/v1
+    kind: MPIJobPolicy
+    rules:
+      worker-count:
+        max: 8
+"""
+BROKEN = CONFIGMAP.replace("max: 8", "max: many")
+
+
+def load(tmp_path: Path, text: str | bytes, name: str = "p.yaml") -> Found:
+    (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
+    return documents.load([str(tmp_path / name)])
+
+
+def faults(found: Found) -> list[tuple[str, int | None]]:
+    return [(fault.field, fault.line) for policy in found.policies for fault in policy.faults]
+
+
+def test_a_bare_document_is_called_like_its_file(tmp_path: Path) -> None:
+    (policy,) = load(tmp_path, HEADER + "mode: warn").policies
+    assert policy.name == policy.title == str(tmp_path / "p.yaml")
+    assert policy.document is not None
+    assert policy.document.mode == "warn"
+    assert not policy.in_configmap
+    assert policy.labelled
+
+
+def test_a_configmap_is_called_like_itself(tmp_path: Path) -> None:
+    (policy,) = load(tmp_path, CONFIGMAP).policies
+    assert (policy.name, policy.title) == ("base", f'{tmp_path / "p.yaml"}: ConfigMap "base"')
+    assert policy.document is not None
+    assert policy.document.settings_of_rule("worker-count").model_dump()["max"] == 8
+    assert policy.in_configmap
+    assert policy.labelled
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (HEADER + "rules:\n  worker-count:\n    max: many\n", 5),
+        ("# one\n\n---\n" + HEADER + "rules: {worker-count: {max: many}}\n", 6),
+        (HEADER + "---\n" + HEADER + "rules: {worker-count: {max: many}}\n...\n", 6),
+        (BROKEN, 12),
+        ("a: é\nkind: Pod\n---\n" + BROKEN, 15),
+        (BROKEN.replace("policy.yaml: |", '"policy.yaml": |2-'), 12),
+        (BROKEN.replace("policy.yaml: |", "policy.yaml: |-  # the policy"), 12),
+        (
+            "kind: List\nitems:\n- kind: Pod\n-\n" + "".join(f"  {row}\n" for row in BROKEN.splitlines()),
+            16,
+        ),
+    ],
+)
+def test_lines_are_those_of_the_file(tmp_path: Path, text: str, line: int) -> None:
+    found = load(tmp_path, text)
+    assert faults(found) == [("rules.worker-count.max", line)]
+    assert "lines of" not in found.policies[-1].title
+
+
+def test_a_document_that_is_quoted_has_lines_of_its_own(tmp_path: Path) -> None:
+    text = HEADER + "mode: loud\n"
+    quoted = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "q"}, "data": {"policy.yaml": %s}}'
+    found = load(tmp_path, quoted % repr(text).replace("'", '"'), name="p.json")
+    assert faults(found) == [("mode", 3)]
+    assert found.policies[0].title.endswith('p.json: ConfigMap "q" (lines of its policy.yaml)')
+
+
+def test_faults_are_in_the_order_of_their_lines(tmp_path: Path) -> None:
+    text = HEADER + "rules: {worker-count: {max: many}}\nmode: loud\npriority: high\n"
+    assert faults(load(tmp_path, text)) == [("rules.worker-count.max", 3), ("mode", 4), ("priority", 5)]
+
+
+def test_syntax_errors_in_a_configmap_have_the_line_of_the_file_too(tmp_path: Path) -> None:
+    (policy,) = load(tmp_path, CONFIGMAP + "        max: 9\n").policies
+    assert str(policy.faults[0]) == 'the document: line 13, column 5: the key "max" is there twice'
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "expected one mapping of kind MPIJobPolicy, found 0 documents"),
+        ("# nothing\n---\n", "expected one mapping of kind MPIJobPolicy, found 0 documents"),
+        ("just text", "expected one mapping of kind MPIJobPolicy, found a str"),
+        ("rules: {}", "is missing, write apiVersion: policy.training.openshift.io/v1"),
+        ("apiVersion: policy.training.openshift.io/v1\nkind: MpiJobPolicy", "Input should be 'MPIJobPolicy'"),
+        (b"\xff", "is not text in UTF-8"),
+        ("a: [", "line 2, column 1"),
+        ("kind: ConfigMap\ndata: {policy.yaml: 3}", "must be text: write `policy.yaml: |`"),
+        ("kind: ConfigMap\ndata: {policy.yaml: {kind: MPIJobPolicy}}", "must be text: write `policy.yaml: |`"),
+        (
+            "kind: ConfigMap\nmetadata: {labels: {training.openshift.io/mpijob-policy: 'true'}}",
+            "has no key policy.yaml, which holds the document",
+        ),
+        (
+            "kind: List\nitems: [{apiVersion: policy.training.openshift.io/v1, kind: x}]",
+            "must be a document of its own, not in a list",
+        ),
+    ],
+)
+def test_broken_documents(tmp_path: Path, text: str | bytes, reason: str) -> None:
+    (policy,) = load(tmp_path, text).policies
+    assert policy.document is None
+    assert reason in str(PolicyError(*policy.faults))
+
+
+@pytest.mark.parametrize("label", ["", "labels: {training.openshift.io/mpijob-policy: 'yes'}"])
+def test_a_label_that_is_missing_or_wrong(tmp_path: Path, label: str) -> None:
+    text = CONFIGMAP.replace('labels: {training.openshift.io/mpijob-policy: "true"}', label)
+    (policy,) = load(tmp_path, text).policies
+    assert policy.document is not None
+    assert not policy.labelled
+
+
+def test_other_objects_are_named(tmp_path: Path) -> None:
+    found = load(tmp_path, "kind: ConfigMap\nmetadata: {name: x}\n---\nkind: Pod\n---\n" + HEADER)
+    assert [other.removeprefix(str(tmp_path)) for other in found.others] == [
+        "/p.yaml, document 1: passed over ConfigMap x",
+        "/p.yaml, document 2: passed over Pod",
+    ]
+    assert [policy.name for policy in found.policies] == [f"{tmp_path}/p.yaml, document 3"]
+
+
+def test_a_directory_and_files_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text(HEADER)
+    (tmp_path / "a.yml").write_text(CONFIGMAP)
+    found = documents.load([str(tmp_path / "nope"), str(tmp_path)])
+    assert [policy.name for policy in found.policies] == ["base", f"{tmp_path}/b.yaml"]
+    assert [layer.name for layer in found.layers] == ["base", f"{tmp_path}/b.yaml"]
+    assert [str(error) for error in found.errors] == [f"{tmp_path}/nope: no such file or directory"]
+
+
+objects = st.fixed_dictionaries(
+    {},
+    optional={
+        "kind": st.sampled_from(["ConfigMap", "List", "ConfigMapList", "MPIJobPolicy", "Pod"]) | json_values(),
+        "apiVersion": st.sampled_from(["v1", "policy.training.openshift.io/v1"]) | json_values(),
+        "metadata": st.fixed_dictionaries({}, optional={"name": json_values(), "labels": json_values()})
+        | json_values(),
+        "data": st.fixed_dictionaries({"policy.yaml": st.sampled_from([HEADER, BROKEN]) | json_values()})
+        | json_values(),
+        "items": st.lists(json_values(), max_size=3) | json_values(),
+        "rules": json_values(),
+    },
+)
+
+
+@PROPERTY
+@given(objects | json_values())
+def test_whatever_is_in_a_file_it_is_a_policy_or_is_passed_over(tmp_path_factory: Any, value: Any) -> None:
+    found = load(tmp_path_factory.mktemp("any"), json.dumps(value))
+    assert found.errors == []
+    for policy in found.policies:
+        assert (policy.document is None) is bool(policy.faults)
+    if not (isinstance(value, dict) and isinstance(value.get("items"), list)):
+        assert len(found.policies) + len(found.others) == 1
+
+
+class TestApplied:
+    def test_configmaps_take_the_place_of_their_namesakes(self, tmp_path: Path) -> None:
+        before = load(tmp_path, CONFIGMAP + "---\n" + CONFIGMAP.replace("base", "other")).layers
+        given = load(tmp_path, CONFIGMAP.replace("8", "9") + "---\n" + CONFIGMAP.replace("base", "new"))
+        after = documents.applied(given, before)
+        assert [layer.name for layer in after] == ["base", "other", "new"]
+        assert after[0].document.settings_of_rule("worker-count").model_dump()["max"] == 9
+
+    def test_a_bare_document_stands_for_everything(self, tmp_path: Path) -> None:
+        before = load(tmp_path, CONFIGMAP).layers
+        assert documents.applied(load(tmp_path, HEADER), before) == load(tmp_path, HEADER).layers
+
+    def test_what_is_deleted_is_gone(self, tmp_path: Path) -> None:
+        before = load(tmp_path, CONFIGMAP).layers
+        given = load(tmp_path, CONFIGMAP.replace("base", "new"))
+        assert [layer.name for layer in documents.applied(given, before, without=["base"])] == ["new"]
+        with pytest.raises(KeyError):
+            documents.applied(given, before, without=["other"])

@@ -1,0 +1,152 @@
+from datetime import date
+
+import click
+import pytest
+
+from tests.support.policies import layer
+from webhook.cli.policy.effective import Report, effective
+from webhook.cluster.resources.namespaces import Namespace
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer
+from webhook.policy.in_force import PolicySet, load_policy
+from webhook.policy.layers import Layer
+
+TODAY = date(2026, 11, 21)
+TEAM_A = Namespace("team-a", {"tier": "premium", "env": "prod"})
+BASE = layer(
+    "base",
+    "rules: {worker-count: {max: 8}, gpus: {action: 'off'}}\n"
+    "exemptions: [{rules: [images, gpus], users: [u, v], expires: 2026-11-20, reason: old}]",
+)
+PREMIUM = layer(
+    "premium",
+    "priority: 10\nnamespaces: {matchLabels: {tier: premium}}\nmode: warn\nrules: {worker-count: {max: 64}}\n"
+    "exemptions: [{rules: ['*'], namespaces: [ops], serviceAccounts: [ops/ci], expires: 2026-11-21, reason: tests}]",
+)
+
+
+def report(*layers: Layer, known: Namespace | Answer = TEAM_A, origin: str = "") -> Report:
+    return effective(PolicySet(layers), "team-a", known, today=TODAY, origin=origin)
+
+
+def text(found: Report) -> list[str]:
+    return [click.unstyle(line) for line in found.as_text()]
+
+
+def shown(found: Report, path: str) -> str:
+    """The line of one setting, its columns one space apart."""
+    (line,) = [line for line in text(found) if line.startswith(f"{path} ")]
+    return " ".join(line.split())
+
+
+def test_the_head_says_what_holds() -> None:
+    assert text(report(PREMIUM, BASE))[:5] == [
+        "namespace team-a (env=prod, tier=premium)",
+        "  base holds: priority 0, for all namespaces",
+        "  premium holds: priority 10, for namespaces {matchLabels: {tier: premium}}",
+        "note: the mode is warn: no rule does more than warn",
+        "",
+    ]
+    assert text(report(PREMIUM, BASE, known=Namespace("team-a", {})))[:4] == [
+        "namespace team-a",
+        "  base holds: priority 0, for all namespaces",
+        "  premium is not for it: priority 10, for namespaces {matchLabels: {tier: premium}}",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("origin", "line"),
+    [
+        ("", "  no policy: the built-in defaults hold"),
+        ("namespace x of y", "  no policy in namespace x of y: the built-in defaults hold"),
+    ],
+)
+def test_without_policies(origin: str, line: str) -> None:
+    found = report(origin=origin)
+    assert text(found)[1:3] == [line, ""]
+    assert text(found)[-2:] == ["exemptions", "  none"]
+    assert {value["source"] for value in found.as_json()["values"]} == {"built-in default"}
+
+
+def test_each_value_has_its_source() -> None:
+    found = report(PREMIUM, BASE)
+    assert shown(found, "mode") == "mode premium warn"
+    assert shown(found, "rules.worker-count.max") == "rules.worker-count.max premium 64"
+    assert shown(found, "rules.worker-count.min") == "rules.worker-count.min built-in default 2"
+    values = {value["path"]: (value["value"], value["source"]) for value in found.as_json()["values"]}
+    assert values["rules.worker-count.max"] == (64, "premium")
+    assert values["rules.gpus.action"] == ("off", "base")
+    assert values["injections.job-timeout.default"] == ("24h", "built-in default")
+    assert not {"apiVersion", "kind", "priority", "namespaces", "exemptions"} & values.keys()
+
+
+def test_what_an_action_comes_to_is_said_where_the_mode_weakens_it() -> None:
+    found = report(PREMIUM, BASE)
+    assert shown(found, "rules.images.action") == "rules.images.action built-in default deny (warn here)"
+    assert shown(found, "rules.gpus.action") == "rules.gpus.action base off"
+    assert found.as_json()["actions"]["images"] == "warn"
+    assert found.as_json()["actions"]["gpus"] == "off"
+    assert shown(report(BASE), "rules.images.action") == "rules.images.action built-in default deny"
+
+
+def test_exemptions_are_there_with_their_source_and_end() -> None:
+    found = report(PREMIUM, BASE)
+    assert text(found)[-3:] == [
+        "exemptions",
+        "  base: from images, gpus for users u, v, ended on 2026-11-20: old",
+        "  premium: from every rule for namespaces ops; service accounts ops/ci, until 2026-11-21: tests",
+    ]
+    assert [(each["source"], each["reason"]) for each in found.as_json()["exemptions"]] == [
+        ("base", "old"),
+        ("premium", "tests"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("known", "note"),
+    [
+        (ABSENT, 'there is no namespace "team-a"'),
+        (UNKNOWN, "the namespace's labels are not known: --kubeconfig, or --cluster with namespaces, would tell"),
+    ],
+)
+def test_a_namespace_that_is_not_known(known: Answer, note: str) -> None:
+    some = layer("some", "namespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}")
+    found = report(BASE, some, known=known)
+    assert found.notes == [note, "some may be for it or not: the rules that this is about only warn"]
+    assert "  some may be for it: priority 0, for namespaces {matchLabels: {tier: premium}}" in text(found)
+    assert shown(found, "rules.worker-count.max") == "rules.worker-count.max base 8"
+    assert shown(found, "rules.worker-count.action") == "rules.worker-count.action built-in default deny (warn here)"
+    assert shown(found, "rules.images.action") == "rules.images.action built-in default deny"
+    assert found.as_json()["labels"] is None
+    assert found.as_json()["known"] is False
+    assert report(BASE, known=known).notes == [note]
+
+
+def test_a_document_that_is_left_out_is_named() -> None:
+    low = layer("low", "rules: {gpus: {max: 2}}\nexemptions: [{rules: [gpus], users: [u], reason: r}]")
+    high = layer("high", "priority: 1\nrules: {gpus: {min: 3}}\nexemptions: [{rules: [gpus], users: [u], reason: r}]")
+    found = report(low, high)
+    assert found.notes == ["high is left out: min (3) is above max (2)"]
+    assert [name for name, _ in found.exemptions] == ["low"]
+
+
+def test_as_yaml_it_is_one_policy_document_with_the_sources_beside_it() -> None:
+    found = report(PREMIUM, BASE)
+    written = found.as_yaml()
+    assert written.startswith("# the mode is warn: no rule does more than warn\napiVersion: ")
+    for line in (
+        "mode: warn  # premium",
+        "    max: 64  # premium",
+        "    action: 'off'  # base",
+        "  - rules:  # base",
+        "  - rules:  # premium",
+        "    min: 2",
+    ):
+        assert line in written.splitlines()
+    assert load_policy(written).document == found.merged.document
+
+
+def test_names_cannot_write_to_the_terminal() -> None:
+    found = report(layer("\x1b[2Jbase\n", "mode: warn"))
+    assert "\x1b" not in "".join(text(found)) + found.as_yaml()
+    assert "mode: warn  # \N{REPLACEMENT CHARACTER}[2Jbase\N{REPLACEMENT CHARACTER}\n" in found.as_yaml()

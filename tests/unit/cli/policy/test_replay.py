@@ -1,0 +1,88 @@
+import json
+from datetime import date
+from typing import Any
+
+import click
+
+from tests.support.jobs import changed
+from tests.support.policies import layer
+from webhook.cli.policy.cluster import Cluster
+from webhook.cli.policy.replay import WhatIf, replay
+from webhook.cluster.snapshot import Snapshot
+from webhook.policy.layers import Layer
+
+TODAY = date(2026, 11, 21)
+
+
+def job(name: str, workers: int, namespace: str = "team-a") -> bytes:
+    return json.dumps(
+        changed({"metadata.name": name, "metadata.namespace": namespace, "Worker.replicas": workers})
+    ).encode()
+
+
+def what_if(after: list[Layer], *before: Layer, jobs: list[bytes], objects: Any = ()) -> WhatIf:
+    cluster = Cluster("namespace n of c", layers=before, view=Snapshot(objects), jobs=jobs)
+    return replay(cluster, after, today=TODAY)
+
+
+def text(outcome: WhatIf) -> list[str]:
+    return [click.unstyle(line) for line in outcome.as_text()]
+
+
+def test_what_changes_is_told_job_by_job() -> None:
+    outcome = what_if(
+        [layer("base", "rules: {worker-count: {min: 3, max: 8}, gpus: {max: 1}}"), layer("new")],
+        layer("base", "rules: {worker-count: {min: 4}, gpus: {max: 4}}"),
+        jobs=[job("a", 9), job("b", 5), job("c", 3), job("d", 1)],
+    )
+    assert not outcome.safe
+    assert text(outcome) == [
+        "now:  base (namespace n of c)",
+        "then: base (changed), new (new)",
+        "",
+        "would newly be denied",
+        "  team-a/a: gpus, worker-count",
+        "  team-a/b: gpus",
+        "",
+        "would newly deny 2 of 4 jobs: gpus 2, worker-count 1 (team-a/a, team-a/b)",
+    ]
+    assert outcome.as_json() == {
+        "before": ["base"],
+        "after": ["base", "new"],
+        "jobs": 4,
+        "newlyDenied": {"team-a/a": ["gpus", "worker-count"], "team-a/b": ["gpus"]},
+        "newlyAdmitted": [],
+        "summary": "would newly deny 2 of 4 jobs: gpus 2, worker-count 1 (team-a/a, team-a/b)",
+    }
+
+
+def test_what_only_loosens_is_safe() -> None:
+    outcome = what_if([], layer("base", "rules: {worker-count: {max: 8}}"), jobs=[job("b", 9), job("a", 9)])
+    assert outcome.safe
+    assert text(outcome) == [
+        "now:  base (namespace n of c)",
+        "then: the built-in defaults",
+        "gone: base",
+        "",
+        "would newly be admitted",
+        "  team-a/a",
+        "  team-a/b",
+        "",
+        "only loosens: would newly deny none of 2 jobs, and admit 2 that are refused today",
+    ]
+
+
+def test_a_value_that_is_written_although_it_is_the_default_is_a_change() -> None:
+    same = layer("base", "rules: {worker-count: {max: 100}}")
+    assert text(what_if([same], layer("base"), jobs=[]))[1] == "then: base (changed)"
+    assert text(what_if([same], same, jobs=[]))[1] == "then: base"
+
+
+def test_the_labels_of_namespaces_count() -> None:
+    objects = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"tier": name}}}
+        for name in ("x", "y")
+    ]
+    after = [layer("x-only", "namespaces: {matchLabels: {tier: x}}\nrules: {worker-count: {max: 3}}")]
+    outcome = what_if(after, jobs=[job("a", 4, "x"), job("b", 4, "y"), job("c", 4, "z")], objects=objects)
+    assert outcome.result.newly_denied == {"x/a": ["worker-count"]}

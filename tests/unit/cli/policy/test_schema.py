@@ -1,0 +1,210 @@
+"""The JSON Schema, what fields accept, and the document to start from."""
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import chain, pairwise
+from typing import Any
+
+import pytest
+
+from tests.support.policies import HEADER
+from webhook import injections, rules
+from webhook.api import yaml
+from webhook.cli import explain
+from webhook.cli.policy.schema import DIALECT, EXAMPLES, accepted, json_schema, starting_document
+from webhook.policy import document
+from webhook.policy.document import PolicyError
+from webhook.policy.in_force import load_policy, policy_model
+
+SCHEMA = json_schema()
+TYPES: dict[str, tuple[type, ...]] = {
+    "array": (list,), "boolean": (bool,), "integer": (int,), "null": (type(None),), "object": (dict,), "string": (str,),
+}  # fmt: skip
+
+
+def fits(value: Any, schema: dict[str, Any]) -> bool:
+    """Whether `value` is valid; KeyError for a keyword that is not known here."""
+    return all(KEYWORDS[keyword](value, wanted, schema) for keyword, wanted in schema.items() if keyword not in SILENT)
+
+
+def _others(value: Any, wanted: Any, schema: dict[str, Any]) -> bool:
+    others = value.keys() - schema.get("properties", {}).keys() if isinstance(value, dict) else set()
+    return not others if wanted is False else all(fits(value[key], wanted) for key in others)
+
+
+SILENT = {"$schema", "$id", "$defs", "title", "description", "default", "examples", "format"}
+KEYWORDS: dict[str, Callable[[Any, Any, dict[str, Any]], bool]] = {
+    "$ref": lambda value, wanted, _: fits(value, SCHEMA["$defs"][wanted.removeprefix("#/$defs/")]),
+    "type": lambda value, wanted, _: isinstance(value, TYPES[wanted]) and (wanted, type(value)) != ("integer", bool),
+    "const": lambda value, wanted, _: value == wanted,
+    "enum": lambda value, wanted, _: value in wanted,
+    "anyOf": lambda value, wanted, _: any(fits(value, choice) for choice in wanted),
+    "minimum": lambda value, wanted, _: not isinstance(value, int) or value >= wanted,
+    "maximum": lambda value, wanted, _: not isinstance(value, int) or value <= wanted,
+    "minItems": lambda value, wanted, _: not isinstance(value, list) or len(value) >= wanted,
+    "minLength": lambda value, wanted, _: not isinstance(value, str) or len(value) >= wanted,
+    "maxLength": lambda value, wanted, _: not isinstance(value, str) or len(value) <= wanted,
+    "items": lambda value, wanted, _: not isinstance(value, list) or all(fits(item, wanted) for item in value),
+    "required": lambda value, wanted, _: not isinstance(value, dict) or set(wanted) <= value.keys(),
+    "properties": lambda value, wanted, _: (
+        not isinstance(value, dict) or all(fits(value[key], wanted[key]) for key in wanted.keys() & value.keys())
+    ),
+    "additionalProperties": _others,
+}
+
+
+def nodes(node: Any) -> Iterator[dict[str, Any]]:
+    """Every schema in a schema, itself first."""
+    if isinstance(node, list):
+        for item in node:
+            yield from nodes(item)
+    elif isinstance(node, dict):
+        yield node
+        for key, value in node.items():
+            if key in {"properties", "$defs"}:
+                yield from nodes(list(value.values()))
+            elif key in {"items", "anyOf", "additionalProperties"}:
+                yield from nodes(value)
+
+
+def test_it_is_for_editors() -> None:
+    assert SCHEMA["$schema"] == DIALECT == "https://json-schema.org/draft/2020-12/schema"
+    assert SCHEMA["title"] == "MPIJobPolicy"
+    assert SCHEMA["$id"].startswith("https://")
+    assert SCHEMA["required"] == ["apiVersion", "kind"]
+    assert json.loads(json.dumps(SCHEMA)) == SCHEMA
+    assert "webhook__" not in json.dumps(SCHEMA), "names of modules say nothing to users"
+
+
+def test_nothing_unknown_is_accepted_and_everything_is_described() -> None:
+    for node in nodes(SCHEMA):
+        if "properties" in node:
+            assert node["additionalProperties"] is False
+        for name, field in node.get("properties", {}).items():
+            assert field.get("description"), name
+        assert "title" not in node or node is SCHEMA
+
+
+def test_every_rule_and_injection_has_its_summary_there() -> None:
+    for name, registry in (("rules", rules.REGISTRY), ("injections", injections.REGISTRY)):
+        found = SCHEMA["properties"][name]["properties"]
+        assert {key: value["description"] for key, value in found.items()} == {
+            key: entry.documentation[0] for key, entry in registry.items()
+        }
+
+
+@pytest.mark.parametrize("entry", explain.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
+def test_the_documents_that_are_shown_are_valid(entry: explain.Entry) -> None:
+    if entry.policy:
+        assert fits(yaml.load_all(entry.policy)[0], SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        ("", True),
+        ("namespaces: null", True),
+        ("namespaces: {matchLabels: {tier: premium}}", True),
+        ("namespaces: {matchExpressions: [{key: a, operator: In, values: [b]}]}", True),
+        ("injections: {job-timeout: {default: null}}", True),
+        ("rules: {tier: {features: []}}", True),
+        ("namespaces: {matchLabel: {tier: premium}}", False),
+        ("namespaces: {matchExpressions: [{key: a, operator: in, values: [b]}]}", False),
+        ("namespaces: {matchExpressions: [{operator: Exists}]}", False),
+        ("mode: loud", False),
+        ("priority: 1000001", False),
+        ("priority: high", False),
+        ("rule: {}", False),
+        ("rules: {worker-count: {min: 0}}", False),
+        ("rules: {worker-count: {most: 3}}", False),
+        ("rules: {worker-counts: {}}", False),
+        ("rules: {images: {allowedRegistries: [3]}}", False),
+        ("rules: {clean-pod-policy: {allowed: []}}", False),
+        ("injections: {labels: {job: {a: 1}}}", False),
+        ("exemptions: [{rules: [gpus], users: [a]}]", False),
+        ("exemptions: [{rules: [gpu], users: [a], reason: r}]", False),
+        ("exemptions: [{rules: ['*'], users: [a], reason: r}]", True),
+    ],
+)
+def test_an_editor_says_what_the_service_says(text: str, valid: bool) -> None:
+    assert fits(yaml.load_all(HEADER + text)[0], SCHEMA) is valid
+    try:
+        load_policy(HEADER + text)
+    except PolicyError:
+        assert not valid
+    else:
+        assert valid
+
+
+@pytest.mark.parametrize("text", ["kind: MPIJobPolicy", "apiVersion: policy.training.openshift.io/v1"])
+def test_version_and_kind_must_be_there(text: str) -> None:
+    assert not fits(yaml.load_all(text)[0], SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("", ""),
+        ("rules", ""),
+        ("exemptions[0]", ""),
+        ("mode", "enforce, warn or audit"),
+        ("rules.worker-count.min", "whole number, 1 or more"),
+        ("rules.worker-count.action", "deny, warn, audit or off"),
+        ("rules.tier.features[3]", "runLauncherAsWorker, gangScheduling or priorityScheduling"),
+        ("rules.worker-count.minimum", "action, min, max (did you mean min?)"),
+        ("rules.update-safety.most.of.all", "action"),
+        ("injections.labels.job.a b/c.d", "mapping of text to text"),
+        ("injections.tolerations.tolerations[0].efect", "key, operator, value, effect, tolerationSeconds"),
+        ("exemptions[12].expires", "date as 2027-01-31 or null"),
+        ("namespaces.matchLabel", "matchLabels, matchExpressions (did you mean matchLabels?)"),
+    ],
+)
+def test_what_a_field_accepts(field: str, expected: str) -> None:
+    assert accepted(field).removesuffix(" (did you mean effect?)") == expected
+
+
+def test_what_every_setting_accepts_is_what_the_reference_says() -> None:
+    for entry in explain.entries():
+        for setting in entry.settings:
+            field = f"{entry.kind}s.{entry.id}.{setting.name}".replace("[]", "[0]")
+            assert accepted(field) == setting.type
+
+
+class TestStartingDocument:
+    TEXT = starting_document()
+
+    def test_it_is_the_defaults_and_sets_all_of_them(self) -> None:
+        loaded = document.load(self.TEXT, policy_model())
+        assert loaded == policy_model()()
+        assert loaded.model_dump(exclude_unset=True) == policy_model()().model_dump()
+
+    def test_the_schema_accepts_it(self) -> None:
+        assert fits(yaml.load_all(self.TEXT)[0], SCHEMA)
+
+    def test_every_setting_is_explained(self) -> None:
+        rows = self.TEXT.splitlines()
+        explained = [
+            row.partition(":")[0]
+            for before, row in pairwise(rows)
+            if before.strip().startswith("#") and row and not row.strip().startswith("#")
+        ]
+        settings = [entry.settings for entry in explain.entries()]
+        expected = [f"    {setting.name}" for setting in chain(*settings) if not {".", "["} & set(setting.name)]
+        expected += [f"  {entry.id}" for entry in explain.entries() if entry.policy]
+        expected += [name for name in SCHEMA["properties"] if name not in {"apiVersion", "kind"}]
+        assert sorted(explained) == sorted(expected)
+
+    def test_comments_say_what_is_meant_and_what_is_accepted(self) -> None:
+        assert (
+            "\n  # The number of workers stays within what the cluster supports.\n  worker-count:\n"
+            "    # What a violation leads to: deny, warn, audit or off.\n    action: deny\n"
+            "    # Fewest workers a job may ask for. Value: whole number, 1 or more.\n    min: 2\n"
+        ) in self.TEXT
+        assert max(map(len, self.TEXT.splitlines())) <= 120
+
+    def test_the_examples_in_it_can_be_used(self) -> None:
+        for name, example in EXAMPLES.items():
+            text = yaml.dump({name: example})
+            assert load_policy(HEADER + text).document.model_dump(exclude_unset=True)[name]
+            for row in yaml.dump(example).splitlines():
+                assert f"\n#   {row}\n" in self.TEXT

@@ -1,0 +1,101 @@
+from datetime import date
+from typing import Any
+
+import pytest
+
+from tests.support.policies import configmap
+from webhook.cli.policy.documents import PolicyFile
+from webhook.cli.policy.validate import Validation, validate
+from webhook.policy.document import HINT, Fault
+
+TODAY = date(2026, 11, 21)
+PREMIUM = "namespaces: {matchLabels: {tier: premium}}\n"
+BASE = "namespaces: {matchLabels: {tier: base}}\n"
+
+
+def check(*policies: PolicyFile) -> Validation:
+    return validate(policies, today=TODAY)
+
+
+def test_good_documents_are_summed_up() -> None:
+    text = PREMIUM + "priority: 5\nmode: warn\nrules: {gpus: {max: 1, min: 1}}\n"
+    exempt = "exemptions: [{rules: [gpus], users: [u], expires: 2026-11-21, reason: r}]"
+    outcome = check(configmap("a", text + exempt), configmap("b"), configmap("c", "rules: {gpus: {max: 1}}"))
+    assert outcome.good
+    assert list(outcome.as_text()) == [
+        "a.yaml: \x1b[32m\x1b[1mgood\x1b[0m (for namespaces {matchLabels: {tier: premium}}, priority 5, mode warn, "
+        "2 settings, 1 exemption)",
+        "b.yaml: \x1b[32m\x1b[1mgood\x1b[0m (for all namespaces, priority 0, mode enforce, 0 settings)",
+        "c.yaml: \x1b[32m\x1b[1mgood\x1b[0m (for all namespaces, priority 0, mode enforce, 1 setting)",
+    ]
+
+
+def test_faults_have_field_line_and_accepted_values() -> None:
+    faults = (
+        Fault("rules.gpus.max", "Input should be a valid integer", 7),
+        Fault("rules.gpus.most", f"is not a setting; {HINT}", 8),
+        Fault("", "line 3, column 1: bad"),
+    )
+    outcome = check(PolicyFile("p", "p.yaml", faults=faults), configmap("a"))
+    assert not outcome.good
+    assert list(outcome.as_text())[:6] == [
+        "p.yaml: \x1b[31m\x1b[1mbroken\x1b[0m",
+        "  line 7: rules.gpus.max: Input should be a valid integer",
+        "    accepted: whole number, 0 or more",
+        "  line 8: rules.gpus.most: is not a setting",
+        "    accepted: action, min, max, resources",
+        "  the document: line 3, column 1: bad",
+    ]
+    broken, good = outcome.as_json()["documents"]
+    assert not broken["good"]
+    assert broken["faults"][0] == {
+        "field": "rules.gpus.max",
+        "reason": "Input should be a valid integer",
+        "line": 7,
+        "accepted": "whole number, 0 or more",
+    }
+    assert good == {"name": "a", "title": "a.yaml", "good": True, "faults": []}
+
+
+@pytest.mark.parametrize(
+    ("policies", "warnings"),
+    [
+        ([configmap("a"), configmap("b", PREMIUM)], []),
+        (
+            [configmap("a", labelled=False)],
+            ['a.yaml: has no label training.openshift.io/mpijob-policy: "true", so the service does not see it'],
+        ),
+        (
+            [
+                configmap(
+                    "a",
+                    "exemptions: [{rules: [gpus], users: [u], expires: 2026-11-21, reason: r},"
+                    " {rules: [gpus], users: [u], expires: 2026-11-20, reason: r}]",
+                )
+            ],
+            ["a.yaml: exemptions[1] ended on 2026-11-20, and exempts nobody"],
+        ),
+        ([configmap("a"), configmap("b"), configmap("a")], ['2 ConfigMaps are called "a"']),
+        (
+            [
+                configmap("b", "mode: warn\nrules: {gpus: {max: 1}}"),
+                configmap("a", "mode: warn\nrules: {gpus: {max: 2}}"),
+            ],
+            ['rules.gpus.max: "a" and "b" have the same priority and other values; that of "b" wins'],
+        ),
+        ([configmap("a", BASE + "mode: warn"), configmap("b", PREMIUM + "mode: audit")], []),
+        ([configmap("a", "mode: warn"), configmap("b", "priority: 1\nmode: audit")], []),
+        (
+            [configmap("high", "priority: 1\nrules: {gpus: {min: 3}}"), configmap("low", "rules: {gpus: {max: 2}}")],
+            ['"high" does not go with "low", and is left out where both are in force: min (3) is above max (2)'],
+        ),
+        ([configmap("a", BASE + "rules: {gpus: {min: 3}}"), configmap("b", PREMIUM + "rules: {gpus: {max: 2}}")], []),
+        ([PolicyFile("a", "a.yaml", faults=(Fault("", "bad"),), in_configmap=True)], []),
+    ],
+)
+def test_warnings(policies: list[PolicyFile], warnings: list[str]) -> None:
+    outcome = check(*policies)
+    assert list(outcome.warnings) == warnings
+    assert outcome.as_json()["warnings"] == warnings
+    shown: list[Any] = [line for line in outcome.as_text() if line.startswith("\x1b[33mwarning")]
+    assert shown == [f"\x1b[33mwarning\x1b[0m: {warning}" for warning in warnings]

@@ -1,0 +1,163 @@
+"""The demo, run as a user runs it, and the lines of change that it shows."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonpatch
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.jobs import GOOD, changed, request
+from tests.support.paths import EXAMPLES
+from tests.support.strategies import PROPERTY, jobs
+from webhook.admission import pipelines
+from webhook.cli import demo, files
+from webhook.cli.demo import changes
+from webhook.cli.main import main
+from webhook.cluster.view import NothingKnown
+
+FILES = sorted(EXAMPLES.glob("*.yaml"))
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["demo", *arguments], input=stdin, catch_exceptions=False)
+
+
+def test_the_examples_do_what_they_say() -> None:
+    result = run()
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    titles = [line.removeprefix("== ") for line in result.stdout.splitlines() if line.startswith("== ")]
+    assert sorted(titles) == [path.name for path in FILES]
+    assert titles.index("bad-name.yaml") > titles.index("openmpi-pi.yaml"), "good ones first"
+    bad = sum(path.name.startswith("bad-") for path in FILES)
+    assert f"\n{len(FILES)} jobs: {len(FILES) - bad} admitted, {bad} refused\n" in result.stdout
+    assert "What to try next:\n" in result.stdout
+
+
+def test_an_admitted_job_is_shown_as_kubectl_would() -> None:
+    result = run(str(EXAMPLES / "openmpi-pi.yaml"))
+    assert result.exit_code == 0
+    before, _, after = result.stdout.partition("mpijob.kubeflow.org/openmpi-pi created\n")
+    assert "== openmpi-pi.yaml\n# Pi on two workers with Open MPI." in before
+    assert "$ kubectl apply -f openmpi-pi.yaml\nWarning: api-access: " in before
+    assert "    spec:\n      ...\n      mpiReplicaSpecs:\n        Launcher:\n" in after
+    assert "  +   runPolicy:\n  +     cleanPodPolicy: Running\n" in after
+    assert "image:" not in after, "unchanged lines are left out"
+    assert "\n1 job: 1 admitted, 0 refused\n" in after
+
+
+def test_a_refused_job_is_shown_as_kubectl_would() -> None:
+    result = run(str(EXAMPLES / "bad-one-worker.yaml"))
+    assert result.exit_code == 0
+    assert (
+        "$ kubectl apply -f bad-one-worker.yaml\n"
+        'The MPIJob "one-worker" is invalid:\n'
+        "* spec.mpiReplicaSpecs[Launcher].replicas: is 2, there is always one launcher. Set replicas to 1. "
+        "[upstream-contract]\n"
+        "* spec.mpiReplicaSpecs[Worker].replicas: 1 worker, at least 2 required. Set replicas to 2 or more. "
+        "[worker-count]\n"
+    ) in result.stdout
+    assert "What was put in" not in result.stdout
+
+
+def test_one_problem_is_on_one_line_as_kubectl_writes_it() -> None:
+    job = changed({"metadata.name": "a.b"})
+    result = run("-", stdin=json.dumps(job))
+    assert result.exit_code == 0
+    assert '\n== -\n$ kubectl apply -f -\nThe MPIJob "a.b" is invalid: metadata.name: the last worker' in result.stdout
+
+
+def test_an_example_that_does_something_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(demo, "EXAMPLES", (tmp_path / "none", tmp_path))
+    (tmp_path / "bad-job.yaml").write_text(json.dumps(GOOD))
+    (tmp_path / "job.yaml").write_text(json.dumps(changed({"Worker.replicas": 1})))
+    result = run()
+    assert result.exit_code == 1
+    assert f"unexpected: {tmp_path}/job.yaml was refused\n" in result.stdout
+    assert f"unexpected: {tmp_path}/bad-job.yaml was admitted\n" in result.stdout
+
+
+@pytest.mark.parametrize("job", [{**GOOD, "apiVersion": "kubeflow.org/v1"}, changed({"Worker.replicas": "4"})])
+def test_jobs_that_cannot_be_read(job: dict[str, Any]) -> None:
+    result = run("-", stdin=json.dumps(job))
+    assert result.exit_code == 0
+    assert "[schema]" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "error"),
+    [
+        (["none.yaml"], None, "none.yaml: no such file or directory"),
+        (["-"], "kind: Pod", "no MPIJob in -"),
+        (["-"], "]", "standard input: line 1, column 1: did not find expected node content"),
+        (["-"], json.dumps(changed({"x": "x" * 8 * 2**20})), "standard input: the webhook answered 413: "),
+    ],
+)
+def test_unusable_input(arguments: list[str], stdin: str | None, error: str) -> None:
+    result = run(*arguments, stdin=stdin)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {error}")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_service_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "LOOPBACK", ("192.0.2.1", 0))
+    result = run(str(EXAMPLES / "openmpi-pi.yaml"))
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: cannot listen on 192.0.2.1:0: ")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_example_says_what_it_shows(path: Path) -> None:
+    first, *_ = path.read_text().splitlines()
+    assert first.startswith("# Wrong" if path.name.startswith("bad-") else "# ")
+    assert [manifest.kind for manifest in files.load([str(path)])[0]] == ["MPIJob"]
+
+
+@PROPERTY
+@given(jobs())
+def test_the_patch_is_applied_as_any_json_patch_would_be(job: dict[str, Any]) -> None:
+    decision = pipelines.mutate(request(job), policy=pipelines.load_policy(None), view=NothingKnown())
+    assert demo.apply(job, decision.patch) == jsonpatch.apply_patch(job, decision.patch)
+
+
+def test_apply_to_lists_and_escaped_keys() -> None:
+    operations = [
+        {"op": "add", "path": "/a~1b/~0", "value": 1},
+        {"op": "add", "path": "/l/-", "value": 3},
+        {"op": "add", "path": "/l/0", "value": 0},
+        {"op": "add", "path": "/l/1/x", "value": 1},
+    ]
+    before: dict[str, Any] = {"a/b": {}, "l": [{}]}
+    assert demo.apply(before, operations) == {"a/b": {"~": 1}, "l": [0, {"x": 1}, 3]}
+    assert before == {"a/b": {}, "l": [{}]}
+
+
+def test_changes_show_the_keys_above_and_nothing_else() -> None:
+    before = {"a": 1, "b": {"c": [{"name": "x", "y": 1}, {"name": "z"}], "d": 2}, "e": 3}
+    after = {"a": 1, "b": {"c": [{"name": "x", "y": 1, "new": {"k": "v"}}, {"name": "z"}], "d": 5}, "e": 3, "f": 4}
+    assert [f"{mark} {line}" for mark, line in changes(before, after)] == [
+        ". ...",
+        "  b:",
+        "    c:",
+        "      - name: x",
+        ".       ...",
+        "+       new:",
+        "+         k: v",
+        ".   ...",
+        "-   d: 2",
+        "+   d: 5",
+        ". ...",
+        "+ f: 4",
+    ]
+    assert list(changes(before, before)) == []
+
+
+@PROPERTY
+@given(st.dictionaries(st.text("abc", min_size=1), st.text(), max_size=3), st.dictionaries(st.text("abc"), st.text()))
+def test_changes_of_anything(before: dict[str, str], after: dict[str, str]) -> None:
+    assert bool(list(changes(before, after))) == (before != after) or before.keys() == after.keys()

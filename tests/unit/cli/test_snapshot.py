@@ -1,0 +1,280 @@
+"""`mpijob-webhook snapshot`, from a fake API server to the file and back."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.jobs import GOOD, changed
+from tests.support.object_api import FakeApi, fake_api, kubeconfig
+from tests.support.policies import HEADER
+from tests.unit.cli.policy.test_cluster import CONFIGMAPS, LOOKED_AT, MPIJOBS, configmap, namespace
+from webhook.cli import files
+from webhook.cli.main import main
+from webhook.cli.policy import cluster as policy_cluster
+from webhook.cluster.resources import looked_at
+from webhook.cluster.resources.config_maps import CONFIG_MAPS
+from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.persistent_volume_claims import PERSISTENT_VOLUME_CLAIMS
+from webhook.cluster.snapshot import Snapshot, SnapshotError
+from webhook.cluster.view import ABSENT, UNKNOWN
+
+CLAIMS = "/api/v1/persistentvolumeclaims"
+LIMITS = "/api/v1/limitranges"
+CLAIM: dict[str, Any] = {
+    "metadata": {
+        "name": "data",
+        "namespace": "team-a",
+        "uid": "1",
+        "managedFields": [{"manager": "kubectl"}],
+        "annotations": {"note": "kept"},
+    },
+    "spec": {"storageClassName": "fast", "volumeName": "pv-1"},
+    "status": {"phase": "Bound"},
+}
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    with fake_api() as running:
+        for path in (CONFIGMAPS, MPIJOBS, *LOOKED_AT):
+            running.objects[path] = listed()
+        yield running
+
+
+def listed(*items: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": list(items)}
+
+
+def run(api: FakeApi, folder: Path, *arguments: str) -> Result:
+    config = kubeconfig(folder / "config", api.url)
+    command = ("snapshot", "--kubeconfig", str(config), *arguments)
+    return CliRunner().invoke(main, command, catch_exceptions=False)
+
+
+def taken(api: FakeApi, folder: Path, *arguments: str, code: int = 0) -> Snapshot:
+    """The view that the file gives."""
+    result = run(api, folder, "-o", str(folder / "c.yaml"), "--force", *arguments)
+    assert result.exit_code == code, result.stderr
+    found, errors = files.load([str(folder / "c.yaml")])
+    assert not errors
+    return Snapshot(manifest.document for manifest in found)
+
+
+def test_what_was_read_is_known_and_an_empty_kind_is_known_to_be_empty(api: FakeApi, tmp_path: Path) -> None:
+    api.objects["/api/v1/namespaces"] = listed(namespace("team-a", tier="x"))
+    view = taken(api, tmp_path)
+    assert view.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
+    assert view.get(NAMESPACES, "team-b") is ABSENT
+    for resource in looked_at():
+        if resource is not NAMESPACES:
+            assert view.all(resource) == {}, resource.name
+            assert view.groups(resource) == {}, resource.name
+    assert view.within(LIMIT_RANGES, "team-a") == {}
+
+
+def test_what_is_refused_or_not_installed_is_unknown(api: FakeApi, tmp_path: Path) -> None:
+    api.refusals["GET", CLAIMS] = 403, "persistentvolumeclaims is forbidden"
+    del api.objects[LIMITS]
+    view = taken(api, tmp_path, code=1)
+    for resource, key in ((PERSISTENT_VOLUME_CLAIMS, ("team-a", "data")), (LIMIT_RANGES, ("team-a", "x"))):
+        assert view.get(resource, key) is UNKNOWN
+        assert (view.all(resource), view.groups(resource)) == (UNKNOWN, UNKNOWN)
+        assert view.within(resource, "team-a") is UNKNOWN
+    result = run(api, tmp_path)
+    warning = "nothing is known of persistentvolumeclaims: forbidden: persistentvolumeclaims is forbidden"
+    assert f"warning: {warning}\n" in result.stderr
+    assert "limitranges: not installed\n" in result.stderr
+    assert "namespaces: 0\n" in result.stderr
+    assert "  persistentvolumeclaims: 'forbidden: " in result.stdout
+    del api.refusals["GET", CLAIMS]
+    assert run(api, tmp_path).exit_code == 0, "what is not installed is no fault"
+
+
+def test_no_more_is_kept_than_counts(api: FakeApi, tmp_path: Path) -> None:
+    api.objects[CLAIMS] = listed(CLAIM)
+    api.objects["/api/v1/configmaps"] = listed(configmap("team", "password", label="", namespace="team-a"))
+    job = changed({"metadata.managedFields": [{}], "metadata.uid": "u", "status": {"startTime": "x"}})
+    api.objects[MPIJOBS] = listed(job)
+    text = run(api, tmp_path).stdout
+    for noise in ("managedFields", "pv-1", "Bound", "password", "startTime"):
+        assert noise not in text
+    assert all(call == ("GET", path) for call in api.calls for path in [call[1]])
+    assert not any("secrets" in path for _, path in api.calls)
+    view = taken(api, tmp_path)
+    assert view.get(CONFIG_MAPS, ("team-a", "team")) not in {ABSENT, UNKNOWN}
+    stored = view.stored("team-a", "train")
+    assert stored is not None
+    assert stored["spec"] == GOOD["spec"]
+
+
+def test_the_same_cluster_gives_the_same_file(api: FakeApi, tmp_path: Path) -> None:
+    team_a, team_b = namespace("team-a"), namespace("team-b", b="1", a="2")
+    api.objects["/api/v1/namespaces"] = listed(team_a, team_b)
+    first = run(api, tmp_path).stdout
+    api.objects["/api/v1/namespaces"] = listed(team_b, team_a)
+    assert run(api, tmp_path).stdout == first
+
+
+def test_policies_and_jobs_are_those_of_the_other_commands(api: FakeApi, tmp_path: Path) -> None:
+    policy = configmap("base", HEADER + "mode: warn")
+    policy["data"]["notes"] = "not a policy"
+    remembered = configmap("mpijob-webhook-last-good", "", label="")
+    remembered["data"] = {"base": HEADER}
+    api.objects[CONFIGMAPS] = listed(policy)
+    api.objects[f"{CONFIGMAPS}/mpijob-webhook-last-good"] = remembered
+    api.objects[MPIJOBS] = listed(changed(), changed({"metadata.name": "other"}))
+    assert "not a policy" not in run(api, tmp_path).stdout
+    taken(api, tmp_path)
+    cluster = policy_cluster.from_file(tmp_path / "c.yaml", policy_namespace="mpijob-webhook")
+    assert [(layer.name, layer.document.mode) for layer in cluster.layers] == [("base", "warn")]
+    assert sorted(json.loads(job)["metadata"]["name"] for job in cluster.jobs) == ["other", "train"]
+
+
+def test_policies_that_cannot_be_read_are_told(api: FakeApi, tmp_path: Path) -> None:
+    api.refusals["GET", CONFIGMAPS] = 403, "no"
+    result = run(api, tmp_path)
+    assert result.exit_code == 1
+    assert f"warning: nothing is known of policies: the API server at {api.url} refuses: no (403)\n" in result.stderr
+
+
+class TestNamespaces:
+    def view(self, api: FakeApi, folder: Path) -> Snapshot:
+        """team-a and team-b, where nobody may list namespaces or look into others."""
+        api.objects["/api/v1/namespaces/team-a"] = namespace("team-a", tier="x")
+        for resource in looked_at():
+            if resource.is_namespaced and resource.place is None:
+                for version in resource.api_versions:
+                    api.refusals["GET", resource.path(version)] = 403, "no"
+                    for name in ("team-a", "team-b"):
+                        api.objects[resource.path(version, name)] = listed()
+        api.refusals["GET", "/api/v1/namespaces"] = 403, "no"
+        api.objects["/api/v1/namespaces/team-a/persistentvolumeclaims"] = listed(CLAIM)
+        return taken(api, folder, "-n", "team-a", "-n", "team-b")
+
+    def test_what_is_in_others_is_unknown(self, api: FakeApi, tmp_path: Path) -> None:
+        view = self.view(api, tmp_path)
+        keys = [("team-a", "data"), ("team-a", "x"), ("team-b", "x"), ("team-c", "x")]
+        known = [view.get(PERSISTENT_VOLUME_CLAIMS, key) for key in keys]
+        assert getattr(known[0], "storage_class", None) == "fast"
+        assert known[1:] == [ABSENT, ABSENT, UNKNOWN]
+        assert len(view.within(PERSISTENT_VOLUME_CLAIMS, "team-a")) == 1
+        assert view.within(PERSISTENT_VOLUME_CLAIMS, "team-b") == {}
+        assert view.within(PERSISTENT_VOLUME_CLAIMS, "team-c") is UNKNOWN
+        assert (view.all(PERSISTENT_VOLUME_CLAIMS), view.groups(PERSISTENT_VOLUME_CLAIMS)) == (UNKNOWN, UNKNOWN)
+
+    def test_each_namespace_is_read_by_itself(self, api: FakeApi, tmp_path: Path) -> None:
+        view = self.view(api, tmp_path)
+        found = [view.get(NAMESPACES, name) for name in ("team-a", "team-b", "team-c")]
+        assert found == [Namespace("team-a", {"tier": "x"}), ABSENT, UNKNOWN]
+        assert view.all(NAMESPACES) is UNKNOWN
+
+    def test_what_is_in_a_place_is_read_there(self, api: FakeApi, tmp_path: Path) -> None:
+        view = self.view(api, tmp_path)
+        placed = [resource for resource in looked_at() if resource.place]
+        assert placed
+        assert all(view.all(resource) == {} for resource in placed)
+
+    def test_one_that_is_closed_does_not_hide_the_others(self, api: FakeApi, tmp_path: Path) -> None:
+        self.view(api, tmp_path)
+        closed = "/api/v1/namespaces/team-b/persistentvolumeclaims"
+        api.refusals["GET", closed] = 403, "no"
+        view = taken(api, tmp_path, "-n", "team-a", "-n", "team-b", code=1)
+        assert view.get(PERSISTENT_VOLUME_CLAIMS, ("team-a", "x")) is ABSENT
+        assert view.get(PERSISTENT_VOLUME_CLAIMS, ("team-b", "x")) is UNKNOWN
+
+
+def test_an_object_that_cannot_be_read_is_unknown_and_no_other(api: FakeApi, tmp_path: Path) -> None:
+    broken = {"metadata": {"name": "broken", "namespace": "team-a"}, "spec": {"storageClassName": 3}}
+    api.objects[CLAIMS] = listed(CLAIM, broken)
+    result = run(api, tmp_path)
+    assert result.exit_code == 1
+    assert "warning: PersistentVolumeClaim team-a/broken cannot be read: ValidationError\n" in result.stderr
+    view = taken(api, tmp_path, code=1)
+    assert view.get(PERSISTENT_VOLUME_CLAIMS, ("team-a", "broken")) is UNKNOWN
+    assert view.get(PERSISTENT_VOLUME_CLAIMS, ("team-a", "x")) is ABSENT
+    assert view.within(PERSISTENT_VOLUME_CLAIMS, "team-a") is UNKNOWN
+    assert view.within(PERSISTENT_VOLUME_CLAIMS, "team-b") == {}
+    assert view.all(PERSISTENT_VOLUME_CLAIMS) is UNKNOWN
+
+
+def test_a_job_that_cannot_be_read_does_not_spoil_the_file(api: FakeApi, tmp_path: Path) -> None:
+    api.objects[MPIJOBS] = listed(changed({"Worker.replicas": "4"}), changed({"metadata.name": "other"}))
+    view = taken(api, tmp_path, code=1)
+    assert view.stored("team-a", "train") is None
+    assert view.stored("team-a", "other") is not None
+
+
+def test_the_file_is_for_its_owner_and_is_not_replaced_by_accident(api: FakeApi, tmp_path: Path) -> None:
+    target = tmp_path / "c.yaml"
+    assert run(api, tmp_path, "-o", str(target)).exit_code == 0
+    assert target.stat().st_mode & 0o777 == 0o600
+    target.write_text("mine")
+    again = run(api, tmp_path, "-o", str(target))
+    assert (again.exit_code, again.stderr) == (2, f"error: {target} is there already, --force replaces it\n")
+    assert target.read_text() == "mine"
+    assert run(api, tmp_path, "-o", str(target), "--force").exit_code == 0
+    assert target.read_text().startswith("# ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.yaml", "config"], "nothing is left over"
+
+
+def test_what_makes_a_snapshot_impossible(api: FakeApi, tmp_path: Path) -> None:
+    elsewhere = run(api, tmp_path, "-o", str(tmp_path / "no" / "c.yaml"))
+    assert (elsewhere.exit_code, elsewhere.stderr.splitlines()[-1]) == (
+        2,
+        f"error: cannot write {tmp_path}/no/c.yaml: No such file or directory",
+    )
+    nowhere = run(api, tmp_path, "--context", "nope")
+    assert nowhere.exit_code == 2
+    assert "nope" in nowhere.stderr
+    api.url = "http://127.0.0.1:1"
+    gone = run(api, tmp_path)
+    assert gone.exit_code == 2
+    assert gone.stderr.startswith("error: cannot read ")
+    assert gone.stderr.count("\n") == 1
+
+
+def test_a_context_of_the_kubeconfig(api: FakeApi, tmp_path: Path) -> None:
+    contexts = [
+        {"name": "x", "context": {"cluster": "gone", "user": "u"}},
+        {"name": "y", "context": {"cluster": "c", "user": "u"}},
+    ]
+    clusters = [
+        {"name": "gone", "cluster": {"server": "http://127.0.0.1:1"}},
+        {"name": "c", "cluster": {"server": api.url}},
+    ]
+    config = kubeconfig(tmp_path / "config", api.url, contexts=contexts, clusters=clusters)
+    command = ("snapshot", "--kubeconfig", str(config), "--context", "y")
+    assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ({"known": []}, "the ClusterSnapshot: known: must be a mapping, not a list"),
+        ({"known": {"namespaces": {"namespaces": "x"}}}, "the ClusterSnapshot: known[...].namespaces: must be a list"),
+    ],
+)
+def test_a_broken_head(head: dict[str, Any], message: str) -> None:
+    document = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", **head}
+    with pytest.raises(SnapshotError) as caught:
+        Snapshot([document])
+    assert str(caught.value).startswith(message)
+
+
+def test_with_a_head_other_objects_are_known_by_themselves() -> None:
+    """So a snapshot stays as incomplete as it is when kubectl's output is added to it."""
+    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": {"limitranges": {}}}
+    view = Snapshot([head, namespace("team-a")])
+    assert view.get(NAMESPACES, "team-a") == Namespace("team-a", {})
+    assert view.get(NAMESPACES, "team-b") is UNKNOWN
+    assert view.all(NAMESPACES) is UNKNOWN
+    assert view.all(LIMIT_RANGES) == {}
+
+
+def test_no_resource_is_secret() -> None:
+    assert not [resource for resource in looked_at() if "secret" in resource.plural.lower()]

@@ -1,0 +1,246 @@
+"""The protocol when all is well, and what readers and listeners get."""
+
+import asyncio
+
+import pytest
+from aiohttp import web
+
+from tests.support.watch_api import bookmark, event, page, refused, stream, thing
+from tests.unit.client.conftest import THINGS, Thing, World
+from webhook.client.store import Kind
+from webhook.client.watch import RELIST_AFTER, WATCH_SECONDS
+from webhook.client.wire import Reason
+from webhook.cluster.view import ABSENT, UNKNOWN
+
+
+async def test_lists_page_by_page_and_watches_from_the_first_page(world: World) -> None:
+    world.api.lists = [
+        page(thing("a"), thing("b"), version="7", token="t/1="),
+        page(thing("c"), version="9"),
+    ]
+    watch = world.watch()
+    world.start(watch)
+    await world.until(lambda: len(world.api.requests) == 3)
+    assert world.api.queries(watch=False) == [{"limit": "2"}, {"limit": "2", "continue": "t/1="}]
+    assert world.api.queries(watch=True) == [
+        {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": "300", "resourceVersion": "7"}
+    ]
+    assert {request.path for request in world.api.requests} == {"/apis/example.com/v1/things"}
+    assert world.api.requests[0].headers["Accept"] == "application/json"
+    assert watch.store.records == {name: Thing(name, 0) for name in "abc"}
+    assert (len(watch), watch.requests, watch.synced, watch.reason) == (3, 3, True, "")
+
+
+async def test_selectors_are_sent_with_lists_and_watches(world: World) -> None:
+    kind = Kind(
+        "things",
+        THINGS.path,
+        key=THINGS.key,
+        project=THINGS.project,
+        label_selector="a=b,c in (d, e+f)",
+        field_selector="metadata.name=x",
+    )
+    world.start(world.watch(kind))
+    await world.until(lambda: len(world.api.requests) == 2)
+    for query in (request.query for request in world.api.requests):
+        assert query["labelSelector"] == "a=b,c in (d, e+f)"
+        assert query["fieldSelector"] == "metadata.name=x"
+
+
+async def test_events_change_the_records(world: World) -> None:
+    world.api.lists = [page(thing("a", size=1), thing("b", size=1), thing("c", size=1))]
+    world.api.watches = [
+        stream(
+            event("MODIFIED", "a", 8, size=2),
+            event("DELETED", "b", 9, size=1),
+            event("ADDED", "d", 10, size=4),
+            event("MODIFIED", "c", 11, hidden=True),
+            bookmark(12),
+        )
+    ]
+    watch = world.watch()
+    changes: list[tuple[str, int | None, int | None]] = []
+    lists: list[int] = []
+    watch.store.on_change(lambda key, old, new: changes.append((key, old and old.size, new and new.size)))
+    watch.store.on_list(lambda: lists.append(len(watch)))
+    world.start(watch)
+    await world.until(lambda: watch.events == 4)
+    assert [watch.get(name) for name in "abcd"] == [Thing("a", 2), ABSENT, ABSENT, Thing("d", 4)]
+    assert changes == [
+        *[(name, None, 1) for name in "abc"],
+        ("a", 1, 2),
+        ("b", 1, None),
+        ("d", None, 4),
+        ("c", 1, None),
+    ]
+    assert lists == [3]
+
+
+async def test_a_new_list_tells_only_the_differences(world: World) -> None:
+    world.api.lists = [
+        page(thing("a", size=1), thing("b", size=1), thing("c", size=1)),
+        page(thing("a", size=1), thing("b", size=2), thing("d", size=1)),
+    ]
+    world.api.watches = [refused(410), stream()]
+    watch = world.watch()
+    changes: list[tuple[str, int | None, int | None]] = []
+    watch.store.on_change(lambda key, old, new: changes.append((key, old and old.size, new and new.size)))
+    world.start(watch)
+    await world.until(lambda: len(world.api.requests) == 4)
+    assert sorted(changes[3:]) == [("b", 1, 2), ("c", 1, None), ("d", None, 1)]
+
+
+async def test_the_agreed_end_is_followed_at_once_by_a_watch_from_the_last_version(world: World) -> None:
+    watch = world.watch()
+    passing = world.passing(watch, 250)
+    world.api.watches = [
+        stream(event("ADDED", "a", 8), bookmark(40), then="end", meanwhile=passing),
+        stream(bookmark(41), then="end", meanwhile=passing),
+        stream(),
+    ]
+    world.start(watch)
+    await world.until(lambda: len(world.api.requests) == 4)
+    assert [query["resourceVersion"] for query in world.api.queries(watch=True)] == ["7", "40", "41"]
+    assert world.time.sleeps == []
+    assert watch.restarts == {Reason.ENDED: 2}
+    assert watch.reason == ""
+
+
+async def test_the_length_of_a_watch_is_drawn(world: World) -> None:
+    drawn = []
+
+    def uniform(low: float, high: float) -> float:
+        drawn.append((low, high))
+        return 251.7
+
+    world.uniform = uniform
+    world.start(world.watch())
+    await world.until(lambda: len(world.api.requests) == 2)
+    assert drawn == [WATCH_SECONDS]
+    assert world.api.queries(watch=True)[0]["timeoutSeconds"] == "252"
+
+
+async def test_nothing_is_known_before_the_first_list_is_complete(world: World) -> None:
+    entered, go = asyncio.Event(), asyncio.Event()
+
+    async def late(request: web.BaseRequest) -> web.StreamResponse:
+        entered.set()
+        await go.wait()
+        return await page(thing("b"))(request)
+
+    world.api.lists = [page(thing("a"), token="2"), late]
+    watch = world.watch()
+    settled = asyncio.create_task(watch.settled())
+    world.start(watch)
+    await entered.wait()
+    assert (watch.get("a"), watch.synced, watch.known, settled.done()) == (UNKNOWN, False, False, False)
+    go.set()
+    await settled
+    assert (watch.get("a"), watch.get("x")) == (Thing("a", 0), ABSENT)
+
+
+async def test_age_counts_from_the_last_sign_of_life_and_old_records_are_no_answer(world: World) -> None:
+    written = asyncio.Event()
+    more = asyncio.Event()
+
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        written.set()
+        await more.wait()
+        return await stream(bookmark(8))(request)
+
+    world.api.lists = [page(thing("a"))]
+    world.api.watches = [handler]
+    watch = world.watch()
+    assert watch.age == float("inf")
+    world.start(watch)
+    await written.wait()
+    assert watch.age == 0
+    world.time.now += 300
+    assert (watch.age, watch.get("a")) == (300, Thing("a", 0))
+    world.time.now += 1
+    assert (watch.age, watch.get("a"), watch.get("x"), watch.synced) == (301, UNKNOWN, UNKNOWN, True)
+    assert watch.store.get("a") == Thing("a", 0)
+    more.set()
+    await world.until(lambda: watch.age == 0)
+    assert watch.get("a") == Thing("a", 0)
+
+
+async def test_a_server_that_agrees_to_a_watch_is_there_even_if_it_has_nothing_to_say(world: World) -> None:
+    watch = world.watch()
+    world.api.lists = [page(thing("a"))]
+    world.api.watches = [stream(then="end", meanwhile=world.passing(watch, 301)), stream()]
+    world.start(watch)
+    await world.until(lambda: watch.restarts[Reason.ENDED] and watch._opened < float("inf"))
+    assert (watch.age, watch.get("a")) == (0, Thing("a", 0))
+
+
+async def test_a_watch_that_tells_nothing_for_long_is_checked_with_a_list(world: World) -> None:
+    watch = world.watch()
+    world.api.watches = [stream(then="end", meanwhile=world.passing(watch, RELIST_AFTER / 2))]
+    world.start(watch)
+    await world.until(lambda: len(world.api.queries(watch=False)) == 3)
+    assert world.time.sleeps == []
+    # 0 s, 300 s and 600 s, then the list; twice.
+    assert len(world.api.queries(watch=True)) == 6
+
+
+async def test_an_unreadable_object_is_unknown_and_the_others_count(world: World) -> None:
+    world.api.lists = [page(thing("a", size="many"), thing("b", size=2))]
+    world.api.watches = [
+        stream(
+            event("MODIFIED", "a", 8, size="more"),
+            event("MODIFIED", "b", 9, size=[]),
+            event("ADDED", "c", 10, size={}),
+            event("MODIFIED", "a", 11, size=5),
+            event("DELETED", "c", 12, size={}),
+            event("MODIFIED", "b", 13, hidden=True),
+        )
+    ]
+    watch = world.watch()
+    seen: list[object] = []
+    watch.store.on_change(lambda key, *_: seen.append((key, watch.get("a"), watch.get("b"), watch.get("c"))))
+    world.start(watch)
+    await world.until(lambda: watch.events == 6)
+    two, five = Thing("b", 2), Thing("a", 5)
+    assert seen == [("b", UNKNOWN, two, ABSENT), ("b", UNKNOWN, UNKNOWN, ABSENT), ("a", five, UNKNOWN, UNKNOWN)]
+    assert [watch.get(name) for name in "abc"] == [five, ABSENT, ABSENT]
+    assert watch.store.skipped == 4
+    assert watch.reason == ""
+    skipped = [(fields["name"], fields["error"]) for fields in world.log.events("object skipped")]
+    assert skipped == [("a", "ValidationError"), ("b", "ValidationError"), ("c", "ValidationError")]
+
+
+async def test_a_listener_that_raises_stops_neither_the_watch_nor_the_next_listener(world: World) -> None:
+    world.api.lists = [page(thing("a"))]
+    world.api.watches = [stream(event("ADDED", "b", 8))]
+    watch = world.watch()
+    told: list[str] = []
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("secret")
+
+    watch.store.on_change(broken)
+    watch.store.on_change(lambda key, *_: told.append(key))
+    watch.store.on_list(broken)
+    watch.store.on_list(lambda: told.append("list"))
+    world.start(watch)
+    await world.until(lambda: watch.events == 1)
+    assert told == ["a", "list", "b"]
+    errors = [fields["error"] for fields in world.log.events("listener failed")]
+    assert len(errors) == 3
+    assert all(error.startswith("RuntimeError at ") and "secret" not in error for error in errors)
+
+
+async def test_it_resumes_when_it_is_run_again(world: World) -> None:
+    world.api.watches = [stream(bookmark(20)), stream()]
+    watch = world.watch()
+    first = world.start(watch)
+    await world.until(lambda: watch.age == 0 and len(world.api.requests) == 2)
+    await asyncio.sleep(0.02)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    world.tasks.clear()
+    world.start(watch)
+    await world.until(lambda: len(world.api.requests) == 3)
+    assert world.api.queries(watch=True)[-1]["resourceVersion"] == "20"

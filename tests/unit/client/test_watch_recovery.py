@@ -1,0 +1,260 @@
+"""What follows from each fault: how long it waits, what it lists anew, what readers get meanwhile."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.support.watch_api import answer, bookmark, error, event, page, refused, serving, stream, thing
+from tests.unit.client.conftest import Thing, World
+from webhook.client import connection
+from webhook.client.wire import Reason
+from webhook.cluster.view import ABSENT, UNKNOWN
+
+
+async def test_waits_double_up_to_half_a_minute_and_begin_anew_after_a_steady_watch(world: World) -> None:
+    watch = world.watch()
+    world.api.watches = [
+        *[refused(500)] * 7,
+        stream(bookmark(8), then="abort", meanwhile=world.passing(watch, 60)),
+        refused(500),
+        stream(bookmark(9), then="abort", meanwhile=world.passing(watch, 59)),
+        refused(500),
+    ]
+    await world.spend(watch, 300)
+    assert world.time.sleeps[:11] == [1, 2, 4, 8, 16, 30, 30, 1, 2, 4, 8]
+
+
+async def test_waits_are_drawn_from_half_to_whole(world: World) -> None:
+    world.uniform = lambda low, _: low
+    world.api.lists = [refused(500)]
+    await world.spend(world.watch(), 60)
+    assert world.time.sleeps == [0.5, 1, 2, 4, 8, 15, 15, 15]
+
+
+@pytest.mark.parametrize("gone", [refused(410, "too old"), stream(error(410, "too old"))], ids=["HTTP", "event"])
+async def test_an_expired_version_is_replaced_by_a_list_and_the_old_records_serve_until_it_is_complete(
+    world: World, gone: Any
+) -> None:
+    entered, go = asyncio.Event(), asyncio.Event()
+
+    async def late(request: Any) -> Any:
+        entered.set()
+        await go.wait()
+        return await page(thing("c"), version="30")(request)
+
+    world.api.lists = [page(thing("a")), page(thing("b"), version="30", token="2"), late]
+    world.api.watches = [gone, stream()]
+    watch = world.watch()
+    world.start(watch)
+    await entered.wait()
+    assert [watch.get(name) for name in "abc"] == [Thing("a", 0), ABSENT, ABSENT]
+    go.set()
+    await world.until(lambda: len(world.api.queries(watch=True)) == 2)
+    assert [watch.get(name) for name in "abc"] == [ABSENT, Thing("b", 0), Thing("c", 0)]
+    assert world.api.queries(watch=True)[-1]["resourceVersion"] == "30"
+    assert watch.restarts == {Reason.EXPIRED: 1}
+    assert watch.reason == ""
+
+
+async def test_a_failed_list_leaves_the_records_and_their_unreadable_ones(world: World) -> None:
+    world.api.lists = [
+        page(thing("a"), thing("b", size="x")),
+        page(thing("c"), thing("b"), token="2"),
+        refused(500),
+    ]
+    world.api.watches = [refused(410)]
+    watch = world.watch()
+    await world.spend(watch, 10)
+    assert len(world.api.queries(watch=False)) >= 3
+    assert watch.store.records == {"a": Thing("a", 0)}
+    assert (watch.get("b"), watch.get("c")) == (UNKNOWN, ABSENT)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        refused(500),
+        stream(bookmark(8), error(500)),
+        stream(bookmark(8), then="abort"),
+        stream(bookmark(8), b"{\n"),
+        stream(bookmark(8), b'{"type": ', then="end"),
+    ],
+)
+async def test_after_other_faults_the_watch_goes_on_from_the_last_event(world: World, fault: Any) -> None:
+    world.api.watches = [fault, stream(event("ADDED", "a", 9))]
+    watch = world.watch()
+    world.start(watch)
+    await world.until(lambda: watch.events == 1)
+    assert len(world.api.queries(watch=False)) == 1
+    assert world.api.queries(watch=True)[1]["resourceVersion"] in {"7", "8"}
+    assert watch.get("a") == Thing("a", 0)
+    assert watch.reason == ""
+
+
+async def test_credentials_are_renewed_once_for_each_401() -> None:
+    renewed = []
+
+    async def renew() -> None:
+        renewed.append(len(world.api.requests))
+
+    async with serving(renew=renew) as (api, link):
+        world = World(api, link)
+        api.lists = [refused(401), page(thing("a"))]
+        api.watches = [refused(401), refused(500), stream(event("ADDED", "b", 8))]
+        watch = world.watch()
+        task = world.start(watch)
+        await world.until(lambda: watch.events == 1)
+        task.cancel()
+    assert renewed == [1, 3]
+    assert watch.get("a") == Thing("a", 0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (
+            refused(403, 'things is forbidden: User "x"\ncannot list'),
+            'forbidden: things is forbidden: User "x" cannot list',
+        ),
+        (answer("404 page not found\n", status=404, content_type="text/plain"), "not-found: HTTP 404"),
+    ],
+)
+async def test_what_is_refused_is_unknown_and_found_when_it_is_allowed(world: World, fault: Any, reason: str) -> None:
+    world.api.lists = [*[fault] * 3, page(thing("a"))]
+    watch = world.watch()
+    states = []
+
+    async def sleep(seconds: float) -> None:
+        states.append((watch.synced, watch.get("a"), watch.reason))
+        await world.time.sleep(seconds)
+
+    watch._sleep = sleep
+    settled = asyncio.create_task(watch.settled())
+    world.start(watch)
+    await settled
+    assert not watch.synced
+    await world.until(lambda: len(world.api.queries(watch=True)) == 1)
+    assert states == [(False, UNKNOWN, reason)] * 3
+    assert world.time.sleeps == [1, 2, 4]
+    assert (watch.synced, watch.reason, watch.get("a")) == (True, "", Thing("a", 0))
+    assert [fields["reason"] for fields in world.log.events("watch failed")] == [reason]
+    assert len(world.log.events("watch recovered")) == 1
+
+
+async def test_rights_that_are_taken_away_make_a_kind_unknown(world: World) -> None:
+    world.api.lists = [page(thing("a")), refused(403, "gone")]
+    world.api.watches = [refused(403, "gone")]
+    watch = world.watch()
+    answers = []
+
+    async def sleep(seconds: float) -> None:
+        answers.append(watch.get("a"))
+        await world.time.sleep(seconds)
+
+    watch._sleep = sleep
+    await world.spend(watch, 15)
+    a = Thing("a", 0)
+    assert answers == [a, a, UNKNOWN, UNKNOWN]
+    assert (watch.synced, watch.reason) == (False, "forbidden: gone")
+    assert len(world.api.queries(watch=True)) == 1  # from then on it is listed first
+
+
+@pytest.mark.parametrize("status", [403, 404])
+async def test_a_server_that_starts_refuses_for_a_moment_and_is_not_believed(world: World, status: int) -> None:
+    watch = world.watch()
+    moment = [refused(status)] * 2
+    world.api.lists = [page(thing("a")), *moment[1:], page(thing("a")), *moment[1:], page(thing("a"))]
+    world.api.watches = [*moment[:1], *moment[:1], stream()]
+    synced: list[object] = []
+    watch.store.on_list(lambda: synced.append("list"))
+
+    async def sleep(seconds: float) -> None:
+        synced.append(watch.synced)
+        await world.time.sleep(seconds)
+
+    watch._sleep = sleep
+    world.start(watch)
+    await world.until(lambda: len(world.api.queries(watch=True)) == 3)
+    assert synced == ["list", True, True, "list", True, True, "list"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "least"),
+    [
+        (refused(429, "busy", **{"Retry-After": "17"}), 17),
+        (refused(503, "starting", **{"Retry-After": "17"}), 17),
+        (refused(429, "busy", **{"Retry-After": "999999"}), 0),
+        (refused(429, "busy", **{"Retry-After": "-3"}), 0),
+        (refused(429, "busy", **{"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}), 0),
+        (refused(429, "busy", **{"Retry-After": "90000"}), 300),
+        (stream(error(500, "late", details={"retryAfterSeconds": 17})), 17),
+        (stream(error(429, "busy", details={"retryAfterSeconds": "x"})), 0),
+    ],
+)
+async def test_the_server_says_when_to_come_again(world: World, fault: Any, least: float) -> None:
+    world.uniform = lambda low, _: low
+    world.api.watches = [fault]
+    watch = world.watch()
+    await world.spend(watch, max(least, 0.1))
+    assert world.time.sleeps[0] == (least or 0.5)
+
+
+@pytest.mark.parametrize("before", [[], [event("ADDED", "a", 9)], [b'{"type": "ADD']])
+async def test_a_watch_without_a_byte_is_given_up_and_resumed(before: list[Any]) -> None:
+    async with serving(inactivity=0.1) as (api, link):
+        world = World(api, link)
+        api.watches = [stream(*before), stream(event("ADDED", "b", 10))]
+        watch = world.watch()
+        task = world.start(watch)
+        await world.until(lambda: watch.get("b") == Thing("b", 0))
+        task.cancel()
+        assert len(api.queries(watch=False)) == 1
+    assert watch.restarts[Reason.STALLED] >= 1
+    assert world.time.sleeps[0] == 1
+
+
+async def test_a_quiet_watch_is_resumed_at_once_and_is_no_fault() -> None:
+    async with serving(inactivity=0.1) as (api, link):
+        world = World(api, link)
+        watch = world.watch()
+        api.watches = [stream(meanwhile=world.passing(watch, 90)), stream(event("ADDED", "b", 10))]
+        task = world.start(watch)
+        await world.until(lambda: watch.events)
+        task.cancel()
+        assert len(api.queries(watch=False)) == 1
+    assert world.time.sleeps == []
+    assert world.log.lines == []
+
+
+async def test_a_list_without_an_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "PAGE_TIMEOUT", 0.1)
+    async with serving() as (api, link):
+        world = World(api, link)
+        api.lists = [stream(b"{"), page()]
+        watch = world.watch()
+        task = world.start(watch)
+        await world.until(lambda: watch.synced)
+        task.cancel()
+    assert watch.restarts == {Reason.STALLED: 1}
+
+
+async def test_it_ends_when_it_is_cancelled(world: World) -> None:
+    watch = world.watch()
+    task = world.start(watch)
+    await world.until(lambda: watch.synced)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_fault_is_logged_when_it_begins_and_when_it_changes(world: World) -> None:
+    world.api.lists = [refused(500, "a"), refused(500, "a"), refused(500, "b"), page(thing("a"))]
+    watch = world.watch()
+    world.start(watch)
+    await world.until(lambda: watch.synced)
+    assert [(level, event, fields) for level, event, fields in world.log.lines] == [
+        ("warning", "watch failed", {"kind": "things", "reason": "server-error: a"}),
+        ("warning", "watch failed", {"kind": "things", "reason": "server-error: b"}),
+        ("info", "watch recovered", {"kind": "things"}),
+    ]

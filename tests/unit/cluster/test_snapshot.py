@@ -1,0 +1,128 @@
+"""The cluster view from objects as kubectl prints them."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.jobs import GOOD, REMOVE, changed
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.persistent_volume_claims import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
+from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES, PriorityClass
+from webhook.cluster.resources.workload_priority_classes import WORKLOAD_PRIORITY_CLASSES, WorkloadPriorityClass
+from webhook.cluster.snapshot import Snapshot, SnapshotError
+from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView
+
+TEAM_A: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {"name": "team-a", "labels": {"tier": "base"}, "uid": "1", "managedFields": [{}]},
+    "status": {"phase": "Active"},
+}
+
+
+def test_it_is_a_cluster_view() -> None:
+    view: ClusterView = Snapshot([TEAM_A, GOOD])
+    assert view.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "base"})
+
+
+def test_a_kind_that_is_there_is_known_completely() -> None:
+    snapshot = Snapshot([TEAM_A])
+    assert snapshot.get(NAMESPACES, "team-b") is ABSENT
+
+
+def test_nothing_is_known_of_an_empty_file() -> None:
+    snapshot = Snapshot([])
+    assert snapshot.get(NAMESPACES, "team-a") is UNKNOWN
+    assert snapshot.stored("team-a", "train") is None
+
+
+def test_jobs() -> None:
+    snapshot = Snapshot([GOOD, changed({"metadata.name": "other"})])
+    assert snapshot.stored("team-a", "train") == GOOD
+    assert snapshot.stored("team-b", "train") is None
+    assert snapshot.get(NAMESPACES, "team-a") is UNKNOWN
+
+
+def test_a_job_without_a_namespace_is_in_default() -> None:
+    job = changed({"metadata.namespace": REMOVE})
+    assert Snapshot([job]).stored("default", "train") == job
+
+
+def test_labels_may_be_missing() -> None:
+    assert Snapshot([{**TEAM_A, "metadata": {"name": "x"}}]).get(NAMESPACES, "x") == Namespace("x", {})
+
+
+def test_priority_classes() -> None:
+    metadata = {"metadata": {"name": "high"}, "value": 1000}
+    snapshot = Snapshot([{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **metadata}])
+    assert snapshot.get(PRIORITY_CLASSES, "high") == PriorityClass("high", 1000)
+    assert snapshot.get(PRIORITY_CLASSES, "low") is ABSENT
+    assert snapshot.get(WORKLOAD_PRIORITY_CLASSES, "high") is UNKNOWN
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_workload_priority_classes(version: str) -> None:
+    metadata = {"metadata": {"name": "high"}, "value": 1000}
+    snapshot = Snapshot([{"apiVersion": f"kueue.x-k8s.io/{version}", "kind": "WorkloadPriorityClass", **metadata}])
+    assert snapshot.get(WORKLOAD_PRIORITY_CLASSES, "high") == WorkloadPriorityClass("high")
+    assert snapshot.get(WORKLOAD_PRIORITY_CLASSES, "low") is ABSENT
+    assert snapshot.get(PRIORITY_CLASSES, "high") is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("spec", "annotations", "storage_class"),
+    [
+        ({"storageClassName": "fast"}, None, "fast"),
+        ({"storageClassName": ""}, {}, ""),
+        ({}, {}, None),
+        (None, None, None),
+        ({"storageClassName": "fast"}, {"volume.beta.kubernetes.io/storage-class": "older"}, "older"),
+    ],
+)
+def test_claims(spec: Any, annotations: Any, storage_class: str | None) -> None:
+    metadata = {"name": "data", "namespace": "team-a", "annotations": annotations}
+    snapshot = Snapshot([{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}])
+    expected = PersistentVolumeClaim("team-a", "data", storage_class)
+    assert snapshot.get(PERSISTENT_VOLUME_CLAIMS, ("team-a", "data")) == expected
+    assert snapshot.get(PERSISTENT_VOLUME_CLAIMS, ("team-b", "data")) is ABSENT
+    assert Snapshot([TEAM_A]).get(PERSISTENT_VOLUME_CLAIMS, ("team-a", "data")) is UNKNOWN
+
+
+def test_other_kinds_and_other_groups_are_passed_over() -> None:
+    others: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "Event", "metadata": 3},
+        {"apiVersion": "example.com/v1", "kind": "Namespace", "metadata": []},
+        {"kind": "MPIJob"},
+    ]
+    assert Snapshot(others).get(NAMESPACES, "x") is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({**TEAM_A, "metadata": 3}, "a Namespace: metadata: must be a mapping, not a whole number"),
+        (
+            {**TEAM_A, "metadata": {"name": "x", "labels": {"a": 1}}},
+            'Namespace "x": metadata.labels[...]: must be a string, not a whole number',
+        ),
+        ({"apiVersion": "v1", "kind": "Namespace"}, "a Namespace: metadata.name is missing"),
+        ({**TEAM_A, "metadata": {}}, "a Namespace: metadata.name is missing"),
+        (
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": "x"},
+                "spec": {"storageClassName": 3},
+            },
+            'PersistentVolumeClaim "x": spec.storageClassName: must be a string, not a whole number',
+        ),
+        (
+            changed({"Worker.replicas": "4"}),
+            'MPIJob "train": spec.mpiReplicaSpecs[Worker].replicas: must be a whole number, not a string',
+        ),
+    ],
+)
+def test_an_object_that_cannot_be_read_is_named(document: dict[str, Any], message: str) -> None:
+    with pytest.raises(SnapshotError) as caught:
+        Snapshot([TEAM_A, document])
+    assert str(caught.value) == message

@@ -1,0 +1,283 @@
+"""The ledger of quotas against an API server that conflicts, fails or hangs."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from webhook.admission.decision import Decision
+from webhook.admission.messages import Finding
+from webhook.admission.pipelines import DeadlineExceeded
+from webhook.client.calls import ApiError, ClusterError
+from webhook.cluster.resource import Resource
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.resources.pods import PODS
+from webhook.cluster.resources.reservations import ANNOTATION, RESERVATIONS, Reservation
+from webhook.cluster.view import UNKNOWN, ClusterView, NothingKnown
+from webhook.companions.reservations.ledger import LIFETIME, SEEN, QuotaLedger
+from webhook.rules import Violation
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/own/leases/quota-team"
+HOLDS = 3
+
+
+class Log:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def warning(self, event: str, **_: Any) -> None:
+        self.lines.append(event)
+
+
+class Api:
+    """Holds Leases with resource versions; `faults` are raised first, one for each write."""
+
+    def __init__(self, *faults: Exception) -> None:
+        self.faults = list(faults)
+        self.leases: dict[str, dict[str, Any]] = {}
+        self.writes = 0
+        self.version = 0
+        self.before_write: Callable[[], None] = lambda: None
+        self.slow = 0.0
+
+    async def request(self, method: str, path: str, body: Any = None, **_: str) -> dict[str, Any]:
+        await asyncio.sleep(self.slow)
+        if method == "GET":
+            if "/leases/" not in path:
+                return {"items": []}
+            if path not in self.leases:
+                raise ApiError(404, "not found")
+            return self.leases[path]
+        if method == "DELETE":
+            if self.leases[path]["metadata"]["resourceVersion"] != body["preconditions"]["resourceVersion"]:
+                raise ApiError(409, "changed")
+            return self.leases.pop(path)
+        self.before_write()
+        if self.faults:
+            raise self.faults.pop(0)
+        name = body["metadata"]["name"]
+        key = f"{path.removesuffix('/' + name)}/{name}"
+        stored = self.leases.get(key, {}).get("metadata", {}).get("resourceVersion", "")
+        if body["metadata"].get("resourceVersion", "") != stored:
+            raise ApiError(409, "changed")
+        self.store(key, body)
+        return body
+
+    def store(self, key: str, body: dict[str, Any]) -> None:
+        self.version += 1
+        self.writes += 1
+        metadata = {**body["metadata"], "namespace": "own", "resourceVersion": str(self.version)}
+        self.leases[key] = {**body, "metadata": metadata}
+
+
+class View(NothingKnown):
+    """Knows no pod and no job, and the Leases of `api`; listeners are called by the test."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.listeners: dict[Resource[Any, Any], Callable[..., None]] = {}
+
+    def on_change(self, resource: Resource[Any, Any], callback: Callable[..., None]) -> None:
+        self.listeners[resource] = callback
+
+    def within(self, resource: Resource[Any, Any], namespace: str) -> Any:
+        return {} if resource is PODS else UNKNOWN
+
+    def all(self, resource: Resource[Any, Any]) -> Any:
+        return {key: RESERVATIONS.project(json.dumps(lease).encode()) for key, lease in self._api.leases.items()}
+
+
+class World:
+    """A ledger, and the time."""
+
+    def __init__(self, *faults: Exception) -> None:
+        self.api = Api(*faults)
+        self.view = View(self.api)
+        self.log = Log()
+        self.now = 1_000_000.0
+        self.outcomes: Counter[str] = Counter()
+        self.ledger = self.replica()
+
+    def replica(self) -> QuotaLedger:
+        made: Any = QuotaLedger
+        ledger: QuotaLedger = made(
+            api=self.api,
+            view=self.view,
+            namespace="own",
+            log=self.log,
+            on_outcome=lambda outcome: self.outcomes.update([outcome]),
+            clock=lambda: self.now,
+        )
+        return ledger
+
+    async def submit(self, *names: str, ledger: QuotaLedger | None = None, writes: bool = True) -> list[str]:
+        """Those that are admitted."""
+        ledger = ledger or self.ledger
+        decisions = await asyncio.gather(
+            *(ledger.judge("team", judge(name), writes=writes, seconds=5) for name in names)
+        )
+        return [decision.name for decision in decisions if decision.allowed]
+
+    @property
+    def reserved(self) -> list[str]:
+        return [name for lease in self.view.all(RESERVATIONS).values() for name in names_of(lease)]
+
+
+def names_of(lease: Any) -> list[str]:
+    return [entry.reservation.name for entry in lease.entries]
+
+
+def judge(name: str) -> Callable[[ClusterView], Decision]:
+    """A namespace has room for `HOLDS` jobs."""
+
+    def decide(view: ClusterView) -> Decision:
+        found = view.within(RESERVATIONS, "team")
+        assert found is not UNKNOWN
+        others = [other for lease in found.values() for other in names_of(lease) if other != name]
+        denied = [] if len(others) < HOLDS else [Finding("resource-quota", Violation("", "full", fix=""))]
+        return Decision(name=name, denied=denied, reservation=Reservation(f"uid-{name}", name))
+
+    return decide
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.companions.reservations.ledger.PAUSE", 0)
+
+
+async def test_those_that_come_together_are_written_at_once() -> None:
+    world = World()
+    assert await world.submit("a", "b", "c", "d", "e") == ["a", "b", "c"]
+    assert world.reserved == ["a", "b", "c"]
+    assert world.api.writes == 1
+    assert world.outcomes == {"reserved": 3, "not-reserved": 2}
+
+
+async def test_two_replicas_share_what_there_is() -> None:
+    world = World()
+    other = world.replica()
+    world.api.slow = 0.001
+    first, second = await asyncio.gather(world.submit("a", "b", "c"), world.submit("d", "e", "f", ledger=other))
+    assert len(first) + len(second) == HOLDS
+    assert sorted(world.reserved) == sorted(first + second)
+
+
+async def test_a_job_that_is_sent_again_counts_once() -> None:
+    world = World()
+    assert await world.submit("a", "b", "c") == ["a", "b", "c"]
+    assert await world.submit("c") == ["c"]
+    assert sorted(world.reserved) == ["a", "b", "c"]
+
+
+async def test_a_dry_run_writes_nothing() -> None:
+    world = World()
+    assert await world.submit("a", writes=False) == ["a"]
+    assert world.api.writes == 0
+
+
+async def test_a_conflict_is_tried_again_with_what_is_there_then() -> None:
+    world = World()
+    other = World()
+    await other.submit("x", "y", "z")
+
+    def somebody_else_is_faster() -> None:
+        world.api.before_write = lambda: None
+        world.api.store(LEASE, other.api.leases[LEASE])
+
+    world.api.before_write = somebody_else_is_faster
+    assert await world.submit("a") == []
+    assert world.outcomes["conflict"] == 1
+    assert world.reserved == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize("fault", [ApiError(403, "no"), ClusterError("no answer"), ApiError(500, "oops")])
+async def test_what_cannot_be_written_is_a_fault_of_the_cluster(fault: Exception) -> None:
+    world = World(fault)
+    with pytest.raises(ClusterError):
+        await world.submit("a")
+    assert world.outcomes == {"unavailable": 1}
+    assert world.log.lines == ["quota ledger not usable"]
+    assert await world.submit("b") == ["b"]
+
+
+async def test_without_end_of_conflicts_there_is_no_verdict() -> None:
+    world = World(*[ApiError(409, "changed")] * 50)
+    with pytest.raises(DeadlineExceeded):
+        await world.submit("a")
+
+
+async def test_who_waits_too_long_gets_no_verdict() -> None:
+    world = World()
+    world.api.slow = 0.2
+    with pytest.raises(DeadlineExceeded):
+        await world.ledger.judge("team", judge("a"), writes=True, seconds=0.01)
+    assert world.outcomes["late"] == 1
+    await world.ledger.close()
+
+
+async def test_a_fault_with_one_job_is_not_that_of_the_others() -> None:
+    def broken(_: ClusterView) -> Decision:
+        raise DeadlineExceeded("worker-count")
+
+    world = World()
+    results = await asyncio.gather(
+        world.ledger.judge("team", broken, writes=True, seconds=5), world.submit("a"), return_exceptions=True
+    )
+    assert isinstance(results[0], DeadlineExceeded)
+    assert results[1] == ["a"]
+
+
+@pytest.mark.parametrize("garbage", ["{", "[]x", '[{"reservation": 3}]', "null"])
+async def test_reservations_that_nobody_can_read_are_written_anew(garbage: str) -> None:
+    world = World()
+    await world.submit("a")
+    world.api.leases[LEASE]["metadata"]["annotations"][ANNOTATION] = garbage
+    assert await world.submit("b") == ["b"]
+    assert world.reserved == ["b"]
+    assert "reservations are unreadable" in world.log.lines
+
+
+async def test_a_reservation_ends_by_itself() -> None:
+    world = World()
+    await world.submit("a", "b", "c")
+    assert await world.submit("d") == []
+    world.now += LIFETIME
+    assert await world.submit("d") == ["d"]
+    assert world.reserved == ["d"]
+
+
+def record(name: str, *, over: bool = False) -> MPIJobRecord:
+    return MPIJobRecord("team", name, f"uid-{name}", over, False, "", ())
+
+
+async def test_a_reservation_ends_when_everybody_has_seen_the_job() -> None:
+    world = World()
+    await world.submit("a", "b", "c")
+    world.view.listeners[MPI_JOBS](("team", "a"), None, record("a"))
+    assert await world.submit("d") == []
+    world.now += SEEN
+    assert await world.submit("d") == ["d"]
+
+
+@pytest.mark.parametrize("after", [None, record("a", over=True)])
+async def test_a_reservation_ends_with_its_job(after: MPIJobRecord | None) -> None:
+    world = World()
+    await world.submit("a", "b", "c")
+    world.view.listeners[MPI_JOBS](("team", "a"), record("a"), after)
+    assert await world.submit("d") == ["d"]
+
+
+async def test_what_is_over_is_swept_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.companions.reservations.ledger.SWEEP", 0.001)
+    world = World()
+    await world.submit("a")
+    sweeping = asyncio.create_task(world.ledger.run())
+    await asyncio.sleep(0.02)
+    assert world.reserved == ["a"]
+    world.now += LIFETIME
+    while world.api.leases:  # noqa: ASYNC110 - nobody tells
+        await asyncio.sleep(0.001)
+    sweeping.cancel()

@@ -1,0 +1,280 @@
+"""The doctor's checks on an installation as the manifests have it, changed in one place."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from certs.authority import Authority
+from tests.support.doctor_facts import (
+    CRASHING,
+    FILES_MOUNTED,
+    GOOD_KUEUE,
+    HEALTHY,
+    KUEUE,
+    KUEUE_WEBHOOK,
+    LEAF,
+    MUTATING,
+    NOW,
+    OPERATOR,
+    OTHER_KUEUE,
+    ROOT,
+    UNREAD,
+    VALIDATING,
+    bundles,
+    certificates,
+    crd,
+    denied,
+    deployment,
+    hook,
+    named,
+    pod,
+    stored,
+    with_kueue,
+)
+from webhook.installation import registration
+from webhook.installation.doctor import checks
+from webhook.installation.doctor.facts import Policies, Probe, Right
+from webhook.installation.doctor.finding import Severity
+from webhook.server import start_check
+
+# What is changed, the findings (id: words of it).
+CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
+    "healthy": ({}, {}),
+    "old Kubernetes": ({"version": {"gitVersion": "v1.26.3+k3s1"}}, {"kubernetes-old": "v1.26.3"}),
+    "no MPIJobs": ({"crd": None}, {"mpijobs-missing": "serves no MPIJobs of kubeflow.org/v2beta1"}),
+    "older MPIJobs": ({"crd": crd("v1", "v1alpha2")}, {"mpijobs-missing": "only v1, v1alpha2"}),
+    "no operator": ({"deployments": []}, {"operator-missing": "nothing starts them"}),
+    "two operators": (
+        {"deployments": [OPERATOR, deployment("kubeflow", "kubeflow/training-operator:v1-855e096")]},
+        {"operators-several": "mpi-operator in mpi-operator, training-operator in kubeflow"},
+    ),
+    "old operator without Kueue": (
+        {"deployments": [deployment("mpi-operator", "registry.example.com:5000/x/mpi-operator:v0.6.0")]},
+        {},
+    ),
+    "old operator with Kueue": (
+        {**with_kueue(GOOD_KUEUE), "deployments": [deployment("o", "mpi-operator:v0.7.9"), KUEUE]},
+        {"operator-old": "mpi-operator v0.7.9 in o"},
+    ),
+    "operator of unknown version": (
+        {**with_kueue(GOOD_KUEUE), "deployments": [deployment("o", "x/mpi-operator@sha256:00"), KUEUE]},
+        {},
+    ),
+    "clock ahead": ({"server_time": NOW + timedelta(minutes=2)}, {"clock-skew": "120 s ahead of this machine's"}),
+    "clock behind": ({"server_time": NOW - timedelta(minutes=2)}, {"clock-skew": "120 s behind this machine's"}),
+    "clock a little off": ({"server_time": NOW - timedelta(seconds=20)}, {}),
+    "no clock": ({"server_time": None}, {"not-known": "clock"}),
+    "no Deployment": ({"deployment": None}, {"deployment-missing": "no Deployment mpijob-webhook in mpijob-webhook"}),
+    "no replica": (
+        {"deployment": deployment("w", "i", ready=0), "pods": [CRASHING]},
+        {"replicas-none": "no replica is ready (CrashLoopBackOff)"},
+    ),
+    "one replica of two": ({"deployment": deployment("w", "i", ready=1)}, {"replicas-few": "1 of 2 replicas"}),
+    "a single replica": (
+        {"deployment": deployment("w", "i", replicas=1, ready=1)},
+        {"replicas-few": "a single replica"},
+    ),
+    "two images": ({"pods": [pod("a:1"), pod("a:2")]}, {"images-differ": "a:1, a:2"}),
+    "no Service": ({"service": None}, {"service-missing": "no Service mpijob-webhook"}),
+    "a Service of others": ({"endpoints": []}, {"service-empty": "its selector or port is not theirs"}),
+    "no configuration": (
+        {"mutating": []},
+        {"configuration-missing": "nothing is put into jobs and jobs keep the SSH keys of the operator"},
+    ),
+    "renamed after Kueue": (
+        {**with_kueue(GOOD_KUEUE), **named("mpijob-webhook")},
+        {"configuration-renamed": "is called mpijob-webhook", "configuration-order": "called after kueue-mutating"},
+    ),
+    "a development server": (
+        {**with_kueue(GOOD_KUEUE), **named(registration.NAME, **{registration.MADE_BY: registration.BY_REGISTER})},
+        {"configuration-development": "serve --register"},
+    ),
+    "a hook of others": (
+        {
+            "validating": [
+                {**stored(VALIDATING), "webhooks": [*stored(VALIDATING)["webhooks"], {"name": "old.example"}]}
+            ]
+        },
+        {"hook-unknown": "old.example"},
+    ),
+    "no hook for policies": (
+        {"validating": [{**stored(VALIDATING), "webhooks": stored(VALIDATING)["webhooks"][:1]}]},
+        {"hook-missing": "broken policies are not refused"},
+    ),
+    "another Service": (
+        hook("mutate", clientConfig={"service": {"namespace": "x", "name": "y", "path": "/mutate-mpijob"}}),
+        {"hook-elsewhere": "calls x/y/mutate-mpijob, not the Service mpijob-webhook/mpijob-webhook/mutate-mpijob"},
+    ),
+    "a URL": (hook("mutate", clientConfig={"url": "https://a/b"}), {"hook-elsewhere": "calls https://a/b"}),
+    "fewer rules": (
+        hook("validate", rules=[{**VALIDATING["webhooks"][0]["rules"][0], "operations": ["CREATE"]}]),
+        {"hook-rules": "validate.mpijob"},
+    ),
+    "rules in another order": (
+        hook("validate", rules=[{**VALIDATING["webhooks"][0]["rules"][0], "operations": ["UPDATE", "CREATE"]}]),
+        {},
+    ),
+    "fails open": (hook("validate", failurePolicy="Ignore"), {"hook-fails-open": "jobs are not checked"}),
+    "fails closed": (hook("mutate", failurePolicy="Fail"), {"hook-fails-closed": "no job is stored"}),
+    "a slow hook": (hook("mutate", timeoutSeconds=30), {"hook-altered": "timeoutSeconds is not 5"}),
+    "some namespaces": (
+        hook("mutate", namespaceSelector={"matchLabels": {"a": "b"}}),
+        {"hook-altered": "namespaceSelector"},
+    ),
+    "conditions on jobs": (hook("mutate", matchConditions=[{"name": "x"}]), {"hook-altered": "matchConditions"}),
+    "unguarded": (hook("ssh-keys", matchConditions=None), {"secret-hook-unguarded": "no Secret with an `app` label"}),
+    "open, unguarded, new": (
+        hook("ssh-keys", matchConditions=None, failurePolicy="Ignore"),
+        {"secret-hook-wide": "every Secret with an `app` label"},
+    ),
+    "open, unguarded, old": (
+        {"version": {"gitVersion": "v1.27.9"}, **hook("ssh-keys", matchConditions=None, failurePolicy="Ignore")},
+        {},
+    ),
+    "open, guarded": (hook("ssh-keys", failurePolicy="Ignore"), {"secret-hook-fails-open": "weaker keys"}),
+    "no CA Secret": (certificates(data=None), {"certificate-secret-missing": "certificates are not renewed"}),
+    "an empty CA Secret": (certificates(data={}), {"certificate-broken": "holds no CA"}),
+    "a foreign caBundle": (
+        certificates(bundles=bundles(Authority("x", lifetime=timedelta(days=1)).certificate_pem)),
+        {"certificate-broken": "does not trust the certificate that is served"},
+    ),
+    "a leaf that has expired by the API server's clock": (
+        {"server_time": NOW + timedelta(days=15)},
+        {"certificate-broken": "the certificate that is served expired", "clock-skew": "ahead of this machine's"},
+    ),
+    "an old leaf": (
+        {"server_time": NOW + timedelta(days=12), "now": NOW + timedelta(days=12)},
+        {"certificate-attention": "the certificate that is served expires at"},
+    ),
+    "another name": (certificates(server_name="a.b.svc"), {"certificate-broken": "the API server calls a.b.svc"}),
+    "not seen": (
+        certificates(served={}, unreached=["cannot reach 192.0.2.1:8443"]),
+        {"certificate-unseen": "cannot be seen from here (cannot reach 192.0.2.1:8443)"},
+    ),
+    "no mounted Secret": (
+        certificates(**FILES_MOUNTED, data=None),
+        {"certificate-secret-missing": "no replica can start"},
+    ),
+    "the mounted Secret instead": (
+        certificates(**FILES_MOUNTED, data={"tls.crt": LEAF.certificate_pem}, served={}),
+        {"certificate-unseen": "the mounted Secret is judged in its place"},
+    ),
+    "a right of the view": (
+        denied(Right("list", "batch", "jobs")),
+        {"right-missing": "the service may not list jobs.batch: what rules ask about them is unknown"},
+    ),
+    "a right on the CA": (
+        denied(Right("patch", "", "secrets", "mpijob-webhook", "mpijob-webhook-ca")),
+        {"right-essential": "patch secrets/mpijob-webhook-ca in mpijob-webhook: certificates are not renewed"},
+    ),
+    "too many rights": (
+        denied(granted=(Right("list", "", "secrets"), Right("get", "", "secrets"))),
+        {"secrets-open": "the service may get, list secrets, and needs it for nothing"},
+    ),
+    "a broken policy": (
+        {"policies": Policies(1, {"base": ("last-good", "line 3: no\nline 4: no")})},
+        {"policy-broken": 'policy "base" is broken, its last good document is in force: line 3: no; line 4: no'},
+    ),
+    "Kueue": (with_kueue(GOOD_KUEUE), {}),
+    "Kueue without MPIJobs": (with_kueue(OTHER_KUEUE), {"kueue-without-mpijobs": "does not manage MPIJobs"}),
+    "Kueue's broken configuration": (with_kueue("a: ["), {"kueue-config-unknown": "cannot be read"}),
+    "Kueue's empty ConfigMap": (with_kueue(None), {"kueue-config-unknown": "there is none"}),
+    "Kueue elsewhere": (
+        {**with_kueue(GOOD_KUEUE), "kueue_config": None},
+        {"kueue-config-unknown": "not its ConfigMap"},
+    ),
+    "Kueue is called again": (
+        {
+            **with_kueue(GOOD_KUEUE),
+            "mutating": [
+                {**stored(MUTATING), "metadata": {"name": "z"}},
+                {**KUEUE_WEBHOOK, "webhooks": [{"name": "mmpijob.kb.io", "reinvocationPolicy": "IfNeeded"}]},
+            ],
+        },
+        {"configuration-renamed": "is called z"},
+    ),
+    "reached": ({"probe": Probe("team-a")}, {}),
+    "reached and refused": (
+        {"probe": Probe("team-a", 'admission webhook "validate.mpijob.training.openshift.io" denied the request: no')},
+        {},
+    ),
+    "not reached": (
+        {"probe": Probe("team-a", 'failed calling webhook "validate.mpijob.training.openshift.io": x509')},
+        {"probe-failed": "does not reach the service"},
+    ),
+    "no such namespace": ({"probe": Probe("team-a", 'namespaces "team-a" not found')}, {"probe-unknown": "not found"}),
+    "a probe that proves nothing": (
+        {"probe": Probe("team-a"), **hook("validate", failurePolicy="Ignore")},
+        {"probe-unknown": "without the service it would be too", "hook-fails-open": "jobs are not checked"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_findings(case: str) -> None:
+    changes, expected = CASES[case]
+    found = {each.id: each for _, each in checks.run(replace(HEALTHY, **changes)) if each.severity is not Severity.OK}
+    assert set(found) == set(expected)
+    for id_, text in expected.items():
+        assert text in found[id_].text
+        assert found[id_].fix
+
+
+def test_every_check_says_something_when_all_is_well() -> None:
+    lines = list(checks.run(replace(HEALTHY, probe=Probe("team-a"))))
+    assert [name for name, _ in lines] == list(checks.CHECKS)
+
+
+def test_every_finding_is_tried() -> None:
+    tried = {id_ for _, expected in CASES.values() for id_ in expected}
+    assert {kind.id for kind in checks.kinds()} == tried
+
+
+def test_ids_are_told_apart() -> None:
+    ids = [kind.id for kind in checks.kinds()]
+    assert len(ids) == len(set(ids))
+
+
+OBJECTS = ("version", "mutating", "validating", "service", "endpoints", "deployment", "pods", "deployments", "crd")
+
+
+@pytest.mark.parametrize("field", [*OBJECTS, "rights", "policies"])
+def test_what_cannot_be_read_is_no_problem(field: str) -> None:
+    changed: dict[str, Any] = {field: UNREAD}
+    found = [each for _, each in checks.run(replace(HEALTHY, **changed))]
+    assert {each.severity for each in found} <= {Severity.OK, Severity.UNKNOWN}
+    assert field == "version" or any("no permission" in each.text for each in found)
+
+
+def test_nothing_can_be_read() -> None:
+    nothing: dict[str, Any] = dict.fromkeys([*OBJECTS, "kueue_config", "rights", "policies"], UNREAD)
+    unread = certificates(data=UNREAD, bundles=UNREAD, served={})
+    found = [each for _, each in checks.run(replace(HEALTHY, **nothing, **unread))]
+    assert {each.severity for each in found if "agrees" not in each.text} == {Severity.UNKNOWN}
+
+
+# What the service looks at when it starts
+
+
+@pytest.mark.parametrize(
+    ("mutating", "ids"),
+    [
+        ([], []),
+        ([MUTATING, KUEUE_WEBHOOK], []),
+        (hook("ssh-keys", matchConditions=None)["mutating"], ["secret-hook-unguarded"]),
+        (named("mpijob-webhook")["mutating"], ["configuration-order"]),
+    ],
+)
+def test_concerns_at_the_start(mutating: list[Any], ids: list[str]) -> None:
+    assert [each.id for each in start_check.concerns(mutating)] == ids
+
+
+# The runbook
+
+
+def test_the_runbook_explains_every_finding() -> None:
+    runbook = (ROOT / "docs" / "runbook.md").read_text()
+    for kind in checks.kinds():
+        assert f"| `{kind.id}` | {kind.severity} | " in runbook, kind.id

@@ -1,0 +1,205 @@
+"""What `doctor` and `certs status` show, and where they look for certificates."""
+
+import json
+import socket
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from certs.authority import Authority
+from certs.store import StoreError
+from tests.support.doctor_facts import (
+    FILES_MOUNTED,
+    HEALTHY,
+    HOST,
+    NOW,
+    UNREAD,
+    certificates,
+    chain,
+    deployment,
+    hook,
+)
+from webhook.cli.certs import CertsStatus
+from webhook.cli.doctor import Report
+from webhook.client.calls import ApiError, ClusterError
+from webhook.installation.doctor import checks
+from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, addresses, read, source
+from webhook.installation.doctor.facts import arguments
+from webhook.installation.doctor.unread import Unread, attempt
+
+# Where the certificates come from
+
+
+def with_arguments(*arguments: str, **spec: Any) -> Any:
+    found = deployment("mpijob-webhook", "i", **spec)
+    found["spec"]["template"]["spec"]["containers"][0]["args"] = ["serve", *arguments]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("found", "flag", "expected"),
+    [
+        (with_arguments("--ca-secret=mine"), "", (SELF_MANAGED, "mine")),
+        (with_arguments("--ca-secret=mine"), "other", (SELF_MANAGED, "other")),
+        (
+            with_arguments("--tls-cert=/x", volumes=[{"name": "a"}, {"secret": {"secretName": "tls"}}]),
+            "",
+            (FILES, "tls"),
+        ),
+        (with_arguments("--listen=0.0.0.0:8443"), "", ("", "")),
+        (None, "", (SELF_MANAGED, "mpijob-webhook-ca")),
+        (UNREAD, "", (SELF_MANAGED, "mpijob-webhook-ca")),
+    ],
+)
+def test_where_the_certificates_come_from(found: Any, flag: str, expected: tuple[str, str]) -> None:
+    assert source(found, arguments(found), flag) == expected
+
+
+# What is shown
+
+
+def test_the_report() -> None:
+    facts = replace(HEALTHY, **hook("validate", failurePolicy="Ignore"), rights=UNREAD, policies=UNREAD, crd=None)
+    report = Report("https://api.example", "mpijob-webhook", list(checks.run(facts)))
+    lines = list(report.as_text())
+    assert "mpijob-webhook in namespace mpijob-webhook of the cluster at https://api.example" in lines[0]
+    assert lines[-1] == "1 problem, 1 warning, 2 unknown, 6 ok"
+    assert sum("cluster-admin" in line for line in lines) == 1, "said once"
+    assert not report.good
+    data = json.loads(json.dumps(report.as_json()))
+    assert data["good"] is False
+    assert {each["check"] for each in data["findings"]} == set(checks.CHECKS) - {"probe"}
+
+
+def test_warnings_alone_are_good() -> None:
+    facts = replace(HEALTHY, **hook("validate", failurePolicy="Ignore"))
+    assert Report("", "", list(checks.run(facts))).good
+
+
+def test_the_status_of_certificates() -> None:
+    status = CertsStatus.at(NOW, HEALTHY.certificates)
+    lines = list(status.as_text())
+    assert "Self-managed, CA in Secret mpijob-webhook/mpijob-webhook-ca: steady (one CA, which signs)" in lines[0]
+    assert [line.split("  ")[0] for line in lines[1:4]] == ["CERTIFICATE", "signing CA", "served"]
+    assert lines[-1] == "nothing needs doing"
+    data = json.loads(json.dumps(status.as_json()))
+    assert [each["role"] for each in data["certificates"]] == ["signing CA", "served"]
+    assert [each["trustsServed"] for each in data["caBundles"]] == [True, True]
+    assert data["served"] == ["192.0.2.1:8443"]
+
+
+STATUS: list[tuple[dict[str, Any], str]] = [
+    (certificates(data=None), "the CA Secret does not exist"),
+    (certificates(bundles=()), "no webhook configuration calls the Service"),
+    (certificates(**FILES_MOUNTED, data=None), "the Secret mpijob-webhook-tls does not exist"),
+]
+
+
+@pytest.mark.parametrize(("changes", "text"), STATUS)
+def test_a_status_that_needs_doing(changes: dict[str, Any], text: str) -> None:
+    status = CertsStatus.at(NOW, changes["certificates"])
+    assert text in [issue.text for issue in status.issues]
+    lines = list(status.as_text())
+    assert any(text in line for line in lines)
+    assert "nothing needs doing" not in lines
+
+
+def test_replicas_that_serve_different_certificates() -> None:
+    other = Authority("x", lifetime=timedelta(days=1)).issue([HOST], lifetime=timedelta(hours=5))
+    served = {**HEALTHY.certificates.served, ("192.0.2.2", 8443): chain(other.certificate_pem)}
+    status = CertsStatus.at(NOW, replace(HEALTHY.certificates, served=served))
+    assert [each.trusts_served for each in status.status.bundles] == [False, False]
+    assert len([each for each in status.status.certificates if each.role == "served"]) == 2
+
+
+# What is read
+
+
+class Answers:
+    """An API server that gives the same answer to everything, or refuses."""
+
+    def __init__(self, answer: dict[str, Any] | Exception) -> None:
+        self.answer = answer
+
+    async def request(self, method: str, path: str) -> dict[str, Any]:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+SLICES = {
+    "items": [
+        {
+            "ports": [{"name": "review", "port": 8443}, {"name": "ops", "port": 8081}],
+            "endpoints": [
+                {"addresses": ["192.0.2.1"], "conditions": {"ready": True}},
+                {"addresses": ["192.0.2.2"], "conditions": {"ready": False}},
+                {"addresses": ["192.0.2.3"], "conditions": {}},
+            ],
+        },
+        {"ports": [{"name": "review", "port": 8443}], "endpoints": [{"addresses": ["2001:db8::1"]}]},
+        {"ports": None, "endpoints": None},
+    ]
+}
+SERVICE: Any = HEALTHY.service
+EXTERNAL = {"metadata": {"name": "s"}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
+
+
+@pytest.mark.parametrize(
+    ("service", "port", "expected"),
+    [
+        (SERVICE, 443, [("192.0.2.1", 8443), ("192.0.2.3", 8443), ("2001:db8::1", 8443)]),
+        (SERVICE, 8081, [("192.0.2.1", 8081), ("192.0.2.3", 8081)]),
+        (SERVICE, 1, []),
+        (EXTERNAL, 9443, [("localhost", 9443)]),
+        (None, 443, []),
+        (UNREAD, 443, []),
+    ],
+)
+async def test_where_replicas_are(service: Any, port: int, expected: list[tuple[str, int]]) -> None:
+    api: Any = Answers(SLICES)
+    assert await addresses(api, namespace="mpijob-webhook", service=service, port=port) == expected
+
+
+async def test_nobody_listens_there() -> None:
+    api: Any = Answers(ApiError(404, "not found"))
+    taken = socket.create_server(("127.0.0.1", 0))
+    port = taken.getsockname()[1]
+    taken.close()
+    found = await read(
+        api, namespace="n", service="s", deployment=None, options={}, ca_secret="", addresses=[("127.0.0.1", port)]
+    )
+    assert (found.data, found.bundles, found.served) == (None, [], {})
+    assert [f"cannot reach 127.0.0.1:{port}" in why for why in found.unreached] == [True]
+
+
+FORBIDDEN = 'the API server at https://a refuses: pods is forbidden: User "u" cannot list resource "pods" (403)'
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ApiError(403, FORBIDDEN), 'no permission to list resource "pods"'),
+        (StoreError(FORBIDDEN), 'no permission to list resource "pods"'),
+        (ApiError(500, "out of order"), "out of order"),
+    ],
+)
+async def test_what_is_refused_is_unread(error: Exception, reason: str) -> None:
+    assert await attempt(Answers(error).request("GET", "/")) == Unread(reason)
+
+
+@pytest.mark.parametrize("error", [ApiError(401, "who?"), ClusterError("nobody there")])
+async def test_a_cluster_that_cannot_be_used(error: Exception) -> None:
+    with pytest.raises(ClusterError):
+        await attempt(Answers(error).request("GET", "/"))
+
+
+async def test_the_lives_of_certificates_are_those_of_the_deployment() -> None:
+    api: Any = Answers(ApiError(404, "not found"))
+    for options, days in (({"--ca-lifetime": "90d"}, 90), ({}, 365), ({"--ca-lifetime": "soon"}, 365)):
+        found = await read(
+            api, namespace="n", service="s", deployment=None, options=options, ca_secret="", addresses=[]
+        )
+        assert found.settings.ca_lifetime == timedelta(days=days)

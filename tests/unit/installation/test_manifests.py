@@ -1,0 +1,174 @@
+"""The manifests fit the code. What a cluster says of them is in tests/integration/test_manifests.py."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.support.paths import MANIFESTS
+from webhook import __version__
+from webhook.api.yaml import load_all
+from webhook.cli.main import main
+from webhook.cluster.resources import looked_at
+from webhook.installation import manifests, registration
+from webhook.server.metrics import METRICS
+
+OVERLAYS = ("default", "cert-manager", "openshift")
+COMPONENTS = {path.name for path in (MANIFESTS / "components").iterdir()}
+# Metrics of the API server, https://kubernetes.io/docs/reference/instrumentation/metrics/
+FOREIGN = {
+    "apiserver_admission_webhook_rejection_count",
+    "apiserver_admission_webhook_fail_open_count",
+    "apiserver_admission_webhook_admission_duration_seconds_bucket",
+    "apiserver_admission_match_condition_evaluation_errors_total",
+}
+
+
+def documents(path: str) -> list[Any]:
+    return load_all((MANIFESTS / path).read_text(encoding="utf-8"))
+
+
+def deployment() -> Any:
+    (found,) = documents("base/deployment.yaml")
+    return found
+
+
+def arguments(component: str = "") -> list[str]:
+    """The container's arguments, with those that a component adds."""
+    found: list[str] = list(deployment()["spec"]["template"]["spec"]["containers"][0]["args"])
+    if component:
+        for patch in documents(f"components/{component}/kustomization.yaml")[0].get("patches", ()):
+            operations = load_all(patch["patch"])[0]
+            found += [o["value"] for o in operations if o["path"].endswith("/args/-")]
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(manifests.files()))
+def test_the_generated_files_are_as_the_code_is(name: str) -> None:
+    written = (MANIFESTS / "base" / name).read_text(encoding="utf-8")
+    assert written == manifests.files()[name], "run `make manifests`"
+
+
+def test_everything_that_is_looked_at_may_be_read_and_nothing_else() -> None:
+    roles = [
+        rule
+        for role in documents("base/cluster-view.yaml")
+        for rule in role["rules"]
+        for rule in [
+            (group, plural, tuple(rule.get("resourceNames", ())), role["kind"])
+            for group in rule["apiGroups"]
+            for plural in rule["resources"]
+        ]
+    ]
+    wanted = {
+        (
+            resource.api_group,
+            resource.plural,
+            (resource.field_selector.removeprefix("metadata.name="),) if resource.field_selector else (),
+            "Role" if resource.place and resource.place.value == "own" else "ClusterRole",
+        )
+        for resource in looked_at()
+    }
+    assert set(roles) == wanted
+    assert len(roles) == len(wanted)
+    assert all("secrets" not in rule for rule in roles)
+
+
+def test_a_server_without_match_conditions_gets_the_form_that_fails_open() -> None:
+    """The component makes of the installed configuration what the code makes for such servers."""
+    client_config = registration.by_service(manifests.NAME, manifests.NAME)
+    legacy = registration.configurations(
+        client_config, labels={}, policy_namespace=manifests.NAME, match_conditions=False
+    )
+    configurations = manifests.webhooks()
+    for patch in documents("components/legacy-no-match-conditions/kustomization.yaml")[0]["patches"]:
+        configuration = next(w for w in configurations if w["kind"] == patch["target"]["kind"])
+        assert patch["target"]["name"] == configuration["metadata"]["name"]
+        for operation in load_all(patch["patch"])[0]:
+            index, field = re.fullmatch(r"/webhooks/(\d+)/(\w+)", operation["path"]).groups()  # type: ignore[union-attr]
+            hook = configuration["webhooks"][int(index)]
+            match operation["op"]:
+                case "test":
+                    assert hook[field] == operation["value"]
+                case "replace":
+                    hook[field] = operation["value"]
+                case "remove":
+                    del hook[field]
+    assert configurations == legacy
+
+
+@pytest.mark.parametrize("component", ["", *sorted(COMPONENTS)])
+def test_the_command_line_is_one_that_the_command_takes(component: str) -> None:
+    """click itself reads it; only what `serve` would then do is left out."""
+    name, *flags = arguments(component)
+    context = main.commands[name].make_context(name, list(flags))
+    given = {parameter for parameter in context.params if context.get_parameter_source(parameter).name == "COMMANDLINE"}  # type: ignore[union-attr]
+    assert len(given) == len(flags)
+
+
+def test_the_ports_are_the_ones_that_are_listened_on() -> None:
+    command = main.commands["serve"]
+    params = command.make_context("serve", arguments()[1:]).params
+    container = deployment()["spec"]["template"]["spec"]["containers"][0]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"review": params["listen"][1], "ops": params["ops_listen"][1]}
+    (service,) = documents("base/service.yaml")
+    assert {port["targetPort"] for port in service["spec"]["ports"]} == set(ports)
+    called = {
+        hook["clientConfig"]["service"]["port"] for w in manifests.webhooks() for hook in w["webhooks"]
+    }  # the numbers that the API server calls
+    assert called == {port["port"] for port in service["spec"]["ports"] if port["targetPort"] == "review"}
+
+
+def test_a_drain_has_the_time_that_it_takes() -> None:
+    params = main.commands["serve"].make_context("serve", arguments()[1:]).params
+    pod = deployment()["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] >= params["drain_seconds"] + params["timeout"] + 10
+
+
+def test_version_and_image_are_set_in_one_place() -> None:
+    (base,) = documents("base/kustomization.yaml")
+    assert base["images"] == [{"name": "mpijob-webhook", "newTag": __version__}]
+    (labels,) = base["labels"]
+    assert labels["pairs"]["app.kubernetes.io/version"] == __version__
+    named = [
+        str(path.relative_to(MANIFESTS))
+        for path in MANIFESTS.rglob("*.yaml")
+        if __version__ in re.findall(r"\d+\.\d+\.\d+", path.read_text(encoding="utf-8"))
+    ]
+    assert named == ["base/kustomization.yaml"]
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_every_optional_component_is_told_of(overlay: str) -> None:
+    text = (MANIFESTS / "overlays" / overlay / "kustomization.yaml").read_text(encoding="utf-8")
+    named = set(re.findall(r"\.\./\.\./components/([\w-]+)", text))
+    assert named <= COMPONENTS
+    optional = COMPONENTS - {"self-managed-certificates", "certificate-files"}
+    assert optional <= named or "as in ../default" in text
+
+
+def test_alerts_are_on_metrics_that_exist() -> None:
+    ours = {metric.name: set(metric.labels) for metric in METRICS}
+    (rule,) = documents("components/monitoring/alerts.yaml")
+    alerts = [alert for group in rule["spec"]["groups"] for alert in group["rules"]]
+    assert len({alert["alert"] for alert in alerts}) == len(alerts)
+    for alert in alerts:
+        names = set(re.findall(r"\b(?:mpijob_webhook|apiserver)_\w+", alert["expr"]))
+        assert names, alert["alert"]
+        assert names <= FOREIGN | set(ours), alert["alert"]
+        for name, selectors in re.findall(r"(mpijob_webhook_\w+)\{([^}]*)\}", alert["expr"]):
+            assert set(re.findall(r"(\w+)[!=]", selectors)) <= ours[name]
+        grouped = {label for labels in re.findall(r"by \(([^)]*)\)", alert["expr"]) for label in labels.split(", ")}
+        shown = set(re.findall(r"\$labels\.(\w+)", str(alert["annotations"])))
+        assert shown <= grouped, alert["alert"]
+        assert set(alert["annotations"]) == {"summary", "description"}
+        assert alert["labels"]["severity"] in {"warning", "critical"}
+
+
+def test_alerts_match_the_names_of_the_hooks() -> None:
+    text = (MANIFESTS / "components/monitoring/alerts.yaml").read_text(encoding="utf-8")
+    patterns = set(re.findall(r'name=~"([^"]+)"', text))
+    hooks = [hook["name"] for configuration in manifests.webhooks() for hook in configuration["webhooks"]]
+    assert len(patterns) == 1
+    assert all(re.fullmatch(pattern, hook) for pattern in patterns for hook in hooks)

@@ -1,0 +1,430 @@
+import asyncio
+import base64
+
+import pytest
+
+from tests.support.live_service import live
+from tests.support.object_api import fake_api, kubeconfig
+from webhook.client import calls
+from webhook.client.calls import ClusterError
+from webhook.installation.registration import (
+    BY_REGISTER,
+    MADE_BY,
+    MATCH_CONDITIONS,
+    NAME,
+    Registration,
+    by_service,
+    by_url,
+    configurations,
+    has_match_conditions,
+)
+from webhook.server.service import StartError
+
+PREFIX = "/apis/admissionregistration.k8s.io/v1"
+MUTATING = f"{PREFIX}/mutatingwebhookconfigurations/{NAME}"
+VALIDATING = f"{PREFIX}/validatingwebhookconfigurations/{NAME}"
+OURS = {MADE_BY: BY_REGISTER}
+WANTED = configurations(by_url("https://192.0.2.7:8443", b"CA"), labels=OURS, policy_namespace="policies")
+
+
+# The objects
+
+
+def test_the_two_configurations():
+    common = {
+        "rules": [
+            {
+                "apiGroups": ["kubeflow.org"],
+                "apiVersions": ["v2beta1"],
+                "resources": ["mpijobs"],
+                "scope": "Namespaced",
+                "operations": ["CREATE", "UPDATE"],
+            }
+        ],
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "timeoutSeconds": 5,
+        "admissionReviewVersions": ["v1"],
+    }
+    others = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "policies"]}
+    elsewhere = {"namespaceSelector": {"matchExpressions": [others]}}
+    condition = {"name": "not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"}
+    living = {"matchConditions": [condition], **elsewhere}
+    metadata = {
+        "name": "admission.mpijob.training.openshift.io",
+        "labels": {
+            "app.kubernetes.io/name": "mpijob-webhook",
+            "app.kubernetes.io/managed-by": "mpijob-webhook-register",
+        },
+    }
+    assert [
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "MutatingWebhookConfiguration",
+            "metadata": metadata,
+            "webhooks": [
+                {
+                    "name": "mutate.mpijob.training.openshift.io",
+                    "clientConfig": {"url": "https://192.0.2.7:8443/mutate-mpijob", "caBundle": "Q0E="},
+                    "failurePolicy": "Ignore",
+                    "reinvocationPolicy": "IfNeeded",
+                    **common,
+                    **living,
+                },
+                {
+                    "name": "ssh-keys.mpijob.training.openshift.io",
+                    "clientConfig": {"url": "https://192.0.2.7:8443/mutate-ssh-secret", "caBundle": "Q0E="},
+                    "failurePolicy": "Fail",
+                    "reinvocationPolicy": "Never",
+                    **common,
+                    "rules": [
+                        {
+                            "apiGroups": [""],
+                            "apiVersions": ["v1"],
+                            "resources": ["secrets"],
+                            "scope": "Namespaced",
+                            "operations": ["CREATE", "UPDATE"],
+                        }
+                    ],
+                    **elsewhere,
+                    "objectSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+                    "matchConditions": [
+                        {"name": name, "expression": expression} for name, expression in MATCH_CONDITIONS.items()
+                    ],
+                    "timeoutSeconds": 10,
+                },
+            ],
+        },
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": metadata,
+            "webhooks": [
+                {
+                    "name": "validate.mpijob.training.openshift.io",
+                    "clientConfig": {"url": "https://192.0.2.7:8443/validate-mpijob", "caBundle": "Q0E="},
+                    "failurePolicy": "Fail",
+                    **common,
+                    **living,
+                },
+                {
+                    "name": "policy.mpijob.training.openshift.io",
+                    "clientConfig": {"url": "https://192.0.2.7:8443/validate-policy", "caBundle": "Q0E="},
+                    "failurePolicy": "Fail",
+                    **common,
+                    "rules": [
+                        {
+                            "apiGroups": [""],
+                            "apiVersions": ["v1"],
+                            "resources": ["configmaps"],
+                            "scope": "Namespaced",
+                            "operations": ["CREATE", "UPDATE", "DELETE"],
+                        }
+                    ],
+                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "policies"}},
+                    "objectSelector": {
+                        "matchExpressions": [{"key": "training.openshift.io/mpijob-policy", "operator": "Exists"}]
+                    },
+                    "timeoutSeconds": 10,
+                },
+            ],
+        },
+    ] == WANTED
+
+
+def test_mutating_comes_before_kueue():
+    assert WANTED[0]["metadata"]["name"] < "kueue-mutating-webhook-configuration"
+
+
+def test_without_match_conditions_the_hook_for_secrets_fails_open():
+    """Else a service that is down would hold up every Secret with an `app` label."""
+    ours = configurations(by_service("a", "b"), labels={}, policy_namespace="policies")[0]["webhooks"]
+    older = configurations(by_service("a", "b"), labels={}, policy_namespace="policies", match_conditions=False)
+    jobs, keys = older[0]["webhooks"]
+    assert jobs == {key: value for key, value in ours[0].items() if key != "matchConditions"}
+    assert keys == {key: value for key, value in ours[1].items() if key != "matchConditions"} | {
+        "failurePolicy": "Ignore"
+    }
+
+
+def test_a_service_instead_of_a_url():
+    path = "/validate-mpijob"
+    service = {"namespace": "training", "name": "webhook", "port": 443, "path": path}
+    assert by_service("training", "webhook")(path) == {"service": service}
+    assert by_service("training", "webhook", ca_pem=b"CA")(path) == {"service": service, "caBundle": "Q0E="}
+
+
+# On a cluster
+
+
+@pytest.fixture
+def api():
+    with fake_api() as running:
+        yield running
+
+
+@pytest.fixture
+async def registration(api, tmp_path):
+    made = Registration(await calls.connect(kubeconfig(tmp_path / "config", api.url)))
+    yield made
+    await made.close()
+
+
+async def test_install_and_remove(api, registration):
+    await registration.install(WANTED)
+    assert set(api.objects) == {MUTATING, VALIDATING}
+    assert api.objects[MUTATING]["webhooks"] == WANTED[0]["webhooks"]
+    await registration.remove()
+    assert api.objects == {}
+    await registration.remove()  # a second time does nothing
+    assert len([call for call in api.calls if call[0] == "DELETE"]) == 2
+
+
+async def test_what_an_earlier_run_left_is_replaced(api, registration):
+    stale = api.put(VALIDATING, **OURS)
+    await registration.install(WANTED)
+    assert set(api.objects) == {MUTATING, VALIDATING}
+    assert api.objects[VALIDATING]["metadata"]["uid"] != stale
+
+
+@pytest.mark.parametrize("path", [MUTATING, VALIDATING])
+@pytest.mark.parametrize("labels", [{}, {MADE_BY: "Helm"}])
+async def test_an_installation_is_never_touched(api, registration, path, labels):
+    api.put(path, **labels)
+    before = dict(api.objects)
+    with pytest.raises(ClusterError) as error:
+        await registration.install(WANTED)
+    assert str(error.value) == (
+        f"{path.split('/')[-2]}/admission.mpijob.training.openshift.io exists and was not made by --register; "
+        "use another cluster, or uninstall the webhook from this one first"
+    )
+    assert api.objects == before
+    await registration.remove()
+    assert api.objects == before
+    assert {method for method, _ in api.calls} == {"GET"}
+
+
+async def test_a_half_done_installation_is_undone(api, registration):
+    api.refusals["POST", VALIDATING.removesuffix(f"/{NAME}")] = (403, "you may not")
+    with pytest.raises(ClusterError, match=r"refuses: you may not \(403\)$"):
+        await registration.install(WANTED)
+    assert api.objects == {}
+
+
+async def test_what_somebody_replaced_meanwhile_stays(api, registration):
+    await registration.install(WANTED)
+    theirs = api.put(VALIDATING, **OURS)
+    await registration.remove()
+    assert {path: found["metadata"]["uid"] for path, found in api.objects.items()} == {VALIDATING: theirs}
+
+
+async def test_what_somebody_removed_meanwhile_is_fine(api, registration):
+    await registration.install(WANTED)
+    api.objects.clear()
+    await registration.remove()
+
+
+async def test_one_that_cannot_be_removed_does_not_keep_the_other(api, registration):
+    await registration.install(WANTED)
+    api.refusals["DELETE", VALIDATING] = (500, "etcd is gone")
+    with pytest.raises(ClusterError) as error:
+        await registration.remove()
+    assert set(api.objects) == {VALIDATING}
+    assert str(error.value) == (
+        f"validatingwebhookconfigurations/{NAME} may be left behind: "
+        f"the API server at {api.url} refuses: etcd is gone (500)"
+    )
+
+
+async def test_a_creation_whose_answer_was_lost_is_removed(api, registration, monkeypatch):
+    real = registration._client.request
+
+    async def lossy(method, path, body=None):
+        answer = await real(method, path, body)
+        if method == "POST" and "validating" in path:
+            raise ClusterError("the API server does not answer")
+        return answer
+
+    monkeypatch.setattr(registration._client, "request", lossy)
+    with pytest.raises(ClusterError, match="does not answer"):
+        await registration.install(WANTED)
+    assert api.objects == {}
+
+
+async def test_an_installation_that_comes_in_between_is_not_touched(api, registration, monkeypatch):
+    real = registration._client.request
+
+    async def slow(method, path, body=None):
+        if method == "POST" and "validating" in path:
+            api.put(VALIDATING)
+        return await real(method, path, body)
+
+    monkeypatch.setattr(registration._client, "request", slow)
+    with pytest.raises(ClusterError, match=r"already exists \(409\)$"):
+        await registration.install(WANTED)
+    assert set(api.objects) == {VALIDATING}
+
+
+async def test_a_removal_that_is_cancelled_goes_on(api, registration, monkeypatch):
+    await registration.install(WANTED)
+    real = registration._client.request
+    asked = asyncio.Event()
+    answer = asyncio.Event()
+
+    async def slow(*args):
+        asked.set()
+        await answer.wait()
+        return await real(*args)
+
+    monkeypatch.setattr(registration._client, "request", slow)
+    closing = asyncio.create_task(registration.close())
+    await asked.wait()
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    answer.set()
+    await registration.close()
+    assert api.objects == {}
+
+
+@pytest.mark.parametrize(
+    ("minor", "known"), [("27", False), ("27+", False), ("28", True), ("28+", True), ("35", True), ("", False)]
+)
+def test_match_conditions_are_used_where_the_server_knows_them(api, tmp_path, minor, known):
+    api.minor = minor
+    with live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url)):
+        hook = api.objects[MUTATING]["webhooks"][1]
+    assert hook["name"].startswith("ssh-keys.")
+    assert ("matchConditions" in hook, hook["failurePolicy"]) == (known, "Fail" if known else "Ignore")
+
+
+async def test_a_server_that_does_not_say_its_version_is_an_old_one(registration, monkeypatch):
+    async def nothing(*_):
+        return {}
+
+    monkeypatch.setattr(registration._client, "request", nothing)
+    assert not await has_match_conditions(registration._client)
+
+
+# As a part of the service
+
+
+def test_a_service_is_registered_while_it_runs(api, tmp_path):
+    with live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url)) as service:
+        config = api.objects[MUTATING]["webhooks"][0]["clientConfig"]
+        assert config["url"] == f"{service.service.url}/mutate-mpijob"
+        assert base64.b64decode(config["caBundle"]) == service.service.ca_pem
+    assert api.objects == {}
+
+
+def test_the_configurations_go_before_the_service_does(api, tmp_path):
+    left = []
+
+    async def pause(_):
+        left.append(dict(api.objects))
+
+    with live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url)) as service:
+        service.begin(service.service.drain(pause=pause)).result(30)
+    assert left == [{}]
+
+
+def test_a_service_that_fails_leaves_nothing_behind(api, tmp_path):
+    seen = []
+
+    def fail():
+        seen.extend(api.objects)
+        raise RuntimeError("on purpose")
+
+    settings = {"register": True, "kubeconfig": kubeconfig(tmp_path / "config", api.url)}
+    with pytest.raises(RuntimeError, match="on purpose"), live(**settings):
+        fail()
+    assert set(seen) == {MUTATING, VALIDATING}
+    assert api.objects == {}
+
+
+def test_left_behind_is_said(api, tmp_path):
+    with live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url)) as service:
+        api.refusals["DELETE", MUTATING] = (500, "etcd is gone")
+    (line,) = service.log("webhook configurations are left behind")
+    assert MUTATING.split("/")[-2] in line["reason"]
+
+
+# What can go wrong with a cluster
+
+
+def with_user(**user):
+    return {"users": [{"name": "u", "user": user}]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        (with_user(token="wrong"), r"the API server at \S+ does not accept the credentials \(401\)"),
+        ({"current-context": "nope"}, r"cannot use \S+/config: .*nope in .*contexts list"),
+        ({"contexts": None}, r"cannot use \S+/config: .*"),
+        ({"users": []}, r"the API server at \S+ does not accept the credentials \(401\)"),
+        ({"clusters": [{"name": "c"}]}, r"cannot use \S+/config: .*"),
+    ],
+)
+def test_kubeconfigs_that_are_of_no_use(api, tmp_path, changes, problem):
+    with (
+        pytest.raises(StartError, match=rf"^{problem}$"),
+        live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url, **changes)),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "it is not a complete kubeconfig"),
+        (b"[]", "it is not a complete kubeconfig"),
+        (b"hello", "it is not a complete kubeconfig"),
+        (b"a: [", "while parsing"),
+        (b"\xff\xfe\x00", ""),
+    ],
+)
+def test_files_that_are_no_kubeconfig(tmp_path, content, problem):
+    (tmp_path / "config").write_bytes(content)
+    with (
+        pytest.raises(StartError, match=rf"^cannot use \S+/config: {problem}.*$") as error,
+        live(register=True, kubeconfig=tmp_path / "config"),
+    ):
+        pass
+    assert "\n" not in str(error.value)
+
+
+def test_no_kubeconfig(tmp_path):
+    with (
+        pytest.raises(StartError, match=r"^cannot read the kubeconfig \S+/none: No such file or directory$"),
+        live(register=True, kubeconfig=tmp_path / "none"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("server", "problem"),
+    [
+        ("http://127.0.0.1:1", "cannot reach the API server at http://127.0.0.1:1: Connection refused"),
+        ("https://", "cannot reach the API server at https:: that is no URL"),
+        ("ftp://127.0.0.1", "cannot reach the API server at ftp://127.0.0.1: that is no URL"),
+    ],
+)
+def test_no_api_server(tmp_path, server, problem):
+    with (
+        pytest.raises(StartError) as error,
+        live(register=True, kubeconfig=kubeconfig(tmp_path / "config", server)),
+    ):
+        pass
+    assert str(error.value) == problem
+
+
+def test_no_permission(api, tmp_path):
+    message = 'User "alice" cannot create resource'
+    api.refusals["POST", MUTATING.removesuffix(f"/{NAME}")] = (403, message)
+    with (
+        pytest.raises(StartError) as error,
+        live(register=True, kubeconfig=kubeconfig(tmp_path / "config", api.url)),
+    ):
+        pass
+    assert str(error.value) == f"the API server at {api.url} refuses: {message} (403)"

@@ -1,0 +1,134 @@
+"""The capacities that Kueue's own tests expect (kueue `pkg/cache/scheduler/resource_test.go`, `TestAvailable`)."""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.kueue_objects import Json, Limits, cluster_queue, cohort
+from tests.support.strategies import PROPERTY
+from webhook.api.kueue import UNLIMITED, FlavorResource
+from webhook.cluster.resources.cluster_queues import CLUSTER_QUEUES, ClusterQueue
+from webhook.cluster.snapshot import Snapshot
+from webhook.predict.kueue.cohorts import within_reach
+
+RED = FlavorResource("red", "cpu")
+
+
+def queue(name: str, cpu: Limits, cohort: str | None = None) -> Json:
+    return cluster_queue(name, {"red": {"cpu": cpu}}, cohort=cohort)
+
+
+def group(name: str, cpu: Limits | None = None, parent: str | None = None) -> Json:
+    return cohort(name, *([] if cpu is None else [{"red": {"cpu": cpu}}]), parent=parent)
+
+
+def reach(name: str, *objects: Json) -> int:
+    view = Snapshot(objects)
+    found = view.get(CLUSTER_QUEUES, name)
+    assert isinstance(found, ClusterQueue)
+    return within_reach(view, found, RED)
+
+
+OTHER = group("unrelated", 99)  # so that cohorts are known
+
+CASES: list[tuple[str, list[Json], Mapping[str, int]]] = [
+    ("alone", [queue("a", 0), queue("b", 5)], {"a": 0, "b": 5_000}),
+    (
+        "lends but a tenth",
+        [queue("a", 10, "c"), queue("b", (10, None, 9), "c"), group("c", 10)],
+        {"a": 29_000, "b": 30_000},
+    ),
+    ("the cohort's own", [queue("a", 10, "c"), group("c", 10)], {"a": 20_000}),
+    (
+        "neither borrows nor lends",
+        [queue("a", 10, "c"), queue("b", (10, 0, 0), "c"), group("c", 10)],
+        {"a": 20_000, "b": 10_000},
+    ),
+    (
+        "limits",
+        [queue("a", 10, "c"), queue("b", (10, 2, None), "c"), queue("d", (10, None, 5), "c"), group("c", 10)],
+        {"a": 35_000, "b": 12_000, "d": 40_000},
+    ),
+    (
+        "a tree",
+        [
+            queue("a", 10, "left"),
+            queue("b", (10, None, 0), "right"),
+            group("root"),
+            group("left", 10, "root"),
+            group("right", 10, "root"),
+        ],
+        {"a": 30_000, "b": 40_000},
+    ),
+    (
+        "a tree with borrowing limits",
+        [
+            queue("a", 10, "left"),
+            queue("b", (10, 5, None), "left"),
+            queue("d", 10, "right"),
+            group("left", (10, 5, None), "root"),
+            group("right", 10, "root"),
+        ],
+        {"a": 35_000, "b": 15_000, "d": 50_000},
+    ),
+    (
+        "a tree with lending limits",
+        [
+            queue("a", (10, None, 5), "left"),
+            queue("b", 10, "left"),
+            queue("d", 0, "right"),
+            queue("e", 0, "root"),
+            group("left", (0, None, 5), "root"),
+            group("right", 0, "root"),
+        ],
+        {"a": 20_000, "b": 15_000, "d": 5_000, "e": 5_000},
+    ),
+    ("a cohort without object", [queue("a", 1, "c"), queue("b", 2, "c"), OTHER], {"a": 3_000, "b": 3_000}),
+    ("a parent without object", [queue("a", 1, "c"), queue("b", 2, "p"), group("c", 4, "p")], {"a": 7_000}),
+    ("beyond 64 bits", [queue("a", "9E", "c"), queue("b", "9E", "c"), OTHER], {"a": UNLIMITED}),
+]
+
+
+@pytest.mark.parametrize(("objects", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_reach(objects: list[Json], expected: Mapping[str, int]) -> None:
+    assert {name: reach(name, *objects) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([group("c", 1, "d"), group("d", 1, "c")], id="a cycle"),
+        pytest.param([], id="cohorts unknown"),
+    ],
+)
+def test_unknown_is_unlimited(objects: list[Json]) -> None:
+    assert reach("a", queue("a", 1, "c"), *objects) == UNLIMITED
+
+
+amounts = st.integers(0, 20)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> list[Json]:
+    limits = st.one_of(amounts, st.tuples(amounts, st.none() | amounts, st.none() | amounts))
+    names = [f"c{index}" for index in range(draw(st.integers(1, 5)))]
+    cohorts = [
+        group(name, draw(limits), draw(st.sampled_from([None, *names[:index]]))) for index, name in enumerate(names)
+    ]
+    queues = [
+        queue(f"q{index}", draw(limits), draw(st.sampled_from(names))) for index in range(draw(st.integers(1, 5)))
+    ]
+    return [*cohorts, *queues]
+
+
+@PROPERTY
+@given(trees())
+def test_the_own_quota_is_always_within_reach(objects: list[Json]) -> None:
+    """What `feasibility` relies on when it asks for the cohort only beyond it."""
+    view = Snapshot(objects)
+    known = view.all(CLUSTER_QUEUES)
+    assert isinstance(known, Mapping)
+    for found in known.values():
+        assert found.quotas[RED].nominal <= within_reach(view, found, RED)

@@ -1,0 +1,155 @@
+"""Which flavors take which pods."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.kueue_objects import Json, flavor, topology
+from webhook.api.pod import PodTemplate
+from webhook.cluster.resources.resource_flavors import RESOURCE_FLAVORS, ResourceFlavor
+from webhook.cluster.snapshot import Snapshot
+from webhook.predict.kueue import topology as annotations
+from webhook.predict.kueue.flavors import Mismatch, Part, mismatch, topology_mismatch
+from webhook.predict.kueue.topology import Request
+
+PRODUCT = "nvidia.com/gpu.product"
+GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+SPOT_TAINT = {"key": "spot", "effect": "NoExecute"}
+TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists"}
+
+
+def record(manifest: Json) -> ResourceFlavor:
+    found = Snapshot([manifest]).get(RESOURCE_FLAVORS, manifest["metadata"]["name"])
+    assert isinstance(found, ResourceFlavor)
+    return found
+
+
+def template(**spec: Any) -> PodTemplate:
+    return msgspec.convert({"spec": spec}, PodTemplate)
+
+
+def affinity(*terms: list[Json]) -> Json:
+    required = {"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+def asks(key: str, operator: str, *values: str) -> Json:
+    return {"key": key, "operator": operator, "values": list(values)}
+
+
+PLAIN = flavor("f")
+H100 = flavor("f", {PRODUCT: "H100", "size": "80"})
+
+
+@pytest.mark.parametrize(
+    ("found", "spec"),
+    [
+        (PLAIN, {}),
+        (PLAIN, {"nodeSelector": {PRODUCT: "A100"}}),
+        (PLAIN, {"affinity": affinity([asks(PRODUCT, "In", "A100")])}),
+        (H100, {"nodeSelector": {PRODUCT: "H100", "other": "x"}}),
+        (H100, {"affinity": affinity([asks(PRODUCT, "In", "A100")], [asks("other", "In", "x")])}),
+        (H100, {"affinity": affinity([asks(PRODUCT, "In", "A100")], [asks(PRODUCT, "Exists")])}),
+        (H100, {"affinity": affinity([asks(PRODUCT, "NotIn", "A100"), asks("size", "Gt", "79")])}),
+        (H100, {"affinity": {"nodeAffinity": {}}}),
+        (flavor("f", nodeTaints=[GPU_TAINT]), {"tolerations": [TOLERATION]}),
+        (flavor("f", nodeTaints=[GPU_TAINT]), {"tolerations": [GPU_TAINT]}),
+        (flavor("f", nodeTaints=[GPU_TAINT, SPOT_TAINT]), {"tolerations": [{"operator": "Exists"}]}),
+        (flavor("f", nodeTaints=[GPU_TAINT], tolerations=[TOLERATION]), {}),
+        (flavor("f", nodeTaints=[{"key": "soft", "effect": "PreferNoSchedule"}]), {}),
+    ],
+)
+def test_taken(found: Json, spec: Json) -> None:
+    assert mismatch(template(**spec), record(found)) is None
+
+
+AFFINITY = "flavor f doesn't match node affinity"
+
+
+@pytest.mark.parametrize(
+    ("found", "spec", "expected"),
+    [
+        (H100, {"nodeSelector": {PRODUCT: "A100"}}, (Part.NODE_SELECTOR, AFFINITY, f"Use {PRODUCT}: H100.")),
+        (H100, {"nodeSelector": {PRODUCT: "A100", "size": "40"}}, (Part.NODE_SELECTOR, AFFINITY, "")),
+        (H100, {"affinity": affinity([asks(PRODUCT, "In", "A100")])}, (Part.NODE_AFFINITY, AFFINITY, "")),
+        (
+            H100,
+            {"affinity": affinity([asks("size", "Lt", "80"), asks("o", "Exists")])},
+            (Part.NODE_AFFINITY, AFFINITY, ""),
+        ),
+        (H100, {"affinity": affinity([asks(PRODUCT, "DoesNotExist")])}, (Part.NODE_AFFINITY, AFFINITY, "")),
+        (
+            flavor("f", nodeTaints=[GPU_TAINT]),
+            {"tolerations": [{**GPU_TAINT, "value": "absent"}, {**TOLERATION, "effect": "NoExecute"}]},
+            (
+                Part.TOLERATIONS,
+                "untolerated taint nvidia.com/gpu=present:NoSchedule in flavor f",
+                "Tolerate nvidia.com/gpu.",
+            ),
+        ),
+        (
+            flavor("f", nodeTaints=[SPOT_TAINT, GPU_TAINT]),
+            {},
+            (Part.TOLERATIONS, "untolerated taint spot:NoExecute in flavor f", ""),
+        ),
+        (
+            flavor("f", {"a": "b"}, nodeTaints=[SPOT_TAINT]),
+            {"nodeSelector": {"a": "c"}},
+            (Part.TOLERATIONS, "untolerated taint spot:NoExecute in flavor f", ""),
+        ),
+    ],
+)
+def test_not_taken(found: Json, spec: Json, expected: tuple[Part, str, str]) -> None:
+    assert mismatch(template(**spec), record(found)) == Mismatch("f", *expected)
+
+
+VIEW = Snapshot([topology("racks", "zone", "rack", "host")])
+TAS = record(flavor("f", {"tas": "yes"}, topologyName="racks"))
+NO_TAS = record(PLAIN)
+REQUIRED, PREFERRED, UNCONSTRAINED = annotations.REQUIRED, annotations.PREFERRED, annotations.UNCONSTRAINED
+SLICE, SLICE_SIZE = annotations.SLICE, annotations.SLICE_SIZE
+LEVEL = "does not contain the requested level"
+
+
+@pytest.mark.parametrize(
+    ("given", "found", "only_topologies", "overlaps", "expected"),
+    [
+        ({}, NO_TAS, False, True, None),
+        ({}, TAS, True, True, None),
+        ({}, TAS, False, True, "supports only TopologyAwareScheduling"),
+        ({REQUIRED: "rack"}, TAS, False, True, None),
+        ({PREFERRED: "zone"}, TAS, True, True, None),
+        ({UNCONSTRAINED: "true"}, TAS, False, True, None),
+        ({SLICE: "rack", SLICE_SIZE: "2"}, TAS, False, True, None),
+        ({REQUIRED: "rack"}, NO_TAS, False, False, None),
+        ({REQUIRED: "rack"}, NO_TAS, False, True, "does not support TopologyAwareScheduling"),
+        ({REQUIRED: "row"}, TAS, False, True, LEVEL),
+        ({PREFERRED: "zone", SLICE: "row", SLICE_SIZE: "2"}, TAS, False, True, LEVEL),
+        ({SLICE: "row", SLICE_SIZE: "2"}, TAS, False, True, LEVEL),
+        ({UNCONSTRAINED: "false"}, TAS, False, True, LEVEL),
+        ({SLICE: "row"}, TAS, True, True, None),  # without a size it does not count
+        ({REQUIRED: "row"}, record(flavor("f", {"a": "b"}, topologyName="gone")), False, True, None),
+    ],
+)
+def test_topology(
+    given: dict[str, str], found: ResourceFlavor, only_topologies: bool, overlaps: bool, expected: str | None
+) -> None:
+    request = Request.of(given)
+    assert request is not None
+    result = topology_mismatch(VIEW, request, found, only_topologies=only_topologies, overlaps=overlaps)
+    assert (result and result.message) == (expected and f"flavor f {expected}")
+
+
+def test_layers_are_not_judged() -> None:
+    assert Request.of({annotations.LAYERS: "[]"}) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({REQUIRED: "rack"}, "g"), ({PREFERRED: "rack"}, "g"), ({UNCONSTRAINED: "true"}, ""), ({}, "")],
+)
+def test_pod_set_groups_need_a_level(given: dict[str, str], expected: str) -> None:
+    request = Request.of({**given, annotations.POD_SET_GROUP: "g"})
+    assert request is not None
+    assert request.group == expected

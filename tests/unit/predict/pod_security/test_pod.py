@@ -1,0 +1,112 @@
+"""Reading templates: shapes, wrong shapes, and any template at all."""
+
+import json
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.strategies import PROPERTY, json_values
+from webhook.api.shape import ShapeError
+from webhook.predict.pod_security import LATEST, Level, PodTemplate, Version, evaluate
+from webhook.predict.pod_security.pod import convert, decode
+from webhook.predict.pod_security.texts import go_quoted
+
+WORDS = ("", "a", "b", "unconfined", "Unconfined", "RuntimeDefault", "windows", "ALL", "Default", "container_t", "\x00")
+ANNOTATIONS = (
+    "seccomp.security.alpha.kubernetes.io/pod",
+    "container.seccomp.security.alpha.kubernetes.io/a",
+    "container.apparmor.security.beta.kubernetes.io/a",
+)
+
+
+def values(kind: Any) -> st.SearchStrategy[Any]:
+    """JSON that decodes to `kind`."""
+    if get_origin(kind) in (Union, UnionType):
+        return st.one_of(*map(values, get_args(kind)))
+    if get_origin(kind) is list:
+        return st.lists(values(get_args(kind)[0]), max_size=3)
+    if get_origin(kind) is dict:
+        return st.dictionaries(st.sampled_from(ANNOTATIONS) | st.text(max_size=5), values(str), max_size=3)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        hints = get_type_hints(kind)
+        fields = {field.encode_name: values(hints[field.name]) for field in msgspec.structs.fields(kind)}
+        return st.fixed_dictionaries({}, optional=fields | {"unknown": json_values()})
+    scalars: dict[Any, st.SearchStrategy[Any]] = {
+        str: st.sampled_from(WORDS) | st.text(st.characters(exclude_categories=["Cs"]), max_size=5),
+        int: st.integers(-1, 2) | st.integers(-(2**63), 2**63 - 1),
+        bool: st.booleans(),
+        NoneType: st.none(),
+    }
+    return scalars[kind]
+
+
+@PROPERTY
+@given(values(PodTemplate), st.integers(0, 40))
+def test_any_template_is_judged(template: Any, minor: int) -> None:
+    read = decode(json.dumps(template).encode())
+    assert read == convert(template)
+    for level in Level:
+        for result in evaluate(level, Version(minor), read):
+            assert result.reason
+            assert result.paths
+            assert all(path.startswith(("spec.", "metadata.annotations[")) for path in result.paths)
+
+
+@PROPERTY
+@given(json_values())
+def test_any_json_is_read_or_refused(value: Any) -> None:
+    try:
+        template = decode(json.dumps(value).encode())
+    except ShapeError:
+        return
+    evaluate(Level.RESTRICTED, LATEST, template)
+
+
+@pytest.mark.parametrize(
+    ("template", "path", "message"),
+    [
+        ([], "", "must be a mapping, not a list"),
+        (
+            {"spec": {"containers": [{}, {"securityContext": {"privileged": "yes"}}]}},
+            "spec.containers[1].securityContext.privileged",
+            "must be true or false, not a string",
+        ),
+        ({"spec": {"securityContext": {"runAsUser": 0.5}}}, "spec.securityContext.runAsUser", None),
+        ({"spec": {"volumes": {}}}, "spec.volumes", "must be a list, not a mapping"),
+    ],
+)
+def test_wrong_shapes(template: Any, path: str, message: str | None) -> None:
+    for read in (convert, lambda value: decode(json.dumps(value).encode())):
+        with pytest.raises(ShapeError) as caught:
+            read(template)
+        assert caught.value.path == path
+        assert message in (None, caught.value.message)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"[" * 100_000, b'{"metadata": "\xff"}', b'{"spec": {"os": {"name": "\\ud800"}}}']
+)
+def test_no_json(data: bytes) -> None:
+    with pytest.raises(ShapeError):
+        decode(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("", '""'),
+        ("unconfined", '"unconfined"'),
+        ('a"b\\c', '"a\\"b\\\\c"'),
+        ("\a\b\f\n\r\t\v", '"\\a\\b\\f\\n\\r\\t\\v"'),
+        ("\x00\x1b\x7f", '"\\x00\\x1b\\x7f"'),
+        ("ä 漢\U0001f600", '"ä 漢\U0001f600"'),
+        ("\u00a0\u200b\ufeff\U000e0001", '"\\u00a0\\u200b\\ufeff\\U000e0001"'),
+    ],
+)
+def test_go_quoted(text: str, quoted: str) -> None:
+    """As `fmt.Printf("%q", text)` prints it."""
+    assert go_quoted(text) == quoted

@@ -1,0 +1,167 @@
+"""The standard as a whole: which check holds where, in which order, and what `evaluate` and the messages make of it."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.pod_security.pods import compliant_pod, pod
+from webhook.kit import registry
+from webhook.predict.pod_security import (
+    LATEST,
+    NEWEST,
+    Level,
+    LevelVersion,
+    Result,
+    Version,
+    evaluate,
+    messages,
+)
+from webhook.predict.pod_security.checks import REGISTRY
+from webhook.predict.pod_security.pod import PodTemplate, convert
+from webhook.predict.pod_security.standard import checks
+
+BASELINE = {
+    "appArmorProfile": [0],
+    "capabilities_baseline": [0],
+    "hostNamespaces": [0],
+    "hostPathVolumes": [0],
+    "hostPorts": [0],
+    "hostProbesAndHostLifecycle": [34],
+    "privileged": [0],
+    "procMount": [0, 35],
+    "seLinuxOptions": [0, 31],
+    "seccompProfile_baseline": [0, 19],
+    "sysctls": [0, 27, 29, 32, 37],
+    "windowsHostProcess": [0],
+}
+RESTRICTED = {
+    "allowPrivilegeEscalation": [8, 25],
+    "capabilities_restricted": [22, 25],
+    "procMount_restricted": [35],
+    "restrictedVolumes": [0],
+    "runAsNonRoot": [0, 35],
+    "runAsUser": [23, 35],
+    "seccompProfile_restricted": [19, 25],
+}
+
+
+def test_every_check_is_there() -> None:
+    """Id, level and revisions of all; the order of ids is that in which results come."""
+    for level, expected in ((Level.BASELINE, BASELINE), (Level.RESTRICTED, RESTRICTED)):
+        there = {
+            key: [r.since.minor for r in check.revisions] for key, check in REGISTRY.items() if check.level == level
+        }
+        assert list(there.items()) == list(expected.items())
+    assert len(REGISTRY) == 19
+    assert max(revision.since for check in REGISTRY.values() for revision in check.revisions) == NEWEST
+
+
+def test_every_check_states_fields_and_values() -> None:
+    for check in REGISTRY.values():
+        for revision in check.revisions:
+            documentation = " ".join(registry.documentation(revision.run.__module__)[1].split())
+            assert "**Restricted fields" in documentation
+            assert "**Allowed values:**" in documentation
+            later = revision is not check.revisions[0]
+            assert f"from {revision.since}" in documentation or not later, check.id
+
+
+@pytest.mark.parametrize(
+    ("minor", "missing", "added"),
+    [
+        (0, {"hostPathVolumes"}, {"restrictedVolumes", "runAsNonRoot"}),
+        (8, set(), {"allowPrivilegeEscalation"}),
+        (19, {"seccompProfile_baseline"}, {"seccompProfile_restricted"}),
+        (22, {"capabilities_baseline"}, {"capabilities_restricted"}),
+        (23, set(), {"runAsUser"}),
+        (34, set(), {"hostProbesAndHostLifecycle"}),
+        (35, {"procMount"}, {"procMount_restricted"}),
+    ],
+)
+def test_restricted_replaces_checks_of_baseline(minor: int, missing: set[str], added: set[str]) -> None:
+    """What changes from one version of restricted to the next."""
+    before = set(checks(Level.RESTRICTED, Version(minor - 1))) if minor else set(checks(Level.BASELINE, Version(0)))
+    now = set(checks(Level.RESTRICTED, Version(minor)))
+    assert (before - now, now - before) == (missing, added)
+
+
+def test_order() -> None:
+    assert list(checks(Level.BASELINE, NEWEST)) == list(BASELINE)
+    replaced = {"capabilities_baseline", "hostPathVolumes", "procMount", "seccompProfile_baseline"}
+    assert list(checks(Level.RESTRICTED, NEWEST)) == [key for key in BASELINE if key not in replaced] + list(RESTRICTED)
+    assert checks(Level.PRIVILEGED, NEWEST) == {}
+
+
+BAD: dict[str, Any] = {
+    "spec": {
+        "hostPID": True,
+        "securityContext": {"sysctls": [{"name": "net.ipv4.tcp_notsent_lowat"}]},
+        "volumes": [{"name": "v", "hostPath": {"path": "/"}}],
+        "containers": [{"name": "a", "securityContext": {"privileged": True}}],
+    }
+}
+
+
+def ids(results: list[Result]) -> list[str]:
+    return [result.check for result in results]
+
+
+def test_evaluate() -> None:
+    template = convert(BAD)
+    assert evaluate(Level.PRIVILEGED, LATEST, template) == []
+    assert ids(evaluate(Level.BASELINE, Version(36), template)) == [
+        "hostNamespaces",
+        "hostPathVolumes",
+        "privileged",
+        "sysctls",
+    ]
+    assert ids(evaluate(Level.RESTRICTED, LATEST, template)) == [
+        "hostNamespaces",
+        "privileged",
+        "allowPrivilegeEscalation",
+        "capabilities_restricted",
+        "restrictedVolumes",
+        "runAsNonRoot",
+        "seccompProfile_restricted",
+    ]
+    assert evaluate(Level.RESTRICTED, LATEST, convert(compliant_pod(Random(1)))) == []
+
+
+@pytest.mark.parametrize("version", [Version(36), Version(37), Version(99), LATEST])
+def test_versions_above_the_newest(version: Version) -> None:
+    """A version that the API server does not know is its own; one that we do not know is the last that we know."""
+    template = convert(BAD)
+    assert "sysctls" in ids(evaluate(Level.BASELINE, version, template, newest=Version(36)))
+    assert ("sysctls" in ids(evaluate(Level.BASELINE, version, template))) == (version == Version(36))
+    assert ("sysctls" in ids(evaluate(Level.BASELINE, version, template, newest=Version(99)))) == (version.minor == 36)
+
+
+def test_messages() -> None:
+    results = evaluate(Level.BASELINE, Version(20), convert(BAD))[:3]
+    text = 'host namespaces (hostPID=true), hostPath volumes (volume "v"), '
+    text += 'privileged (container "a" must not set securityContext.privileged=true)'
+    policy = LevelVersion(Level.BASELINE, Version(20))
+    assert messages.reasons(results) == "host namespaces, hostPath volumes, privileged"
+    assert messages.details(results) == text
+    assert messages.denial(policy, results) == f'violates PodSecurity "baseline:v1.20": {text}'
+    assert messages.warning(policy, results) == f'would violate PodSecurity "baseline:v1.20": {text}'
+
+
+def test_a_message_without_detail() -> None:
+    unnamed = convert({"spec": {"securityContext": {"sysctls": [{"value": "1"}]}}})
+    assert messages.details(evaluate(Level.BASELINE, LATEST, unnamed)) == "forbidden sysctls"
+
+
+@pytest.mark.parametrize("template", [{}, {"metadata": None, "spec": None}, {"spec": {"containers": None}}])
+def test_an_empty_template_breaks_nothing(template: Any) -> None:
+    assert evaluate(Level.RESTRICTED, LATEST, convert(template)) == []
+
+
+@given(st.integers(0, 2**32), st.integers(0, 40))
+def test_restricted_allows_no_more_than_baseline(seed: int, minor: int) -> None:
+    template: PodTemplate = convert(pod(Random(seed)))
+    restricted, baseline = (evaluate(level, Version(minor), template) for level in (Level.RESTRICTED, Level.BASELINE))
+    assert restricted or not baseline

@@ -1,0 +1,102 @@
+"""What is reserved for an admitted job, and what of the cluster decides it."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.any_job import Json
+from tests.support.jobs import changed
+from tests.support.quota_objects import cluster, limit_range, pods, quota
+from tests.support.rule_checks import defaulted
+from webhook.api import quantity
+from webhook.api.mpijob import LAUNCHER, WORKER
+from webhook.api.quota_scopes import PodTraits
+from webhook.cluster.snapshot import Snapshot
+from webhook.kit.context import Context
+from webhook.predict.quota.assessment import Assessment, assess, reservation_of
+
+SUSPENDED = {"spec.runPolicy.suspend": True}
+GPUS = quota({"requests.nvidia.com/gpu": 32})
+
+
+def context(view: Snapshot, **fields: Any) -> Context:
+    return Context(namespace="team-a", view=view, **fields)
+
+
+def reservation(changes: Json, view: Snapshot, **fields: Any) -> Any:
+    job, ctx = defaulted(changed(changes)), context(view, **fields)
+    return reservation_of(job, ctx, "u1")
+
+
+def test_a_reservation_has_all_pods_of_the_job() -> None:
+    found = reservation({}, cluster(GPUS, *pods("u1", 4)))
+    assert (found.uid, found.name) == ("u1", "train")
+    assert [(each.role, each.count) for each in found.pods] == [(LAUNCHER, 1), (WORKER, 4)]
+    [charge] = found.pods[1].charges
+    assert charge.usage["requests.nvidia.com/gpu"] == 2 * quantity.NANO
+    assert charge.traits == PodTraits()
+    assert found.objects == (), "what no quota limits takes no room"
+
+
+@pytest.mark.parametrize(
+    ("changes", "quotas"),
+    [
+        ({}, []),
+        ({}, [quota({"requests.nvidia.com/gpu": 32}, namespace="team-b")]),
+        ({}, [quota({"requests.amd.com/gpu": 32})]),
+        ({}, [quota({"requests.nvidia.com/gpu": 32}, scopes=["Terminating"])]),
+        ({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}, [GPUS]),
+        (SUSPENDED, [GPUS]),
+    ],
+)
+def test_nothing_is_reserved(changes: Json, quotas: list[Json]) -> None:
+    assert reservation(changes, cluster(*quotas)) is None
+
+
+def test_a_suspended_job_has_its_service_but_no_pods() -> None:
+    found = reservation(SUSPENDED, cluster(quota({"services": 5})))
+    assert found.pods == ()
+    assert found.objects[0].usage["services"] == quantity.NANO
+    assert reservation(SUSPENDED, cluster(quota({"services": 5})), operation="UPDATE") is None
+
+
+def test_where_quotas_are_unknown_nothing_is_reserved() -> None:
+    assert reservation({}, Snapshot([])) is None
+
+
+def assessed(changes: Json, view: Snapshot) -> Assessment:
+    found = assess(defaulted(changed(changes)), context(view))
+    assert found is not None
+    return found
+
+
+def priority_class(name: str, value: int, *, default: bool = True) -> Json:
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+    return kind | {"value": value, "globalDefault": default}
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        ([], None),
+        ([priority_class("high", 9, default=False)], ""),
+        ([priority_class("low", 5), priority_class("lowest", 1), priority_class("high", 9)], "lowest"),
+    ],
+)
+def test_the_class_of_pods_that_name_none(classes: list[Json], expected: str | None) -> None:
+    by_class = quota({"pods": 9}, scopes=["PriorityClass"])
+    found = assessed({}, cluster(by_class, *classes))
+    assert {part.charges[0].traits for part in found.demand.parts} == {PodTraits(priority_class=expected)}
+
+
+def test_others_get_the_defaults_of_the_namespace_too() -> None:
+    bare = {"Worker.template.spec.containers.0.resources": {}, "Worker.template.spec.runtimeClassName": "kata"}
+    other = changed(bare | {"metadata.name": "a", "metadata.uid": "a", "Worker.replicas": 3})
+    kata = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "kata"},
+        "overhead": {"podFixed": {"memory": "1Gi"}},
+    }
+    view = cluster(quota({"memory": "9Ti"}), limit_range(namespace="team-a", memory="2Gi"), kata, other)
+    assert assessed({}, view).promised == {"q": {"memory": quantity.parse("10Gi")}}

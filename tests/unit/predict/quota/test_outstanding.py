@@ -1,0 +1,188 @@
+"""What other jobs will still take: those that are stored, those that are only reserved, and those that are both."""
+
+from collections import Counter
+from collections.abc import Iterable
+from copy import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.strategies import PROPERTY
+from webhook.api.mpijob import LAUNCHER, WORKER
+from webhook.api.pod_resources import PodResources
+from webhook.api.quantity import Quantity
+from webhook.api.quota_charges import Charge, PodShape
+from webhook.api.quota_scopes import ClaimTraits, ObjectTraits, PodTraits
+from webhook.cluster.group import Group
+from webhook.cluster.owned import Owned, Owner
+from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
+from webhook.cluster.resources.reservations import Reservation, ReservedPods
+from webhook.predict.quota.outstanding import Jobs, Made, Pods, pod_counts, promised, without_pods
+
+SHAPE = PodShape(PodResources())
+OTHER = PodShape(PodResources(overhead={"cpu": Quantity(1)}))
+POD = Charge(PodTraits(), {"cpu": 1})
+CLAIM = Charge(ClaimTraits("fast"), {"persistentvolumeclaims": 1})
+RESERVED = Charge(PodTraits(priority_class="high"), {"cpu": 2**80})
+OBJECTS = Charge(ObjectTraits(), {"services": 1})
+NAMES = {id(POD): "POD", id(CLAIM): "CLAIM", id(RESERVED): "RESERVED", id(OBJECTS): "OBJECTS"}
+
+
+def stored(workers: int, *, uid: str = "u", suspended: bool = False, shape: PodShape = SHAPE) -> MPIJobRecord:
+    pods = (PodsRecord(LAUNCHER, 1, SHAPE), PodsRecord(WORKER, workers, shape))
+    return MPIJobRecord("ns", f"job-{uid}", uid, suspended=suspended, pods=pods)
+
+
+def reserved(workers: int, *, uid: str = "u") -> Reservation:
+    pods = (ReservedPods(LAUNCHER, 1, (RESERVED,)), ReservedPods(WORKER, workers, (RESERVED,)))
+    return Reservation(uid, f"job-{uid}", pods, (OBJECTS,))
+
+
+def group(jobs: Iterable[MPIJobRecord]) -> Jobs:
+    return Group({("ns", job.name): job for job in jobs})
+
+
+def pod(index: int, role: str, *, uid: str = "u", name: str = "") -> Owned:
+    job = name or f"job-{uid}"
+    worker = Owner("kubeflow.org", "MPIJob", job, uid)
+    launcher = Owner("batch", "Job", f"{job}-launcher", "x")
+    return Owned("ns", f"{uid}-{role}-{index}", worker if role == WORKER else launcher)
+
+
+def there(made: dict[str, int], *, uid: str = "u") -> Pods:
+    found = [pod(index, role, uid=uid) for role, count in made.items() for index in range(count)]
+    return Group({("ns", each.name): each for each in found})
+
+
+def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "") -> dict[str, int]:
+    loads = promised(
+        pod_counts(pods).outstanding(jobs),
+        reservations,
+        job=lambda name: jobs.get(("ns", name)),
+        but=but,
+        charges=lambda _: (POD, CLAIM),
+    )
+    total: Counter[str] = Counter()
+    for count, charge in loads:
+        total[NAMES[id(charge)]] += count
+    return dict(total)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "reservations", "made", "expected"),
+    [
+        ([], [], {}, {}),
+        ([stored(3)], [], {}, {"POD": 4, "CLAIM": 4}),
+        ([stored(3)], [], {LAUNCHER: 1, WORKER: 2}, {"POD": 1, "CLAIM": 1}),
+        ([stored(3)], [], {LAUNCHER: 1, WORKER: 3}, {}),
+        ([stored(3)], [], {LAUNCHER: 1, WORKER: 5}, {}),
+        ([stored(3, suspended=True)], [], {}, {}),
+        ([stored(3), stored(2, uid="v")], [], {WORKER: 3}, {"POD": 4, "CLAIM": 4}),
+        ([], [reserved(3)], {}, {"RESERVED": 4, "OBJECTS": 1}),
+        ([], [reserved(3)], {WORKER: 1}, {"RESERVED": 3}),
+        # The larger number counts: the job as it is stored, or what was admitted since.
+        ([stored(3)], [reserved(3)], {}, {"RESERVED": 4}),
+        ([stored(3)], [reserved(5)], {LAUNCHER: 1, WORKER: 3}, {"RESERVED": 2}),
+        ([stored(5)], [reserved(3)], {LAUNCHER: 1, WORKER: 3}, {"POD": 2, "CLAIM": 2}),
+        ([stored(5)], [reserved(3)], {}, {"POD": 5, "CLAIM": 5, "RESERVED": 1}),
+        ([stored(3, suspended=True)], [reserved(3)], {LAUNCHER: 1, WORKER: 2}, {"RESERVED": 1}),
+        ([stored(1)], [reserved(2, uid="v")], {LAUNCHER: 1, WORKER: 1}, {"RESERVED": 3, "OBJECTS": 1}),
+        # A job of the same name that is another one by now.
+        ([stored(1)], [Reservation("w", "job-u", (ReservedPods(WORKER, 2, (RESERVED,)),))], {WORKER: 1},
+         {"POD": 1, "CLAIM": 1, "RESERVED": 2}),
+    ],
+)  # fmt: skip
+def test_promised(
+    jobs: list[MPIJobRecord], reservations: list[Reservation], made: dict[str, int], expected: dict[str, int]
+) -> None:
+    assert sums(group(jobs), reservations, there(made)) == expected
+
+
+def test_the_job_in_question_does_not_count() -> None:
+    jobs = group([stored(3), stored(2, uid="v")])
+    reservations = [reserved(9), reserved(2, uid="v")]
+    assert sums(jobs, reservations, there({WORKER: 1}), but="job-u") == {"RESERVED": 3}
+    assert sums(jobs, [], there({WORKER: 1}), but="job-u") == {"POD": 3, "CLAIM": 3}
+
+
+def test_pods_are_counted_by_whose_they_are() -> None:
+    strangers = [
+        Owned("ns", "a"),
+        Owned("ns", "b", Owner("batch", "Job", "job-u", "u")),
+        Owned("ns", "c", Owner("kubeflow.org", "MPIJob", "job-u", "v")),
+        Owned("ns", "d", Owner("kubeflow.org", "MPIJob", "job-w", "u")),
+    ]
+    pods: Pods = Group({("ns", each.name): each for each in strangers})
+    assert sums(group([stored(3)]), [], pods) == {"POD": 4, "CLAIM": 4}
+    counts = pods.derived(pod_counts)
+    assert counts.outstanding(group([stored(3)])).missing == {SHAPE: 4}
+    for each in strangers:
+        pods.drop(("ns", each.name))
+    assert counts.made == {}
+    assert counts.outstanding(group([stored(3)])).missing == {SHAPE: 4}
+
+
+def test_jobs_that_run_by_their_shapes() -> None:
+    jobs = [stored(3), stored(1, uid="v"), stored(0, uid="w"), stored(2, uid="x", suspended=True)]
+    found = without_pods(group(jobs))
+    assert found.running == {(SHAPE, SHAPE): 2, (SHAPE,): 1}
+    assert found.running_but(jobs[1]) == {(SHAPE, SHAPE): 1, (SHAPE,): 1}
+    assert found.running_but(jobs[3]) == found.running_but(None) == found.running
+
+
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from("uvw"),
+        st.one_of(
+            st.tuples(st.just("job"), st.integers(0, 3), st.booleans(), st.sampled_from([SHAPE, OTHER])),
+            st.tuples(st.just("pod"), st.integers(0, 3), st.sampled_from([LAUNCHER, WORKER]), st.booleans()),
+            st.just(("over",)),
+        ),
+    ),
+    max_size=30,
+)
+
+
+def apply(change: tuple[str, tuple[object, ...]], jobs: Jobs, pods: Pods) -> None:
+    match change:
+        case uid, ("job", int(workers), bool(suspended), PodShape() as shape):
+            jobs.put(("ns", f"job-{uid}"), stored(workers, uid=uid, suspended=suspended, shape=shape))
+        case uid, ("pod", int(index), str(role), bool(there)):
+            found = pod(index, role, uid=uid)
+            if there:
+                pods.put(("ns", found.name), found)
+            elif ("ns", found.name) in pods:
+                pods.drop(("ns", found.name))
+        case uid, _ if ("ns", f"job-{uid}") in jobs:
+            jobs.drop(("ns", f"job-{uid}"))
+
+
+@PROPERTY
+@given(CHANGES, CHANGES)
+def test_sums_stay_what_they_would_be_if_they_were_made_anew(
+    first: list[tuple[str, tuple[object, ...]]], second: list[tuple[str, tuple[object, ...]]]
+) -> None:
+    jobs: Jobs = Group()
+    pods: Pods = Group()
+    kept = pods.derived(pod_counts).outstanding(jobs)
+    for change in first:
+        apply(change, jobs, pods)
+    frozen = copy(pods)
+    kept_frozen = frozen.derived(pod_counts).outstanding(jobs)
+    for change in second:
+        apply(change, jobs, pods)
+    for found, of in ((kept, pods), (kept_frozen, frozen)):
+        anew = pod_counts(of).outstanding(jobs)
+        assert (found.made, found.missing, found.running) == (anew.made, anew.missing, anew.running)
+        assert 0 not in {*found.made.values(), *found.missing.values(), *found.running.values()}
+    assert pods.derived(pod_counts).outstanding(jobs) is kept
+
+
+def test_what_is_outstanding_belongs_to_these_jobs() -> None:
+    pods = there({WORKER: 1})
+    counts = pods.derived(pod_counts)
+    jobs = group([stored(3)])
+    assert counts.outstanding(jobs).missing == {SHAPE: 3}
+    assert counts.outstanding(group([stored(5)])).missing == {SHAPE: 5}
+    assert Made() == without_pods(jobs).copy().made

@@ -1,0 +1,60 @@
+from urllib.error import HTTPError
+
+import pytest
+
+from tests.support.live_service import live
+from webhook.server.ops import Readiness
+
+READY = "[+]policy ok\n[+]cluster ok\n[+]certificate ok\n[+]serving ok\nreadyz check passed\n"
+
+
+def test_readiness_needs_every_check():
+    readiness = Readiness("policy", "serving")
+    assert not readiness.ready
+    assert readiness.report() == "[-]policy failed: not yet\n[-]serving failed: not yet\nreadyz check failed\n"
+    readiness.passes("policy")
+    assert not readiness.ready
+    readiness.passes("serving")
+    assert readiness.ready
+    assert readiness.report() == "[+]policy ok\n[+]serving ok\nreadyz check passed\n"
+    readiness.fails("serving", "draining")
+    assert not readiness.ready
+    assert readiness.report() == "[+]policy ok\n[-]serving failed: draining\nreadyz check failed\n"
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with live() as service:
+        yield service
+
+
+def test_health_and_readiness_over_http(shared):
+    assert shared.ops("/healthz") == "ok\n"
+    assert shared.ops("/readyz") == READY
+
+
+def test_not_ready_is_a_503_while_the_process_is_healthy(shared):
+    shared.service.readiness.fails("serving", "a reason")
+    with pytest.raises(HTTPError) as error:
+        shared.ops("/readyz")
+    assert error.value.code == 503
+    assert b"[-]serving failed: a reason" in error.value.read()
+    assert shared.ops("/healthz") == "ok\n"
+    shared.service.readiness.passes("serving")
+
+
+def test_metrics_over_http(shared):
+    text = shared.ops("/metrics")
+    assert "mpijob_webhook_in_flight 0.0\n" in text
+    assert 'mpijob_webhook_cert_not_after_seconds{cert="serving"} ' in text
+    assert 'mpijob_webhook_build_info{python="' in text
+    assert 'mpijob_webhook_policy_info{hash="' in text
+    assert "process_resident_memory_bytes " in text
+
+
+@pytest.mark.parametrize("path", ["/", "/validate-mpijob", "/debug"])
+def test_nothing_else_is_there(shared, path):
+    with pytest.raises(HTTPError) as error:
+        shared.ops(path)
+    assert error.value.code == 404
+    error.value.close()

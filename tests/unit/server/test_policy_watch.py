@@ -1,0 +1,168 @@
+"""What a fault of the API server does to policies that are read, remembered and announced."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+from webhook.client.calls import ApiError, ClusterError
+from webhook.client.store import Store
+from webhook.cluster.contents import Contents
+from webhook.policy.in_force import PolicySet
+from webhook.policy.store import REMEMBERED, Loaded, Source
+from webhook.server.policy_watch import PolicyWatch, policies
+
+HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+GOOD = HEADER + "rules: {gpus: {max: 4}}"
+BROKEN = HEADER + "mode: loud"
+CONFIGMAP = f"/api/v1/namespaces/ns/configmaps/{REMEMBERED}"
+
+
+class Api:
+    """Holds one ConfigMap and Events; `faults` are raised first, one for each request."""
+
+    def __init__(self, *faults: Exception, remembered: dict[str, str] | None = None) -> None:
+        self.faults = list(faults)
+        self.remembered = remembered
+        self.events: dict[str, dict[str, Any]] = {}
+        self.calls: list[tuple[str, str]] = []
+
+    async def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        self.calls.append((method, path.rsplit("/", 1)[-1]))
+        if self.faults:
+            raise self.faults.pop(0)
+        if path.endswith("/events"):
+            assert body is not None
+            if body["metadata"]["name"] in self.events:
+                raise ApiError(409, "exists")
+            self.events[body["metadata"]["name"]] = body
+            return body
+        if method == "GET":
+            if self.remembered is None:
+                raise ApiError(404, "not found")
+            return {"metadata": {"resourceVersion": "1"}, "data": self.remembered}
+        assert body is not None
+        self.remembered = body["data"]
+        return body
+
+
+class Log:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def warning(self, event: str, **_: Any) -> None:
+        self.lines.append(event)
+
+    info = error = warning
+
+
+class FakeWatch:
+    synced = True
+
+    def __init__(self) -> None:
+        self.store: Store[str, Source] = Store(policies("ns"), log=Log())
+
+    async def settled(self) -> None:
+        pass
+
+    def now(self, **texts: str | None) -> None:
+        """These ConfigMaps are there, and no others."""
+        records = {name: Source(name, f"uid-{name}", str(hash(text)), text) for name, text in texts.items()}
+        self.store.replace(Contents(records=records))
+
+
+@asynccontextmanager
+async def following(api: Api) -> AsyncIterator[tuple[FakeWatch, list[tuple[PolicySet, Loaded]], Log]]:
+    watch, log = FakeWatch(), Log()
+    applied: list[tuple[PolicySet, Loaded]] = []
+    made: Any = PolicyWatch
+    policy_watch = made(watch=watch, api=api, namespace="ns", apply=lambda *outcome: applied.append(outcome), log=log)
+    task = asyncio.create_task(policy_watch.run())
+    yield watch, applied, log
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_a_good_policy_is_applied_and_remembered_once() -> None:
+    api = Api()
+    async with following(api) as (watch, applied, log):
+        watch.now(a=GOOD)
+        await settle()
+        assert [outcome.states for _, outcome in applied] == [{"a": "current"}]
+        assert api.remembered == {"a": GOOD}
+        calls = len(api.calls)
+        watch.store.replace(Contents(records={"a": Source("a", "uid-a", "another version", GOOD)}))
+        await settle()
+    assert len(api.calls) == calls
+    assert log.lines == []
+
+
+async def test_a_broken_one_is_announced_once_by_all_replicas() -> None:
+    api = Api(remembered={"a": GOOD})
+    for _ in range(2):
+        async with following(api) as (watch, applied, _log):
+            watch.now(a=BROKEN)
+            await settle()
+            assert applied[-1][1].states == {"a": "last-good"}
+            watch.now(a=BROKEN, b=GOOD)
+            await settle()
+    [event] = api.events.values()
+    assert event["involvedObject"]["uid"] == "uid-a"
+    assert event["message"].startswith("The policy is broken, its last good document stays in force: line 3: mode")
+
+
+@pytest.mark.parametrize("fault", [ClusterError("no answer"), ApiError(500, "oops"), ApiError(403, "no")])
+async def test_what_cannot_be_read_is_not_overwritten(fault: Exception) -> None:
+    api = Api(fault, remembered={"a": GOOD})
+    async with following(api) as (watch, applied, log):
+        watch.now(a=BROKEN)
+        await settle()
+        assert applied[-1][1].states == {"a": "unusable"}
+        assert "last good policies not readable" in log.lines
+        assert api.remembered == {"a": GOOD}
+        watch.now(a=BROKEN, b=GOOD)  # any change makes it try again
+        await settle()
+        assert applied[-1][1].states == {"a": "last-good", "b": "current"}
+        assert api.remembered == {"a": GOOD, "b": GOOD}
+
+
+async def test_an_announcement_that_fails_is_made_later() -> None:
+    api = Api(ApiError(404, "none yet"), ClusterError("no answer"))
+    async with following(api) as (watch, _, log):
+        watch.now(a=BROKEN)
+        await settle()
+        assert api.events == {}
+        assert "event not written" in log.lines
+        watch.now(a=BROKEN, b=GOOD)
+        await settle()
+    assert len(api.events) == 1
+
+
+async def test_what_cannot_be_written_is_in_force_all_the_same() -> None:
+    api = Api(ApiError(404, "none yet"), ApiError(404, "none yet"), ApiError(403, "may not create"))
+    async with following(api) as (watch, applied, log):
+        watch.now(a=GOOD)
+        await settle()
+        assert applied[-1][1].states == {"a": "current"}
+        assert log.lines == ["last good policies not remembered"]
+        watch.now(a=BROKEN)
+        await settle()
+        assert applied[-1][1].states == {"a": "last-good"}
+
+
+async def test_a_deleted_one_is_forgotten() -> None:
+    api = Api(remembered={"a": GOOD})
+    async with following(api) as (watch, applied, _):
+        watch.now(a=GOOD)
+        watch.now()
+        await settle()
+        assert applied[-1][0].layers == ()
+    assert api.remembered == {}

@@ -1,0 +1,132 @@
+import socket
+import ssl
+from datetime import timedelta
+
+import pytest
+
+from certs.authority import Authority
+from tests.support import jobs
+from tests.support.live_service import Connection, live
+from webhook.server.service import StartError
+
+GOOD = jobs.body(jobs.GOOD)
+DAY = timedelta(days=1)
+CA = Authority("test CA", lifetime=DAY)
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Paths to a certificate for loopback and its key."""
+    made = CA.issue(["127.0.0.1"], lifetime=DAY)
+    (tmp_path / "tls.crt").write_bytes(made.certificate_pem)
+    (tmp_path / "tls.key").write_bytes(made.key_pem)
+    return {"tls_cert": tmp_path / "tls.crt", "tls_key": tmp_path / "tls.key"}
+
+
+def refused(**settings):
+    """Why a service with these settings does not start."""
+    with pytest.raises(StartError) as error, live(**settings):
+        pass
+    return str(error.value)
+
+
+def test_the_addresses_are_logged_and_known():
+    with live() as service:
+        (line,) = service.log("listening")
+        assert (line["address"], line["ops"]) == (service.service.url, service.service.ops_url)
+        assert service.service.url.startswith("https://127.0.0.1:")
+        assert service.service.ops_url.startswith("http://127.0.0.1:")
+        assert not service.service.url.endswith(":0")
+
+
+def test_the_ca_of_a_certificate_made_in_memory_is_written_where_asked(tmp_path):
+    with live(ca_file=tmp_path / "ca.pem") as service:
+        connection = Connection(service.service.url, (tmp_path / "ca.pem").read_bytes())
+        assert connection.post("/validate-mpijob", GOOD).status == 200
+        connection.close()
+        (line,) = service.log("certificate made in memory")
+        assert line["ca"] == str(tmp_path / "ca.pem")
+
+
+def test_without_a_file_the_log_says_how_to_get_the_ca():
+    with live() as service:
+        assert service.log("certificate made in memory")[0]["ca"] == "give --ca-file FILE to have it written"
+
+
+def test_a_certificate_from_files(pair):
+    with live(**pair) as service:
+        assert service.service.ca_pem is None
+        connection = Connection(service.service.url, CA.certificate_pem)
+        assert connection.post("/validate-mpijob", GOOD).status == 200
+        connection.close()
+        with pytest.raises(ssl.SSLCertVerificationError):
+            Connection(service.service.url, Authority("another CA", lifetime=DAY).certificate_pem)
+
+
+def test_on_every_address_the_certificate_is_for_this_host():
+    with live(listen=("0.0.0.0", 0)) as service:
+        port = service.service.url.rsplit(":", 1)[1]
+        for host in ("127.0.0.1", "localhost"):
+            connection = Connection(f"https://{host}:{port}", service.service.ca_pem)
+            assert connection.post("/validate-mpijob", GOOD).status == 200
+            connection.close()
+
+
+def test_a_policy_from_a_file(tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nrules: {worker-count: {min: 9}}\n"
+    )
+    with live(policy=policy) as service:
+        assert "at least 9 required" in service.post("/validate-mpijob", GOOD).answer["status"]["message"]
+
+
+def test_a_policy_that_cannot_be_used(tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nmode: never\n")
+    problem = refused(policy=policy)
+    assert problem.startswith(f"the policy {policy} cannot be used:\n")
+    assert "mode: " in problem
+    assert refused(policy=tmp_path / "none") == f"cannot read the policy {tmp_path}/none: No such file or directory"
+
+
+def test_certificates_that_cannot_be_used(pair, tmp_path):
+    cert, key = pair["tls_cert"], pair["tls_key"]
+    assert refused(tls_cert=cert) == "--tls-cert and --tls-key are only of use together"
+    assert refused(tls_key=key) == "--tls-cert and --tls-key are only of use together"
+    assert refused(tls_cert=cert, tls_key=cert) == f"{cert}: the private key is not PEM, or damaged"
+    assert refused(tls_cert=tmp_path / "none", tls_key=key).endswith(
+        f"cannot read {tmp_path}/none: No such file or directory"
+    )
+    assert refused(ca_file=tmp_path / "no" / "ca.pem").startswith(f"cannot write {tmp_path}/no/ca.pem: ")
+
+
+@pytest.mark.parametrize("port", ["listen", "ops_listen"])
+def test_a_port_that_is_taken(port):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = taken.getsockname()
+        assert refused(**{port: address}) == f"cannot listen on 127.0.0.1:{address[1]}: Address already in use"
+
+
+def test_an_address_that_is_not_ours():
+    assert refused(listen=("192.0.2.1", 0)) == "cannot listen on 192.0.2.1:0: Cannot assign requested address"
+    assert refused(listen=("no.such.host.invalid", 0)).startswith("cannot listen on no.such.host.invalid:0: ")
+
+
+def test_what_does_not_go_with_register(pair):
+    assert refused(register=True, **pair) == (
+        "--register makes its own certificate: leave out --tls-cert, --tls-key and --ca-secret"
+    )
+    assert refused(register=True, listen=("0.0.0.0", 0)) == (
+        "--register needs an address that the API server can reach: --listen HOST:PORT"
+    )
+
+
+def test_what_does_not_go_with_a_ca_secret(pair):
+    assert refused(ca_secret="ca", service="s", **pair) == (
+        "--ca-secret makes its own certificates: leave out --tls-cert and --tls-key"
+    )
+    assert refused(ca_secret="ca") == "--ca-secret needs --service: certificates are for its name"
+    assert refused(ca_secret="ca", service="s", ca_lifetime=60) == (
+        "--ca-lifetime must be at least three times --leaf-lifetime and --ca-grace together"
+    )

@@ -1,0 +1,245 @@
+import io
+import json
+import logging
+import re
+from http import HTTPStatus
+
+import pytest
+from prometheus_client import generate_latest
+
+from tests.support import jobs
+from webhook.admission import pipelines
+from webhook.admission.pipelines import Decision
+from webhook.cluster.view import NothingKnown
+from webhook.server.log import MAX_LOGGED, LibraryLog, describe, make_log
+from webhook.server.telemetry import METRICS, PREFIX, Telemetry
+
+POLICY = pipelines.load_policy(None)
+
+
+@pytest.fixture
+def stream():
+    return io.BytesIO()
+
+
+@pytest.fixture
+def telemetry(stream):
+    return Telemetry(make_log(stream))
+
+
+def lines(stream):
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def value(telemetry, name, **labels):
+    return telemetry.registry.get_sample_value(PREFIX + name, labels)
+
+
+def validated(job, **fields):
+    request = jobs.request(job, **fields)
+    return request, pipelines.validate(request, policy=POLICY, view=NothingKnown())
+
+
+def mutated(job, **fields):
+    request = jobs.request(job, **fields)
+    return request, pipelines.mutate(request, policy=POLICY, view=NothingKnown())
+
+
+# Metrics
+
+
+def test_every_metric_is_exposed_with_its_help(telemetry):
+    telemetry.decided("mutate", *mutated(jobs.GOOD), 0.001)
+    text = generate_latest(telemetry.registry).decode()
+    for metric in METRICS:
+        assert f"# HELP {metric.name} {metric.help}\n" in text
+        assert f"# TYPE {metric.name} {metric.kind}\n" in text
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_metrics_are_named_as_prometheus_wants_them(metric):
+    assert re.fullmatch(r"mpijob_webhook_[a-z_]+", metric.name)
+    assert metric.name.endswith("_total") == (metric.kind == "counter")
+    assert metric.help.endswith(".")
+    assert not {"namespace", "name", "user", "uid"} & set(metric.labels)
+
+
+def test_names_are_unique():
+    assert len({metric.name for metric in METRICS}) == len(METRICS)
+
+
+def test_the_labels_of_what_a_cluster_does_stay_few(telemetry):
+    """However many jobs, users and namespaces there are."""
+
+    def samples():
+        families = [family for family in telemetry.registry.collect() if family.name.startswith(PREFIX)]
+        return sum(len(family.samples) for family in families)
+
+    def review(number):
+        job = jobs.changed({"metadata.name": f"job-{number}", "metadata.namespace": f"team-{number}"})
+        telemetry.decided("mutate", *mutated(job, username=f"user-{number}"), 0.001)
+        telemetry.decided("validate", *validated(job, username=f"user-{number}"), 0.001)
+
+    review(0)
+    after_one = samples()
+    for number in range(1, 20):
+        review(number)
+    assert samples() == after_one
+
+
+def test_a_decision_is_counted(telemetry):
+    telemetry.decided("validate", *validated(jobs.changed({"Worker.replicas": 1})), 0.004)
+    telemetry.decided("validate", *validated(jobs.GOOD, dryRun=True), 0.004)
+    reviews = {"webhook": "validate", "operation": "CREATE"}
+    assert value(telemetry, "reviews_total", decision="denied", dry_run="false", **reviews) == 1
+    assert value(telemetry, "reviews_total", decision="allowed", dry_run="true", **reviews) == 1
+    assert value(telemetry, "rule_results_total", rule="worker-count", action="deny") == 1
+    assert value(telemetry, "review_duration_seconds_bucket", webhook="validate", le="0.0025") == 0
+    assert value(telemetry, "review_duration_seconds_bucket", webhook="validate", le="0.005") == 2
+
+
+def test_each_operation_of_a_patch_is_counted(telemetry):
+    request, decision = mutated(jobs.GOOD)
+    telemetry.decided("mutate", request, decision, 0.001)
+    for injection in set(decision.authors):
+        count = decision.authors.count(injection)
+        assert value(telemetry, "patch_ops_total", injection=injection) == count
+    assert sum(map(decision.authors.count, set(decision.authors))) == len(decision.patch) > 1
+
+
+@pytest.mark.parametrize(
+    ("status", "counted"),
+    [
+        (HTTPStatus.BAD_REQUEST, ("bad_requests_total", {"code": "400"})),
+        (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, ("bad_requests_total", {"code": "413"})),
+        (HTTPStatus.SERVICE_UNAVAILABLE, ("shed_total", {"webhook": "mutate"})),
+        (HTTPStatus.GATEWAY_TIMEOUT, ("deadline_exceeded_total", {"webhook": "mutate"})),
+    ],
+)
+def test_what_got_no_decision_is_counted_where_it_belongs(telemetry, status, counted):
+    telemetry.refused("mutate", status, "some reason", peer="192.0.2.1")
+    name, labels = counted
+    assert value(telemetry, name, **labels) == 1
+    others = {"bad_requests_total", "shed_total", "deadline_exceeded_total", "internal_errors_total"} - {name}
+    text = generate_latest(telemetry.registry).decode()
+    assert not [line for line in text.splitlines() if line.startswith(tuple(PREFIX + other + "{" for other in others))]
+
+
+def test_one_policy_is_in_force(telemetry):
+    telemetry.policies_in_force("0123", ["current", "last-good", "current"])
+    assert value(telemetry, "policy_documents", state="current") == 2
+    assert value(telemetry, "policy_documents", state="last-good") == 1
+    telemetry.policies_in_force("4567", ["current"])
+    assert value(telemetry, "policy_info", hash="4567") == 1
+    assert value(telemetry, "policy_info", hash="0123") is None
+    assert value(telemetry, "policy_documents", state="last-good") == 0
+    assert value(telemetry, "policy_reloads_total", result="broken") == 1
+    assert value(telemetry, "policy_reloads_total", result="good") == 1
+
+
+def test_an_exemption_is_counted_and_logged(telemetry, stream):
+    request, decision = validated(jobs.changed({"Worker.replicas": 1}))
+    finding = decision.denied.pop()
+    decision.exempted.append((finding, "OPS-42"))
+    telemetry.decided("validate", request, decision, 0)
+    assert value(telemetry, "exemptions_total", rule="worker-count") == 1
+    assert lines(stream)[0]["exempted"] == ["worker-count"]
+
+
+# The log
+
+
+def test_the_line_of_a_decision(telemetry, stream):
+    request, decision = mutated(jobs.GOOD)
+    telemetry.decided("mutate", request, decision, 0.0012345)
+    (line,) = lines(stream)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z", line.pop("time"))
+    assert line == {
+        "level": "info",
+        "event": "decision",
+        "webhook": "mutate",
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "operation": "CREATE",
+        "namespace": "team-a",
+        "name": "train",
+        "user": "alice",
+        "dry_run": False,
+        "allowed": True,
+        "denied": [],
+        "warned": [],
+        "audited": [],
+        "exempted": [],
+        "injected": list(dict.fromkeys(decision.authors)),
+        "skipped": "",
+        "duration_ms": 1.234,
+    }
+    assert stream.getvalue().startswith(b'{"time":"')
+
+
+def test_the_rules_of_a_refusal_are_named_once_each(telemetry, stream):
+    telemetry.decided("validate", *validated(jobs.changed({"Worker.replicas": 1, "metadata.name": "A B"})), 0)
+    (line,) = lines(stream)
+    assert not line["allowed"]
+    assert "worker-count" in line["denied"]
+    assert len(set(line["denied"])) == len(line["denied"])
+
+
+HOSTILE = 'x"\n\r\t\x1b[31m\u2028\x00{"level":"error"}' + "y" * 5000
+
+
+@pytest.mark.parametrize("field", ["user", "namespace", "name", "uid", "skipped"])
+def test_what_users_write_is_data_of_bounded_length_on_one_line(telemetry, stream, field):
+    request = jobs.request(jobs.GOOD, namespace="", username="alice")
+    decision = Decision(name="train")
+    if field == "user":
+        request.user_info.username = HOSTILE
+    else:
+        setattr(decision if field in {"name", "skipped"} else request, field, HOSTILE)
+    telemetry.decided("validate", request, decision, 0)
+    assert stream.getvalue().count(b"\n") == 1
+    assert b"\x1b" not in stream.getvalue()
+    (line,) = lines(stream)
+    assert line[field] == HOSTILE[:MAX_LOGGED]
+    assert line["level"] == "info"
+
+
+def test_levels(stream):
+    telemetry = Telemetry(make_log(stream, "warning"))
+    telemetry.decided("validate", *validated(jobs.GOOD), 0)
+    telemetry.refused("validate", HTTPStatus.BAD_REQUEST, "some reason", peer=None)
+    assert [line["event"] for line in lines(stream)] == ["refused"]
+    assert value(telemetry, "review_duration_seconds_count", webhook="validate") == 1
+
+
+def failing():
+    try:
+        {"a": 1}["secret"]
+    except KeyError as error:
+        raise ValueError("secret") from error
+
+
+def test_an_error_is_described_without_its_text(telemetry, stream):
+    with pytest.raises(ValueError, match="secret") as caught:
+        failing()
+    description = describe(caught.value)
+    assert (description["error"], description["cause"]) == ("builtins.ValueError", "builtins.KeyError")
+    assert description["traceback"][-1].endswith(" failing")
+    telemetry.failed("mutate", caught.value)
+    assert value(telemetry, "internal_errors_total", webhook="mutate") == 1
+    assert b"secret" not in stream.getvalue()
+    assert lines(stream)[0]["level"] == "error"
+
+
+def test_libraries_log_to_the_same_place_without_the_texts_of_errors(stream):
+    logger = logging.Logger("aiohttp.server")
+    logger.addHandler(LibraryLog(make_log(stream)))
+    try:
+        failing()
+    except ValueError:
+        logger.exception("handling %s", "a request")
+    logger.warning("odd")
+    first, second = lines(stream)
+    assert (first["level"], first["event"], first["logger"]) == ("error", "library", "aiohttp.server")
+    assert (first["message"], first["error"]) == ("handling a request", "builtins.ValueError")
+    assert (second["level"], second["message"]) == ("warning", "odd")
+    assert b"secret" not in stream.getvalue()

@@ -1,0 +1,103 @@
+"""What was decided about one job, and the reply that says so."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhook.admission import messages
+from webhook.admission.messages import Finding
+from webhook.api import mpijob, review
+from webhook.cluster.resources.reservations import Reservation
+from webhook.kit.settings import Action
+
+QUOTA_RULE = "resource-quota"
+
+
+@dataclass(slots=True)
+class Decision:
+    """What was decided, for the reply, the log, the metrics and the command line.
+
+    `denied`, `warned` and `audited` are the findings by what they led to, `exempted` those that were excused, with the
+    reason; `requested` are rules that deny unless the requester may exempt; `skipped` says why nothing was looked at;
+    `patch` and `authors` (the injection of each operation) run in parallel, `document` is the patched object;
+    `annotations` are added to those of the audit log. `reservation` is what the job takes of the namespace's quotas,
+    None where none counts it.
+    """
+
+    denied: list[Finding] = field(default_factory=list)
+    warned: list[Finding] = field(default_factory=list)
+    audited: list[Finding] = field(default_factory=list)
+    exempted: list[tuple[Finding, str]] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    skipped: str = ""
+    name: str = ""
+    patch: list[dict[str, object]] = field(default_factory=list)
+    authors: list[str] = field(default_factory=list)
+    document: dict[str, Any] | None = None
+    reservation: Reservation | None = None
+    annotations: dict[str, str] = field(default_factory=dict)
+
+    def add(self, finding: Finding, action: Action) -> None:
+        """Note a finding by what it leads to."""
+        {Action.DENY: self.denied, Action.WARN: self.warned}.get(action, self.audited).append(finding)
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the API server may go on."""
+        return not self.denied
+
+    @property
+    def hangs_on_quota(self) -> bool:
+        """Whether a quota counts the job, and no other rule refuses it: then the quota of this moment decides."""
+        return self.reservation is not None and all(finding.rule == QUOTA_RULE for finding in self.denied)
+
+    @property
+    def message(self) -> str:
+        """The text of the refusal, empty for an admitted job."""
+        return messages.denial(self.name, self.denied) if self.denied else ""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a user sees beside the verdict: findings first, then what was put in."""
+        return messages.warnings([*(finding.warning for finding in self.warned), *self.notes])
+
+    def response(self, uid: str) -> review.AdmissionResponse:
+        """The reply for the request `uid`."""
+        return review.AdmissionResponse(
+            uid=uid,
+            allowed=self.allowed,
+            status=self._status() if self.denied else None,
+            patch=review.encode_patch(self.patch) if self.patch else None,
+            patch_type="JSONPatch" if self.patch else None,
+            warnings=self.warnings,
+            audit_annotations=self._audit(),
+        )
+
+    def _status(self) -> review.Status:
+        causes = [
+            review.StatusCause(reason=str(f.violation.reason), message=f.sentence, field=f.violation.path)
+            for f in self.denied[: messages.MAX_LISTED]
+        ]
+        details = review.StatusDetails(name=self.name, group=mpijob.GROUP, kind="MPIJob", causes=causes)
+        return review.Status(message=self.message, reason="Invalid", code=422, details=details)
+
+    def _audit(self) -> dict[str, str]:
+        found = {
+            "denied": _ids(self.denied),
+            "warned": _ids(self.warned),
+            "audited": _ids(self.audited),
+            "audit-violations": "; ".join(map(_told, self.audited[: messages.MAX_LISTED])),
+            "exempted": "; ".join(dict.fromkeys(f"{finding.rule}: {reason}" for finding, reason in self.exempted)),
+            "injected": ",".join(dict.fromkeys(self.authors)),
+            "skipped": self.skipped,
+            **self.annotations,
+        }
+        return {key: value for key, value in found.items() if value}
+
+
+def _told(finding: Finding) -> str:
+    return f"{finding.violation.path}: {finding.violation.message} [{finding.rule}]"
+
+
+def _ids(findings: list[Finding]) -> str:
+    return ",".join(dict.fromkeys(finding.rule for finding in findings))

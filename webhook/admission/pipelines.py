@@ -1,0 +1,240 @@
+"""The two pipelines: mutate(request) and validate(request). Pure: given request, policy and cluster view."""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from typing import Literal
+
+import msgspec
+
+from webhook.admission import exemption
+from webhook.admission.decision import QUOTA_RULE, Decision
+from webhook.admission.messages import Finding, shorten
+from webhook.api import mpijob, review
+from webhook.api.mpijob import MPIJob
+from webhook.api.review import AdmissionRequest
+from webhook.api.shape import ShapeError
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.view import ClusterView
+from webhook.injections.patch import PatchBuilder, PatchConflict
+from webhook.kit.context import Context
+from webhook.kit.settings import Action, RuleSettings
+from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
+from webhook.predict.quota.assessment import reservation_of
+from webhook.rules import Reason, Rule, Violation
+
+Hook = Literal["mutate", "validate", "ssh-keys", "policy"]
+
+
+def decide(
+    hook: Hook,
+    request: AdmissionRequest,
+    *,
+    policies: PolicySet,
+    view: ClusterView,
+    today: date,
+    time_left: Callable[[], float],
+    granted: Mapping[str, bool] | None = None,
+) -> Decision:
+    """The decision of the pipeline behind `hook`, for every kind of review that a configuration could send here."""
+    kind = request.kind
+    if request.operation not in {"CREATE", "UPDATE"}:
+        return Decision(skipped="not a CREATE or UPDATE", name=request.name)
+    if (kind.group, kind.kind) != (mpijob.GROUP, "MPIJob"):
+        return Decision(skipped="not an MPIJob", name=request.name)
+    if f"{kind.group}/{kind.version}" != mpijob.API_VERSION:
+        if hook == "mutate":
+            return Decision(skipped="another API version", name=request.name)
+        return Decision(denied=[_other_version(kind.version)], name=request.name)
+    namespace = view.get(NAMESPACES, request.namespace)
+    policy = policies.effective(namespace)
+    if hook == "mutate":
+        return mutate(request, policy=policy, view=view)
+    return validate(request, policy=policy, view=view, today=today, granted=granted, time_left=time_left)
+
+
+def _other_version(version: str) -> Finding:
+    message = shorten(f'"{mpijob.GROUP}/{version}" is not supported')
+    fix = f"Set apiVersion to {mpijob.API_VERSION}."
+    return Finding(SCHEMA, Violation("apiVersion", message, fix=fix, reason=Reason.NOT_SUPPORTED))
+
+
+# Kueue compares these jobs with a Workload that exists already: any change makes it stop them (Kueue
+# `pkg/controller/jobframework`, "prebuilt workload is out of sync").
+KUEUE_FIXED = ("kueue.x-k8s.io/multikueue-origin", "kueue.x-k8s.io/prebuilt-workload-name")
+SCHEMA = "schema"
+NOT_OURS = "not a CREATE or UPDATE of a job"
+BY_CONTROLLER = "an update by a controller"
+# Seconds kept back for writing the reply.
+RESERVE = 0.05
+
+
+class DeadlineExceeded(Exception):
+    """The API server will not wait for the verdict any longer."""
+
+
+def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
+    """Put in what the job needs. Never denies: an object of a wrong shape is left to the API server's schema.
+
+    On UPDATE only what was put in at creation and has gone is put back: `kubectl apply` replaces whole lists of a
+    custom resource, and Kueue stops a running job whose containers differ from those that it admitted.
+    """
+    stored = None
+    try:
+        job = mpijob.decode(request.object)
+        # Here the fields that nobody reads are parsed for the first time.
+        patched = msgspec.json.decode(request.object)
+        if request.operation == "UPDATE":
+            stored = msgspec.json.decode(request.old_object) or {}
+    except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Decision(skipped=f"schema: {error}"[:200], name=request.name)
+    decision = Decision(name=_name(request, job), skipped=_hands_off(request, job, policy))
+    if decision.skipped:
+        return decision
+    patch = PatchBuilder(patched, stored)
+    ctx = _context(request, job, view, old=None, document=request.object)
+    try:
+        for injection, settings in policy.injections:
+            patch.author = injection.id
+            notes = [f"{injection.id}: {note}" for note in injection.inject(job, settings, ctx, patch)]
+            if stored is None:
+                decision.notes += notes
+    except PatchConflict as error:
+        return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
+    decision.patch, decision.authors, decision.document = patch.operations, patch.authors, patch.document
+    return decision
+
+
+def validate(
+    request: review.AdmissionRequest,
+    *,
+    policy: Policy,
+    view: ClusterView,
+    today: date = date.min,
+    granted: Mapping[str, bool] | None = None,
+    time_left: Callable[[], float] = lambda: float("inf"),
+) -> Decision:
+    """Every violation in one decision; `time_left` gives the seconds until the API server stops waiting.
+
+    On UPDATE only what the old object did not already violate counts. `today` (UTC) is what exemptions expire by.
+    `granted` says for rules that the job asks to be exempted from whether the requester may; without it the decision
+    names those rules in `requested`, for the caller to find out and ask again. DeadlineExceeded when the time is up.
+    """
+    try:
+        job = mpijob.apply_operator_defaults(mpijob.decode(request.object))
+    except ShapeError as error:
+        return _wrong_shape(request.name, error, policy)
+    decision = Decision(name=_name(request, job))
+    old = _old(request) if request.operation == "UPDATE" else None
+    decision.skipped = _passes(request, job, old, policy)
+    if decision.skipped:
+        return decision
+    ctx = _context(request, job, view, old, document=request.object)
+    found = [
+        (finding, action)
+        for rule, settings, action in policy.rules
+        for finding in _findings(rule, settings, job, ctx, time_left)
+    ]
+    if found and old is not None:
+        before = _context(request, old, view, old=None, document=request.old_object)
+        known = set(_all_findings(policy, old, before, time_left))
+        found = [(finding, action) for finding, action in found if finding not in known]
+    for finding, action in found:
+        effective = action.at_most(finding.violation.ceiling)
+        outcome = exemption.judge(finding, job=job, ctx=ctx, policy=policy.document, today=today, granted=granted)
+        if outcome.reason:
+            decision.exempted.append((finding, outcome.reason))
+            continue
+        if outcome.requested and effective is Action.DENY:
+            decision.requested.append(finding.rule)
+        decision.add(outcome.finding, effective)
+    if any(rule.id == QUOTA_RULE and action is Action.DENY for rule, _, action in policy.rules):
+        decision.reservation = reservation_of(job, ctx, job.metadata.uid)
+    return decision
+
+
+def _findings(
+    rule: Rule, settings: RuleSettings, job: MPIJob, ctx: Context, time_left: Callable[[], float]
+) -> Iterator[Finding]:
+    if time_left() < RESERVE:
+        raise DeadlineExceeded(rule.id)
+    for violation in rule.check(job, settings, ctx):
+        yield Finding(rule.id, violation)
+
+
+def _all_findings(policy: Policy, job: MPIJob, ctx: Context, time_left: Callable[[], float]) -> Iterator[Finding]:
+    for rule, settings, _ in policy.rules:
+        yield from _findings(rule, settings, job, ctx, time_left)
+
+
+def _hands_off(request: review.AdmissionRequest, job: MPIJob, policy: Policy) -> str:
+    """Why nothing may be put into this object, empty when it may."""
+    if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
+        return NOT_OURS
+    if request.operation == "UPDATE" and request.user_info.username in policy.document.controllers:
+        return BY_CONTROLLER
+    if job.metadata.deletion_timestamp:
+        return "being deleted"
+    if any(owner.controller for owner in job.metadata.owner_references or ()):
+        return "owned by a controller"
+    if any(label in job.labels for label in KUEUE_FIXED):
+        return "a copy made by Kueue"
+    return ""
+
+
+def _passes(request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy) -> str:
+    """Why this object is admitted unseen, empty when it is not."""
+    if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
+        return NOT_OURS
+    if job.metadata.deletion_timestamp:
+        return "being deleted"
+    if request.operation == "UPDATE" and request.user_info.username in policy.document.controllers:
+        return BY_CONTROLLER
+    if old is not None and job.spec == old.spec and _same_metadata(job, old) and _same_spec(request):
+        return "nothing changed that is checked"
+    return ""
+
+
+def _same_metadata(job: MPIJob, old: MPIJob) -> bool:
+    return job.labels == old.labels and job.annotations == old.annotations
+
+
+def _same_spec(request: review.AdmissionRequest) -> bool:
+    """Whether also the fields of the spec are the same that the wire types leave out, and some rule may read."""
+    new, old = (msgspec.json.decode(raw) for raw in (request.object, request.old_object))
+    return bool(new.get("spec") == old.get("spec"))
+
+
+def _old(request: review.AdmissionRequest) -> MPIJob | None:
+    """The stored object, None when it cannot be read: then everything about the new one counts."""
+    try:
+        return mpijob.apply_operator_defaults(mpijob.decode(request.old_object))
+    except ShapeError:
+        return None
+
+
+def _context(
+    request: review.AdmissionRequest, job: MPIJob, view: ClusterView, old: MPIJob | None, *, document: msgspec.Raw
+) -> Context:
+    return Context(
+        operation="UPDATE" if request.operation == "UPDATE" else "CREATE",
+        namespace=request.namespace or job.metadata.namespace,
+        username=request.user_info.username,
+        groups=tuple(request.user_info.groups or ()),
+        old=old,
+        document=document,
+        view=view,
+    )
+
+
+def _name(request: review.AdmissionRequest, job: MPIJob) -> str:
+    return job.metadata.name or request.name or f"{job.metadata.generate_name}*"
+
+
+def _wrong_shape(name: str, error: ShapeError, policy: Policy) -> Decision:
+    violation = Violation(error.path, error.message, fix="Correct the type.", reason=Reason.INVALID)
+    decision = Decision(name=name)
+    decision.add(Finding(SCHEMA, violation), policy.document.ceiling)
+    return decision
+
+
+__all__ = ["DeadlineExceeded", "Decision", "Policy", "load_policy", "mutate", "policy_model", "validate"]

@@ -1,0 +1,140 @@
+"""The review of a policy ConfigMap: refused when it is broken, and what it would change when it is not. Pure.
+
+https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+import msgspec
+
+from webhook.admission.messages import MAX_LISTED, warnings
+from webhook.api import review
+from webhook.api.review import AdmissionRequest, AdmissionResponse, Status, StatusCause, StatusDetails
+from webhook.cluster.resources.namespaces import Namespace
+from webhook.policy import layers, store
+from webhook.policy.document import PolicyError
+from webhook.policy.in_force import PolicySet, policy_model
+from webhook.policy.layers import Layer
+from webhook.policy.overlap import may_meet
+
+NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    labels: dict[str, str] | None = None
+
+
+class ConfigMap(msgspec.Struct):
+    """The part of a ConfigMap that is read."""
+
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    data: dict[str, str] | None = None
+
+    @property
+    def is_policy(self) -> bool:
+        """Whether its label says so."""
+        return (self.metadata.labels or {}).get(store.LABEL) == "true"
+
+
+@dataclass(slots=True)
+class PolicyVerdict:
+    """`after` are the policies as they would be, None when nothing would change or the document is broken."""
+
+    uid: str
+    name: str
+    error: PolicyError | None = None
+    after: PolicySet | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def response(self) -> AdmissionResponse:
+        """The reply, with the notes as warnings."""
+        if self.error is None:
+            return AdmissionResponse(uid=self.uid, allowed=True, warnings=warnings(self.notes))
+        causes = [
+            StatusCause(
+                reason="FieldValueInvalid",
+                message=(f"line {fault.line}: " if fault.line else "") + fault.reason,
+                field=f"data[{store.KEY}]" + (f".{fault.field}" if fault.field else ""),
+            )
+            for fault in self.error.faults[:MAX_LISTED]
+        ]
+        details = StatusDetails(name=self.name, kind="ConfigMap", causes=causes)
+        message = f'policy "{self.name}" is broken, and refused:\n{self.error}'
+        return AdmissionResponse(
+            uid=self.uid,
+            allowed=False,
+            status=Status(message=message, reason="Invalid", code=422, details=details),
+            audit_annotations={"denied": "policy"},
+        )
+
+
+def judge(
+    request: AdmissionRequest, *, policies: PolicySet, namespaces: Sequence[Namespace] | None, today: date
+) -> PolicyVerdict:
+    """The verdict on a created, changed or deleted ConfigMap; `namespaces` are all there are, None for unknown."""
+    verdict = PolicyVerdict(request.uid, request.name)
+    try:
+        new, old = (msgspec.json.decode(raw, type=ConfigMap | None) for raw in (request.object, request.old_object))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise review.ReviewError(f"not a ConfigMap: {error}", uid=request.uid) from None
+    verdict.name = next((found.metadata.name for found in (new, old) if found and found.metadata.name), request.name)
+    others = [layer for layer in policies.layers if layer.name != verdict.name]
+    if new is None or not new.is_policy:
+        if old is not None and old.is_policy:
+            verdict.after = PolicySet(others)
+            verdict.notes.append(f'policy "{verdict.name}" goes: what it set falls back to other policies or defaults')
+        return verdict
+    try:
+        layer = Layer(verdict.name, store.read((new.data or {}).get(store.KEY), policy_model()))
+    except PolicyError as error:
+        verdict.error = error
+        return verdict
+    verdict.after = PolicySet([*others, layer])
+    verdict.notes += _notes(layer, others, namespaces, today)
+    return verdict
+
+
+def _notes(layer: Layer, others: Sequence[Layer], namespaces: Sequence[Namespace] | None, today: date) -> Iterator[str]:
+    yield from _selected(layer, namespaces)
+    for index, exemption in enumerate(layer.document.exemptions):
+        if exemption.expired(today):
+            yield f"exemptions[{index}]: it ended on {exemption.expires}, and exempts nobody"
+        for name in _unknown(exemption.namespaces, namespaces):
+            yield f'exemptions[{index}].namespaces: there is no namespace "{name}"'
+    others = [other for other in others if may_meet(layer, other)]
+    for first, second, path in layers.ties([layer, *others]):
+        if layer.name in {first, second}:
+            rival = second if first == layer.name else first
+            yield f'{path}: "{rival}" has the same priority and another value; that of "{second}" wins'
+    for other in others:
+        for dropped, reason in layers.merge(layers.in_order([other, layer]), policy_model()).dropped:
+            yield f'with "{other.name}", "{dropped}" would be left out: {reason}'
+
+
+def _selected(layer: Layer, namespaces: Sequence[Namespace] | None) -> Iterator[str]:
+    """Whether the document's selector names namespaces that are not there, or selects none at all."""
+    selector = layer.document.selector
+    if selector is None or namespaces is None:
+        return
+    named = [
+        value
+        for requirement in selector.requirements or ()
+        if requirement.key == NAME_LABEL and requirement.wanted
+        for value in sorted(requirement.values or ())
+    ]
+    unknown = _unknown(named, namespaces)
+    for name in unknown:
+        yield f'namespaces: there is no namespace "{name}"'
+    if not unknown and not any(layer.selects(namespace.labels) for namespace in namespaces):
+        yield "namespaces: the selector matches no namespace that exists now"
+
+
+def _unknown(names: Iterable[str], namespaces: Sequence[Namespace] | None) -> list[str]:
+    if namespaces is None:
+        return []
+    existing = {namespace.name for namespace in namespaces}
+    return [name for name in names if name not in existing]

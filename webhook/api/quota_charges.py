@@ -1,0 +1,188 @@
+"""What pods, their claims and the other objects of a job take of a quota, by the quota's resource names."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Final
+
+import msgspec
+
+from webhook.api import pod_resources, quantity
+from webhook.api.pod import PodSpec, PodTemplate
+from webhook.api.pod_resources import Amounts, PodResources
+from webhook.api.quantity import Quantity
+from webhook.api.quota_scopes import ClaimTraits, ObjectTraits, PodTraits, Traits
+from webhook.api.volume import Claim
+
+ONE: Final = Quantity(quantity.NANO)
+
+_REQUESTED: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+_HUGE_PAGES: Final = "hugepages-"
+_REQUESTS: Final = "requests."
+_STORAGE: Final = "requests.storage"
+_CLAIMS: Final = "persistentvolumeclaims"
+_BY_CLASS: Final = ".storageclass.storage.k8s.io/"
+# Kubernetes' own names, and the one that device classes have as implicit extended resources.
+_NATIVE: Final = "kubernetes.io/"
+_DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
+
+
+class Charge(msgspec.Struct, frozen=True):
+    """What one object takes (nano units), and what it is like, which decides by which quotas it is counted."""
+
+    traits: Traits
+    usage: dict[str, int]
+
+
+@dataclass(frozen=True)
+class PodShape:
+    """What counts of a pod template: what it asks for, what scopes ask about it, and the claims it makes.
+
+    `pod_level`: the pod as a whole has resources, so its containers do not decide whether it is best effort.
+    """
+
+    resources: PodResources
+    runtime_class: str = ""
+    priority_class: str = ""
+    terminating: bool = False
+    cross_namespace: bool = False
+    pod_level: bool = False
+    claims: tuple["ClaimShape", ...] = ()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Shapes are looked up often, and have much in them."""
+        return hash((self.resources, self.runtime_class, self.priority_class, self.claims))
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimShape:
+    """A claim that comes and goes with each pod; without a class it gets the cluster's default, which is not known."""
+
+    storage_class: str = ""
+    volume_attributes_class: str = ""
+    storage: Quantity | None = None
+
+
+def pod_shape(template: PodTemplate, resources: PodResources | None = None) -> PodShape:
+    """What counts of a template; its `resources` are read unless they are given."""
+    spec = template.spec or PodSpec()
+    deadline = spec.active_deadline_seconds
+    ephemeral = (volume.ephemeral for volume in spec.volumes or () if volume.ephemeral is not None)
+    claims = (each.volume_claim_template for each in ephemeral)
+    return PodShape(
+        resources=pod_resources.of_template(template) if resources is None else resources,
+        runtime_class=spec.runtime_class_name or "",
+        priority_class=spec.priority_class_name or "",
+        terminating=deadline is not None and deadline >= 0,
+        cross_namespace=_looks_elsewhere(spec),
+        pod_level=spec.resources is not None,
+        claims=tuple(_claim(claim) for claim in claims if claim is not None),
+    )
+
+
+def pod_charges(shape: PodShape, *, certain: bool, default_priority: str | None) -> tuple[Charge, ...]:
+    """What one pod takes, then each of its claims.
+
+    The resources are those when the API server has filled in defaults; not `certain` when it may fill in more.
+    `default_priority` is the PriorityClass of pods that name none, None when nobody can tell.
+    """
+    best_effort: bool | None = _is_best_effort(shape)
+    if best_effort and not certain:
+        best_effort = None
+    traits = PodTraits(
+        best_effort=best_effort,
+        terminating=shape.terminating,
+        priority_class=shape.priority_class or default_priority,
+        cross_namespace=shape.cross_namespace,
+    )
+    return (Charge(traits, pod_usage(shape.resources)), *map(_claim_charge, shape.claims))
+
+
+def pod_usage(resources: PodResources) -> dict[str, int]:
+    """`podComputeUsageHelper`, and the count of the pods themselves."""
+    usage: dict[str, int] = {"pods": ONE, "count/pods": ONE}
+    for name, amount in _positive(pod_resources.requests(resources)):
+        if name in _REQUESTED or name.startswith(_HUGE_PAGES):
+            usage[name] = amount
+            usage[_REQUESTS + name] = amount
+        elif is_extended(name):
+            usage[_REQUESTS + name] = amount
+    for name, amount in _positive(pod_resources.limits(resources)):
+        if name in _REQUESTED:
+            usage[f"limits.{name}"] = amount
+    return usage
+
+
+def _positive(amounts: Amounts) -> Iterator[tuple[str, int]]:
+    """A negative amount counts as none: its pod is never made, and must not be a credit to others."""
+    return ((name, max(amount, 0)) for name, amount in amounts.items())
+
+
+@cache
+def object_charges(*, launcher: bool) -> tuple[Charge, ...]:
+    """The job itself, and what the operator makes for it besides pods: Service, ConfigMap, Secret and launcher Job."""
+    names = ["count/mpijobs.kubeflow.org"]
+    for kind in ("services", "configmaps", "secrets"):
+        names += kind, f"count/{kind}"
+    if launcher:
+        names.append("count/jobs.batch")
+    return (Charge(ObjectTraits(), dict.fromkeys(names, ONE)),)
+
+
+def is_extended(name: str) -> bool:
+    """Whether it is the name of a resource that quotas count as `requests.<name>`."""
+    if name.startswith(_DEVICE_CLASS):
+        return True
+    return "/" in name and _NATIVE not in name and not name.startswith(_REQUESTS)
+
+
+def _claim_charge(claim: ClaimShape) -> Charge:
+    usage: dict[str, int] = {_CLAIMS: ONE, f"count/{_CLAIMS}": ONE}
+    if claim.storage is not None:
+        usage[_STORAGE] = max(claim.storage, 0)
+    if claim.storage_class:
+        usage.update(
+            {f"{claim.storage_class}{_BY_CLASS}{name}": usage[name] for name in (_CLAIMS, _STORAGE) if name in usage}
+        )
+    return Charge(ClaimTraits(claim.volume_attributes_class), usage)
+
+
+def _claim(claim: Claim) -> ClaimShape:
+    spec = claim.spec
+    asked = pod_resources.read_amounts(spec.resources.requests) if spec and spec.resources else {}
+    storage = asked.get("storage")
+    return ClaimShape(
+        storage_class=claim.storage_class or "",
+        volume_attributes_class=(spec and spec.volume_attributes_class_name) or "",
+        storage=None if storage is None else Quantity(quantity.whole(storage) * quantity.NANO),
+    )
+
+
+def _is_best_effort(shape: PodShape) -> bool:
+    """`ComputePodQOS`: nobody asks for CPU or memory, or is limited in it."""
+    resources = shape.resources
+    if shape.pod_level:
+        stated = (resources.requests, resources.limits)
+        return not any(amounts.get(name, 0) > 0 for amounts in stated for name in ("cpu", "memory"))
+    return not any(
+        amounts.get(name, 0) > 0
+        for container in resources.containers
+        for amounts in (container.requests, container.limits)
+        for name in ("cpu", "memory")
+    )
+
+
+def _looks_elsewhere(spec: PodSpec) -> bool:
+    """Whether its affinity to other pods is about those of other namespaces."""
+    if spec.affinity is None:
+        return False
+    return any(
+        term.namespaces or term.namespace_selector is not None
+        for affinity in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity)
+        if affinity is not None
+        for term in affinity.terms
+    )

@@ -1,0 +1,164 @@
+"""Files of Kubernetes objects, read as `kubectl apply -f` reads them."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from webhook.api import yaml
+
+STDIN: Final = "-"
+STDIN_TITLE: Final = "standard input"
+SUFFIXES: Final = (".json", ".yaml", ".yml")
+MAX_BYTES: Final = 64 * 2**20
+# Cleared by the API server when an object is created (apiserver `pkg/registry/rest/create.go`).
+SET_BY_SERVER: Final = (
+    "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields",
+    "resourceVersion", "selfLink", "uid",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One object and the file that it came from, as the user named it. Mappings hold no nulls, as in the API server."""
+
+    source: str
+    document: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """Its kind, never empty."""
+        return str(self.document["kind"])
+
+    @property
+    def api_version(self) -> str:
+        """Its API version, empty where none is written."""
+        return _text(self.document, "apiVersion")
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace, empty where none is written."""
+        return _text(self.document.get("metadata"), "namespace")
+
+    @property
+    def name(self) -> str:
+        """Its name, empty where none is written."""
+        return _text(self.document.get("metadata"), "name")
+
+    @property
+    def title(self) -> str:
+        """Its name, else its generateName, else empty: for people."""
+        return self.name or _text(self.document.get("metadata"), "generateName")
+
+    def created_in(self, namespace: str) -> dict[str, Any]:
+        """The object as webhooks get it when it is created in `namespace`: without what only the API server sets."""
+        created = dict(self.document)
+        metadata = created.setdefault("metadata", {})
+        if isinstance(metadata, dict):
+            kept = {key: value for key, value in metadata.items() if key not in SET_BY_SERVER}
+            created["metadata"] = {**kept, "namespace": namespace}
+        return created
+
+
+class ManifestError(ValueError):
+    """A file cannot be used; the message starts with its name."""
+
+
+def load(arguments: Iterable[str]) -> tuple[list[Manifest], list[ManifestError]]:
+    """Every object in the named files, and the files that cannot be used with the reason.
+
+    `-` is standard input, a directory stands for the .yaml, .yml and .json files directly in it. Lists are opened,
+    also lists of lists. A file with a fault contributes nothing.
+    """
+    manifests: list[Manifest] = []
+    errors: list[ManifestError] = []
+    for argument in arguments:
+        try:
+            for source in files(argument):
+                try:
+                    manifests.extend(_manifests(source))
+                except ManifestError as error:
+                    errors.append(error)
+        except ManifestError as error:
+            errors.append(error)
+    return manifests, errors
+
+
+def read(source: str) -> bytes:
+    """The content of a file, or of standard input for `-`; ManifestError when it cannot be read."""
+    try:
+        if source == STDIN:
+            content = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with Path(source).open("rb") as file:
+                content = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise ManifestError(f"{source}: {_reason(error)}") from None
+    if len(content) > MAX_BYTES:
+        raise ManifestError(f"{source}: is larger than {MAX_BYTES // 2**20} MiB")
+    return content
+
+
+def files(argument: str) -> list[str]:
+    """The file itself, or the files that a directory stands for; ManifestError when there are none."""
+    try:
+        if argument == STDIN or not Path(argument).is_dir():
+            return [argument]
+        found = sorted(str(path) for path in Path(argument).iterdir() if path.suffix in SUFFIXES and path.is_file())
+    except (OSError, ValueError) as error:
+        raise ManifestError(f"{argument}: {_reason(error)}") from None
+    if not found:
+        raise ManifestError(f"{argument}: no {', '.join(SUFFIXES)} files in this directory")
+    return found
+
+
+def _manifests(source: str) -> list[Manifest]:
+    content = read(source)
+    shown = STDIN_TITLE if source == STDIN else source
+    try:
+        documents = yaml.load_all(content)
+    except yaml.YamlError as error:
+        raise ManifestError(f"{shown}: {error}") from None
+    return [
+        Manifest(shown, _without_nulls(document))
+        for number, entry in enumerate(documents, start=1)
+        for document in _objects(entry, f"{shown}: document {number}" if len(documents) > 1 else shown)
+    ]
+
+
+def _objects(entry: Any, where: str) -> Iterator[dict[str, Any]]:
+    """The object itself, or what is in it if it is a list. `MPIJobList` and the like may leave out the items' kind."""
+    if not isinstance(entry, dict):
+        raise ManifestError(f"{where}: is {_KINDS.get(type(entry), 'a number')}, not a Kubernetes object")
+    kind = entry.get("kind")
+    if not isinstance(kind, str) or not kind:
+        raise ManifestError(f"{where}: has no kind, so it is not a Kubernetes object")
+    items = entry.get("items")
+    if not kind.endswith("List") or not isinstance(items, list | None):
+        yield entry
+        return
+    of_items = {"apiVersion": entry.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
+    for number, item in enumerate(items or []):
+        yield from _objects(of_items | item if isinstance(item, dict) else item, f"{where}: items[{number}]")
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+def _text(mapping: Any, key: str) -> str:
+    value = mapping.get(key) if isinstance(mapping, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _reason(error: Exception) -> str:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return (reason or type(error).__name__).lower()
+
+
+_KINDS: Final = {str: "text", list: "a list", bool: "true or false", type(None): "empty"}

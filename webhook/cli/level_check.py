@@ -1,0 +1,147 @@
+"""The verdict of a Pod Security level on the pods in files, as they are written: nothing is put in."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from webhook.api.mpijob import GROUP, LAUNCHER, WORKER, replica_path
+from webhook.api.shape import ShapeError
+from webhook.cli.files import Manifest
+from webhook.cli.terminal import bad, good, printable
+from webhook.predict.pod_security import LATEST, LevelVersion, evaluate, messages
+from webhook.predict.pod_security.advice import advice
+from webhook.predict.pod_security.levels import parse_level, parse_version
+from webhook.predict.pod_security.pod import convert
+
+# Where the pod templates are, by API group and kind; a pod is its own.
+_TEMPLATE: Final = ("spec", "template")
+TEMPLATES: Final[Mapping[tuple[str, str], tuple[tuple[str, ...], ...]]] = {
+    ("", "Pod"): ((),),
+    ("", "PodTemplate"): (("template",),),
+    ("", "ReplicationController"): (_TEMPLATE,),
+    **{("apps", kind): (_TEMPLATE,) for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")},
+    ("batch", "CronJob"): (("spec", "jobTemplate", *_TEMPLATE),),
+    ("batch", "Job"): (_TEMPLATE,),
+    (GROUP, "MPIJob"): tuple(("spec", "mpiReplicaSpecs", role, "template") for role in (LAUNCHER, WORKER)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A check that says no (empty for a field of the wrong type), the field in the object, the fault and the fix."""
+
+    check: str
+    path: str
+    fault: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class LevelVerdict:
+    """Whether the pods of an object keep the level; `message` is what Pod Security says of each template."""
+
+    manifest: Manifest
+    namespace: str
+    level: LevelVersion
+    causes: tuple[Cause, ...]
+    message: str
+
+    @property
+    def allowed(self) -> bool:
+        """Whether all of them do."""
+        return not self.causes
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs, with the keys that the verdict on a job has."""
+        return {
+            "kind": self.manifest.kind,
+            "name": self.manifest.title,
+            "namespace": self.namespace,
+            "allowed": self.allowed,
+            "message": self.message,
+            "causes": [
+                {"rule": "pod-security", "check": c.check, "field": c.path, "message": f"{c.fault}. {c.fix}"}
+                for c in self.causes
+            ],
+            "warnings": [],
+            "patch": [],
+        }
+
+    def as_text(self) -> Iterator[str]:
+        """For people, in lines; colours are in them."""
+        verdict = good("within") if self.allowed else bad("not within")
+        title = f"{self.manifest.source}: {self.manifest.kind} {self.namespace}/{self.manifest.title}"
+        yield f"{printable(title)}: {verdict} {self.level}"
+        for number, cause in enumerate(self.causes, start=1):
+            yield f"  {number}. {printable(f'{cause.path}: {cause.fault}')}"
+            yield f"     {printable(cause.fix)}"
+
+
+def parse(text: str) -> LevelVersion:
+    """`restricted` or `restricted@v1.30`; ValueError otherwise."""
+    level, at, version = text.partition("@")
+    what = "level"
+    try:
+        found = parse_level(level)
+        what = "version"
+        return LevelVersion(found, parse_version(version) if at else LATEST)
+    except ValueError as error:
+        raise ValueError(f'"{text}" is not as restricted@v1.30: the {what} {error}') from None
+
+
+def judges(manifest: Manifest) -> bool:
+    """Whether there are pods in an object of this kind."""
+    return _key(manifest) in TEMPLATES
+
+
+def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default") -> LevelVerdict:
+    """The verdict on an object that `judges` says yes to; `namespace` is for objects that name none."""
+    causes, said = [], []
+    for steps in TEMPLATES[_key(manifest)]:
+        where = _shown(steps)
+        try:
+            template = convert(_at(manifest.document, steps))
+        except ShapeError as error:
+            causes.append(Cause("", f"{where}{error.path}".rstrip("."), error.message, "Correct the type."))
+            continue
+        results = evaluate(*level, template)
+        if results:
+            said.append(f"{where.rstrip('.')}: {messages.denial(level, results)}".removeprefix(": "))
+        causes += [
+            Cause(result.check, f"{where}{result.paths[0]}", messages.details([result]), advice(result, template))
+            for result in results
+        ]
+    return LevelVerdict(manifest, manifest.namespace or namespace, level, tuple(causes), "\n".join(said))
+
+
+def report(verdicts: Sequence[LevelVerdict]) -> Iterator[str]:
+    """All verdicts in lines, with a summary at the end; nothing for no object at all."""
+    for verdict in verdicts:
+        yield from verdict.as_text()
+        yield ""
+    if verdicts:
+        broken = sum(not verdict.allowed for verdict in verdicts)
+        objects = "1 object" if len(verdicts) == 1 else f"{len(verdicts)} objects"
+        yield f"{objects}: {len(verdicts) - broken} within {verdicts[0].level}, {broken} not"
+
+
+def _key(manifest: Manifest) -> tuple[str, str]:
+    group, slash, _ = manifest.api_version.partition("/")
+    return group if slash else "", manifest.kind
+
+
+def _at(document: Any, steps: tuple[str, ...]) -> Any:
+    """What is at the end of the steps, an empty mapping where the way ends before; ShapeError for another shape."""
+    for depth, step in enumerate(steps):
+        if not isinstance(document, dict):
+            # The path starts at the template, so what is around it is named whole.
+            raise ShapeError("", f"{'.'.join(steps[:depth])} must be a mapping")
+        document = document.get(step, {})
+    return document
+
+
+def _shown(steps: tuple[str, ...]) -> str:
+    """The path of a template, to put before a path in it: with a dot at the end, or empty."""
+    if steps[:2] == ("spec", "mpiReplicaSpecs"):
+        return f"{replica_path(steps[2])}.template."
+    return "".join(f"{step}." for step in steps)

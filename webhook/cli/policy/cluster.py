@@ -1,0 +1,151 @@
+"""What a cluster has in force, and the jobs in it: from the API server, or from a file that kubectl wrote.
+
+From the API server only what a command needs is read, in pages.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from webhook.api import mpijob
+from webhook.api.shape import ShapeError
+from webhook.cli import files
+from webhook.cli.policy.documents import mapping
+from webhook.client import calls
+from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.reading import get, listed, read
+from webhook.cluster.resource import KUEUE_NAMESPACE, Place
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.snapshot import Snapshot, SnapshotError
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, NothingKnown
+from webhook.policy import store
+from webhook.policy.in_force import policy_model
+from webhook.policy.layers import Layer
+from webhook.policy.store import REMEMBERED, Source
+
+NAMESPACE_PATH: Final = "/api/v1/namespaces"
+MPIJOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
+
+
+@dataclass(slots=True)
+class Cluster:
+    """`layers` are the policies in force in it; `problems` say which ConfigMaps are broken, and what holds instead.
+
+    `origin` says for people where the layers come from. `namespace` is what is known of the one that was asked for.
+    `jobs` are stored MPIJobs as JSON, and `view` what is known of all else.
+    """
+
+    origin: str = ""
+    layers: tuple[Layer, ...] = ()
+    problems: list[str] = field(default_factory=list)
+    namespace: Namespace | Answer = UNKNOWN
+    view: ClusterView = field(default_factory=NothingKnown)
+    jobs: list[bytes] = field(default_factory=list)
+
+
+def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> Cluster:
+    """The cluster in a file; ClusterError when it cannot be used."""
+    found, errors = files.load([str(path)])
+    if errors:
+        raise ClusterError("; ".join(map(str, errors)))
+    documents = [manifest.document for manifest in found]
+    cluster = Cluster(f"namespace {policy_namespace} of {path}")
+    configmaps = [m.document for m in found if (m.kind, m.namespace) == ("ConfigMap", policy_namespace)]
+    remembered = next((each for each in configmaps if each["metadata"].get("name") == REMEMBERED), {})
+    _put_in_force(cluster, [each for each in configmaps if _is_policy(each)], remembered)
+    try:
+        # A job that cannot be read is for the rule `schema`, and must not keep the others from being judged.
+        cluster.view = Snapshot(document for document in documents if _is_usable(document))
+    except SnapshotError as error:
+        raise ClusterError(f"{path}: {error}") from None
+    cluster.namespace = cluster.view.get(NAMESPACES, namespace)
+    jobs = (m for m in found if (m.api_version, m.kind) == (mpijob.API_VERSION, "MPIJob"))
+    cluster.jobs = [_job(job.document, job.namespace or "default") for job in jobs]
+    return cluster
+
+
+async def from_api(
+    kubeconfig: Path | None,
+    *,
+    policy_namespace: str,
+    kueue_namespace: str = KUEUE_NAMESPACE,
+    namespace: str = "",
+    jobs: bool = False,
+) -> Cluster:
+    """The cluster behind a kubeconfig: what is known of `namespace`, and with `jobs` all that is needed to judge them.
+
+    ClusterError when something essential cannot be read.
+    """
+    api = await calls.connect(kubeconfig)
+    try:
+        cluster = Cluster(f"namespace {policy_namespace} of the cluster at {api.host}")
+        configmaps = f"{NAMESPACE_PATH}/{quote(policy_namespace, safe='')}/configmaps"
+        policies = await listed(api, configmaps, labelSelector=f"{store.LABEL}=true")
+        _put_in_force(cluster, policies, await get(api, f"{configmaps}/{REMEMBERED}") or {})
+        if namespace:
+            cluster.namespace = await _namespace(api, namespace)
+        if jobs:
+            cluster.jobs = [_job(job) for job in await _jobs(api)]
+            reading = await read(api, places={Place.OWN: policy_namespace, Place.KUEUE: kueue_namespace})
+            cluster.problems += reading.problems
+            cluster.view = Snapshot(reading.documents())
+    finally:
+        await api.close()
+    return cluster
+
+
+def _put_in_force(cluster: Cluster, configmaps: Iterable[Mapping[str, Any]], remembered: Mapping[str, Any]) -> None:
+    """What the service makes of these ConfigMaps, with what it remembered of them when they were good."""
+    sources = []
+    for configmap in configmaps:
+        text = mapping(configmap, "data").get(store.KEY)
+        name = str(mapping(configmap, "metadata").get("name"))
+        sources.append(Source(name, uid="", version="", text=text if isinstance(text, str) else None))
+    texts = {name: str(text) for name, text in mapping(remembered, "data").items()}
+    loaded = store.load(sources, texts, policy_model())
+    cluster.layers = loaded.layers
+    for name, error in loaded.errors.items():
+        instead = "its last good document is" if loaded.states[name] == "last-good" else "nothing of it is"
+        cluster.problems.append(f'policy "{name}" is broken, {instead} in force: {"; ".join(error.splitlines())}')
+
+
+async def _namespace(api: Client, name: str) -> Namespace | Answer:
+    found = await get(api, f"{NAMESPACE_PATH}/{quote(name, safe='')}")
+    if found is None:
+        return ABSENT
+    return Namespace(name, {key: str(value) for key, value in mapping(mapping(found, "metadata"), "labels").items()})
+
+
+async def _jobs(api: Client) -> list[dict[str, Any]]:
+    try:
+        return await listed(api, MPIJOBS)
+    except ApiError as error:
+        if error.status == 404:
+            raise ClusterError(f"the cluster at {api.host} knows no MPIJobs: their CRD is not installed") from None
+        raise
+
+
+def _is_usable(document: Mapping[str, Any]) -> bool:
+    """False for a job that cannot be read."""
+    if document["kind"] != "MPIJob":
+        return True
+    try:
+        return bool(mpijob.decode(msgspec.json.encode(document)).metadata.name)
+    except ShapeError:
+        return False
+
+
+def _is_policy(configmap: Mapping[str, Any]) -> bool:
+    return mapping(mapping(configmap, "metadata"), "labels").get(store.LABEL) == "true"
+
+
+def _job(job: dict[str, Any], namespace: str = "") -> bytes:
+    """A stored job as JSON, in `namespace` where it names none."""
+    metadata = job.get("metadata")
+    if namespace and isinstance(metadata, dict):
+        job = {**job, "metadata": {**metadata, "namespace": namespace}}
+    return msgspec.json.encode(job)

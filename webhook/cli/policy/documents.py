@@ -1,0 +1,166 @@
+"""Policy documents in files: as they are, or in ConfigMaps as `kubectl apply -f` takes them."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from webhook.api import yaml
+from webhook.cli import files
+from webhook.cli.files import STDIN, STDIN_TITLE, ManifestError
+from webhook.policy import document, store
+from webhook.policy.document import API_VERSION, KIND, Document, Fault, PolicyError
+from webhook.policy.in_force import policy_model
+from webhook.policy.layers import Layer
+
+GROUP: Final = API_VERSION.partition("/")[0]
+# A block in which each line of the embedded document is a line of the file.
+_BLOCK: Final = re.compile(r"""["']?policy\.yaml["']?:\s+\|[-+0-9]*\s*(#.*)?""")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFile:
+    """One policy document, good (`document`) or broken (`faults`).
+
+    `name` is what a layer of it is called: the ConfigMap's name, else the file's. `title` says where it is. The lines
+    in `faults` are those of the file wherever possible; else `title` says what they are of.
+    """
+
+    name: str
+    title: str
+    document: Document | None = None
+    faults: tuple[Fault, ...] = ()
+    in_configmap: bool = False
+    labelled: bool = True
+
+
+@dataclass(slots=True)
+class Found:
+    """Everything in some files; `others` are objects that are no policies, `errors` files that cannot be read."""
+
+    policies: list[PolicyFile] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    errors: list[ManifestError] = field(default_factory=list)
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The good documents."""
+        return [Layer(policy.name, policy.document) for policy in self.policies if policy.document is not None]
+
+
+def load(arguments: Iterable[str]) -> Found:
+    """Every policy document in the named files; `-` is standard input, a directory stands for its files."""
+    found = Found()
+    for argument in arguments:
+        try:
+            sources = files.files(argument)
+        except ManifestError as error:
+            found.errors.append(error)
+            continue
+        for source in sources:
+            try:
+                _read(source, found)
+            except ManifestError as error:
+                found.errors.append(error)
+    return found
+
+
+def applied(found: Found, in_force: Sequence[Layer], *, without: Iterable[str] = ()) -> list[Layer]:
+    """What is in force after `kubectl apply` of ConfigMaps, and `kubectl delete` of those in `without`.
+
+    Bare documents stand in place of everything. KeyError for a name in `without` that is not there.
+    """
+    new = {layer.name: layer for layer in found.layers}
+    if not all(policy.in_configmap for policy in found.policies):
+        in_force = ()
+    outcome = {layer.name: layer for layer in in_force} | new
+    for name in without:
+        del outcome[name]
+    return list(outcome.values())
+
+
+def _read(source: str, found: Found) -> None:
+    shown = STDIN_TITLE if source == STDIN else source
+    content = files.read(source)
+    try:
+        parts = yaml.split(content) or [""]  # an empty file is a broken policy
+    except yaml.YamlError as error:
+        found.policies.append(PolicyFile(shown, shown, faults=(Fault("", str(error)),)))
+        return
+    for number, part in enumerate(parts, start=1):
+        title = shown if len(parts) == 1 else f"{shown}, document {number}"
+        value = next(iter(yaml.load_all(part)), None)
+        for path, item in _objects(value, ()):
+            _sort(item, title=title, text=part, path=path, found=found)
+
+
+def _objects(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """(path, object) of the object itself, or of each in it if it is a list."""
+    kind, items = (value.get("kind"), value.get("items")) if isinstance(value, dict) else (None, None)
+    if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
+        yield path, value
+        return
+    for number, item in enumerate(items):
+        of_items = {"kind": kind.removesuffix("List")} if kind != "List" else {}
+        yield from _objects(of_items | item if isinstance(item, dict) else item, (*path, "items", number))
+
+
+def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], found: Found) -> None:
+    """Take one object, which is at `path` of the YAML `text`, for what it is."""
+    about = value if isinstance(value, dict) else {}
+    kind = about.get("kind")
+    policy: PolicyFile | None = None
+    if kind == KIND or str(about.get("apiVersion")).startswith(GROUP) or (kind is None and not path):
+        policy = _checked(PolicyFile(title, title), lambda: _bare(text, in_list=bool(path)))
+    elif kind == "ConfigMap":
+        policy = _in_configmap(about, title=title, text=text, path=path)
+    if policy is None:
+        name = mapping(about, "metadata").get("name", "")
+        found.others.append(f"{title}: passed over {kind or 'something without kind'} {name}".rstrip())
+    else:
+        found.policies.append(policy)
+
+
+def _bare(text: str, *, in_list: bool) -> Document:
+    if in_list:
+        raise PolicyError(Fault("", "must be a document of its own, not in a list"))
+    return document.load(text, policy_model())
+
+
+def _in_configmap(
+    configmap: Mapping[str, Any], *, title: str, text: str, path: tuple[str | int, ...]
+) -> PolicyFile | None:
+    """The policy in a ConfigMap, None for one that is about something else."""
+    metadata, data = mapping(configmap, "metadata"), mapping(configmap, "data")
+    label = mapping(metadata, "labels").get(store.LABEL)
+    if store.KEY not in data and label is None:
+        return None
+    name = str(metadata.get("name", ""))
+    title = f'{title}: ConfigMap "{name}"'
+    embedded = data.get(store.KEY)
+    if isinstance(embedded, str):
+        line = yaml.lines(text).get((*path, "data", store.KEY), 0)  # 0 in a file with very many values
+        if line and _BLOCK.fullmatch(text.splitlines()[line - 1].strip()):
+            embedded = "\n" * line + embedded
+        else:
+            title += f" (lines of its {store.KEY})"
+    policy = PolicyFile(name, title, in_configmap=True, labelled=label == "true")
+    if embedded is not None and not isinstance(embedded, str):
+        fault = Fault(
+            f"data[{store.KEY}]", f"must be text: write `{store.KEY}: |`, and the document below it, indented"
+        )
+        return replace(policy, faults=(fault,))
+    return _checked(policy, lambda: store.read(embedded, policy_model()))
+
+
+def _checked(policy: PolicyFile, read: Callable[[], Document]) -> PolicyFile:
+    try:
+        return replace(policy, document=read())
+    except PolicyError as error:
+        return replace(policy, faults=tuple(sorted(error.faults, key=lambda fault: fault.line or 0)))
+
+
+def mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The mapping under `key`, empty where something else is or nothing."""
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}

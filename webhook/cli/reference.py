@@ -1,0 +1,160 @@
+"""Writes the reference pages out of the code: `python -m webhook.cli.reference docs`."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+
+from webhook.admission import pipelines
+from webhook.api import yaml
+from webhook.cli import explain
+from webhook.cli.explain import Entry, Setting
+from webhook.cli.main import PROGRAM, main
+from webhook.policy.document import Document
+from webhook.predict.pod_security.table import table
+from webhook.server.metrics import METRICS
+
+NOTICE: Final = "<!-- Written by `make docs` out of the code: changes here are lost. -->\n"
+HELP_WIDTH: Final = 100
+
+
+def pages() -> dict[str, str]:
+    """The text of every generated page by its path below the documentation's folder."""
+    entries = explain.entries()
+    return {
+        f"reference/{name}.md": NOTICE + "\n".join(lines) + "\n"
+        for name, lines in {
+            "rules": _entries("Rules", "rule", entries),
+            "injections": _entries("Injections", "injection", entries),
+            "policy": _policy(entries),
+            "cli": _commands(),
+            "metrics": _metrics(),
+            "pod-security": _pod_security(),
+        }.items()
+    }
+
+
+def write(folder: Path) -> list[Path]:
+    """Write every page below `folder`; returns their paths."""
+    written = []
+    for name, text in pages().items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def _entries(title: str, kind: str, entries: Iterable[Entry]) -> Iterator[str]:
+    chosen = [entry for entry in entries if entry.kind == kind]
+    yield f"# {title}\n"
+    yield _INTRODUCTIONS[kind] + "\n"
+    word = "Action" if kind == "rule" else "Default"
+    yield from _table((title[:-1], word, ""), ((f"[{e.id}](#{e.id})", e.default, e.summary) for e in chosen))
+    for entry in chosen:
+        yield f"\n## {entry.id}\n"
+        yield f"{entry.summary} {word}: {entry.default}. Since {entry.since}."
+        if entry.explanation:
+            yield f"\n{entry.explanation}"
+        if entry.settings:
+            yield ""
+            yield from _settings(entry.settings)
+        if entry.policy:
+            yield f"\n```yaml\n{entry.policy}```"
+
+
+def _policy(entries: Iterable[Entry]) -> Iterator[str]:
+    yield "# Policy document\n"
+    yield _INTRODUCTIONS["policy"] + "\n"
+    top = [setting for setting in explain.settings(Document) if setting.name not in {"rules", "injections"}]
+    yield from _settings(top)
+    for kind in ("rule", "injection"):
+        yield f"\n## {kind}s\n"
+        rows = ((f"[{e.id}]({kind}s.md#{e.id})", *_cells(s)) for e in entries if e.kind == kind for s in e.settings)
+        yield from _table(("", "Setting", "Value", "Default", "Meaning"), rows)
+    yield "\n## Everything at its default\n"
+    defaults = pipelines.load_policy(None).document.model_dump(mode="json", by_alias=True)
+    yield f"```yaml\n{yaml.dump(defaults)}```"
+
+
+def _commands() -> Iterator[str]:
+    yield "# Command line\n"
+    yield _help(PROGRAM, main)
+    for name, command in commands():
+        yield f"\n## {name}\n"
+        yield _help(f"{PROGRAM} {name}", command)
+
+
+def commands(group: click.Group = main, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every command with its full name, as `policy validate`, each after the group that it is in."""
+    for name, command in sorted(group.commands.items()):
+        yield prefix + name, command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{prefix}{name} ")
+
+
+def _help(title: str, command: click.Command) -> str:
+    context = click.Context(command, info_name=title, terminal_width=HELP_WIDTH, help_option_names=["-h", "--help"])
+    return f"```\n{command.get_help(context)}\n```"
+
+
+def _metrics() -> Iterator[str]:
+    yield "# Metrics\n"
+    yield _INTRODUCTIONS["metrics"] + "\n"
+    yield from _table(
+        ("Metric", "Kind", "Labels", "Meaning"),
+        ((f"`{m.name}`", m.kind, ", ".join(f"`{label}`" for label in m.labels), m.help) for m in METRICS),
+    )
+
+
+def _pod_security() -> Iterator[str]:
+    yield "# Pod Security checks\n"
+    yield _INTRODUCTIONS["pod-security"] + "\n"
+    yield table().rstrip("\n")
+
+
+def _settings(settings: Iterable[Setting]) -> Iterator[str]:
+    yield from _table(("Setting", "Value", "Default", "Meaning"), map(_cells, settings))
+
+
+def _cells(setting: Setting) -> tuple[str, ...]:
+    default = f"`{setting.default}`" if setting.default else "required" if setting.required else ""
+    return f"`{setting.name}`", setting.type, default, setting.description
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    for row in (head, ("---",) * len(head), *rows):
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+
+
+_INTRODUCTIONS: Final = {
+    "rule": """\
+What a job is checked for when it is created or changed. A violation leads to the rule's action: `deny` refuses the job,
+`warn` lets it through with a warning, `audit` writes it to the audit log only, `off` does not look. The action and the
+other settings stand in the [policy document](policy.md). The name of its rule ends every refusal and warning;
+`mpijob-webhook explain NAME` shows what is here.""",
+    "injection": """\
+What is put into a job when it is created. What the user wrote stays, and nothing new comes to a job that exists: an
+update only gets back what the stored job has. Every injection tells the user in a warning what it did. Which ones are
+on is in the [policy document](policy.md).""",
+    "policy": """\
+What an administrator enforces and puts in, in [ConfigMaps](../administrators.md#policies) or with `--policy FILE`.
+`apiVersion` and `kind` must be there; the rest is as in the documents of lower priority, and at last at its default,
+where the document says nothing. A document with an unknown field or a value out of range is refused as a whole, with
+the field and the reason.""",
+    "metrics": """\
+At `/metrics` of the operations port, with the standard `process_*` metrics beside them. No label names a namespace, a
+user or a job.""",
+    "pod-security": """\
+What [Pod Security](../pod-security.md) asks of a pod, by level and version. `containers[*]` stands for containers, init
+containers and ephemeral containers alike. Versions after the newest one here mean that one.""",
+}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m webhook.cli.reference FOLDER")
+    for page in write(Path(sys.argv[1])):
+        click.echo(page)

@@ -1,0 +1,127 @@
+"""The command `serve`: how the service listens, where its certificate comes from, what it follows."""
+
+import sys
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import click
+
+from webhook.api import duration
+
+LEVELS: Final = ("debug", "info", "warning", "error")
+FILE: Final = click.Path(path_type=Path, dir_okay=False)
+SECONDS: Final = click.FloatRange(min=0)
+COUNT: Final = click.IntRange(min=1)
+Address = tuple[str, int]
+
+
+class DurationType(click.ParamType[int]):
+    """A time such as 12h or 7d, in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The seconds in `value`."""
+        try:
+            return duration.parse(str(value))
+        except duration.DurationError as error:
+            self.fail(f"{value} {error}", param, ctx)
+
+
+class AddressType(click.ParamType[Address]):
+    """HOST:PORT as a pair, an IPv6 address in brackets; port 0 lets the system choose."""
+
+    name = "HOST:PORT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Address:
+        """(host, port), else a usage error that says what is wrong."""
+        host, _, port = str(value).rpartition(":")
+        if not host.strip("[]"):
+            self.fail(f'"{value}" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443', param, ctx)
+        if not (port.isascii() and port.isdigit() and int(port[:6]) <= 65535):
+            self.fail(f'"{value}" has no port from 0 to 65535 after its last colon', param, ctx)
+        if host.startswith("[") and host.endswith("]"):
+            return host[1:-1], int(port)
+        if ":" in host:
+            self.fail(f'"{value}" is ambiguous, write an IPv6 address in brackets: [{host}]:{port}', param, ctx)
+        return host, int(port)
+
+
+@click.command()
+@click.option("--kubeconfig", type=FILE, help="The cluster. Default: in a pod its own, with --register kubectl's.")
+@click.option("--listen", type=AddressType(), help="Where the API server calls. Default: 0.0.0.0:8443.")
+@click.option("--ops-listen", type=AddressType(), help="Health and metrics, plain HTTP. Default: 0.0.0.0:8081.")
+@click.option("--policy", type=FILE, help="Policy document (kind MPIJobPolicy). Default: the built-in policy.")
+@click.option("--policy-namespace", metavar="NAMESPACE", default="mpijob-webhook", help="Where policy ConfigMaps are.")
+@click.option("--kueue-namespace", metavar="NAMESPACE", default="kueue-system", help="Where Kueue's configuration is.")
+@click.option("--register", is_flag=True, help="For development: tell the API server of this process until it ends.")
+@click.option("--tls-cert", type=FILE, help="Certificate chain (PEM). Default: one made for this process.")
+@click.option("--tls-key", type=FILE, help="Its private key (PEM).")
+@click.option("--tls-ca", type=FILE, help="The CA (PEM) that it must lead to, if that file exists.")
+@click.option("--ca-secret", metavar="NAME", default="", help="Keep a CA in this Secret of --policy-namespace instead.")
+@click.option("--service", metavar="NAME", default="", help="The Service by which the API server calls.")
+@click.option("--ca-lifetime", type=DurationType(), default="365d", help="Of the CA; its successor signs after 2/3.")
+@click.option("--leaf-lifetime", type=DurationType(), default="14d", help="Of a certificate that the CA signs.")
+@click.option("--ca-grace", type=DurationType(), default="2m", help="From publishing a new CA to its first use.")
+@click.option("--ca-file", type=FILE, help="Where to write the CA (PEM) of the certificate made for this process.")
+@click.option(
+    "--drain-seconds", metavar="SECONDS", type=SECONDS, default=5.0, help="How long to go on serving after SIGTERM."
+)
+@click.option(
+    "--max-in-flight", metavar="COUNT", type=COUNT, default=64, help="Reviews at the same time; more are turned away."
+)
+@click.option("--timeout", metavar="SECONDS", type=SECONDS, default=10.0, help="The longest that one review may take.")
+@click.option(
+    "--ssh-keys-ready",
+    metavar="COUNT",
+    type=click.IntRange(min=0),
+    default=128,
+    help="RSA key pairs to have ready for new jobs; 0 makes each when it is asked for.",
+)
+@click.option(
+    "--ssh-keys-rate",
+    metavar="PER_SECOND",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1.0,
+    help="How many of those to make ahead each second, at most: one takes half a second of a processor.",
+)
+@click.option("--remove-keys", is_flag=True, help="Delete a job's SSH keys when it has ended; needs the right to.")
+@click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
+def serve(
+    *, listen: Address | None, ops_listen: Address | None, register: bool, timeout: float, **settings: Any
+) -> NoReturn:
+    """Run the webhook until SIGTERM or Ctrl-C.
+
+    It answers POST /mutate-mpijob, /validate-mpijob, /mutate-ssh-secret and /validate-policy over TLS at --listen, and
+    GET /healthz, /readyz and /metrics over plain HTTP at --ops-listen.
+
+    With --register it listens on free ports of 127.0.0.1, makes its own CA, installs the two webhook configurations
+    with its URL, and removes them when it ends: for a cluster on this machine.
+
+    \b
+    Examples:
+      mpijob-webhook serve --tls-cert tls.crt --tls-key tls.key --policy policy.yaml
+      mpijob-webhook serve --ca-secret mpijob-webhook-ca --service mpijob-webhook
+      mpijob-webhook serve --register --kubeconfig ~/.kube/config
+      mpijob-webhook serve --listen 127.0.0.1:8443 --ops-listen 127.0.0.1:8081 --ca-file ca.pem
+
+    \b
+    Exit code:
+      0    ended on a signal, every request answered
+      2    could not start; the message says why
+      130  ended at once by a second signal (143: SIGTERM)
+    """
+    from webhook.server.process import ServeSettings, run  # noqa: PLC0415 - keeps --help and completion quick
+
+    host = "127.0.0.1" if register else "0.0.0.0"  # noqa: S104 - in a pod every address is the pod's own
+    sys.exit(
+        run(
+            ServeSettings(
+                listen=listen or (host, 0 if register else 8443),
+                ops_listen=ops_listen or (host, 0 if register else 8081),
+                register=register,
+                timeout_seconds=timeout,
+                **settings,
+            )
+        )
+    )

@@ -1,0 +1,145 @@
+"""Lists and watches as bytes, over the official client's connection: its addresses, TLS, proxies and credentials.
+
+Whatever goes wrong is a Fault; what follows from it is decided in `watch`.
+"""
+
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+from aiohttp import (
+    ClientConnectorCertificateError,
+    ClientConnectorError,
+    ClientError,
+    ClientResponse,
+    ClientResponseError,
+    ClientTimeout,
+)
+from aiohttp.http_exceptions import BadHttpMessage
+
+from webhook.client.wire import Fault, Reason, refusal
+
+JSON = "application/json"
+# What the API server then sends of each object is `metadata`, which for ConfigMaps keeps everybody's data out of here.
+METADATA = f"{JSON};as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1"
+
+# Seconds.
+CONNECT_TIMEOUT = 10
+PAGE_TIMEOUT = 60  # the API server's own limit for a request that is no watch
+OVERDUE = 15  # how much longer than agreed a watch may stay open
+# An API server sends a bookmark about every 60 s, but none while nothing in the cluster changes: silence is no proof.
+INACTIVITY = 90.0
+# Bytes. Objects have 1.5 MiB at most in etcd, and JSON writes some characters as six bytes.
+MAX_LINE = 8 * 2**20
+MAX_PAGE = 64 * 2**20
+MAX_REFUSAL = 64 * 2**10
+# Probes after 30 s of silence, every 10 s, three times: they also keep load balancers from forgetting an idle watch.
+KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+
+
+class Connection:
+    """Reads from one API server through `api`, the official client's asynchronous ApiClient, which stays the caller's.
+
+    `renew` reads the credentials anew: tokens expire, and the client does not always notice.
+    A watch that says nothing for `inactivity` seconds is taken for dead.
+    """
+
+    def __init__(
+        self, api: Any, *, renew: Callable[[], Awaitable[None]] | None = None, inactivity: float = INACTIVITY
+    ) -> None:
+        self._api = api
+        self._renew = renew
+        self._inactivity = inactivity
+
+    async def renew(self) -> None:
+        """Read the credentials anew, as far as it is known how."""
+        if self._renew is not None:
+            await self._renew()
+
+    async def page(self, target: str, *, metadata_only: bool = False) -> bytes:
+        """The JSON answer to a GET of `target`, a path with its query; Fault when there is none."""
+        limits = ClientTimeout(total=PAGE_TIMEOUT, sock_connect=CONNECT_TIMEOUT)
+        async with self._get(target, METADATA % "List" if metadata_only else JSON, limits) as response:
+            chunks = []
+            size = 0
+            async for chunk in response.content.iter_any():
+                chunks.append(chunk)
+                size += len(chunk)
+                if size > MAX_PAGE:
+                    raise Fault(Reason.GARBAGE, f"a list of more than {MAX_PAGE} bytes")
+            return b"".join(chunks)
+
+    @asynccontextmanager
+    async def watch(
+        self, target: str, seconds: float, *, metadata_only: bool = False
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The lines that come from a GET of `target`, which the server ends after `seconds`; Fault for any other end.
+
+        The block begins when the server has agreed to the watch.
+        """
+        longest = seconds + OVERDUE
+        silence = min(self._inactivity, longest)
+        limits = ClientTimeout(total=longest, sock_connect=CONNECT_TIMEOUT, sock_read=silence)
+        accept = METADATA % "" if metadata_only else JSON
+        async with self._get(target, accept, limits) as response, aclosing(_lines(response)) as lines:
+            _keep_alive(response)
+            yield lines
+
+    @asynccontextmanager
+    async def _get(self, target: str, accept: str, limits: ClientTimeout) -> AsyncIterator[ClientResponse]:
+        """The JSON reply to a GET, its body unread; whatever ends it early is a Fault."""
+        try:
+            prepared = await self._api.param_serialize(
+                method="GET",
+                resource_path=target,
+                header_params={"Accept": accept},
+                auth_settings=["BearerToken"],
+            )
+            response: ClientResponse = (await self._api.call_api(*prepared, _request_timeout=limits)).response
+            try:
+                if response.status != 200:
+                    data = await response.content.read(MAX_REFUSAL)
+                    raise refusal(data, code=response.status, retry_after=_retry_after(response))
+                if response.content_type != JSON:
+                    raise Fault(Reason.GARBAGE, f"an answer of type {response.content_type[:100]}")
+                yield response
+            finally:
+                response.close()
+        except TimeoutError:
+            raise Fault(Reason.STALLED, "no answer in time") from None
+        except ClientConnectorError as error:
+            raise Fault(Reason.UNREACHABLE, _words(error)) from None
+        except (BadHttpMessage, ClientResponseError) as error:
+            raise Fault(Reason.GARBAGE, type(error).__name__) from None
+        except (ClientError, OSError) as error:
+            raise Fault(Reason.CUT, _words(error)) from None
+
+
+async def _lines(response: ClientResponse) -> AsyncGenerator[bytes, None]:
+    while line := await response.content.readuntil(b"\n", max_size=MAX_LINE):
+        if not line.endswith(b"\n"):
+            raise Fault(Reason.CUT, "in the middle of an event")
+        yield line
+
+
+def _keep_alive(response: ClientResponse) -> None:
+    transport = response.connection and response.connection.transport
+    connected = transport and transport.get_extra_info("socket")
+    if connected:
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in KEEP_ALIVE.items():
+            if (option := getattr(socket, name, None)) is not None:  # macOS has other names
+                connected.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def _retry_after(response: ClientResponse) -> float:
+    """The header in seconds, the only form that API servers use."""
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, ClientConnectorCertificateError):
+        return "its certificate does not verify"
+    return ((error.strerror if isinstance(error, OSError) else None) or type(error).__name__)[:256]

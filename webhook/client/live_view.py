@@ -1,0 +1,124 @@
+"""The cluster view of a running service: what the watches have seen."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from webhook.client.connection import Connection
+from webhook.client.store import Kind, Store, by_name, by_namespace
+from webhook.client.watch import Watch
+from webhook.cluster.resource import ByNamespace, K, Place, Resource, T
+from webhook.cluster.resources import looked_at
+from webhook.cluster.view import UNKNOWN, Answer, Unknown
+
+
+class LiveView:
+    """A ClusterView, up to date while `run` runs; `watches` are for metrics and readiness. `unknown` counts, by the
+    names of resources, how often the answer was UNKNOWN.
+
+    `places` are the names of namespaces; of a resource in a place without a name nothing is known.
+
+    Each version of a resource has a watch, which begins when the one before it is found not to be served.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        log: Any,
+        resources: Iterable[Resource[Any, Any]] | None = None,
+        places: Mapping[Place, str] = MappingProxyType({}),
+    ) -> None:
+        resources = looked_at() if resources is None else tuple(resources)
+        self._watches: dict[Resource[Any, Any], tuple[Watch[Any, Any], ...]] = {
+            resource: tuple(Watch(kind, connection, log=log) for kind in kinds(resource, places))
+            for resource in resources
+            if resource.place is None or resource.place in places
+        }
+        self.watches = tuple(watch for watches in self._watches.values() for watch in watches)
+        self.unknown: Counter[str] = Counter({resource.name: 0 for resource in resources})
+
+    def get(self, resource: Resource[K, T], key: K) -> T | Answer:
+        """The object with this key."""
+        store = self._store(resource)
+        answer = UNKNOWN if store is None else store.get(key)
+        return self._unknown(resource) if answer is UNKNOWN else answer
+
+    def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
+        """Every object there is, by key."""
+        store = self._store(resource)
+        return self._unknown(resource) if store is None or store.unreadable else store.records
+
+    def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
+        """Every object in the namespace, by key."""
+        store = self._store(resource)
+        if store is None or any(key[0] == namespace for key in store.unreadable):
+            return self._unknown(resource)
+        return store.groups.get(namespace, {})
+
+    def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
+        """Every object there is, sorted by the resource's `group`."""
+        store = self._store(resource)
+        return self._unknown(resource) if store is None or store.unreadable else store.groups
+
+    def on_change(self, resource: Resource[K, T], callback: Callable[[K, T | None, T | None], None]) -> None:
+        """Call back with key, old and new record after each change, None where there is none."""
+        for watch in self._watches[resource]:
+            watch.store.on_change(callback)
+
+    def reason(self, resource: Resource[Any, Any]) -> str:
+        """Why the last list or watch failed, empty while one works."""
+        begun = [watch for watch in self._watches[resource] if watch.requests]
+        return next((watch.reason for watch in begun), "") if all(watch.reason for watch in begun) else ""
+
+    async def run(self) -> None:
+        """Keep everything up to date, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for watches in self._watches.values():
+                group.create_task(self._follow(watches))
+
+    async def settled(self) -> None:
+        """Return once everything is either synced or known to be out of reach."""
+        for watches in self._watches.values():
+            for watch in watches:
+                await watch.settled()
+                if watch.synced:
+                    break
+
+    async def _follow(self, watches: tuple[Watch[Any, Any], ...]) -> None:
+        """Watch the first version that is served, and go on looking for those before it: they may come."""
+        async with asyncio.TaskGroup() as group:
+            for watch in watches:
+                group.create_task(watch.run(), name=f"watch {watch.kind.name}")
+                await watch.settled()
+                if watch.synced:
+                    return
+
+    def _store(self, resource: Resource[K, T]) -> Store[K, T] | None:
+        return next((watch.store for watch in self._watches.get(resource, ()) if watch.known), None)
+
+    def _unknown(self, resource: Resource[Any, Any]) -> Unknown:
+        self.unknown[resource.name] += 1
+        return UNKNOWN
+
+
+def kinds(resource: Resource[K, T], places: Mapping[Place, str]) -> list[Kind[K, T]]:
+    """What to watch of a resource: one collection for each version, named for it where there are several."""
+    several = len(resource.api_versions) > 1
+    namespace = places[resource.place] if resource.place else ""
+    key: Any = by_namespace if resource.is_namespaced else by_name
+    return [
+        Kind(
+            f"{resource.name}-{version.rpartition('/')[2]}" if several else resource.name,
+            resource.path(version, namespace),
+            key=key,
+            project=resource.project,
+            group=resource.group,
+            metadata_only=resource.metadata_only,
+            label_selector=resource.label_selector,
+            field_selector=resource.field_selector,
+        )
+        for version in resource.api_versions
+    ]

@@ -1,0 +1,222 @@
+"""A cluster read once, for commands: page by page, no more of each object than counts."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from webhook.client import wire
+from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.connection import Connection
+from webhook.client.wire import Fault, Reason
+from webhook.cluster.resource import Place, Resource
+from webhook.cluster.resources import looked_at
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.snapshot import Extent, Head
+
+PAGE: Final = 500
+# Lists of objects that commands read whole.
+WHOLE_PAGE: Final = 200
+# A list that takes longer than the API server keeps its beginning (five minutes) has to start again.
+ATTEMPTS: Final = 3
+PAUSE: Final = 1.0
+AGAIN: Final = {Reason.EXPIRED, Reason.THROTTLED, Reason.SERVER_ERROR, Reason.STALLED, Reason.CUT}
+NOT_INSTALLED: Final = "not installed"
+ALL: Final = ""
+"""In place of the name of a namespace."""
+
+Document = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was read: `problems` say for people what could not be. A kind that is not installed is no problem."""
+
+    head: Head = field(default_factory=Head)
+    problems: list[str] = field(default_factory=list)
+    _objects: dict[tuple[str, str, str], Document] = field(default_factory=dict)
+
+    def add(self, document: Document) -> None:
+        """An object; what was read of it before, for another resource of the same kind, stays."""
+        metadata = document["metadata"]
+        key = document["kind"], metadata.get("namespace", ""), metadata["name"]
+        self._objects[key] = _merged(self._objects.get(key, {}), document)
+
+    def documents(self) -> list[Document]:
+        """All there is for a `Snapshot`, in an order that does not depend on the API server."""
+        return [self.head.document(), *(self._objects[key] for key in sorted(self._objects))]
+
+
+async def read(
+    api: Client,
+    *,
+    places: Mapping[Place, str],
+    namespaces: Sequence[str] = (),
+    more: Mapping[str, Callable[[Document], Document]] = MappingProxyType({}),
+    tell: Callable[[str], None] = lambda _: None,
+) -> Reading:
+    """Everything that rules look at, in all namespaces or in these; ClusterError when the API server cannot be used.
+
+    Of a resource in a place without a name nothing is read. `more` gives, by kind, what else is kept of an object; what
+    it raises makes the object unreadable. `tell` gets a line for each resource.
+    """
+    reader = _Reader(Connection(api.raw, renew=api.renew), more, tell)
+    for resource in looked_at():
+        if resource.place is None:
+            where = list(namespaces) if resource.is_namespaced or resource is NAMESPACES else []
+        elif resource.place in places:
+            where = [places[resource.place]]
+        else:
+            continue
+        try:
+            await reader.read(resource, where or [ALL])
+        except Fault as fault:
+            raise ClusterError(f"cannot read {resource.plural} from {api.host}: {fault}") from None
+    return reader.reading
+
+
+async def listed(api: Client, path: str, **query: str) -> list[Document]:
+    """Every object of a collection, whole; ClusterError when there is no complete list."""
+    objects: list[Document] = []
+    token = ""
+    while True:
+        following = {"continue": token} if token else {}
+        page = await api.request("GET", f"{path}?{urlencode({**query, 'limit': WHOLE_PAGE, **following})}")
+        if not str(page.get("kind")).endswith("List"):
+            raise ClusterError(f"what answers at {api.host} is no API server")
+        objects += page.get("items") or []
+        before, token = token, str((page.get("metadata") or {}).get("continue") or "")
+        if not token:
+            return objects
+        if token == before:
+            raise ClusterError(f"the cluster at {api.host} sends a list without end")
+
+
+async def get(api: Client, path: str) -> Document | None:
+    """The object at `path`, None for one that does not exist; ClusterError when that is not known."""
+    try:
+        return await api.request("GET", path)
+    except ApiError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
+@dataclass(slots=True)
+class _Reader:
+    connection: Connection
+    more: Mapping[str, Callable[[Document], Document]]
+    tell: Callable[[str], None]
+    reading: Reading = field(default_factory=Reading)
+
+    async def read(self, resource: Resource[Any, Any], where: Sequence[str]) -> None:
+        """Read a resource in each of these namespaces; Fault when the API server itself is out of reach."""
+        head = self.reading.head
+        extent = Extent(None if where == [ALL] else [])
+        count = 0
+        for namespace in where:
+            try:
+                objects = await _objects(self.connection, resource, namespace)
+            except Fault as fault:
+                self._unknown(f"{resource.name} in {namespace}" if namespace else resource.name, fault)
+                continue
+            for data in objects:
+                self._keep(resource, data, extent)
+            count += len(objects)
+            if extent.namespaces is not None:
+                extent.namespaces.append(namespace)
+            head.known[resource.name] = extent
+        if resource.name in head.known:
+            self.tell(f"{resource.name}: {count:,}")
+
+    def _unknown(self, what: str, fault: Fault) -> None:
+        if fault.reason in {Reason.UNREACHABLE, Reason.UNAUTHORIZED}:
+            raise fault
+        if fault.reason is Reason.NOT_FOUND:
+            self.reading.head.unknown[what] = NOT_INSTALLED
+            self.tell(f"{what}: {NOT_INSTALLED}")
+        else:
+            self.reading.head.unknown[what] = str(fault)
+            self.reading.problems.append(f"nothing is known of {what}: {fault}")
+
+    def _keep(self, resource: Resource[Any, Any], data: msgspec.Raw, extent: Extent) -> None:
+        metadata = wire.decode(wire.objects, data).metadata
+        try:
+            resource.project(data)
+            document = msgspec.json.decode(data)
+            kept = resource.trim(document)
+            if resource.kind in self.more:
+                kept = _merged(kept, self.more[resource.kind](document))
+        except Exception as error:  # noqa: BLE001 - as in the live view: whatever a user has written, the others count
+            name = f"{metadata.namespace}/{metadata.name}" if resource.is_namespaced else metadata.name
+            extent.unreadable.append(name)
+            self.reading.problems.append(f"{resource.kind} {name} cannot be read: {type(error).__name__}")
+        else:
+            self.reading.add(kept)
+
+
+async def _objects(connection: Connection, resource: Resource[Any, Any], namespace: str) -> list[msgspec.Raw]:
+    """The objects of the first version that is served; Fault with NOT_FOUND where none is."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            if resource is NAMESPACES and namespace:
+                return await _namespace(connection, namespace)
+            return await _served(connection, resource, namespace)
+        except Fault as fault:
+            if fault.reason not in AGAIN or attempt == ATTEMPTS:
+                raise
+            await asyncio.sleep(max(PAUSE, fault.retry_after))
+    raise AssertionError("the last attempt returns or raises")
+
+
+async def _namespace(connection: Connection, name: str) -> list[msgspec.Raw]:
+    """A namespace by itself: whoever may only look into it may read it, but list none."""
+    try:
+        return [msgspec.Raw(await connection.page(f"{NAMESPACES.path('v1')}/{quote(name, safe='')}"))]
+    except Fault as fault:
+        if fault.reason is Reason.NOT_FOUND:
+            return []
+        raise
+
+
+async def _served(connection: Connection, resource: Resource[Any, Any], namespace: str) -> list[msgspec.Raw]:
+    *before, last = resource.api_versions
+    for version in before:
+        try:
+            return [data async for data in _pages(connection, resource, version, namespace)]
+        except Fault as fault:
+            if fault.reason is not Reason.NOT_FOUND:
+                raise
+    return [data async for data in _pages(connection, resource, last, namespace)]
+
+
+async def _pages(
+    connection: Connection, resource: Resource[Any, Any], version: str, namespace: str
+) -> AsyncIterator[msgspec.Raw]:
+    """Every object in a collection: all pages are of the moment of the first one."""
+    selectors = {"labelSelector": resource.label_selector, "fieldSelector": resource.field_selector}
+    query = {"limit": str(PAGE)} | {name: selector for name, selector in selectors.items() if selector}
+    while True:
+        target = f"{resource.path(version, quote(namespace, safe=''))}?{urlencode(query)}"
+        page = wire.decode(wire.pages, await connection.page(target, metadata_only=resource.metadata_only))
+        for data in page.items or ():
+            yield data
+        token = page.metadata.token
+        if not page.metadata.resource_version or (token and token == query.get("continue")):
+            raise Fault(Reason.GARBAGE, "a list without version or end")
+        if not token:
+            return
+        query["continue"] = token
+
+
+def _merged(before: Document, after: Document) -> Document:
+    """Both, mappings merged at every level."""
+    merged = dict(before)
+    for key, value in after.items():
+        old = merged.get(key)
+        merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged

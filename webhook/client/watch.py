@@ -1,0 +1,208 @@
+"""List and watch one kind of object, and recover from every fault without ever becoming a burden."""
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from math import inf
+from typing import Any, Generic, NoReturn
+from urllib.parse import urlencode
+
+from webhook.client import wire
+from webhook.client.connection import Connection
+from webhook.client.store import Kind, Store
+from webhook.client.wire import Event, Fault, Reason
+from webhook.cluster.resource import K, T
+from webhook.cluster.view import UNKNOWN, Answer
+
+# Seconds.
+LAST_DELAY = 30  # the first is 1; between a half and the whole is waited
+LONGEST_DELAY = 300  # whatever the server asks for
+STEADY = 60  # a watch that went well for so long ends the count of failures
+WATCH_SECONDS = (240, 300)  # drawn, so that replicas and kinds do not all come back at once
+RELIST_AFTER = 600  # a watch that tells nothing for so long is checked with a list
+
+# Refusals in a row that are believed: for a moment after its start an API server refuses everything to everybody.
+BELIEVED = 3
+
+# The cluster is there, but does not tell: nothing is known until it does.
+REFUSED = {Reason.FORBIDDEN, Reason.NOT_FOUND}
+# The last resource version is of no more use.
+RELIST = REFUSED | {Reason.EXPIRED, Reason.REJECTED, Reason.INTERNAL}
+
+
+class Watch(Generic[K, T]):
+    """The records of one kind; `run` keeps them up to date, readers on the same event loop need no lock.
+
+    `synced`: a list is complete, and no lasting refusal came since. `reason`: why it fails, or "".
+    `requests`, `events` and `restarts` (by reason) only ever grow. While nothing works the old records stay.
+    """
+
+    def __init__(
+        self,
+        kind: Kind[K, T],
+        connection: Connection,
+        *,
+        log: Any,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        self.kind = kind
+        self.store = Store(kind, log=log)
+        self.synced = False
+        self.reason = ""
+        self.requests = 0
+        self.events = 0
+        self.restarts: Counter[Reason] = Counter()
+        self._connection = connection
+        self._log = log
+        self._clock = clock
+        self._sleep = sleep
+        self._uniform = uniform
+        self._version = ""  # where to resume; empty: list first
+        self._contact = self._heard = -inf
+        self._opened = inf
+        self._refusals = 0
+        self._settled = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the server last proved that it is there; infinite before the first time."""
+        return self._clock() - self._contact
+
+    @property
+    def known(self) -> bool:
+        """Whether `get` has answers."""
+        return self.synced and self.age <= self.kind.stale_after
+
+    def get(self, key: K) -> T | Answer:
+        """The record; ABSENT for an object that does not exist or count, UNKNOWN where nobody can tell."""
+        return self.store.get(key) if self.known else UNKNOWN
+
+    async def settled(self) -> None:
+        """Return once the first list is complete, or was refused."""
+        await self._settled.wait()
+
+    async def run(self) -> NoReturn:
+        """List, watch, recover, for ever. There is a pause after everything but a steady watch."""
+        failures = 0
+        fault: Fault | None = None
+        while True:
+            self._opened = inf
+            try:
+                if fault is not None and fault.reason is Reason.UNAUTHORIZED:
+                    await self._connection.renew()
+                if not self._version or self._clock() - self._heard > RELIST_AFTER:
+                    await self._list()
+                fault = await self._watch()
+            except Fault as caught:
+                fault = caught
+            except Exception as error:  # noqa: BLE001 - a bug must not end the cache
+                fault = Fault(Reason.INTERNAL, wire.place(error))
+            steady = self._clock() - self._opened >= STEADY
+            self.restarts[fault.reason] += 1
+            if steady and fault.reason in {Reason.ENDED, Reason.STALLED}:
+                failures = 0
+                continue  # the agreed end, or a quiet cluster
+            failures = 1 if steady else failures + 1
+            self._failed(fault)
+            await self._sleep(self._delay(fault, failures))
+
+    async def _list(self) -> None:
+        """Read all objects, page by page, then put them in place at once."""
+        # Not with resourceVersion=0: API servers then ignore `limit`, and may answer with the past.
+        contents = self.store.contents()
+        version = token = ""
+        while True:
+            self.requests += 1
+            following = {"continue": token} if token else {}
+            target = self._target(limit=self.kind.page, **following)
+            page = wire.decode(wire.pages, await self._connection.page(target, metadata_only=self.kind.metadata_only))
+            self.store.read(page.items or (), contents)
+            self._touch()
+            version = version or page.metadata.resource_version
+            if not version or (token and token == page.metadata.token):
+                raise Fault(Reason.GARBAGE, "a list without version or end")
+            token = page.metadata.token
+            if not token:
+                break
+        self._version = version
+        self.synced = True
+        self._refusals = 0
+        self._settled.set()
+        self.store.replace(contents)
+
+    async def _watch(self) -> Fault:
+        """Follow the changes since the last known version. Gives the server's own end of it; others are raised."""
+        self.requests += 1
+        seconds = round(self._uniform(*WATCH_SECONDS))
+        target = self._target(
+            watch="true", allowWatchBookmarks="true", timeoutSeconds=seconds, resourceVersion=self._version
+        )
+        heard = False
+        async with self._connection.watch(target, seconds, metadata_only=self.kind.metadata_only) as lines:
+            self._opened = self._clock()
+            self._touch(heard=False)
+            async for line in lines:
+                self._apply(wire.decode(wire.events, line))
+                self._touch()
+                heard = True
+        if not heard and self._clock() - self._opened < STEADY:
+            self._version = ""  # it may come from something that is no API server
+            raise Fault(Reason.GARBAGE, "an empty watch")
+        return Fault(Reason.ENDED)
+
+    def _apply(self, event: Event) -> None:
+        if event.type == "ERROR":
+            raise wire.refusal(event.object)
+        metadata = wire.decode(wire.objects, event.object).metadata
+        if not metadata.resource_version:
+            raise Fault(Reason.GARBAGE, "an event without version")
+        match event.type:
+            case "ADDED" | "MODIFIED":
+                self.store.put(metadata, event.object)
+            case "DELETED":
+                self.store.remove(metadata)
+            case "BOOKMARK":
+                pass
+            case _:
+                raise Fault(Reason.GARBAGE, f"an event of type {event.type[:100]}")
+        self.events += event.type != "BOOKMARK"
+        self._version = metadata.resource_version
+
+    def _target(self, **query: object) -> str:
+        selectors = {"labelSelector": self.kind.label_selector, "fieldSelector": self.kind.field_selector}
+        query |= {name: selector for name, selector in selectors.items() if selector}
+        return f"{self.kind.path}?{urlencode(query)}"
+
+    def _touch(self, *, heard: bool = True) -> None:
+        """The server is there; `heard` when it also told something."""
+        self._contact = self._clock()
+        if heard:
+            self._heard = self._contact
+        if self.reason:
+            self._log.info("watch recovered", kind=self.kind.name)
+            self.reason = ""
+
+    def _failed(self, fault: Fault) -> None:
+        if fault.reason in RELIST:
+            self._version = ""
+        if fault.reason in REFUSED:
+            self._refusals += 1
+            self.synced = self.synced and self._refusals < BELIEVED
+            self._settled.set()
+        if fault.reason is Reason.ENDED:
+            return
+        if self.reason != str(fault):
+            self._log.warning("watch failed", kind=self.kind.name, reason=str(fault))
+        self.reason = str(fault)
+
+    def _delay(self, fault: Fault, failures: int) -> float:
+        """How long to wait after `failures` in a row, the last of which is `fault`."""
+        delay = min(LAST_DELAY, 2.0 ** min(failures - 1, 5)) * self._uniform(0.5, 1)
+        return max(delay, min(LONGEST_DELAY, fault.retry_after) * self._uniform(1, 1.25))

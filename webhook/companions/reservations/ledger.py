@@ -1,0 +1,243 @@
+"""No over-commit: verdicts on quotas that hold for all replicas of the service at once.
+
+A cache is always a little late, and two replicas could both hand out the last GPU. So where a quota counts, the
+verdict is found once more with the quotas read at that moment, and what the job will take is written into the
+namespace's reservations (`webhook.cluster.resources.reservations`), on condition that nobody else has written there
+since. A reservation bridges the seconds until every replica sees the job itself, and ends by itself.
+
+Jobs that arrive together are judged together, one after the other, and written at once.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn
+
+from webhook.admission.decision import Decision
+from webhook.admission.pipelines import DeadlineExceeded
+from webhook.client.calls import Client, ClusterError
+from webhook.client.live_view import LiveView
+from webhook.cluster.overlay import Overlay
+from webhook.cluster.owned import Owned
+from webhook.cluster.resource import ByNamespace, Resource
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.resources.pods import PODS
+from webhook.cluster.resources.reservations import RESERVATIONS, Entry, Reservations
+from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
+from webhook.cluster.view import Answer, ClusterView, Unknown
+from webhook.companions.reservations.leases import LedgerApi, lease_name
+
+# Seconds.
+LIFETIME: Final = 30.0  # of a reservation: by then every replica has seen the job, or it was not stored
+SEEN: Final = 5.0  # a job that this replica has seen for so long is taken to be seen by all
+SWEEP: Final = 5.0
+ATTEMPTS: Final = 8
+# A pod that is being made is in `used` before anybody can see it, and so counts twice for a moment. So a job that is
+# refused while others are being made is judged again, that often, with so many seconds in between.
+REFUSALS: Final = 5
+PAUSE: Final = 0.2
+TOGETHER: Final = 100  # jobs in one write: an object's annotations have room for 256 KiB
+
+Outcome = str
+"""reserved | not-reserved | conflict | late | unavailable: a metric label."""
+
+Judge = Callable[[ClusterView], Decision]
+"""Finds the verdict with another view; DeadlineExceeded and the like go to whoever asked."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A job whose verdict is looked for; `writes` is False for dry runs."""
+
+    judge: Judge
+    writes: bool
+    refusals: int = 0
+    answer: asyncio.Future[Decision] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class QuotaLedger:
+    """Judges jobs in namespaces with quotas; `run` sweeps up what is over.
+
+    `namespace` is the service's own. `on_outcome` is told how each job fared, and of each conflict.
+    """
+
+    def __init__(
+        self,
+        *,
+        api: Client,
+        view: LiveView,
+        namespace: str,
+        log: Any,
+        on_outcome: Callable[[Outcome], None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._now = LedgerApi(api, namespace, log=log)
+        self._view = view
+        self._namespace = namespace
+        self._log = log
+        self._on_outcome = on_outcome
+        self._clock = clock
+        self._waiting: dict[str, deque[_Asked]] = {}
+        self._workers: dict[str, asyncio.Task[None]] = {}
+        self._seen: dict[str, float] = {}  # uid -> when this replica saw the job first
+        self._gone: dict[str, float] = {}  # uid -> when this replica saw it deleted
+        self._moved: dict[str, float] = {}  # namespace -> when a pod of a job came or went there last
+        view.on_change(MPI_JOBS, self._job_changed)
+        view.on_change(PODS, self._pod_changed)
+
+    async def judge(self, namespace: str, judge: Judge, *, writes: bool, seconds: float) -> Decision:
+        """The verdict by what is so now, reserved if it admits the job and `writes`.
+
+        ClusterError when the cluster does not let it be found: the verdict by the cache then has to do.
+        DeadlineExceeded after `seconds`: with too many at once the cache would let in too many.
+        """
+        asked = _Asked(judge, writes)
+        self._waiting.setdefault(namespace, deque()).append(asked)
+        if namespace not in self._workers:
+            self._workers[namespace] = asyncio.create_task(self._work(namespace), name=f"quota ledger {namespace}")
+        try:
+            async with asyncio.timeout(seconds):
+                return await asked.answer
+        except TimeoutError:
+            self._on_outcome("late")
+            raise DeadlineExceeded(f"the quotas of {namespace}") from None
+
+    async def run(self) -> NoReturn:
+        """Remove reservations that are over, until cancelled."""
+        while True:
+            await asyncio.sleep(SWEEP)
+            try:
+                self._forget()
+                await self._sweep()
+            except Exception as error:  # noqa: BLE001 - the next sweep must come
+                self._log.warning("quota ledger not swept", error=type(error).__name__)
+
+    async def close(self) -> None:
+        """Stop working."""
+        for task in list(self._workers.values()):
+            task.cancel()
+        await asyncio.gather(*self._workers.values(), return_exceptions=True)
+
+    async def _work(self, namespace: str) -> None:
+        """Judge the jobs that wait in `namespace`, as many together as there are, until there are none."""
+        waiting = self._waiting[namespace]
+        try:
+            while waiting:
+                batch = [waiting.popleft() for _ in range(min(len(waiting), TOGETHER))]
+                batch = [asked for asked in batch if not asked.answer.done()]
+                try:
+                    again = await self._settle(namespace, batch)
+                    if again:
+                        await asyncio.sleep(PAUSE)
+                        waiting.extend(again)
+                except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
+                    self._log.warning("quota ledger not usable", namespace=namespace, reason=str(error)[:256])
+                    for asked in batch:
+                        self._on_outcome("unavailable" if isinstance(error, ClusterError) else "late")
+                        _fail(asked, error)
+        finally:
+            del self._workers[namespace], self._waiting[namespace]
+
+    async def _settle(self, namespace: str, batch: list[_Asked]) -> list[_Asked]:
+        """Answer the jobs in `batch`; gives those that have to be judged again."""
+        for _ in range(ATTEMPTS):
+            # What exists must not be newer than the quotas that count it, or it would count for nothing.
+            pods = await self._pods(namespace, fresh=any(asked.refusals for asked in batch))
+            lease, quotas = await asyncio.gather(self._now.reservations(namespace), self._now.quotas(namespace))
+            entries = {entry.reservation.name: entry for entry in self._alive(lease.entries)}
+            before = dict(entries)
+            decisions = []
+            for asked in list(batch):
+                try:
+                    decision = asked.judge(self._overlay(namespace, pods, quotas, entries.values()))
+                except Exception as error:  # noqa: BLE001 - it is the fault of this one job
+                    batch.remove(asked)
+                    _fail(asked, error)
+                    continue
+                decisions.append(decision)
+                if asked.writes and decision.reservation is not None and not decision.denied:
+                    entries[decision.reservation.name] = Entry(decision.reservation, self._clock() + LIFETIME)
+                await asyncio.sleep(0)  # other reviews are at work meanwhile
+            if entries != before and not await self._now.write(namespace, lease, entries.values()):
+                self._on_outcome("conflict")
+                continue
+            moving = bool(entries) or self._clock() - self._moved.get(namespace, 0) < SEEN
+            again = []
+            for asked, decision in zip(batch, decisions, strict=True):
+                asked.refusals += bool(decision.denied)
+                if decision.denied and moving and asked.refusals < REFUSALS:
+                    again.append(asked)
+                    continue
+                self._on_outcome("not-reserved" if decision.denied else "reserved")
+                if not asked.answer.done():
+                    asked.answer.set_result(decision)
+            return again
+        raise DeadlineExceeded(f"the reservations of {namespace} change too fast")
+
+    def _overlay(
+        self, namespace: str, pods: Any, quotas: Mapping[ByNamespace, Any], entries: Iterable[Entry]
+    ) -> ClusterView:
+        reserved = Reservations(namespace, "", "", tuple(entries))
+        known: dict[Resource[Any, Any], Any] = {
+            PODS: pods,
+            RESOURCE_QUOTAS: quotas,
+            RESERVATIONS: {(self._namespace, lease_name(namespace)): reserved},
+        }
+        return Overlay(self._view, namespace, known)
+
+    async def _pods(self, namespace: str, *, fresh: bool) -> Mapping[ByNamespace, Owned] | Unknown:
+        """The pods of jobs: as this replica sees them, or as they are now."""
+        seen = self._view.within(PODS, namespace)
+        if fresh or isinstance(seen, Answer):
+            return await self._now.pods(namespace)
+        return copy(seen)
+
+    async def _sweep(self) -> None:
+        """Delete the reservations of namespaces in which all are over."""
+        known = self._view.all(RESERVATIONS)
+        for lease in () if isinstance(known, Answer) else list(known.values()):
+            if self._alive(lease.entries) or lease.namespace in self._workers:
+                continue
+            try:
+                await self._now.delete(lease)
+            except ClusterError as error:
+                self._log.warning("reservations are left behind", namespace=lease.namespace, reason=str(error))
+
+    def _alive(self, entries: Iterable[Entry]) -> list[Entry]:
+        """The entries that still count: of jobs that some replica may not see yet."""
+        now = self._clock()
+        return [
+            entry
+            for entry in entries
+            if now < entry.expires <= now + 2 * LIFETIME  # a clock elsewhere may be wrong
+            and entry.reservation.uid not in self._gone
+            and now - max(self._seen.get(entry.reservation.uid, now), entry.expires - LIFETIME) < SEEN
+        ]
+
+    def _job_changed(self, key: Hashable, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
+        now = self._clock()
+        if new is not None:
+            self._seen.setdefault(new.uid, now)
+            if new.over:
+                self._gone[new.uid] = now
+        if old is not None and (new is None or new.uid != old.uid):
+            self._gone[old.uid] = now
+
+    def _pod_changed(self, key: ByNamespace, *_: object) -> None:
+        self._moved[key[0]] = self._clock()
+
+    def _forget(self) -> None:
+        """What is older than any reservation is of no more use."""
+        oldest = self._clock() - 3 * LIFETIME
+        for times in (self._seen, self._gone, self._moved):
+            for uid in [uid for uid, when in times.items() if when < oldest]:
+                del times[uid]
+
+
+def _fail(asked: _Asked, error: Exception) -> None:
+    """Hand `error` to whoever waits."""
+    if not asked.answer.done():
+        asked.answer.set_exception(error)

@@ -1,0 +1,184 @@
+"""Key pairs made ahead: an RSA-4096 key takes half a second of a core, and a job should not wait for it.
+
+They are made in threads. OpenSSL works without Python's lock, and the threads have a lower priority than the one that
+answers reviews, so that reviews are as quick while keys are made. The algorithms that take no time are made on the
+spot.
+
+A pair leaves the stock with the one reply that carries it; nothing here keeps, logs or counts a key.
+"""
+
+import asyncio
+import os
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from time import monotonic
+from typing import Final
+
+from webhook.companions.ssh import pair as ssh_pair
+from webhook.companions.ssh.pair import INSTANT, Algorithm, KeyPair
+
+STOCKED: Final[Algorithm] = "rsa-4096"
+# As many as jobs that come at once; the operator itself sends a few at a time.
+MAX_WAITING = 256
+# More processors than this are not ours to fill, whatever the node has.
+MAX_WORKERS = 4
+NICENESS = 10
+
+Observe = Callable[[Algorithm, float], object]
+
+
+class NoKey(Exception):
+    """No pair could be had in time; whoever asked may ask again."""
+
+
+class KeyPool:
+    """`size` pairs ready, replaced one after the other, at most `rate` each second.
+
+    Who comes when none is ready waits, first come first served, while up to `workers` pairs are made at a time.
+    `made` and `waited` are told the seconds that a pair took to make, and that a request waited for one.
+    """
+
+    def __init__(
+        self,
+        *,
+        size: int,
+        rate: float = 1,
+        workers: int = min(MAX_WORKERS, os.cpu_count() or 1),
+        make: Callable[[Algorithm], KeyPair] = ssh_pair.generate,
+        made: Observe = lambda *_: None,
+        waited: Observe = lambda *_: None,
+    ) -> None:
+        self._size = size
+        self._rate = rate
+        self._workers = workers
+        self._make = make
+        self._made = made
+        self._waited = waited
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="ssh-keys", initializer=_step_back)
+        self._ready: deque[KeyPair] = deque()
+        self._waiting: deque[asyncio.Future[KeyPair]] = deque()
+        self._room = asyncio.Event()
+        self._making = 0
+        self._makers: set[asyncio.Task[None]] = set()
+        self._filler: asyncio.Task[None] | None = None
+
+    @property
+    def ready(self) -> int:
+        """Pairs that can be had at once."""
+        return len(self._ready)
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for a pair."""
+        return len(self._waiting)
+
+    @asynccontextmanager
+    async def filled(self) -> AsyncIterator[None]:
+        """Keep pairs ready until the block ends; then they are gone, and no more can be had."""
+        self._level()
+        self._filler = asyncio.create_task(self._fill())
+        try:
+            yield
+        finally:
+            self.stop_filling()
+            for task in self._makers:
+                task.cancel()
+            # A pair that is being made is not waited for here; the interpreter waits for its thread at the end.
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._ready.clear()
+
+    def stop_filling(self) -> None:
+        """Make no more ahead; what is ready and what is asked for can still be had."""
+        if self._filler is not None:
+            self._filler.cancel()
+
+    async def take(self, algorithm: Algorithm, *, deadline: float) -> KeyPair:
+        """A pair that nobody else has or gets; NoKey when there is none until `deadline` (monotonic)."""
+        started = monotonic()
+        try:
+            if algorithm in INSTANT:
+                pair = self._make(algorithm)
+                self._made(algorithm, monotonic() - started)
+                return pair
+            if not self._ready:
+                return await self._wait(deadline)
+            pair = self._ready.popleft()
+            self._level()
+            return pair
+        finally:
+            self._waited(algorithm, monotonic() - started)
+
+    async def _wait(self, deadline: float) -> KeyPair:
+        if len(self._waiting) >= MAX_WAITING:
+            raise NoKey("too many requests wait for an SSH key")
+        place: asyncio.Future[KeyPair] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        if self._making < min(self._workers, len(self._waiting)):
+            self._making += 1
+            maker = asyncio.create_task(self._make_for_waiting())
+            self._makers.add(maker)
+            maker.add_done_callback(self._makers.discard)
+        try:
+            async with asyncio.timeout(deadline - monotonic()):
+                return await place
+        except TimeoutError:
+            raise NoKey("no SSH key was made in time") from None
+        finally:
+            with suppress(ValueError):
+                self._waiting.remove(place)
+
+    async def _make_for_waiting(self) -> None:
+        # Counted here: whoever gets the last pair may ask for another before this task is seen to be done.
+        try:
+            while self._waiting:
+                await self._make_one()
+        finally:
+            self._making -= 1
+
+    async def _fill(self) -> None:
+        while True:
+            await self._room.wait()
+            started = monotonic()
+            await self._make_one()
+            await asyncio.sleep(max(0, 1 / self._rate - (monotonic() - started)))
+
+    async def _make_one(self) -> None:
+        """Make a pair in a thread, for whoever waits longest, else for the stock."""
+        started = monotonic()
+        try:
+            pair = await asyncio.get_running_loop().run_in_executor(self._threads, self._make, STOCKED)
+        except Exception as error:  # noqa: BLE001 - told to whoever waits; the stock tries again
+            if place := self._next():
+                place.set_exception(error)
+            return
+        self._made(STOCKED, monotonic() - started)
+        if place := self._next():
+            place.set_result(pair)
+        else:
+            self._ready.append(pair)
+            self._level()
+
+    def _next(self) -> asyncio.Future[KeyPair] | None:
+        """The place of the request that waits longest."""
+        while self._waiting:
+            place = self._waiting.popleft()
+            if not place.done():
+                return place
+        return None
+
+    def _level(self) -> None:
+        """Let the stock be filled, or not."""
+        if len(self._ready) < self._size:
+            self._room.set()
+        else:
+            self._room.clear()
+
+
+def _step_back() -> None:
+    """Lower the priority of this thread: on Linux each has its own (setpriority(2), "C library/kernel differences")."""
+    if os.uname().sysname == "Linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

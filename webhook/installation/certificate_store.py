@@ -1,0 +1,145 @@
+"""The CA Secret and the caBundles of our webhook configurations, as `certs.self_managed` reads and writes them.
+
+What is written is one Secret by its name, and one field of objects by their name: nothing else of them is touched, so
+whoever applies the manifests (GitOps) keeps the rest.
+"""
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import quote
+
+from certs.settings import RotationSettings
+from certs.store import Bundle, Conflict, Secret, StoreError
+from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.installation import registration
+
+NAME = "mpijob-webhook"
+
+
+# Every replica reads the Secret and the caBundles this often; a caBundle that was overwritten keeps jobs out so long.
+INTERVAL = timedelta(seconds=15)
+
+
+def rotation(ca_lifetime: timedelta, leaf_lifetime: timedelta, grace: timedelta) -> RotationSettings:
+    """The settings of `self_managed`; ValueError for times that cannot work together."""
+    interval = min(INTERVAL, leaf_lifetime / 10)
+    return RotationSettings(
+        name=NAME, ca_lifetime=ca_lifetime, leaf_lifetime=leaf_lifetime, grace=grace, interval=interval
+    )
+
+
+CRD: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/mpijobs.kubeflow.org"
+_GONE_OR_CHANGED: Final = {404, 409}
+
+
+class CertificateStore:
+    """A `certs.store.Store`: the Secret `secret` of `namespace`, and whatever calls the Service `service` there."""
+
+    def __init__(self, api: Client, *, namespace: str, secret: str, service: str) -> None:
+        self._api = api
+        self._secret = f"/api/v1/namespaces/{quote(namespace, safe='')}/secrets/{quote(secret, safe='')}"
+        self._service = (namespace, service)
+
+    async def read_secret(self) -> Secret | None:
+        """The CA Secret, or None when it does not exist."""
+        found = await self._get(self._secret)
+        if found is None:
+            return None
+        return Secret(_data(found), found["metadata"]["resourceVersion"], self._api.server_time)
+
+    async def write_secret(self, data: Mapping[str, bytes], resource_version: str) -> None:
+        """Replace all of the Secret's data; Conflict unless it is still at `resource_version`."""
+        operations: list[dict[str, Any]] = [
+            {"op": "add", "path": "/metadata/resourceVersion", "value": resource_version},
+            {"op": "add", "path": "/data", "value": {name: _text(value) for name, value in data.items()}},
+        ]
+        await self._patch(self._secret, operations)
+
+    async def read_bundles(self) -> Sequence[Bundle]:
+        """Every object that exists and calls our Service."""
+        bundles = []
+        for path in _paths():
+            found = await self._get(path, forbidden_is_absent=path == CRD)
+            if found is None:
+                continue
+            held = tuple(_decoded(config.get("caBundle")) for _, config in self._ours(found))
+            if held:
+                bundles.append(Bundle(_name(path), held, found["metadata"]["resourceVersion"]))
+        return bundles
+
+    async def write_bundle(self, bundle: Bundle, pem: bytes) -> None:
+        """Set each of the object's caBundles to `pem`; Conflict unless it is still at `bundle.resource_version`."""
+        path = next(path for path in _paths() if _name(path) == bundle.name)
+        found = await self._get(path)
+        if found is None or found["metadata"]["resourceVersion"] != bundle.resource_version:
+            raise Conflict(f"{bundle.name} has changed")
+        operations = [{"op": "add", "path": "/metadata/resourceVersion", "value": bundle.resource_version}]
+        operations += [
+            {"op": "add", "path": f"{where}/caBundle", "value": _text(pem)} for where, _ in self._ours(found)
+        ]
+        await self._patch(path, operations)
+
+    def _ours(self, found: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """(JSON pointer, value) of each clientConfig in the object that calls our Service."""
+        configs = [(f"/webhooks/{i}/clientConfig", hook["clientConfig"]) for i, hook in enumerate(_webhooks(found))]
+        conversion = ((found.get("spec") or {}).get("conversion") or {}).get("webhook") or {}
+        configs.append(("/spec/conversion/webhook/clientConfig", conversion.get("clientConfig") or {}))
+        for where, config in configs:
+            service = config.get("service") or {}
+            if (service.get("namespace"), service.get("name")) == self._service:
+                yield where, config
+
+    async def _get(self, path: str, *, forbidden_is_absent: bool = False) -> dict[str, Any] | None:
+        try:
+            return await self._api.request("GET", path)
+        except ApiError as error:
+            if error.status == 404 or (forbidden_is_absent and error.status == 403):
+                return None
+            raise StoreError(str(error)) from None
+        except ClusterError as error:
+            raise StoreError(str(error)) from None
+
+    async def _patch(self, path: str, operations: list[dict[str, Any]]) -> None:
+        try:
+            await self._api.request("PATCH", path, operations)
+        except ApiError as error:
+            if error.status in _GONE_OR_CHANGED:
+                raise Conflict(str(error)) from None
+            raise StoreError(str(error)) from None
+        except ClusterError as error:
+            raise StoreError(str(error)) from None
+
+
+def _paths() -> tuple[str, ...]:
+    """Where objects with caBundles are: our configurations, and the CRD, where its conversion is ours."""
+    configurations = (f"{registration.API}/{plural}/{registration.NAME}" for plural in registration.RESOURCES.values())
+    return (*configurations, CRD)
+
+
+def _name(path: str) -> str:
+    """How messages call the object at `path`."""
+    _, plural, name = path.rsplit("/", 2)
+    return f"{plural}/{name}"
+
+
+def _webhooks(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return found.get("webhooks") or []
+
+
+def _data(found: Mapping[str, Any]) -> dict[str, bytes]:
+    """The Secret's data; what is no Base64 counts as damaged, so as empty."""
+    return {name: _decoded(text) for name, text in (found.get("data") or {}).items()}
+
+
+def _decoded(text: str | None) -> bytes:
+    try:
+        return b64decode(text or "", validate=True)
+    except (Base64Error, ValueError):
+        return b""
+
+
+def _text(data: bytes) -> str:
+    return b64encode(data).decode("ascii")

@@ -1,0 +1,174 @@
+"""The certificates of an installation: where they come from, what is stored, trusted and served."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final
+from urllib.parse import quote
+
+from cryptography import x509
+
+from certs import peer, status
+from certs.peer import PeerError
+from certs.pem import CertificateError, load_certificates
+from certs.settings import RotationSettings
+from certs.status import Status
+from certs.store import Bundle
+from webhook.api import duration
+from webhook.client.calls import Address, Client
+from webhook.client.reading import get
+from webhook.installation.certificate_store import CertificateStore, rotation
+from webhook.installation.doctor.unread import Unread, attempt
+
+SELF_MANAGED: Final = "self-managed"
+FILES: Final = "files"
+DEFAULT_SECRET: Final = "mpijob-webhook-ca"  # noqa: S105 - a name
+Chain = tuple[x509.Certificate, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificates:
+    """`source` is SELF_MANAGED (a CA in `secret`), FILES (`secret` is mounted), or empty where nobody knows."""
+
+    source: str = ""
+    namespace: str = ""
+    secret: str = ""
+    data: Mapping[str, bytes] | Unread | None = None
+    """Of the Secret; None where it does not exist."""
+    bundles: Sequence[Bundle] | Unread = ()
+    served: Mapping[Address, Chain] = field(default_factory=dict)
+    """What was seen on the wire, by address."""
+    unreached: Sequence[str] = ()
+    """Why nothing was seen elsewhere."""
+    server_name: str = ""
+    settings: RotationSettings = field(default_factory=lambda: RotationSettings(name="mpijob-webhook"))
+
+    @property
+    def ca_secret(self) -> str:
+        """The Secret that the service itself needs rights on."""
+        return self.secret if self.source == SELF_MANAGED else ""
+
+    @property
+    def stored(self) -> Chain:
+        """The certificate in the mounted Secret: what replicas serve within a minute or two."""
+        try:
+            return load_certificates((self.data or {})["tls.crt"]) if isinstance(self.data, Mapping) else ()
+        except (KeyError, CertificateError):
+            return ()
+
+    def status(self, now: datetime) -> Status:
+        """What there is to say. Without a look at what is served, the mounted Secret stands for it."""
+        chains: list[Chain] = list(self.served.values()) or ([self.stored] if self.stored else [()])
+        found = [self._status(chain, now) for chain in chains]
+        return replace(
+            found[0],
+            certificates=tuple(dict.fromkeys(one for each in found for one in each.certificates)),
+            issues=tuple(dict.fromkeys(issue for each in found for issue in each.issues)),
+            bundles=tuple(
+                replace(bundles[0], trusts_served=_all([each.trusts_served for each in bundles]))
+                for bundles in zip(*(each.bundles for each in found), strict=True)
+            ),
+        )
+
+    def _status(self, chain: Chain, now: datetime) -> Status:
+        bundles = () if isinstance(self.bundles, Unread) else self.bundles
+        names = [self.server_name] if chain else []
+        if self.source == SELF_MANAGED and not isinstance(self.data, Unread):
+            return status.describe_self_managed(
+                self.data, bundles, now=now, settings=self.settings, served=chain, server_names=names
+            )
+        return status.describe(bundles, now=now, served=chain, server_names=names)
+
+
+def _all(answers: Sequence[bool | None]) -> bool | None:
+    return False if False in answers else None if None in answers else True
+
+
+def source(deployment: object, options: Mapping[str, str], ca_secret: str) -> tuple[str, str]:
+    """(source, name of the Secret), by the command line of the Deployment; the manifests' where there is none."""
+    if name := ca_secret or options.get("--ca-secret", ""):
+        return SELF_MANAGED, name
+    if isinstance(deployment, Mapping) and "--tls-cert" in options:
+        volumes = deployment["spec"]["template"]["spec"].get("volumes") or ()
+        mounted = [volume["secret"]["secretName"] for volume in volumes if "secret" in volume]
+        return FILES, next(iter(mounted), "")
+    return ("", "") if isinstance(deployment, Mapping) else (SELF_MANAGED, DEFAULT_SECRET)
+
+
+async def read(
+    api: Client,
+    *,
+    namespace: str,
+    service: str,
+    deployment: object,
+    options: Mapping[str, str],
+    ca_secret: str,
+    addresses: Sequence[Address],
+) -> Certificates:
+    """All of it; ClusterError when the API server cannot be used. `addresses` are tried for what they serve."""
+    origin, secret = source(deployment, options, ca_secret)
+    store = CertificateStore(api, namespace=namespace, secret=secret, service=service)
+    server_name = f"{service}.{namespace}.svc"
+    served, unreached = await _served(addresses, server_name)
+    return Certificates(
+        source=origin,
+        namespace=namespace,
+        secret=secret,
+        data=await attempt(_data(store)) if secret else None,
+        bundles=await attempt(store.read_bundles()),
+        served=served,
+        unreached=unreached,
+        server_name=server_name,
+        settings=_settings(options),
+    )
+
+
+async def addresses(api: Client, *, namespace: str, service: object, port: int) -> list[Address]:
+    """Where the replicas that are ready get what is sent to `port` of the Service. ClusterError."""
+    if not isinstance(service, Mapping):
+        return []
+    ports = service["spec"].get("ports") or ()
+    if external := service["spec"].get("externalName"):
+        return [(external, port)]
+    path = f"/apis/discovery.k8s.io/v1/namespaces/{quote(namespace, safe='')}/endpointslices"
+    name = quote(service["metadata"]["name"], safe="")
+    slices = await get(api, f"{path}?labelSelector=kubernetes.io/service-name%3D{name}") or {}
+    wanted = next((each.get("name") or "" for each in ports if each["port"] == port), "")
+    return [
+        (address, each["port"])
+        for found in slices.get("items") or ()
+        for each in found.get("ports") or ()
+        if (each.get("name") or "") == wanted and each.get("port")
+        for endpoint in found.get("endpoints") or ()
+        if (endpoint.get("conditions") or {}).get("ready") is not False
+        for address in endpoint["addresses"]
+    ]
+
+
+async def _served(addresses: Sequence[Address], server_name: str) -> tuple[dict[Address, Chain], list[str]]:
+    looks = (peer.fetch_chain(host, port, server_name=server_name) for host, port in addresses)
+    served: dict[Address, Chain] = {}
+    unreached = []
+    for address, found in zip(addresses, await asyncio.gather(*looks, return_exceptions=True), strict=True):
+        if isinstance(found, PeerError):
+            unreached.append(str(found))
+        elif isinstance(found, BaseException):
+            raise found
+        else:
+            served[address] = found
+    return served, unreached
+
+
+async def _data(store: CertificateStore) -> Mapping[str, bytes] | None:
+    found = await store.read_secret()
+    return None if found is None else found.data
+
+
+def _settings(options: Mapping[str, str]) -> RotationSettings:
+    """As the replicas have them; the defaults where they would not start with what is there."""
+    times = {"--ca-lifetime": "365d", "--leaf-lifetime": "14d", "--ca-grace": "2m"}
+    try:
+        return rotation(*(timedelta(seconds=duration.parse(options.get(name, time))) for name, time in times.items()))
+    except ValueError:
+        return rotation(*(timedelta(seconds=duration.parse(time)) for time in times.values()))

@@ -1,0 +1,52 @@
+"""One file for each check: a function `check` from Facts to findings, and the kinds of findings that it makes."""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import Final
+
+from webhook.installation.doctor import finding
+from webhook.installation.doctor.checks import (
+    clock,
+    configurations,
+    kueue,
+    order,
+    permissions,
+    policies,
+    probe,
+    replicas,
+    secret_hook,
+    trust,
+    versions,
+)
+from webhook.installation.doctor.facts import Facts
+from webhook.installation.doctor.finding import Finding, Kind, Severity
+
+CHECKS: Final[Mapping[str, ModuleType]] = {
+    "versions": versions,
+    "clock": clock,
+    "replicas": replicas,
+    "webhooks": configurations,
+    "order": order,
+    "SSH key hook": secret_hook,
+    "certificates": trust,
+    "rights": permissions,
+    "policies": policies,
+    "Kueue": kueue,
+    "probe": probe,
+}
+"""By the name that the report gives them, in its order."""
+
+
+def run(facts: Facts) -> Iterator[tuple[str, Finding]]:
+    """(name of the check, finding) of all of them. What is fine is said only where nothing else is found."""
+    for name, module in CHECKS.items():
+        check: Callable[[Facts], Iterator[Finding]] = module.check
+        found = list(check(facts))
+        faults = [each for each in found if each.severity is not Severity.OK]
+        yield from ((name, each) for each in faults or found)
+
+
+def kinds() -> tuple[Kind, ...]:
+    """Everything that can be found."""
+    declared = [value for module in (finding, *CHECKS.values()) for value in vars(module).values()]
+    return tuple(dict.fromkeys(value for value in declared if isinstance(value, Kind)))

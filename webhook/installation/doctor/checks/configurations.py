@@ -1,0 +1,136 @@
+"""The webhook configurations: there, complete, and as this version installs them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from webhook.installation import registration
+from webhook.installation.doctor.facts import Document, Facts, configuration, hooks
+from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
+from webhook.installation.doctor.unread import Unread
+
+CONFIGURATION_MISSING: Final = Kind("configuration-missing", Severity.PROBLEM)
+CONFIGURATION_RENAMED: Final = Kind("configuration-renamed", Severity.PROBLEM)
+CONFIGURATION_DEVELOPMENT: Final = Kind("configuration-development", Severity.WARNING)
+HOOK_MISSING: Final = Kind("hook-missing", Severity.PROBLEM)
+HOOK_UNKNOWN: Final = Kind("hook-unknown", Severity.WARNING)
+HOOK_ELSEWHERE: Final = Kind("hook-elsewhere", Severity.PROBLEM)
+HOOK_RULES: Final = Kind("hook-rules", Severity.PROBLEM)
+HOOK_FAILS_OPEN: Final = Kind("hook-fails-open", Severity.WARNING)
+HOOK_FAILS_CLOSED: Final = Kind("hook-fails-closed", Severity.WARNING)
+HOOK_ALTERED: Final = Kind("hook-altered", Severity.WARNING)
+
+# What the API server writes where a manifest is silent.
+DEFAULTS: Final[Mapping[str, Any]] = {"namespaceSelector": {}, "objectSelector": {}, "matchConditions": []}
+# Has findings of its own in secret_hook.py.
+GUARDED: Final = f"ssh-keys.{registration.DOMAIN}"
+WITHOUT: Final = {
+    f"mutate.{registration.DOMAIN}": "nothing is put into jobs",
+    GUARDED: "jobs keep the SSH keys of the operator",
+    f"validate.{registration.DOMAIN}": "jobs are not checked",
+    f"policy.{registration.DOMAIN}": "broken policies are not refused",
+}
+SEEN_BY_OTHERS: Final = {"rules", "failurePolicy", "clientConfig", "name"}
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Compares what is there with what the manifests have."""
+    wanted = registration.configurations(
+        registration.by_service(facts.site.namespace, facts.site.service),
+        labels={},
+        policy_namespace=facts.site.namespace,
+    )
+    total = 0
+    for expected, found in zip(wanted, (facts.mutating, facts.validating), strict=True):
+        if isinstance(found, Unread):
+            yield not_known(f"the {expected['kind']}", found.reason)
+            continue
+        actual = configuration(found)
+        if actual is None:
+            yield CONFIGURATION_MISSING(
+                f"there is no {expected['kind']}: " + " and ".join(WITHOUT[hook["name"]] for hook in hooks(expected)),
+                fix=facts.again,
+            )
+            continue
+        total += len(hooks(actual))
+        yield from _about(expected["kind"], actual)
+        yield from _hooks(facts, expected, actual)
+    yield ok(f"{total} hooks, as this version installs them")
+
+
+def _about(kind: str, actual: Document) -> Iterator[Finding]:
+    name = actual["metadata"]["name"]
+    if name != registration.NAME:
+        yield CONFIGURATION_RENAMED(
+            f"the {kind} is called {name}: the service keeps the caBundles of {registration.NAME} alone",
+            fix=f"kubectl delete {kind} {name}; then apply the manifests with the name that they have",
+        )
+    if (actual["metadata"].get("labels") or {}).get(registration.MADE_BY) == registration.BY_REGISTER:
+        yield CONFIGURATION_DEVELOPMENT(
+            f"the {kind} is of a development server (serve --register)",
+            fix=f"end that server; if it is gone: kubectl delete {kind} {name}",
+        )
+
+
+def _hooks(facts: Facts, expected: Document, actual: Document) -> Iterator[Finding]:
+    found = {hook["name"]: hook for hook in hooks(actual)}
+    for hook in hooks(expected):
+        name = hook["name"]
+        if name not in found:
+            yield HOOK_MISSING(f"the hook {name} is missing: {WITHOUT[name]}", fix=facts.again)
+        else:
+            yield from _hook(facts, hook, found[name])
+    for name in found.keys() - {hook["name"] for hook in hooks(expected)}:
+        text = f"the hook {name} is none of this version's"
+        yield HOOK_UNKNOWN(text, fix=f"if you did not add it, it is of another version: {facts.again}")
+
+
+def _hook(facts: Facts, expected: Document, actual: Document) -> Iterator[Finding]:
+    name = expected["name"]
+    wanted, called = expected["clientConfig"]["service"], actual["clientConfig"].get("service") or {}
+    if any(wanted[key] != called.get(key) for key in ("namespace", "name", "path")):
+        where = actual["clientConfig"].get("url") or "{namespace}/{name}{path}".format(**{"path": "", **called})
+        target = f"{wanted['namespace']}/{wanted['name']}{wanted['path']}"
+        yield HOOK_ELSEWHERE(f"the hook {name} calls {where}, not the Service {target}", fix=facts.again)
+    if _rules(expected) != _rules(actual):
+        text = f"the hook {name} has other rules: the API server sends it too little, or too much"
+        yield HOOK_RULES(text, fix=facts.again)
+    if name != GUARDED:
+        yield from _failure(facts, expected, actual)
+    altered = [
+        field
+        for field, value in {**DEFAULTS, **expected}.items()
+        if field not in SEEN_BY_OTHERS
+        and not (name == GUARDED and field == "matchConditions")
+        and (actual.get(field) or DEFAULTS.get(field)) != value
+    ]
+    if altered:
+        words = [f"{field} is not {expected[field]}" if _short(expected, field) else field for field in altered]
+        yield HOOK_ALTERED(
+            f"the hook {name} is not as installed: {', '.join(words)}", fix=f"if unwanted: {facts.again}"
+        )
+
+
+def _failure(facts: Facts, expected: Document, actual: Document) -> Iterator[Finding]:
+    name, policy = expected["name"], actual["failurePolicy"]
+    if policy == expected["failurePolicy"]:
+        return
+    if policy == "Ignore":
+        text = f"the hook {name} has failurePolicy Ignore: while no replica answers, {WITHOUT[name]}"
+        yield HOOK_FAILS_OPEN(text, fix=f"fine during the roll-out or an emergency; else {facts.again}")
+    else:
+        text = f"the hook {name} has failurePolicy Fail: while no replica answers, no job is stored"
+        yield HOOK_FAILS_CLOSED(text, fix=facts.again)
+
+
+def _rules(hook: Document) -> list[Document]:
+    return sorted(
+        (
+            {key: sorted(value) if isinstance(value, list) else value for key, value in rule.items()}
+            for rule in hook.get("rules") or ()
+        ),
+        key=str,
+    )
+
+
+def _short(expected: Document, field: str) -> bool:
+    return isinstance(expected.get(field), str | int)

@@ -1,0 +1,46 @@
+"""Whether our mutating hook comes before Kueue's, which must see the queue that we put in.
+
+The API server calls configurations in the order of their names (kubernetes/apiserver,
+`pkg/admission/configuration/mutating_webhook_manager.go`).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from webhook.installation.doctor.facts import KUEUE_HOOK, Document, Facts, configuration, hooks
+from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
+from webhook.installation.doctor.unread import Unread
+
+CONFIGURATION_ORDER: Final = Kind("configuration-order", Severity.PROBLEM)
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """The order of the names."""
+    if isinstance(facts.mutating, Unread):
+        yield not_known("the order of the webhooks", facts.mutating.reason)
+        return
+    yield from after_kueue(facts.mutating)
+    names = [f"before {name}" for name, _ in _kueue(facts.mutating)]
+    yield ok(f"called {' and '.join(names)}" if names else "no Kueue to come before")
+
+
+def after_kueue(mutating: Sequence[Document]) -> Iterator[Finding]:
+    """Nothing, where Kueue is called again after us."""
+    ours = configuration(mutating)
+    if ours is None:
+        return
+    for name, policy in _kueue(mutating):
+        if ours["metadata"]["name"] > name and policy != "IfNeeded":
+            yield CONFIGURATION_ORDER(
+                f"{ours['metadata']['name']} is called after {name}: Kueue does not see the queue that is put in",
+                fix="install the configuration under the name of the manifests, or set Kueue's Helm value "
+                "mutatingWebhook.reinvocationPolicy to IfNeeded",
+            )
+
+
+def _kueue(mutating: Sequence[Document]) -> Iterator[tuple[str, str]]:
+    """(configuration, reinvocationPolicy) of Kueue's hook for MPIJobs."""
+    for found in mutating:
+        for hook in hooks(found):
+            if hook["name"] == KUEUE_HOOK:
+                yield found["metadata"]["name"], hook.get("reinvocationPolicy") or "Never"

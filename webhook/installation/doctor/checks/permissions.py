@@ -1,0 +1,48 @@
+"""RBAC: what the service may do, and what it must not be able to do."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.installation.doctor import rights
+from webhook.installation.doctor.facts import Facts, Right, arguments
+from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
+from webhook.installation.doctor.unread import Unread
+
+RIGHT_ESSENTIAL: Final = Kind("right-essential", Severity.PROBLEM)
+RIGHT_MISSING: Final = Kind("right-missing", Severity.WARNING)
+SECRETS_OPEN: Final = Kind("secrets-open", Severity.WARNING)
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Each right that is needed, by purpose; and that there is none on Secrets beyond."""
+    if isinstance(facts.rights, Unread):
+        yield not_known("the rights of the service", facts.rights.reason)
+        return
+    remove_keys = "--remove-keys" in arguments(facts.deployment)
+    wanted = rights.purposes(facts.site, ca_secret=facts.certificates.ca_secret, remove_keys=remove_keys)
+    for purpose in wanted:
+        missing = [right for right in purpose.rights if not facts.rights.get(right)]
+        if missing:
+            kind = RIGHT_ESSENTIAL if purpose.essential else RIGHT_MISSING
+            yield kind(f"the service may not {_words(missing)}: {purpose.without}", fix=facts.again)
+    if open_ := [right for right in rights.excess(facts.site, remove_keys=remove_keys) if facts.rights.get(right)]:
+        yield SECRETS_OPEN(
+            f"the service may {_words(open_)}, and needs it for nothing",
+            fix="kubectl get clusterrolebindings,rolebindings -A -o wide | grep mpijob-webhook; "
+            "take away the one that is not of the manifests",
+        )
+    yield ok(f"all {sum(len(purpose.rights) for purpose in wanted)} rights, and no others on Secrets")
+
+
+def _words(found: list[Right], most: int = 4) -> str:
+    """What may not be done with which resources, the first few of each."""
+    verbs: dict[str, list[str]] = {}
+    for right in found:
+        verbs.setdefault(str(right).partition(" ")[2], []).append(right.verb)
+    things: dict[str, list[str]] = {}
+    for thing, names in verbs.items():
+        things.setdefault(", ".join(names), []).append(thing)
+    return "; ".join(
+        f"{names} {', '.join(each[:most])}" + (f" and {len(each) - most} more" if len(each) > most else "")
+        for names, each in things.items()
+    )

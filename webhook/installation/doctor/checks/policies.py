@@ -1,0 +1,24 @@
+"""The policy ConfigMaps."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.installation.doctor.facts import Facts
+from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
+from webhook.installation.doctor.unread import Unread
+
+POLICY_BROKEN: Final = Kind("policy-broken", Severity.PROBLEM)
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """What of them is in force."""
+    if isinstance(facts.policies, Unread):
+        yield not_known("the policies", facts.policies.reason)
+        return
+    for name, (state, error) in facts.policies.broken.items():
+        instead = "its last good document is" if state == "last-good" else "nothing of it is"
+        yield POLICY_BROKEN(
+            f'policy "{name}" is broken, {instead} in force: {"; ".join(error.splitlines())}',
+            fix=f"kubectl -n {facts.site.namespace} get configmap {name} -o yaml | mpijob-webhook policy validate -",
+        )
+    yield ok(f"{facts.policies.count} in force" if facts.policies.count else "none: the built-in defaults hold")

@@ -1,0 +1,54 @@
+"""The hook for SSH keys, which must never be what keeps another Secret from being stored."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from webhook.installation import registration
+from webhook.installation.doctor.checks.configurations import GUARDED
+from webhook.installation.doctor.facts import Document, Facts, configuration, hooks
+from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
+from webhook.installation.doctor.unread import Unread
+
+SECRET_HOOK_UNGUARDED: Final = Kind("secret-hook-unguarded", Severity.PROBLEM)
+SECRET_HOOK_WIDE: Final = Kind("secret-hook-wide", Severity.WARNING)
+SECRET_HOOK_FAILS_OPEN: Final = Kind("secret-hook-fails-open", Severity.WARNING)
+
+LEGACY: Final = "manifests/components/legacy-no-match-conditions"
+
+
+def check(facts: Facts) -> Iterator[Finding]:
+    """Whether its failurePolicy suits the conditions that narrow it."""
+    if isinstance(facts.mutating, Unread):
+        yield not_known("the hook for SSH keys", facts.mutating.reason)
+        return
+    yield from unguarded(facts.mutating)
+    hook = _find(facts.mutating)
+    if hook is None:
+        return
+    guarded = bool(hook.get("matchConditions"))
+    knows = bool(facts.kubernetes and facts.kubernetes >= registration.MATCH_CONDITIONS_SINCE)
+    if knows and not guarded and hook["failurePolicy"] == "Ignore":
+        text = "the hook for SSH keys has no matchConditions: it sees every Secret with an `app` label"
+        fix = f"take {LEGACY} out of your overlay, then {facts.again}"
+        yield SECRET_HOOK_WIDE(text, fix=fix)
+    if guarded and hook["failurePolicy"] == "Ignore":
+        text = "the hook for SSH keys has failurePolicy Ignore: jobs made while no replica answers get weaker keys"
+        yield SECRET_HOOK_FAILS_OPEN(text, fix=f"fine in an emergency; else {facts.again}")
+    fails = "closed" if hook["failurePolicy"] == "Fail" else "open"
+    yield ok(f"narrowed by {'matchConditions' if guarded else 'label'}, fails {fails}")
+
+
+def unguarded(mutating: Sequence[Document]) -> Iterator[Finding]:
+    """The finding that holds up Secrets; by the configuration alone, for the API server drops what it does not know."""
+    hook = _find(mutating)
+    if hook and hook["failurePolicy"] == "Fail" and not hook.get("matchConditions"):
+        yield SECRET_HOOK_UNGUARDED(
+            "the hook for SSH keys has failurePolicy Fail and no matchConditions: "
+            "while no replica answers, no Secret with an `app` label can be stored",
+            fix=f"apply your overlay again; on Kubernetes before 1.28 with the component {LEGACY}",
+        )
+
+
+def _find(mutating: Sequence[Document]) -> Document | None:
+    ours = configuration(mutating)
+    return next((hook for hook in hooks(ours or {}) if hook["name"] == GUARDED), None)

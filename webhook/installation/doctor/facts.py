@@ -1,0 +1,141 @@
+"""Everything that the checks look at, as it was read; no check asks the cluster itself."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from webhook.client.calls import Address
+from webhook.cluster.resource import KUEUE_NAMESPACE
+from webhook.installation import registration
+from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
+from webhook.installation.doctor.unread import Unread
+from webhook.installation.manifests import NAME
+
+Document = Mapping[str, Any]
+KUEUE_HOOK: Final = "mmpijob.kb.io"
+"""Kueue's hook that suspends MPIJobs with a queue; the configuration around it has many names."""
+KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
+"""The name in Kueue's own manifests, the one that the service may read when it starts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where the installation is."""
+
+    namespace: str = NAME
+    service: str = NAME
+    kueue_namespace: str = KUEUE_NAMESPACE
+    """Empty for what the Deployment says."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Right:
+    """One call that RBAC allows or not; without a namespace in all of them, without a name on all objects."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        resource = f"{self.resource}.{self.group}" if self.group else self.resource
+        name = f"/{self.name}" if self.name else ""
+        return f"{self.verb} {resource}{name}" + (f" in {self.namespace}" if self.namespace else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """The dry run of a job's creation: the API server's refusal, empty where it took the job."""
+
+    namespace: str
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """How many policy ConfigMaps there are, and for each broken one its state and fault."""
+
+    count: int = 0
+    broken: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """One look at a cluster. An object is None where it does not exist; Unread says why nobody knows."""
+
+    site: Site
+    now: datetime
+    """By the clock of this machine."""
+    server_time: datetime | None
+    version: Document | Unread
+    mutating: Sequence[Document] | Unread
+    """All configurations of the cluster."""
+    validating: Sequence[Document] | Unread
+    service: Document | Unread | None
+    endpoints: Sequence[Address] | Unread
+    """Of the replicas that are ready."""
+    deployment: Document | Unread | None
+    pods: Sequence[Document] | Unread
+    deployments: Sequence[Document] | Unread
+    """Those of all namespaces."""
+    crd: Document | Unread | None
+    kueue_config: Document | Unread | None
+    certificates: Certificates
+    rights: Mapping[Right, bool] | Unread
+    policies: Policies | Unread
+    probe: Probe | None = None
+
+    @property
+    def kubernetes(self) -> tuple[int, int] | None:
+        """Major and minor version of the API server."""
+        if isinstance(self.version, Unread):
+            return None
+        found = re.search(r"v(\d+)\.(\d+)", str(self.version.get("gitVersion")))
+        return (int(found[1]), int(found[2])) if found else None
+
+    @property
+    def again(self) -> str:
+        """The command that puts back what the manifests have."""
+        overlay = {SELF_MANAGED: "default", FILES: "cert-manager"}.get(self.certificates.source, "default")
+        metadata = self.service.get("metadata") or {} if isinstance(self.service, Mapping) else {}
+        if any("service.beta.openshift.io" in key for key in metadata.get("annotations") or {}):
+            overlay = "openshift"
+        return f"kubectl apply -k manifests/overlays/{overlay} (or your own overlay)"
+
+    def images(self, program: str) -> Iterator[tuple[str, str]]:
+        """(namespace, image) of each Deployment whose image's last part is `program`."""
+        if isinstance(self.deployments, Unread):
+            return
+        for deployment in self.deployments:
+            for container in containers(deployment):
+                image = str(container.get("image") or "")
+                if image.partition("@")[0].rpartition("/")[2].partition(":")[0] == program:
+                    yield deployment["metadata"]["namespace"], image
+
+
+def configuration(found: Sequence[Document]) -> Document | None:
+    """Ours among the webhook configurations of one kind: by its name, else by the names of its hooks."""
+    named = [each for each in found if each["metadata"]["name"] == registration.NAME]
+    alike = [each for each in found if any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(each))]
+    return next(iter(named + alike), None)
+
+
+def hooks(found: Document) -> list[Document]:
+    """The webhooks of a configuration."""
+    return list(found.get("webhooks") or ())
+
+
+def containers(deployment: Document) -> list[Document]:
+    """Those of a Deployment's pods."""
+    return list(deployment["spec"]["template"]["spec"].get("containers") or ())
+
+
+def arguments(deployment: object) -> dict[str, str]:
+    """The options `--name=value` of the service's Deployment; a bare `--name` has the value ""."""
+    if not isinstance(deployment, Mapping):
+        return {}
+    texts = [text for container in containers(deployment)[:1] for text in container.get("args") or ()]
+    return {name: value for name, _, value in (str(text).partition("=") for text in texts if str(text)[:2] == "--")}

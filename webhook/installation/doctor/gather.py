@@ -1,0 +1,164 @@
+"""Reads a cluster for the checks. Nothing is written: reviews of rights and dry runs leave nothing behind."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import quote
+
+from webhook.api import mpijob
+from webhook.client.calls import Address, ApiError, Client
+from webhook.client.reading import get, listed
+from webhook.cluster.resource import KUEUE_NAMESPACE
+from webhook.cluster.resources.kueue_config import NAME as KUEUE_CONFIG
+from webhook.installation.doctor import certificates, rights
+from webhook.installation.doctor.certificates import Certificates
+from webhook.installation.doctor.facts import (
+    Document,
+    Facts,
+    Policies,
+    Probe,
+    Right,
+    Site,
+    arguments,
+    configuration,
+    hooks,
+)
+from webhook.installation.doctor.unread import Unread, attempt
+from webhook.installation.manifests import NAME
+from webhook.installation.registration import API, RESOURCES
+from webhook.policy import store
+from webhook.policy.in_force import policy_model
+from webhook.policy.store import REMEMBERED, Source
+
+CRD: Final = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/mpijobs.{mpijob.GROUP}"
+APPS: Final = "/apis/apps/v1"
+SELECTOR: Final = f"app.kubernetes.io/name={NAME}"
+# Good by every rule there is: what is asked is whether the hooks answer.
+JOB: Final = {
+    "apiVersion": mpijob.API_VERSION,
+    "kind": "MPIJob",
+    "metadata": {"generateName": "mpijob-webhook-doctor-"},
+    "spec": {
+        "slotsPerWorker": 1,
+        "runPolicy": {"suspend": True, "cleanPodPolicy": "Running"},
+        "mpiReplicaSpecs": {
+            role: {"replicas": replicas, "template": {"spec": {"containers": [{"name": "mpi", "image": "probe:1"}]}}}
+            for role, replicas in (("Launcher", 1), ("Worker", 2))
+        },
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Installation:
+    """What belongs to the service itself."""
+
+    mutating: Sequence[Document] | Unread
+    validating: Sequence[Document] | Unread
+    service: Document | Unread | None
+    endpoints: Sequence[Address] | Unread
+    deployment: Document | Unread | None
+    certificates: Certificates
+
+
+async def gather(
+    api: Client, site: Site, *, ca_secret: str = "", address: Address | None = None, probe: str = ""
+) -> Facts:
+    """One look; ClusterError when the API server cannot be used. `address` is where a replica is reached.
+
+    With `probe` a job's creation is tried in that namespace, as a dry run.
+    """
+    version = await api.request("GET", "/version")
+    clock, now = api.server_time, datetime.now(UTC)
+    ours = await _installation(api, site, ca_secret, address)
+    kueue = site.kueue_namespace or arguments(ours.deployment).get("--kueue-namespace") or KUEUE_NAMESPACE
+    site = replace(site, kueue_namespace=kueue)
+    configmap = f"{_within(kueue)}/configmaps/{KUEUE_CONFIG}"
+    return Facts(
+        site=site,
+        now=now,
+        server_time=clock,
+        version=version,
+        mutating=ours.mutating,
+        validating=ours.validating,
+        service=ours.service,
+        endpoints=ours.endpoints,
+        deployment=ours.deployment,
+        certificates=ours.certificates,
+        pods=await attempt(listed(api, f"{_within(site.namespace)}/pods", labelSelector=SELECTOR)),
+        deployments=await attempt(listed(api, f"{APPS}/deployments")),
+        crd=await attempt(get(api, CRD)),
+        kueue_config=await attempt(get(api, configmap)),
+        rights=await attempt(_rights(api, site, ours)),
+        policies=await attempt(_policies(api, site.namespace)),
+        probe=await _probe(api, probe) if probe else None,
+    )
+
+
+async def look_at_certificates(api: Client, site: Site, *, ca_secret: str, address: Address | None) -> Certificates:
+    """Of all this the certificates alone; ClusterError when the API server cannot be used."""
+    await api.request("GET", "/version")
+    return (await _installation(api, site, ca_secret, address)).certificates
+
+
+async def _installation(api: Client, site: Site, ca_secret: str, address: Address | None) -> _Installation:
+    mutating, validating = [await attempt(listed(api, f"{API}/{plural}")) for plural in RESOURCES.values()]
+    service = await attempt(get(api, f"{_within(site.namespace)}/services/{quote(site.service, safe='')}"))
+    deployment = await attempt(get(api, f"{APPS}/namespaces/{quote(site.namespace, safe='')}/deployments/{NAME}"))
+    where = certificates.addresses(
+        api, namespace=site.namespace, service=service, port=_port(mutating) or _port(validating) or 443
+    )
+    endpoints = await attempt(where)
+    found = await certificates.read(
+        api,
+        namespace=site.namespace,
+        service=site.service,
+        deployment=deployment,
+        options=arguments(deployment),
+        ca_secret=ca_secret,
+        addresses=[address] if address else () if isinstance(endpoints, Unread) else endpoints,
+    )
+    return _Installation(mutating, validating, service, endpoints, deployment, found)
+
+
+def _port(found: Sequence[Document] | Unread) -> int | None:
+    """The port of our Service that hooks call."""
+    ours = None if isinstance(found, Unread) else configuration(found)
+    ports = [
+        hook["clientConfig"]["service"].get("port") for hook in hooks(ours or {}) if "service" in hook["clientConfig"]
+    ]
+    return next(iter(ports), None)
+
+
+async def _rights(api: Client, site: Site, ours: _Installation) -> Mapping[Right, bool]:
+    options, account = arguments(ours.deployment), NAME
+    if isinstance(ours.deployment, Mapping):
+        account = ours.deployment["spec"]["template"]["spec"].get("serviceAccountName") or "default"
+    remove_keys = "--remove-keys" in options
+    wanted = rights.purposes(site, ca_secret=ours.certificates.ca_secret, remove_keys=remove_keys)
+    needed = [right for purpose in wanted for right in purpose.rights]
+    return await rights.ask(api, account, site.namespace, [*needed, *rights.excess(site, remove_keys=remove_keys)])
+
+
+async def _policies(api: Client, namespace: str) -> Policies:
+    """What the service makes of the policy ConfigMaps."""
+    configmaps = f"{_within(namespace)}/configmaps"
+    found = await listed(api, configmaps, labelSelector=f"{store.LABEL}=true")
+    remembered = await get(api, f"{configmaps}/{REMEMBERED}") or {}
+    sources = [Source(each["metadata"]["name"], "", "", (each.get("data") or {}).get(store.KEY)) for each in found]
+    loaded = store.load(sources, remembered.get("data") or {}, policy_model())
+    return Policies(len(sources), {name: (loaded.states[name], error) for name, error in loaded.errors.items()})
+
+
+async def _probe(api: Client, namespace: str) -> Probe:
+    path = f"/apis/{mpijob.API_VERSION}/namespaces/{quote(namespace, safe='')}/mpijobs?dryRun=All"
+    try:
+        await api.request("POST", path, JOB)
+    except ApiError as error:
+        return Probe(namespace, str(error))
+    return Probe(namespace)
+
+
+def _within(namespace: str) -> str:
+    return f"/api/v1/namespaces/{quote(namespace, safe='')}"

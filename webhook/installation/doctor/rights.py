@@ -1,0 +1,121 @@
+"""The rights that the service needs, and those on Secrets that it must not have; those of the manifests, one by one."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from webhook.client.access_reviews import PATH as REVIEWS
+from webhook.client.calls import Client
+from webhook.cluster.resource import Place
+from webhook.installation import manifests, registration
+from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Right, Site
+from webhook.policy.store import REMEMBERED
+
+SECRET_VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete")
+# The API server answers each within a millisecond or two; it is not to be hurried.
+AT_ONCE: Final = 8
+ADMISSION: Final = "admissionregistration.k8s.io"
+REVIEWED: Final = "subjectaccessreviews"
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What some rights are for; without an `essential` one the service cannot do its work at all."""
+
+    without: str
+    """What becomes of it without them."""
+    rights: tuple[Right, ...]
+    essential: bool = False
+
+
+def purposes(site: Site, *, ca_secret: str, remove_keys: bool) -> tuple[Purpose, ...]:
+    """All that the service asks of the API server."""
+    own = site.namespace
+    found = [
+        Purpose("what rules ask about them is unknown, which refuses nobody", _view(site)),
+        Purpose(
+            "policies are not followed",
+            (*_each(["get", "list", "watch"], "", "configmaps", own),),
+            essential=True,
+        ),
+        Purpose(
+            "policies are not remembered, nor is it told what is wrong with them",
+            (
+                Right("create", "", "configmaps", own),
+                Right("update", "", "configmaps", own, REMEMBERED),
+                Right("create", "", "events", own),
+            ),
+        ),
+        Purpose("exemptions by annotation are refused", (Right("create", "authorization.k8s.io", REVIEWED),)),
+        Purpose(
+            "two jobs may get the same quota",
+            _each(["get", "create", "update", "delete"], "coordination.k8s.io", "leases", own),
+        ),
+    ]
+    mutating = registration.RESOURCES["MutatingWebhookConfiguration"]
+    found.append(
+        Purpose(
+            "a wrong order of webhooks is not told at the start",
+            tuple(Right("get", ADMISSION, mutating, name=name) for name in (registration.NAME, KUEUE_CONFIGURATION)),
+        )
+    )
+    if ca_secret:
+        bundles = [
+            right
+            for resource in registration.RESOURCES.values()
+            for right in _each(["get", "patch"], ADMISSION, resource, name=registration.NAME)
+        ]
+        secret = _each(["get", "patch"], "", "secrets", own, ca_secret)
+        found.append(Purpose("certificates are not renewed", (*secret, *bundles), essential=True))
+    if remove_keys:
+        found.append(Purpose("keys of ended jobs stay", (Right("delete", "", "secrets"),)))
+    return tuple(found)
+
+
+def excess(site: Site, *, remove_keys: bool) -> tuple[Right, ...]:
+    """Rights on Secrets that the service needs for nothing."""
+    verbs = [verb for verb in SECRET_VERBS if not (remove_keys and verb == "delete")]
+    return tuple(Right(verb, "", "secrets", namespace) for namespace in ("", site.namespace) for verb in verbs)
+
+
+async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]) -> Mapping[Right, bool]:
+    """Whether a ServiceAccount has each; ClusterError where the API server does not say."""
+    gate = asyncio.Semaphore(AT_ONCE)
+    wanted = tuple(dict.fromkeys(rights))
+
+    async def allowed(right: Right) -> bool:
+        spec = {
+            "user": f"system:serviceaccount:{namespace}:{account}",
+            "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"],
+            "resourceAttributes": {
+                "verb": right.verb,
+                "group": right.group,
+                "resource": right.resource,
+                "namespace": right.namespace,
+                "name": right.name,
+            },
+        }
+        body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+        async with gate:
+            answer = await api.request("POST", REVIEWS, body)
+        return bool((answer.get("status") or {}).get("allowed"))
+
+    return dict(zip(wanted, await asyncio.gather(*map(allowed, wanted)), strict=True))
+
+
+def _view(site: Site) -> tuple[Right, ...]:
+    namespaces = {None: "", Place.OWN: site.namespace, Place.KUEUE: site.kueue_namespace}
+    return tuple(
+        Right(verb, group, resource, namespace, name)
+        for place, namespace in namespaces.items()
+        for rule in manifests.read_rules(place)
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for name in rule.get("resourceNames") or [""]
+        for verb in rule["verbs"]
+    )
+
+
+def _each(verbs: Iterable[str], group: str, resource: str, namespace: str = "", name: str = "") -> tuple[Right, ...]:
+    return tuple(Right(verb, group, resource, namespace, name) for verb in verbs)

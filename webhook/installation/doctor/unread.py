@@ -1,0 +1,35 @@
+"""What could not be read, and why."""
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from certs.store import StoreError
+from webhook.client.calls import ApiError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """In place of what the API server does not tell; `reason` is one line for a human."""
+
+    reason: str
+
+
+async def attempt(work: Awaitable[T]) -> T | Unread:
+    """What `work` gives; Unread where the API server refuses. ClusterError where it cannot be used at all."""
+    try:
+        return await work
+    except ApiError as error:
+        if error.status == 401:
+            raise
+        return Unread(_short(str(error)))
+    except StoreError as error:
+        return Unread(_short(str(error)))
+
+
+def _short(text: str) -> str:
+    """What RBAC forbids, without who asked whom; else all of `text`."""
+    forbidden = text.partition(" is forbidden: ")[2].partition(" cannot ")[2]
+    return f"no permission to {forbidden.removesuffix(' (403)')}" if forbidden else text

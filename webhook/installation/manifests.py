@@ -1,0 +1,77 @@
+"""Those parts of the installation that follow from the code: `python -m webhook.installation.manifests FOLDER`."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from webhook.api import yaml
+from webhook.cluster.resource import Place, Resource
+from webhook.cluster.resources import looked_at
+from webhook.installation.registration import by_service, configurations
+
+NAME: Final = "mpijob-webhook"
+"""Of the installation's namespace, Service, ServiceAccount, and the stem of every other name."""
+READ: Final = ["get", "list", "watch"]
+NOTICE: Final = "# Written by `make manifests` out of the code: changes here are lost.\n"
+
+Manifest = dict[str, Any]
+
+
+def files() -> dict[str, str]:
+    """The text of every generated file by its name."""
+    return {
+        "cluster-view.yaml": _text(
+            "What rules and injections ask about. Nothing of it is ever written.",
+            (_role(NAME + "-view", None), _role(NAME + "-own", Place.OWN), _role(NAME + "-kueue", Place.KUEUE)),
+        ),
+        "webhooks.yaml": _text("What the API server sends to the service, and when.", webhooks()),
+    }
+
+
+def webhooks() -> list[Manifest]:
+    """The webhook configurations of an installation; the CA is put into them on the cluster."""
+    return configurations(by_service(NAME, NAME), labels={}, policy_namespace=NAME)
+
+
+def read_rules(place: Place | None, resources: Iterable[Resource[Any, Any]] | None = None) -> list[Manifest]:
+    """The RBAC rules for what the service looks at in `place`, None for everywhere.
+
+    A field selector on the name needs, and gets, a right on that one name.
+    """
+    found: dict[tuple[str, str], set[str]] = {}
+    for resource in looked_at() if resources is None else resources:
+        if resource.place is place:
+            name = resource.field_selector.removeprefix("metadata.name=") if resource.field_selector else ""
+            found.setdefault((resource.api_group, name), set()).add(resource.plural)
+    return [
+        {
+            "apiGroups": [group],
+            "resources": sorted(plurals),
+            **({"resourceNames": [name]} if name else {}),
+            "verbs": READ,
+        }
+        for (group, name), plurals in sorted(found.items())
+    ]
+
+
+def _role(name: str, place: Place | None) -> Manifest:
+    """Kueue's namespace has another name elsewhere, and may not be there: so that role is for one name everywhere."""
+    own = place is Place.OWN
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role" if own else "ClusterRole",
+        "metadata": {"name": name, **({"namespace": NAME} if own else {})},
+        "rules": read_rules(place),
+    }
+
+
+def _text(comment: str, manifests: Iterable[Manifest]) -> str:
+    return f"{NOTICE}# {comment}\n" + "---\n".join(map(yaml.dump, manifests))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m webhook.installation.manifests FOLDER")
+    for file, text in files().items():
+        (Path(sys.argv[1]) / file).write_text(text, encoding="utf-8")

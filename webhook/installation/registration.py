@@ -1,0 +1,243 @@
+"""The two webhook configurations, and their installation for development (`serve --register`).
+
+Mutating hooks run in the order of their configuration's name, so this one comes before Kueue's. The mutating hook
+fails open, the validating one closed, as the Kubernetes project recommends
+(https://kubernetes.io/docs/concepts/cluster-administration/admission-webhooks-good-practices/).
+
+The hook for SSH keys fails closed too: the operator tries again until the service answers, and no job runs with keys
+that the policy does not want. It must therefore see no other Secret, and is narrowed three times: by namespace, by the
+label that the operator sets, and by conditions that no Secret can make fail, for an error in one is a refusal.
+"""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.policy.store import LABEL
+
+NAME = "admission.mpijob.training.openshift.io"
+DOMAIN = "mpijob.training.openshift.io"
+MADE_BY = "app.kubernetes.io/managed-by"
+BY_REGISTER = "mpijob-webhook-register"
+TIMEOUT_SECONDS = 5
+# A policy is replayed on every job that exists.
+POLICY_TIMEOUT_SECONDS = 10
+# A key may have to be made first, after those that others wait for.
+KEYS_TIMEOUT_SECONDS = 10
+# The first minor version of Kubernetes that has match conditions without being asked: older servers drop them.
+MATCH_CONDITIONS_SINCE = (1, 28)
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+# CEL, in which reading a field that is absent is an error, and so is any value that is not what one takes it for.
+MATCH_CONDITIONS = {
+    "ssh-keys-of-an-mpijob": (
+        "has(object.type) && object.type == 'kubernetes.io/ssh-auth' && "
+        "has(object.metadata.name) && has(object.metadata.ownerReferences) && "
+        "object.metadata.ownerReferences.exists(owner, "
+        "has(owner.controller) && owner.controller == true && has(owner.kind) && owner.kind == 'MPIJob' && "
+        "has(owner.apiVersion) && owner.apiVersion.startsWith('kubeflow.org/') && "
+        "has(owner.name) && object.metadata.name == owner.name + '-ssh')"
+    ),
+    "new-data": (
+        "request.operation == 'CREATE' || oldObject == null || "
+        "(has(object.data) ? !has(oldObject.data) || object.data != oldObject.data : has(oldObject.data))"
+    ),
+}
+# A finalizer comes off with an UPDATE: that must work while nobody answers here.
+NOT_BEING_DELETED = "!has(object.metadata.deletionTimestamp)"
+CHANGES = ["CREATE", "UPDATE"]
+RESOURCES = {
+    "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
+}
+API = "/apis/admissionregistration.k8s.io/v1"
+
+ClientConfig = Callable[[str], dict[str, Any]]
+"""From the path of a hook to its `clientConfig`."""
+
+
+def by_url(base: str, ca_pem: bytes) -> ClientConfig:
+    """The API server calls `base`, such as `https://192.0.2.7:9443`, and trusts the CAs in `ca_pem`."""
+    return lambda path: {"url": base + path, "caBundle": b64encode(ca_pem).decode("ascii")}
+
+
+def by_service(namespace: str, name: str, *, port: int = 443, ca_pem: bytes | None = None) -> ClientConfig:
+    """The API server calls a Service; without `ca_pem` somebody else has to put the CA in."""
+    bundle = {} if ca_pem is None else {"caBundle": b64encode(ca_pem).decode("ascii")}
+    return lambda path: {
+        "service": {"namespace": namespace, "name": name, "port": port, "path": path},
+        **bundle,
+    }
+
+
+def configurations(
+    client_config: ClientConfig, *, labels: Mapping[str, str], policy_namespace: str, match_conditions: bool = True
+) -> list[dict[str, Any]]:
+    """The mutating and the validating configuration, with `labels`, as objects for the API server.
+
+    The policy hook sees nothing but labelled ConfigMaps in `policy_namespace`, where no other hook sees anything.
+    Without `match_conditions` the hook for SSH keys sees every Secret with the operator's label, and then it fails
+    open; and while the service is down, jobs that are being deleted keep their finalizers.
+    """
+    jobs = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v2beta1"], "resources": ["mpijobs"]}
+    configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+    mutating = _hook("mutate", client_config("/mutate-mpijob"), jobs, CHANGES, failure_policy="Ignore")
+    mutating["reinvocationPolicy"] = "IfNeeded"
+    keys = _keys_hook(client_config("/mutate-ssh-secret"), policy_namespace, match_conditions)
+    validating = _hook("validate", client_config("/validate-mpijob"), jobs, CHANGES, failure_policy="Fail")
+    for hook in (mutating, validating):
+        hook["namespaceSelector"] = _users_namespaces(policy_namespace)
+        if match_conditions:
+            hook["matchConditions"] = [{"name": "not-being-deleted", "expression": NOT_BEING_DELETED}]
+    policy = _hook("policy", client_config("/validate-policy"), configmaps, [*CHANGES, "DELETE"], failure_policy="Fail")
+    policy["namespaceSelector"] = {"matchLabels": {NAMESPACE_NAME: policy_namespace}}
+    # Old or new object: taking the label away is seen too.
+    policy["objectSelector"] = {"matchExpressions": [{"key": LABEL, "operator": "Exists"}]}
+    policy["timeoutSeconds"] = POLICY_TIMEOUT_SECONDS
+    return [
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": kind,
+            "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": "mpijob-webhook", **labels}},
+            "webhooks": hooks,
+        }
+        for kind, hooks in zip(RESOURCES, ([mutating, keys], [validating, policy]), strict=True)
+    ]
+
+
+async def has_match_conditions(client: Client) -> bool:
+    """Whether the API server knows match conditions; ClusterError when it does not answer."""
+    version = await client.request("GET", "/version")
+    try:
+        return (int(version["major"]), int(str(version["minor"]).rstrip("+"))) >= MATCH_CONDITIONS_SINCE
+    except (KeyError, ValueError):
+        return False
+
+
+def _keys_hook(client_config: Mapping[str, Any], own_namespace: str, match_conditions: bool) -> dict[str, Any]:
+    secrets = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"]}
+    hook = _hook("ssh-keys", client_config, secrets, CHANGES, failure_policy="Fail" if match_conditions else "Ignore")
+    hook["namespaceSelector"] = _users_namespaces(own_namespace)
+    hook["objectSelector"] = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
+    if match_conditions:
+        hook["matchConditions"] = [{"name": name, "expression": cel} for name, cel in MATCH_CONDITIONS.items()]
+    # Whoever comes after us may change the Secret, and is not to be undone.
+    hook["reinvocationPolicy"] = "Never"
+    hook["timeoutSeconds"] = KEYS_TIMEOUT_SECONDS
+    return hook
+
+
+def _users_namespaces(own_namespace: str) -> dict[str, Any]:
+    """All but those that the cluster, and we ourselves, cannot do without."""
+    others = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": ["kube-system", own_namespace]}
+    return {"matchExpressions": [others]}
+
+
+def _hook(
+    verb: str,
+    client_config: Mapping[str, Any],
+    resources: Mapping[str, list[str]],
+    operations: list[str],
+    *,
+    failure_policy: str,
+) -> dict[str, Any]:
+    return {
+        "name": f"{verb}.{DOMAIN}",
+        "clientConfig": client_config,
+        "rules": [{**resources, "scope": "Namespaced", "operations": operations}],
+        "failurePolicy": failure_policy,
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "timeoutSeconds": TIMEOUT_SECONDS,
+        "admissionReviewVersions": ["v1"],
+    }
+
+
+class Registration:
+    """Configurations on a cluster for as long as a development server runs.
+
+    Only what carries the label of `--register` is ever replaced or removed: an installation has the same name.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        # The uid by path; None where the answer to the creation did not arrive.
+        self._installed: dict[str, str | None] = {}
+        self._closing: asyncio.Task[None] | None = None
+
+    async def install(self, wanted: Sequence[Mapping[str, Any]]) -> None:
+        """Create all of `wanted`, in place of what an earlier run left behind; ClusterError leaves none of ours."""
+        stale = [(path, uid) for path in map(_path, wanted) if (uid := await self._stale(path))]
+        for path, uid in stale:
+            await self._delete(path, uid)
+        try:
+            for configuration in wanted:
+                await self._create(configuration)
+        except ClusterError:
+            await self.remove()
+            raise
+
+    async def close(self) -> None:
+        """Remove what is left and end the connection to the cluster; ClusterError as from `remove`.
+
+        A cancelled call does not cut the removal short, and the next call waits for it.
+        """
+        self._closing = self._closing or asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        try:
+            await self.remove()
+        finally:
+            await self._client.close()
+
+    async def remove(self) -> None:
+        """Delete what `install` created and nobody replaced since; ClusterError when something may be left."""
+        problems = []
+        while self._installed:
+            path, uid = self._installed.popitem()
+            try:
+                if found := uid or await self._stale(path):
+                    await self._delete(path, found)
+            except ClusterError as error:
+                problems.append(f"{path.rsplit('/', 2)[-2]}/{NAME} may be left behind: {error}")
+        if problems:
+            raise ClusterError("; ".join(problems))
+
+    async def _create(self, configuration: Mapping[str, Any]) -> None:
+        path = _path(configuration)
+        self._installed[path] = None
+        try:
+            created = await self._client.request("POST", path.removesuffix(f"/{NAME}"), dict(configuration))
+        except ApiError:
+            del self._installed[path]
+            raise
+        self._installed[path] = created["metadata"]["uid"]
+
+    async def _stale(self, path: str) -> str | None:
+        """The uid of what an earlier `--register` left at `path`; ClusterError when somebody else's is there."""
+        try:
+            found = await self._client.request("GET", path)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+        if (found["metadata"].get("labels") or {}).get(MADE_BY) != BY_REGISTER:
+            raise ClusterError(
+                f"{path.rsplit('/', 2)[-2]}/{NAME} exists and was not made by --register; "
+                "use another cluster, or uninstall the webhook from this one first"
+            )
+        return str(found["metadata"]["uid"])
+
+    async def _delete(self, path: str, uid: str) -> None:
+        """Delete the object with this uid; fine when it is gone, or another has its name by now."""
+        try:
+            await self._client.request("DELETE", path, {"preconditions": {"uid": uid}})
+        except ApiError as error:
+            if error.status not in {404, 409}:
+                raise
+
+
+def _path(configuration: Mapping[str, Any]) -> str:
+    return f"{API}/{RESOURCES[configuration['kind']]}/{configuration['metadata']['name']}"

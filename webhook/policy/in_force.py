@@ -1,0 +1,102 @@
+"""Policies in force: documents compiled for the hot path, one outcome for each set of documents that meets."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from webhook import injections, rules
+from webhook.cluster.resources.namespaces import Namespace
+from webhook.cluster.view import Answer
+from webhook.injections import Injection
+from webhook.kit.settings import Action, InjectionSettings, RuleSettings
+from webhook.policy import document, layers
+from webhook.policy.document import Document
+from webhook.policy.layers import Effective, Layer
+from webhook.rules import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A policy document, ready for the hot path: what is off is not in it. `sources` as in `layers.Effective`."""
+
+    document: Document
+    rules: tuple[tuple[Rule, RuleSettings, Action], ...]
+    injections: tuple[tuple[Injection, InjectionSettings], ...]
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+@cache
+def policy_model() -> type[Document]:
+    """The policy document's model, with every rule and injection there is."""
+    return document.assemble(rules.REGISTRY, injections.REGISTRY)
+
+
+def load_policy(text: str | bytes | None) -> Policy:
+    """The policy in YAML `text`, the built-in defaults for None; PolicyError for a broken document."""
+    model = policy_model()
+    return compiled(Effective(model() if text is None else document.load(text, model), {}))
+
+
+def compiled(effective: Effective, uncertain: frozenset[str] = frozenset()) -> Policy:
+    """`effective`, with the rules in `uncertain` weakened to warnings."""
+    chosen = effective.document
+    active = []
+    for rule in rules.REGISTRY.values():
+        settings = chosen.settings_of_rule(rule.id)
+        action = settings.action.at_most(chosen.ceiling)
+        if rule.id in uncertain:
+            action = action.at_most(Action.WARN)
+        if action is not Action.OFF:
+            active.append((rule, settings, action))
+    switched_on = [
+        (injection, chosen.settings_of_injection(injection.id))
+        for injection in injections.REGISTRY.values()
+        if chosen.settings_of_injection(injection.id).enabled
+    ]
+    return Policy(chosen, tuple(active), tuple(switched_on), effective.sources)
+
+
+class PolicySet:
+    """All documents; `effective` is what they come to in one namespace. Never changed: a reload makes a new one."""
+
+    def __init__(self, documents: Sequence[Layer] = ()) -> None:
+        self.layers = tuple(layers.in_order(documents))
+        self._policies: dict[tuple[int, ...] | None, Policy] = {}
+
+    def effective(self, namespace: Namespace | Answer) -> Policy:
+        """The policy of a namespace.
+
+        Where nothing is known of it, documents that select namespaces may be for it or not: they are left out, and
+        the rules that they are about only warn.
+        """
+        if isinstance(namespace, Answer) and self._selective():
+            return self._unknown()
+        labels = namespace.labels if isinstance(namespace, Namespace) else None
+        matching = tuple(index for index, layer in enumerate(self.layers) if layer.selects(labels))
+        policy = self._policies.get(matching)
+        if policy is None:
+            policy = self._policies[matching] = compiled(self.merged(matching))
+        return policy
+
+    def merged(self, matching: Sequence[int]) -> Effective:
+        """The effective document of the layers with these indices."""
+        return layers.merge([self.layers[index] for index in matching], policy_model())
+
+    def _selective(self) -> list[Layer]:
+        return [layer for layer in self.layers if layer.document.selector is not None]
+
+    def _unknown(self) -> Policy:
+        policy = self._policies.get(None)
+        if policy is None:
+            for_all = [index for index, layer in enumerate(self.layers) if layer.document.selector is None]
+            uncertain = frozenset[str]().union(*map(_touched, self._selective()))
+            policy = self._policies[None] = compiled(self.merged(for_all), uncertain)
+        return policy
+
+
+def _touched(layer: Layer) -> frozenset[str]:
+    """The rules whose outcome the document may change."""
+    written = layers.written(layer.document)
+    if written.keys() & {"mode", "exemptions", "controllers"}:
+        return frozenset(rules.REGISTRY)
+    return frozenset(written.get("rules", {}))

@@ -1,0 +1,90 @@
+"""The pods that the operator will make of a job, and what each of them asks for in its namespace.
+
+The operator passes `resources`, `overhead` and `runtimeClassName` of a template on as they are (mpi-operator
+`newWorker` and `newLauncherPodTemplate`). The API server then fills in what LimitRanges have as defaults, and the
+overhead of the RuntimeClass.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from webhook.api import pod_resources
+from webhook.api.mpijob import LAUNCHER, MPI_OPERATOR, MPIJob
+from webhook.api.pod import PodTemplate
+from webhook.api.pod_resources import PodResources
+from webhook.api.quantity import Quantity
+from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, Defaults, defaults
+from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
+from webhook.cluster.view import UNKNOWN
+from webhook.kit.context import Context
+
+
+@dataclass(frozen=True)
+class JobPods:
+    """The pods of one role. `template` is as the user has it, `resources` as the API server will store them.
+
+    Not `certain`: the cluster may add requests or limits that nobody can tell. `disputed` are the resources for which
+    a container gets a default on which LimitRanges differ: what is in `resources` is then the least that it may get.
+    """
+
+    role: str
+    path: str
+    count: int
+    template: PodTemplate
+    resources: PodResources
+    certain: bool
+    disputed: frozenset[str] = frozenset()
+
+    @cached_property
+    def requests(self) -> dict[str, Quantity]:
+        """What one pod asks for, overhead included."""
+        return pod_resources.requests(self.resources)
+
+    @cached_property
+    def limits(self) -> dict[str, Quantity]:
+        """What one pod may use, overhead included."""
+        return pod_resources.limits(self.resources)
+
+
+def job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
+    """The launcher, then the workers, as they will be when the job is not suspended; no role without a pod.
+
+    None at all for a job that is managed by another controller: its pods are made elsewhere.
+    """
+    known: tuple[JobPods, ...] | None = ctx.memo.get(("job_pods", id(job)))
+    if known is None:
+        known = ctx.memo["job_pods", id(job)] = _job_pods(job, ctx)
+    return known
+
+
+def _job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
+    if job.run_policy.managed_by not in {None, MPI_OPERATOR}:
+        return ()
+    ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
+    filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())
+    found = []
+    for role, path, replica in job.replicas():
+        count = 1 if role == LAUNCHER else job.workers
+        if not count:
+            continue
+        written = pod_resources.of_template(replica.template)
+        resources = written.with_defaults(requests=filled_in.requests, limits=filled_in.limits)
+        disputed = _disputed(written, filled_in)
+        certain = ranges is not UNKNOWN and not disputed
+        if name := replica.template.spec and replica.template.spec.runtime_class_name:
+            runtime = ctx.view.get(RUNTIME_CLASSES, name)
+            certain = certain and runtime is not UNKNOWN
+            if isinstance(runtime, RuntimeClass) and runtime.overhead is not None:
+                resources = resources.with_overhead(runtime.overhead)
+        found.append(JobPods(role, path, count, replica.template, resources, certain, disputed))
+    return tuple(found)
+
+
+def _disputed(written: PodResources, filled_in: Defaults) -> frozenset[str]:
+    """The resources of which a container gets a default on which LimitRanges differ."""
+    if not (filled_in.disputed_requests or filled_in.disputed_limits):
+        return frozenset()
+    return frozenset().union(
+        *(filled_in.disputed_requests - container.requests.keys() for container in written.containers),
+        *(filled_in.disputed_limits - container.limits.keys() for container in written.containers),
+    )

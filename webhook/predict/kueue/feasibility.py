@@ -1,0 +1,212 @@
+"""Whether a ClusterQueue could ever admit a job's pod sets, with nothing else in it.
+
+Kueue gives each pod set one flavor for all resources of a resource group, the first that can have it, and looks back at
+nothing (kueue `pkg/scheduler/flavorassigner/flavorassigner.go`, `assignFlavors`). So if no choice of flavors at all has
+the quota, Kueue never finds one. The reverse does not hold: it may take a flavor for the launcher that the workers
+would have needed.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import product
+from typing import Final
+
+from webhook.api.kueue import FlavorResource, Group, Quota, plus
+from webhook.cluster.resources.cluster_queues import ClusterQueue
+from webhook.cluster.resources.kueue_config import KueueConfig
+from webhook.cluster.resources.resource_flavors import RESOURCE_FLAVORS, ResourceFlavor
+from webhook.cluster.view import Answer, ClusterView
+from webhook.predict.kueue.cohorts import within_reach
+from webhook.predict.kueue.flavors import Mismatch, mismatch, topology_mismatch
+from webhook.predict.kueue.pod_sets import PodSet
+from webhook.predict.kueue.topology import Request
+
+_PODS: Final = "pods"
+_NOTHING: Final = Quota()
+
+
+class Token(StrEnum):
+    """Kueue's reasons (kueue `apis/kueue/v1beta2/workload_types.go`)."""
+
+    NO_MATCHING_FLAVOR = "NoMatchingFlavor"
+    EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """More is asked for than a flavor could ever have; `before` is the part of it of earlier pod sets."""
+
+    pair: FlavorResource
+    before: int
+    asked: int
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a pod set can never be admitted: no quota for `unavailable`, or what is wrong with each flavor."""
+
+    pod_set: PodSet
+    unavailable: str | None = None
+    mismatches: tuple[Mismatch, ...] = ()
+    shortages: tuple[Shortage, ...] = ()
+    several_topologies: tuple[str, ...] = ()
+
+    @property
+    def token(self) -> Token:
+        """The reason that Kueue gives."""
+        return Token.EXCEEDS_MAX_QUOTA if self.shortages else Token.NO_MATCHING_FLAVOR
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """Pod sets that get the same flavors, and what they ask for together."""
+
+    pod_sets: tuple[PodSet, ...]
+    total: Mapping[str, int]
+
+    @classmethod
+    def of(cls, pod_sets: Iterable[PodSet], *, count_pods: bool) -> "_Unit":
+        members = tuple(pod_sets)
+        total: dict[str, int] = {}
+        for each in members:
+            for name, value in {**each.total, **({_PODS: each.count} if count_pods else {})}.items():
+                total[name] = plus(total.get(name, 0), value)
+        return cls(members, total)
+
+    @property
+    def last(self) -> PodSet:
+        return self.pod_sets[-1]
+
+
+def obstacles(
+    view: ClusterView, queue: ClusterQueue, pod_sets: Sequence[PodSet], config: KueueConfig
+) -> Iterator[Obstacle]:
+    """What keeps the pod sets out of the ClusterQueue for ever; nothing where they may fit, or nobody can tell."""
+    covered = {name: group for group in queue.groups for name in group.covered}
+    units = [_Unit.of(each, count_pods=_PODS in covered) for each in _units(pod_sets)]
+    flavors: dict[str, ResourceFlavor | Answer] = {}
+    for name in (name for group in queue.groups for name in group.flavors):
+        flavor = view.get(RESOURCE_FLAVORS, name)
+        flavors[name] = flavor
+    # Where a flavor is not known, or not there yet, nobody can tell whether all have a topology.
+    only_topologies = all(not isinstance(each, ResourceFlavor) or each.topology for each in flavors.values())
+    search = _Search(view, queue, config, flavors, only_topologies)
+    for unit in units:
+        for name, value in unit.total.items():
+            if value and name not in covered and not config.ignores_undeclared:
+                asking = next(each for each in unit.pod_sets if each.each.get(name))
+                yield Obstacle(asking, unavailable=name)
+        yield from search.several_topologies(unit)
+    for group in queue.groups:
+        yield from search.group(group, [unit for unit in units if unit.total.keys() & group.covered])
+
+
+def _units(pod_sets: Sequence[PodSet]) -> Iterable[Sequence[PodSet]]:
+    """The pod sets, those with one group name together."""
+    together: dict[str, list[PodSet]] = {}
+    for index, each in enumerate(pod_sets):
+        together.setdefault(each.topology.group or str(index), []).append(each)
+    return together.values()
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    view: ClusterView
+    queue: ClusterQueue
+    config: KueueConfig
+    flavors: Mapping[str, ResourceFlavor | Answer]
+    only_topologies: bool
+    reach: dict[FlavorResource, int] = field(default_factory=dict)
+
+    def group(self, group: Group, units: Sequence[_Unit]) -> Iterator[Obstacle]:
+        """What is wrong with every choice of flavors of the group for the units."""
+        if not group.flavors:
+            return  # Kueue's schema has at least one; a file may hold anything
+        choices: list[list[str]] = []
+        for unit in units:
+            asked = {name: value for name, value in unit.total.items() if name in group.covered}
+            mismatches: list[Mismatch] = []
+            shortages: list[Shortage] = []
+            fitting = []
+            for flavor in group.flavors:
+                shortage = self._shortage(flavor, asked, {})
+                if wrong := self._mismatch(unit, flavor, group):
+                    mismatches.append(wrong._replace(mend="") if shortage else wrong)
+                elif shortage:
+                    shortages.append(shortage)
+                else:
+                    fitting.append(flavor)
+            if not fitting:
+                yield Obstacle(unit.last, mismatches=tuple(mismatches), shortages=tuple(shortages))
+            choices.append(fitting)
+        if not all(choices):
+            return
+        preferred: Obstacle | None = None
+        for choice in product(*choices):
+            short = self._together(group, units, choice)
+            if short is None:
+                return
+            preferred = preferred or short
+        if preferred is not None:
+            yield preferred
+
+    def several_topologies(self, unit: _Unit) -> Iterator[Obstacle]:
+        """A pod set gets one flavor with a topology, so it cannot ask for two resource groups that both have one."""
+        if self.config.topology_aware is not True:
+            return
+        for pod_set in unit.pod_sets:
+            if not (pod_set.topology.explicit or self.only_topologies):
+                continue
+            names = []
+            for group in self.queue.groups:
+                usable = [self.flavors[name] for name in group.flavors] if pod_set.each.keys() & group.covered else []
+                if usable and all(isinstance(each, ResourceFlavor) and each.topology for each in usable):
+                    names.append(group.flavors[0])
+            if len(names) > 1:
+                yield Obstacle(pod_set, several_topologies=tuple(names))
+
+    def _together(self, group: Group, units: Sequence[_Unit], choice: Sequence[str]) -> Obstacle | None:
+        """The first unit that has too little left of its flavor when those before it have theirs."""
+        used: dict[FlavorResource, int] = {}
+        for unit, flavor in zip(units, choice, strict=True):
+            asked = {name: value for name, value in unit.total.items() if name in group.covered}
+            if short := self._shortage(flavor, asked, used):
+                return Obstacle(unit.last, shortages=(short,))
+            for name, value in asked.items():
+                pair = FlavorResource(flavor, name)
+                used[pair] = plus(used.get(pair, 0), value)
+        return None
+
+    def _shortage(self, flavor: str, asked: Mapping[str, int], used: Mapping[FlavorResource, int]) -> Shortage | None:
+        for name, value in asked.items():
+            pair = FlavorResource(flavor, name)
+            before = used.get(pair, 0)
+            total = plus(before, value)
+            # Its own quota is always within reach; only beyond that the cohort has to be asked.
+            if total > self.queue.quotas.get(pair, _NOTHING).nominal:
+                if pair not in self.reach:
+                    self.reach[pair] = within_reach(self.view, self.queue, pair)
+                capacity = self.reach[pair]
+                if total > capacity:
+                    return Shortage(pair, before, value, capacity)
+        return None
+
+    def _mismatch(self, unit: _Unit, name: str, group: Group) -> Mismatch | None:
+        flavor = self.flavors[name]
+        if not isinstance(flavor, ResourceFlavor):
+            return None
+        for pod_set in unit.pod_sets:
+            overlaps = bool(pod_set.each.keys() & group.covered)
+            other = mismatch(pod_set.template, flavor)
+            if wrong := self._topology_mismatch(pod_set.topology, flavor, overlaps):
+                return wrong._replace(mend="") if other else wrong
+            if other:
+                return other
+        return None
+
+    def _topology_mismatch(self, request: Request, flavor: ResourceFlavor, overlaps: bool) -> Mismatch | None:
+        if self.config.topology_aware is not True:
+            return None
+        return topology_mismatch(self.view, request, flavor, only_topologies=self.only_topologies, overlaps=overlaps)

@@ -1,0 +1,87 @@
+"""Whether pods can get a flavor at all, whatever its quota (kueue `flavorassigner.go`, `checkFlavorForPodSets`)."""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from webhook.api import taints
+from webhook.api.node_affinity import satisfies
+from webhook.api.pod import PodTemplate
+from webhook.cluster.resources.resource_flavors import ResourceFlavor
+from webhook.cluster.resources.topologies import TOPOLOGIES, Topology
+from webhook.cluster.view import ClusterView
+from webhook.predict.kueue.topology import Request
+
+
+class Part(Enum):
+    """The part of a pod template that keeps it from a flavor."""
+
+    TOPOLOGY = "topology"
+    TOLERATIONS = "tolerations"
+    NODE_SELECTOR = "nodeSelector"
+    NODE_AFFINITY = "nodeAffinity"
+
+
+class Mismatch(NamedTuple):
+    """What keeps pods from a flavor, in Kueue's words; `mend` is the one thing that would let them in, if there is."""
+
+    flavor: str
+    part: Part
+    message: str
+    mend: str = ""
+
+
+def mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch | None:
+    """Taints first, then labels: of what the pods ask of their nodes only the keys of the flavor's labels count."""
+    tolerations = (*((template.spec and template.spec.tolerations) or ()), *flavor.tolerations)
+    labels = _label_mismatch(template, flavor)
+    if repelling := taints.untolerated(flavor.taints, tolerations):
+        message = f"untolerated taint {repelling[0]} in flavor {flavor.name}"
+        mend = "" if labels or len(repelling) > 1 else f"Tolerate {repelling[0].key}."
+        return Mismatch(flavor.name, Part.TOLERATIONS, message, mend)
+    return labels
+
+
+def _label_mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch | None:
+    labels = flavor.node_labels
+    if not labels:
+        return None
+    message = f"flavor {flavor.name} doesn't match node affinity"
+    other = [key for key, value in template.node_selector.items() if labels.get(key, value) != value]
+    holds = _any_term_holds(template, labels)
+    if other:
+        mend = f"Use {other[0]}: {labels[other[0]]}." if len(other) == 1 and holds else ""
+        return Mismatch(flavor.name, Part.NODE_SELECTOR, message, mend)
+    return None if holds else Mismatch(flavor.name, Part.NODE_AFFINITY, message)
+
+
+def _any_term_holds(template: PodTemplate, labels: Mapping[str, str]) -> bool:
+    """Whether one of the required terms holds; one that asks for none of the keys makes all of them hold."""
+    terms = template.node_terms
+    asked = [[one for one in term.match_expressions or () if one.key in labels] for term in terms]
+    return not all(asked) or not terms or any(all(satisfies(labels, one) for one in term) for term in asked)
+
+
+def topology_mismatch(
+    view: ClusterView, request: Request, flavor: ResourceFlavor, *, only_topologies: bool, overlaps: bool
+) -> Mismatch | None:
+    """Whether the flavor's kind of scheduling is another than the pod set's.
+
+    `only_topologies`: every flavor of the ClusterQueue has a topology, so it need not be asked for. `overlaps`: the
+    pods themselves ask for a resource of the flavor's group.
+    """
+    if not request.explicit:
+        if flavor.topology and not only_topologies:
+            return _topology(flavor, "supports only TopologyAwareScheduling", "Ask for unconstrained topology.")
+        return None
+    if not flavor.topology:
+        drop = "Leave the topology annotations out."
+        return _topology(flavor, "does not support TopologyAwareScheduling", drop) if overlaps else None
+    topology = view.get(TOPOLOGIES, flavor.topology)
+    if isinstance(topology, Topology) and not (request.possible and set(request.levels) <= set(topology.levels)):
+        return _topology(flavor, "does not contain the requested level", f"Use {' or '.join(topology.levels)}.")
+    return None
+
+
+def _topology(flavor: ResourceFlavor, message: str, mend: str) -> Mismatch:
+    return Mismatch(flavor.name, Part.TOPOLOGY, f"flavor {flavor.name} {message}", mend)

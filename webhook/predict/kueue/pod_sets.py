@@ -1,0 +1,79 @@
+"""A job's pod sets as Kueue counts them (kueue `pkg/controller/jobs/mpijob`, `pkg/workload`).
+
+Kueue takes a Worker without `replicas` for one pod, where the operator takes it for none.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from webhook.api import mpijob
+from webhook.api.kueue import PREFIX, UNLIMITED, amount
+from webhook.api.mpijob import WORKER, MPIJob
+from webhook.api.pod import PodTemplate
+from webhook.cluster.resources.kueue_config import KueueConfig
+from webhook.kit.context import Context
+from webhook.predict.job_pods import job_pods
+from webhook.predict.kueue.topology import Request
+
+MULTIKUEUE: Final = PREFIX + "multikueue"
+# On a copy of a job in a worker cluster of MultiKueue, or a job whose Workload was made by somebody else.
+_FOREIGN: Final = (PREFIX + "multikueue-origin", PREFIX + "prebuilt-workload-name")
+_ALLOWED_FLAVORS: Final = PREFIX + "workload-allowed-resource-flavors"
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """Pods of one role. `each` is what one pod asks for by resource, in Kueue's units, as far as it is certain."""
+
+    role: str
+    path: str
+    count: int
+    each: Mapping[str, int]
+    template: PodTemplate
+    topology: Request
+
+    @property
+    def total(self) -> dict[str, int]:
+        """What all pods ask for."""
+        return {name: min(value * self.count, UNLIMITED) for name, value in self.each.items()}
+
+    def scaled(self, count: int) -> "PodSet":
+        """As many of the same pods."""
+        return PodSet(self.role, self.path, count, self.each, self.template, self.topology)
+
+
+def pod_sets(job: MPIJob, ctx: Context, config: KueueConfig) -> tuple[PodSet, ...] | None:
+    """Launcher, then Worker; None for a job that Kueue does not count in this way."""
+    if job.run_policy.managed_by == MULTIKUEUE or _ALLOWED_FLAVORS in job.annotations:
+        return None
+    if any(key in job.labels or key in job.annotations for key in _FOREIGN):
+        return None
+    found = []
+    for pods in job_pods(_counted(job, ctx), ctx):
+        topology = Request.of(pods.template.annotations)
+        if topology is None or (pods.template.spec and pods.template.spec.resource_claims):
+            return None
+        each = {
+            name: amount(name, value)
+            for name, value in pods.requests.items()
+            if not (name in config.transformed or name.startswith(config.excluded_prefixes))
+            # With mappings for devices Kueue may count an extended resource under another name.
+            and not (config.maps_devices and "/" in name)
+        }
+        found.append(PodSet(pods.role, pods.path, pods.count, each, pods.template, topology))
+    return tuple(found)
+
+
+def _counted(job: MPIJob, ctx: Context) -> MPIJob:
+    """The job with one worker where its Worker names no number."""
+    if job.worker is None or job.workers:
+        return job
+    written = mpijob.decode(ctx.document).worker
+    if written is None or written.replicas is not None:
+        return job
+    worker = msgspec.structs.replace(job.worker, replicas=1)
+    specs = {**(job.spec.mpi_replica_specs or {}), WORKER: worker}
+    return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, mpi_replica_specs=specs))

@@ -1,0 +1,84 @@
+"""The queues of a namespace, and what keeps a LocalQueue from taking a job.
+
+As kueue `pkg/scheduler/scheduler.go` (`nominate`) and `pkg/controller/core/localqueue_controller.go`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from webhook.cluster.resources.cluster_queues import CLUSTER_QUEUES, ClusterQueue
+from webhook.cluster.resources.local_queues import LOCAL_QUEUES, LocalQueue
+from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView
+from webhook.predict.kueue.managed import namespace_labels
+
+
+class State(Enum):
+    """Why a queue takes no job."""
+
+    ABSENT = "absent"  # there is no LocalQueue of that name
+    STOPPED = "stopped"  # by its administrator, who may start it again
+    NO_CLUSTER_QUEUE = "no ClusterQueue"  # that the LocalQueue names
+    CLUSTER_QUEUE_STOPPED = "ClusterQueue stopped"
+    INACTIVE = "inactive"  # the ClusterQueue, for the reason that Kueue gives
+    NAMESPACE = "namespace"  # the ClusterQueue is not for it
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a queue takes no job; `detail` is the policy that stopped it, or Kueue's reason."""
+
+    state: State
+    cluster_queue: str = ""
+    detail: str = ""
+
+
+def fault(view: ClusterView, namespace: str, name: str) -> Fault | None:
+    """What keeps the LocalQueue from taking jobs; None where nothing does, or nobody can tell."""
+    queue = view.get(LOCAL_QUEUES, (namespace, name))
+    if queue is ABSENT:
+        return Fault(State.ABSENT)
+    return _fault(view, queue) if isinstance(queue, LocalQueue) else None
+
+
+def cluster_queue(view: ClusterView, namespace: str, name: str) -> ClusterQueue | None:
+    """The ClusterQueue behind the LocalQueue, as far as both are known."""
+    queue = view.get(LOCAL_QUEUES, (namespace, name))
+    if not isinstance(queue, LocalQueue):
+        return None
+    found = view.get(CLUSTER_QUEUES, queue.cluster_queue)
+    return found if isinstance(found, ClusterQueue) else None
+
+
+def usable(view: ClusterView, namespace: str) -> Iterator[tuple[str, ClusterQueue]]:
+    """Each LocalQueue of the namespace that takes jobs, with its ClusterQueue, by name."""
+    found = view.within(LOCAL_QUEUES, namespace)
+    if found is UNKNOWN:
+        return
+    for _, queue in sorted(found.items()):
+        behind = view.get(CLUSTER_QUEUES, queue.cluster_queue)
+        if isinstance(behind, ClusterQueue) and _fault(view, queue) is None:
+            yield queue.name, behind
+
+
+def _fault(view: ClusterView, queue: LocalQueue) -> Fault | None:
+    if queue.stop_policy:
+        return Fault(State.STOPPED, queue.cluster_queue, queue.stop_policy)
+    behind = view.get(CLUSTER_QUEUES, queue.cluster_queue)
+    if behind is ABSENT:
+        return Fault(State.NO_CLUSTER_QUEUE, queue.cluster_queue)
+    if behind is UNKNOWN:
+        # Nobody may read it, but Kueue has told what is wrong with it.
+        return Fault(State.INACTIVE, queue.cluster_queue, queue.inactive) if queue.inactive else None
+    return _fault_behind(view, queue.namespace, behind)
+
+
+def _fault_behind(view: ClusterView, namespace: str, queue: ClusterQueue) -> Fault | None:
+    if queue.stop_policy:
+        return Fault(State.CLUSTER_QUEUE_STOPPED, queue.name, queue.stop_policy)
+    if queue.inactive:
+        return Fault(State.INACTIVE, queue.name, queue.inactive)
+    labels = namespace_labels(view, namespace)
+    if labels is not UNKNOWN and not queue.namespaces.matches(labels):
+        return Fault(State.NAMESPACE, queue.name)
+    return None

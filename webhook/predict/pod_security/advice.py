@@ -1,0 +1,95 @@
+"""What to do about a result: for the author of the template what to write, for the administrator which level to set."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.predict.pod_security.checks import REGISTRY, Result
+from webhook.predict.pod_security.levels import Level, Version
+from webhook.predict.pod_security.pod import Capabilities, PodSpec, PodTemplate
+from webhook.predict.pod_security.standard import evaluate
+from webhook.predict.pod_security.subject import Subject
+
+_ADVICE: Final = {
+    "allowPrivilegeEscalation": "Set allowPrivilegeEscalation: false.",
+    "appArmorProfile": "Remove the profile, or use RuntimeDefault.",
+    "capabilities_baseline": "Remove the capability from add.",
+    "capabilities_restricted": 'Set capabilities.drop: ["ALL"], and add nothing but NET_BIND_SERVICE.',
+    "hostPorts": "Remove hostPort: pods reach each other without it.",
+    "hostProbesAndHostLifecycle": "Remove host: without it the pod itself is asked.",
+    "privileged": "Remove privileged: a device resource such as nvidia.com/gpu or rdma/hca brings the devices.",
+    "procMount": "Remove procMount.",
+    "procMount_restricted": "Remove procMount.",
+    "runAsNonRoot": "Set runAsNonRoot: true, and a runAsUser above 0 where the image is made for root.",
+    "runAsUser": "Set runAsUser to a user above 0 that the image has.",
+    "seLinuxOptions": "Remove seLinuxOptions.",
+    "seccompProfile_baseline": "Remove the profile, or set its type to RuntimeDefault.",
+    "seccompProfile_restricted": "Set seccompProfile.type: RuntimeDefault.",
+    "sysctls": "Remove the sysctl; what the nodes need is set on the nodes.",
+    "windowsHostProcess": "Remove hostProcess.",
+}
+# How container runtimes give memory locking without the capability, and why the capability alone may do nothing:
+# https://github.com/NVIDIA/nvidia-container-toolkit/issues/2037
+_IPC_LOCK: Final = (
+    "IPC_LOCK is in effect for root only: for RDMA to pin memory, administrators raise the limit on the nodes instead "
+    "(LimitMEMLOCK=infinity for the container runtime)."
+)
+_HOST: Final = {
+    "host_network": (
+        "Remove hostNetwork: pods reach each other without it. For RDMA request a device resource such as rdma/hca, or "
+        "a secondary network."
+    ),
+    "host_ipc": "Remove hostIPC: for shared memory mount an emptyDir with medium: Memory at /dev/shm.",
+    "host_pid": "Remove hostPID.",
+}
+# By the start of the host's path, with a slash at its end.
+_INSTEAD_OF: Final = {
+    "/dev/infiniband/": "RDMA needs no hostPath: a device resource such as rdma/hca in limits brings the devices",
+    "/dev/shm/": "use an emptyDir with medium: Memory",  # noqa: S108 - what users write
+    "/dev/hugepages/": "use an emptyDir with medium: HugePages",
+    "/dev/nvidia": "GPUs need no hostPath: nvidia.com/gpu in limits brings the devices",
+    "/dev/kfd/": "GPUs need no hostPath: amd.com/gpu in limits brings the devices",
+    "/dev/dri/": "GPUs need no hostPath: amd.com/gpu in limits brings the devices",
+    "/dev/": "devices need no hostPath: a device resource in limits brings them",
+}
+_STORAGE: Final = "use a PersistentVolumeClaim, or an emptyDir for scratch space"
+
+
+def advice(result: Result, template: PodTemplate) -> str:
+    """What to write instead, in sentences."""
+    spec = template.spec or PodSpec()
+    match result.check:
+        case "hostNamespaces":
+            return " ".join(text for attribute, text in _HOST.items() if getattr(spec, attribute))
+        case "hostPathVolumes" | "restrictedVolumes":
+            text = "; ".join(dict.fromkeys(_volumes(spec, result)))
+            return f"{text[0].upper()}{text[1:]}."
+        case "capabilities_baseline" | "capabilities_restricted" if _locks_memory(template):
+            return f"{_ADVICE[result.check]} {_IPC_LOCK}"
+        case check:
+            return _ADVICE[check]
+
+
+def permitting(result: Result, version: Version, template: PodTemplate) -> Level:
+    """The strictest level that allows what `result`, one of `version`, is about."""
+    check = REGISTRY[result.check]
+    revision = check.at(version)
+    if check.level is Level.BASELINE or revision is None:
+        return Level.PRIVILEGED
+    of_baseline = {found.check for found in evaluate(Level.BASELINE, version, template)}
+    return Level.PRIVILEGED if of_baseline.intersection(revision.overrides) else Level.BASELINE
+
+
+def _volumes(spec: PodSpec, result: Result) -> Iterator[str]:
+    for volume in spec.volumes or ():
+        if volume.host_path is not None:
+            path = f"{volume.host_path.path or ''}/"
+            yield next((text for start, text in _INSTEAD_OF.items() if path.startswith(start)), _STORAGE)
+    if any(not path.endswith(".hostPath") for path in result.paths):
+        yield "reach storage through a PersistentVolumeClaim"
+
+
+def _locks_memory(template: PodTemplate) -> bool:
+    return any(
+        "IPC_LOCK" in ((place.security.capabilities or Capabilities()).add or ())
+        for place in Subject(template).containers
+    )

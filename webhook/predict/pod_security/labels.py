@@ -1,0 +1,72 @@
+"""A namespace's Pod Security labels: which level and version it enforces, audits and warns about.
+
+`pod-security.kubernetes.io/{enforce,audit,warn}` and the same with `-version`. A value that cannot be read counts as
+follows (`PolicyToEvaluate` in k8s.io/pod-security-admission `api/helpers.go`): enforce level as restricted, audit and
+warn level as privileged, any version as latest. The API server refuses such values when a namespace is created, but
+older namespaces may have them.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from webhook.predict.pod_security.levels import LATEST, Level, LevelVersion, parse_level, parse_version
+
+PREFIX = "pod-security.kubernetes.io/"
+_LEVELS = frozenset(Level)
+
+
+class Policy(NamedTuple):
+    """What a namespace enforces, audits and warns about; by default nothing."""
+
+    enforce: LevelVersion = LevelVersion()
+    audit: LevelVersion = LevelVersion()
+    warn: LevelVersion = LevelVersion()
+
+
+PRIVILEGED = Policy()
+
+
+class LabelError(NamedTuple):
+    """A label whose value cannot be read, worded as the API server does."""
+
+    label: str
+    value: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f'metadata.labels[{self.label}]: Invalid value: "{self.value}": {self.problem}'
+
+
+def read(labels: Mapping[str, str], defaults: Policy = PRIVILEGED) -> tuple[Policy, list[LabelError]]:
+    """The policy of a namespace with these `labels`, always usable, and the labels that are wrong.
+
+    `defaults` hold where a label is missing: those of the cluster's admission configuration.
+    """
+    errors: list[LabelError] = []
+    enforce = _mode("enforce", labels, defaults.enforce, errors, unreadable=Level.RESTRICTED)
+    enforced = labels.get(PREFIX + "enforce") in _LEVELS
+    audit = _mode("audit", labels, defaults.audit, errors, unreadable=Level.PRIVILEGED)
+    warn = _mode("warn", labels, defaults.warn, errors, unreadable=Level.PRIVILEGED)
+    # Whoever enforces more than is warned about wants to hear of it on Deployments and Jobs too.
+    if enforced and PREFIX + "warn" not in labels and enforce.level.strictness > warn.level.strictness:
+        warn = LevelVersion(enforce.level, warn.version if PREFIX + "warn-version" in labels else enforce.version)
+    return Policy(enforce, audit, warn), errors
+
+
+def _mode(
+    mode: str, labels: Mapping[str, str], default: LevelVersion, errors: list[LabelError], *, unreadable: Level
+) -> LevelVersion:
+    level, version = default
+    if (text := labels.get(label := PREFIX + mode)) is not None:
+        try:
+            level = parse_level(text)
+        except ValueError as error:
+            level = unreadable
+            errors.append(LabelError(label, text, str(error)))
+    if (text := labels.get(label := f"{PREFIX}{mode}-version")) is not None:
+        try:
+            version = parse_version(text)
+        except ValueError as error:
+            version = LATEST
+            errors.append(LabelError(label, text, str(error)))
+    return LevelVersion(level, version)

@@ -1,0 +1,42 @@
+"""The checks by level and version as a Markdown table, for the reference."""
+
+from collections.abc import Iterator
+
+from webhook.kit.registry import documentation
+from webhook.predict.pod_security.checks import REGISTRY, Check
+from webhook.predict.pod_security.levels import Level, Version
+from webhook.predict.pod_security.standard import NEWEST, checks
+
+HEAD = ("Check", "Baseline", "Restricted", "What it asks", "Restricted fields and allowed values")
+
+
+def table() -> str:
+    """A row per check, baseline first: the versions in which each level has it, what it asks, of which fields."""
+    rows = [HEAD, ("---",) * len(HEAD), *map(_row, sorted(REGISTRY.values(), key=lambda check: check.level.strictness))]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _row(check: Check) -> tuple[str, ...]:
+    summary, rest = documentation(check.revisions[0].run.__module__)
+    return (
+        f"`{check.id}`",
+        _versions(check.id, Level.BASELINE),
+        _versions(check.id, Level.RESTRICTED),
+        summary,
+        "<br>".join(_lines(rest[rest.index("**") :])),
+    )
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The paragraphs and list items of `text`, each in one line."""
+    for paragraph in text.split("\n\n"):
+        head, *items = paragraph.split("\n- ")
+        yield from (" ".join(part.split()) for part in (head, *items))
+
+
+def _versions(check_id: str, level: Level) -> str:
+    """`v1.0 - v1.21`, `v1.22+`, or nothing: the versions in which `level` has the check."""
+    minors = [minor for minor in range(NEWEST.minor + 1) if check_id in checks(level, Version(minor))]
+    if not minors:
+        return ""
+    return f"v1.{minors[0]}+" if minors[-1] == NEWEST.minor else f"v1.{minors[0]} - v1.{minors[-1]}"

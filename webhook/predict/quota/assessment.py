@@ -1,0 +1,258 @@
+"""A job against the ResourceQuotas of its namespace: what it takes, what others were promised, what is left."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+
+from webhook.api.mpijob import LAUNCHER, MPI_OPERATOR, WORKER, MPIJob
+from webhook.api.pod_resources import Amounts
+from webhook.api.quantity import Quantity
+from webhook.api.quota_charges import Charge, PodShape, object_charges, pod_charges, pod_shape
+from webhook.cluster.group import Group
+from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, defaults
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.resources.pods import PODS
+from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES
+from webhook.cluster.resources.reservations import RESERVATIONS, Reservation, ReservedPods
+from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS, ResourceQuota
+from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
+from webhook.cluster.view import UNKNOWN
+from webhook.kit.context import Context
+from webhook.predict.job_pods import JobPods, job_pods
+from webhook.predict.quota.fit import Demand, Part, Shortage, charged, most_workers, shortages
+from webhook.predict.quota.outstanding import Made, PodCounts, pod_counts, promised, without_pods
+
+Quotas = tuple[ResourceQuota, ...]
+Pairs = tuple[tuple[str, Quantity], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """A job beside the quotas that may count it: what it takes, what it took before, and what others will still take.
+
+    `before` is None unless only what the job takes more of than then counts. `promised` is by the names of quotas.
+    `others` are the shapes of the pods of other jobs that are not suspended, and how many jobs have these; None when
+    nobody can tell.
+    """
+
+    quotas: Quotas
+    pods: tuple[JobPods, ...]
+    demand: Demand
+    before: Demand | None
+    promised: Mapping[str, Amounts]
+    others: Mapping[tuple[PodShape, ...], int] | None
+    charges: Callable[[PodShape], tuple[Charge, ...]]
+    _most: dict[str, int] = field(default_factory=dict)
+
+    def shortages(self, quotas: Quotas | None = None, workers: int | None = None) -> list[Shortage]:
+        """Where the job, or the same with so many workers, does not fit."""
+        demand = self.demand if workers is None else self.demand.with_workers(workers)
+        return shortages(self.quotas if quotas is None else quotas, demand, self.promised, before=self.before)
+
+    def most_workers(self, quota: ResourceQuota | None = None) -> int:
+        """The largest number of workers, fewer than the job's, that fits now (that quota, or all); 0 without one."""
+        if quota is None:
+            return min((self.most_workers(each) for each in self.quotas), default=0)
+        if quota.name not in self._most:
+            self._most[quota.name] = most_workers(self.demand.workers, lambda n: bool(self.shortages((quota,), n)))
+        return self._most[quota.name]
+
+    def most_workers_ever(self) -> int:
+        """The largest number of workers, fewer than the job's, that fits once nothing else runs; 0 without one."""
+        return most_workers(self.demand.workers, lambda n: any(each.impossible for each in self.shortages(workers=n)))
+
+    def jobs_using(self, short: Shortage) -> int | None:
+        """How many jobs that are not suspended have a part in what is used; None when nobody can tell."""
+        if self.others is None:
+            return None
+
+        @cache
+        def counted(shape: PodShape) -> bool:
+            return short.resource in charged(short.quota, [(1, charge) for charge in self.charges(shape)])
+
+        using = sum(count for shapes, count in self.others.items() if any(map(counted, shapes)))
+        return using + any(part.made for part in self.demand.parts)
+
+
+def namespace_quotas(ctx: Context) -> Quotas:
+    """The quotas of the job's namespace; none when nobody can tell."""
+    found = ctx.view.within(RESOURCE_QUOTAS, ctx.namespace)
+    return () if found is UNKNOWN else tuple(found.values())
+
+
+def assess(job: MPIJob, ctx: Context) -> Assessment | None:
+    """None where no quota can count the job's pods: there is none that is known, or its pods are made elsewhere."""
+    quotas = namespace_quotas(ctx)
+    if not quotas or _made_elsewhere(job):
+        return None
+    old, pods, counts = ctx.old, job_pods(job, ctx), _pod_counts(ctx)
+    default_priority = _default_priority(ctx, quotas)
+    before = None
+    if old is not None and (job.suspended or not old.suspended):
+        before = Demand(_parts(job_pods(old, ctx), default_priority))
+    objects = object_charges(launcher=job.launcher is not None) if ctx.operation == "CREATE" else ()
+    made = None if counts is None else counts.made
+    demand = Demand(_parts(pods, default_priority, _made(job, ctx, made)), objects)
+    charges = _charges(ctx, default_priority)
+    jobs = ctx.view.within(MPI_JOBS, ctx.namespace)
+    known = jobs if isinstance(jobs, Group) else Group({} if jobs is UNKNOWN else jobs)
+    stored = counts.outstanding(known) if counts is not None and made else known.derived(without_pods)
+    name = job.metadata.name
+
+    def find(name: str) -> MPIJobRecord | None:
+        return known.get((ctx.namespace, name))
+
+    # Without the pods nobody can tell what of it is used already.
+    loads = [] if made is None else promised(stored, _reserved(ctx), job=find, but=name, charges=charges)
+    return Assessment(
+        quotas=quotas,
+        pods=pods,
+        demand=demand,
+        before=before,
+        promised={quota.name: charged(quota, loads) for quota in quotas},
+        others=None if jobs is UNKNOWN else stored.running_but(find(name)),
+        charges=charges,
+    )
+
+
+def reservation_of(job: MPIJob, ctx: Context, uid: str) -> Reservation | None:
+    """What the admitted job will take, its existing pods included; None when no quota counts any of it.
+
+    A suspended job takes no pods yet: whoever resumes it is asked again.
+    """
+    quotas = namespace_quotas(ctx)
+    if not quotas or _made_elsewhere(job) or _refused_for_its_name(job, ctx, uid):
+        return None
+    demand = _whole(job, ctx, quotas)
+    if job.suspended:
+        demand = Demand(objects=demand.objects)
+    if not _counted(demand, quotas):
+        return None
+    return Reservation(
+        uid=uid,
+        name=job.metadata.name,
+        pods=tuple(ReservedPods(part.role, part.count, _limited(part.charges, quotas)) for part in demand.parts),
+        objects=_limited(demand.objects, quotas),
+    )
+
+
+def _refused_for_its_name(job: MPIJob, ctx: Context, uid: str) -> bool:
+    """Whether the API server will not store the job after all, because there is another of its name."""
+    if ctx.operation != "CREATE":
+        return False
+    stored = ctx.view.get(MPI_JOBS, (ctx.namespace, job.metadata.name))
+    return isinstance(stored, MPIJobRecord) and stored.uid != uid
+
+
+def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:
+    """The charges without what no quota limits: reservations have to be small."""
+    hard = {name for quota in quotas for name in quota.hard}
+    reduced = (
+        Charge(charge.traits, {name: amount for name, amount in charge.usage.items() if amount and name in hard})
+        for charge in charges
+    )
+    return tuple(charge for charge in reduced if charge.usage)
+
+
+def _made_elsewhere(job: MPIJob) -> bool:
+    return job.run_policy.managed_by not in {None, MPI_OPERATOR}
+
+
+def _whole(job: MPIJob, ctx: Context, quotas: Quotas) -> Demand:
+    objects = object_charges(launcher=job.launcher is not None) if ctx.operation == "CREATE" else ()
+    return Demand(_parts(job_pods(job, ctx), _default_priority(ctx, quotas)), objects)
+
+
+def _parts(
+    pods: Iterable[JobPods], default_priority: str | None, made: Callable[[str], int] = lambda _: 0
+) -> tuple[Part, ...]:
+    return tuple(
+        Part(
+            role=each.role,
+            count=each.count,
+            charges=pod_charges(
+                pod_shape(each.template, each.resources), certain=each.certain, default_priority=default_priority
+            ),
+            made=made(each.role),
+        )
+        for each in pods
+    )
+
+
+def _counted(demand: Demand, quotas: Quotas) -> bool:
+    return any(charged(quota, demand.whole) for quota in quotas)
+
+
+def _pod_counts(ctx: Context) -> PodCounts | None:
+    """How many pods exist in the namespace; None when nobody can tell."""
+    pods = ctx.view.within(PODS, ctx.namespace)
+    if pods is UNKNOWN:
+        return None
+    return pods.derived(pod_counts) if isinstance(pods, Group) else pod_counts(Group(pods))
+
+
+def _made(job: MPIJob, ctx: Context, made: Made | None) -> Callable[[str], int]:
+    """How many pods of a role the job has already."""
+    old = ctx.old
+    if ctx.operation == "CREATE":
+        return lambda _: 0
+    if made is not None:
+        uid = job.metadata.uid or (old.metadata.uid if old is not None else "")
+        return lambda role: made.of(job.metadata.name, uid, role)
+    # Those that it had to have, as far as anybody can tell.
+    expected = {WORKER: old.workers, LAUNCHER: 1} if old is not None and not old.suspended else {}
+    return lambda role: expected.get(role, 0)
+
+
+def _reserved(ctx: Context) -> Iterator[Reservation]:
+    """What is reserved for jobs that are not over."""
+    found = ctx.view.within(RESERVATIONS, ctx.namespace)
+    for each in () if found is UNKNOWN else found.values():
+        for entry in each.entries:
+            stored = ctx.view.get(MPI_JOBS, (ctx.namespace, entry.reservation.name))
+            over = isinstance(stored, MPIJobRecord) and stored.uid == entry.reservation.uid and stored.over
+            if not over:
+                yield entry.reservation
+
+
+def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape], tuple[Charge, ...]]:
+    """What a pod of a stored job takes, with the namespace's defaults."""
+    ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
+    filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())
+    requests, limits = (tuple(amounts.items()) for amounts in (filled_in.requests, filled_in.limits))
+
+    def charges(shape: PodShape) -> tuple[Charge, ...]:
+        overhead = None
+        if shape.runtime_class:
+            runtime = ctx.view.get(RUNTIME_CLASSES, shape.runtime_class)
+            if isinstance(runtime, RuntimeClass) and runtime.overhead is not None:
+                overhead = tuple(runtime.overhead.items())
+        return _charges_of(shape, requests, limits, overhead, default_priority)
+
+    return charges
+
+
+@lru_cache(maxsize=4096)
+def _charges_of(
+    shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
+) -> tuple[Charge, ...]:
+    """What a pod takes with these defaults in its containers, and this overhead in place of its own."""
+    resources = shape.resources.with_defaults(requests=dict(requests), limits=dict(limits))
+    if overhead is not None:
+        resources = resources.with_overhead(dict(overhead))
+    return pod_charges(replace(shape, resources=resources), certain=True, default_priority=default_priority)
+
+
+def _default_priority(ctx: Context, quotas: Quotas) -> str | None:
+    """The PriorityClass of pods that name none, if it matters: the lowest of the global defaults, empty without one.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/priority/admission.go
+    """
+    if not any(quota.by_priority for quota in quotas):
+        return ""
+    classes = ctx.view.all(PRIORITY_CLASSES)
+    if classes is UNKNOWN:
+        return None
+    candidates = (each for each in classes.values() if each.global_default)
+    lowest = min(candidates, key=lambda each: each.value, default=None)
+    return lowest.name if lowest else ""

@@ -1,0 +1,127 @@
+"""Whether a job fits what the quotas of its namespace have left, and how many workers would."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from webhook.api.mpijob import WORKER
+from webhook.api.pod_resources import Amounts
+from webhook.api.quantity import Quantity
+from webhook.api.quota_charges import Charge
+from webhook.cluster.resources.resource_quotas import ResourceQuota
+
+Load = tuple[int, Charge]
+"""So many objects that take this much each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The pods of a role: how many there will be, what one takes with its claims, and how many exist already."""
+
+    role: str
+    count: int
+    charges: tuple[Charge, ...]
+    made: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a job takes: its pods, and the objects that are still to be made for it."""
+
+    parts: tuple[Part, ...] = ()
+    objects: tuple[Charge, ...] = ()
+
+    @property
+    def whole(self) -> list[Load]:
+        """All of it."""
+        return [*((part.count, charge) for part in self.parts for charge in part.charges), *self._objects]
+
+    @property
+    def missing(self) -> list[Load]:
+        """What does not exist yet; what does is in the quota's `used`."""
+        pods = ((max(part.count - part.made, 0), charge) for part in self.parts for charge in part.charges)
+        return [*pods, *self._objects]
+
+    @property
+    def _objects(self) -> list[Load]:
+        return [(1, charge) for charge in self.objects]
+
+    @property
+    def workers(self) -> int:
+        """How many workers there will be."""
+        return next((part.count for part in self.parts if part.role == WORKER), 0)
+
+    def with_workers(self, count: int) -> "Demand":
+        """The same job with so many workers."""
+        parts = tuple(replace(part, count=count) if part.role == WORKER else part for part in self.parts)
+        return replace(self, parts=parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A resource of a quota of which there is not enough. `taken` is used, or promised to other jobs."""
+
+    quota: ResourceQuota
+    resource: str
+    missing: Quantity
+    whole: Quantity
+    hard: Quantity
+    taken: Quantity
+
+    @property
+    def available(self) -> Quantity:
+        """What is left."""
+        return Quantity(max(self.hard - self.taken, 0))
+
+    @property
+    def impossible(self) -> bool:
+        """The job alone is more than the quota, so it never fits."""
+        return self.whole > self.hard
+
+
+def charged(quota: ResourceQuota, loads: Iterable[Load]) -> dict[str, Quantity]:
+    """What the loads take of a quota; nothing is 0 in it."""
+    total: dict[str, Quantity] = {}
+    for count, charge in loads:
+        if count and quota.counts(charge.traits):
+            for name, amount in charge.usage.items():
+                if amount and name in quota.hard:
+                    total[name] = Quantity(total.get(name, 0) + count * amount)
+    return total
+
+
+def shortages(
+    quotas: Iterable[ResourceQuota],
+    demand: Demand,
+    promised: Mapping[str, Amounts] = MappingProxyType({}),
+    *,
+    before: Demand | None = None,
+) -> list[Shortage]:
+    """Where the job does not fit; `promised` is what other jobs will still take, by the quota's name.
+
+    With `before`, the job as it was, only what it takes more of than then counts.
+    What is used of a resource may not be known yet: then only a job that never fits is short of it.
+    """
+    found = []
+    for quota in quotas:
+        missing = charged(quota, demand.missing)
+        if not missing:
+            continue
+        whole = charged(quota, demand.whole)
+        earlier = {} if before is None else charged(quota, before.whole)
+        others = promised.get(quota.name, {})
+        for name, amount in missing.items():
+            if name in earlier and whole[name] <= earlier[name]:
+                continue
+            used = quota.used.get(name)
+            taken = Quantity((used or 0) + others.get(name, 0))
+            short = Shortage(quota, name, amount, whole[name], quota.hard[name], taken)
+            if short.impossible or (used is not None and taken + amount > short.hard):
+                found.append(short)
+    return found
+
+
+def most_workers(workers: int, short: Callable[[int], bool]) -> int:
+    """The largest number of workers below `workers` that is not `short`; 0 when there is none."""
+    return bisect_left(range(1, workers), True, key=short)

@@ -1,0 +1,199 @@
+"""What is promised already: jobs that are admitted, and whose pods do not all exist yet, will still take it.
+
+A pod that exists is in the quota's `used`, so it is not counted here. Sums over the jobs and pods of a namespace are
+kept up to date with each change, so that a verdict costs the same however many of them there are.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhook.api.mpijob import LAUNCHER, WORKER
+from webhook.api.quota_charges import Charge, PodShape
+from webhook.cluster.group import Group
+from webhook.cluster.owned import Owned
+from webhook.cluster.resource import ByNamespace
+from webhook.cluster.resources.jobs import LAUNCHER_SUFFIX
+from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
+from webhook.cluster.resources.reservations import Reservation
+from webhook.predict.quota.fit import Load
+
+Jobs = Group[ByNamespace, MPIJobRecord]
+Pods = Group[ByNamespace, Owned]
+
+
+class Made(Counter[tuple[str, str, str]]):
+    """How many pods exist, by `_owner`."""
+
+    def of(self, job: str, uid: str, role: str) -> int:
+        """How many of a role of the job."""
+        return self.get((role, uid, job) if role == WORKER else (role, "", job), 0)
+
+
+@dataclass(eq=False)
+class Outstanding:
+    """Of the jobs in a namespace that are not over: `missing` pods by shape, and how many jobs are `running`, by the
+    shapes of their pods. A suspended job has neither.
+    """
+
+    made: Made
+    missing: Counter[PodShape] = field(default_factory=Counter)
+    running: Counter[tuple[PodShape, ...]] = field(default_factory=Counter)
+
+    def running_but(self, job: MPIJobRecord | None) -> Counter[tuple[PodShape, ...]]:
+        """`running` without the job."""
+        running = self.running.copy()
+        if job is not None and not job.suspended:
+            _add(running, _shapes(job), -1)
+        return running
+
+    def of(self, job: MPIJobRecord) -> Iterator[tuple[PodsRecord, int]]:
+        """What of `missing` is the job's, by role."""
+        for pods in () if job.suspended else job.pods:
+            yield pods, max(pods.count - self.made.of(job.name, job.uid, pods.role), 0)
+
+    def changed(self, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
+        """A job is another one, new, or over."""
+        for job, step in ((old, -1), (new, 1)):
+            if job is not None and not job.suspended:
+                for pods, missing in self.of(job):
+                    _add(self.missing, pods.shape, step * missing)
+                _add(self.running, _shapes(job), step)
+
+    def pods_changed(self, job: MPIJobRecord, role: str, before: int, after: int) -> None:
+        """There were so many pods of this role of the job, and are so many now."""
+        for pods in () if job.suspended else job.pods:
+            if pods.role == role:
+                _add(self.missing, pods.shape, max(pods.count - after, 0) - max(pods.count - before, 0))
+
+    def copy(self, made: Made | None = None) -> "Outstanding":
+        """The same, with these pods from now on."""
+        return Outstanding(self.made if made is None else made, self.missing.copy(), self.running.copy())
+
+
+@dataclass(eq=False)
+class PodCounts:
+    """How many pods are `made` in a namespace, and what is outstanding by that; `pod_counts` makes it."""
+
+    made: Made
+    _jobs: Jobs | None = None
+    _outstanding: Outstanding | None = None
+
+    def outstanding(self, jobs: Jobs) -> Outstanding:
+        """What the jobs will still take."""
+        if self._outstanding is None or self._jobs is not jobs:
+            self._jobs, self._outstanding = jobs, _outstanding(jobs, self.made)
+            jobs.listen(self._outstanding)
+        return self._outstanding
+
+    def changed(self, old: Owned | None, new: Owned | None) -> None:
+        """A pod is another one, new, or gone."""
+        for pod, step in ((old, -1), (new, 1)):
+            if pod is not None and (key := _owner(pod)) is not None:
+                before = self.made[key]
+                _add(self.made, key, step)
+                role, uid, name = key
+                job = None if self._jobs is None else self._jobs.get((pod.namespace, name))
+                if self._outstanding is not None and job is not None and uid in {"", job.uid}:
+                    self._outstanding.pods_changed(job, role, before, before + step)
+
+    def copy(self) -> "PodCounts":
+        """The same, for the pods as they are now."""
+        made = self.made.copy()
+        if self._jobs is None or self._outstanding is None:
+            return PodCounts(made)
+        outstanding = self._outstanding.copy(made)
+        self._jobs.listen(outstanding)
+        return PodCounts(made, self._jobs, outstanding)
+
+
+def pod_counts(pods: Pods) -> PodCounts:
+    """How many pods there are by owner."""
+    return PodCounts(Made(key for key in map(_owner, pods.values()) if key is not None))
+
+
+def without_pods(jobs: Jobs) -> Outstanding:
+    """What is outstanding where there are no pods at all."""
+    return _outstanding(jobs, Made())
+
+
+def promised(
+    stored: Outstanding,
+    reservations: Iterable[Reservation],
+    *,
+    job: Callable[[str], MPIJobRecord | None],
+    but: str,
+    charges: Callable[[PodShape], tuple[Charge, ...]],
+) -> list[Load]:
+    """What the jobs of a namespace, those that are stored and those that are only reserved, will still take.
+
+    A job that is both counts once, for each role with the larger number: either may be behind. `job` finds a stored
+    one by its name; the job named `but` does not count. `charges` is what a pod of a stored job takes. A suspended job
+    takes nothing beyond what is reserved for it. Reservations of jobs that are over do not belong here.
+    """
+    loads: list[Load] = []
+    missing = stored.missing.copy()
+    if (own := job(but)) is not None:
+        for pods, count in stored.of(own):
+            missing[pods.shape] -= count
+    for each in {each.uid: each for each in reservations if each.name != but}.values():
+        counts = {pods.role: pods.count for pods in each.pods}
+        twin = job(each.name)
+        stored_already = twin is not None and twin.uid == each.uid
+        if twin is not None and stored_already:
+            for pods, count in stored.of(twin):
+                if pods.count > counts.get(pods.role, 0):
+                    counts[pods.role] = 0
+                else:
+                    missing[pods.shape] -= count
+        loads += _reserved(each, counts, stored.made, objects=not stored_already)
+    loads += ((count, charge) for shape, count in missing.items() if count > 0 for charge in charges(shape))
+    return loads
+
+
+def _reserved(reservation: Reservation, counts: dict[str, int], made: Made, *, objects: bool) -> list[Load]:
+    """What is still missing of a reservation, its `objects` included: a job that is stored is in `used` itself."""
+    loads: list[Load] = []
+    exists = 0
+    for pods in reservation.pods:
+        there = made.of(reservation.name, reservation.uid, pods.role)
+        exists += there
+        missing = counts[pods.role] - there
+        if missing > 0:
+            loads += ((missing, charge) for charge in pods.charges)
+    if objects and not exists:
+        loads += ((1, charge) for charge in reservation.objects)
+    return loads
+
+
+def _outstanding(jobs: Jobs, made: Made) -> Outstanding:
+    found = Outstanding(made)
+    for job in jobs.values():
+        found.changed(None, job)
+    return found
+
+
+def _owner(pod: Owned) -> tuple[str, str, str] | None:
+    """(role, uid, name) of the job that a pod belongs to, None for one of something else.
+
+    The operator makes the workers, a Job of Kubernetes the launcher: its name is all that tells whose it is.
+    """
+    owner = pod.owner
+    if owner is None:
+        return None
+    if owner.kind == "MPIJob":
+        return WORKER, owner.uid, owner.name
+    name = owner.name.removesuffix(LAUNCHER_SUFFIX)
+    return None if name == owner.name else (LAUNCHER, "", name)
+
+
+def _shapes(job: MPIJobRecord) -> tuple[PodShape, ...]:
+    return tuple(pods.shape for pods in job.pods if pods.count)
+
+
+def _add(tally: Counter[Any], key: Any, count: int) -> None:
+    """Count so many more, or fewer; what is 0 is not kept."""
+    tally[key] += count
+    if not tally[key]:
+        del tally[key]

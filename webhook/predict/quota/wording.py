@@ -1,0 +1,127 @@
+"""Amounts of a quota's resources, and the refusal, for people."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from webhook.api import quantity
+from webhook.api.mpijob import WORKER
+from webhook.api.quantity import NANO, Quantity
+from webhook.api.quota_charges import ONE
+from webhook.api.resources import is_accelerator
+from webhook.predict.quota.fit import Demand, Shortage, charged
+
+HEADLINE: Final = "Quota exceeded"
+MAX_OTHERS: Final = 5
+
+_SIZES: Final = {"memory": "memory", "ephemeral-storage": "ephemeral storage", "storage": "storage"}
+_OBJECTS: Final = {
+    "pods": "pod",
+    "services": "Service",
+    "configmaps": "ConfigMap",
+    "secrets": "Secret",
+    "persistentvolumeclaims": "PersistentVolumeClaim",
+    "jobs.batch": "Job",
+    "mpijobs.kubeflow.org": "MPIJob",
+}
+_BY_CLASS: Final = ".storageclass.storage.k8s.io/"
+_BINARY: Final = tuple((f"{letter}i", NANO * 1024**power) for power, letter in reversed([*enumerate("KMGTPE", 1)]))
+
+
+def spelled(resource: str, amount: Quantity, accelerators: tuple[str, ...], *, more: bool = False) -> str:
+    """The amount of a quota's resource: `40 GPUs`, `0.5 CPUs`, `64Gi memory`, with `more` as in `40 more GPUs`."""
+    number, noun = _number_and_noun(resource, amount, accelerators)
+    return f"{number} more {noun}" if more else f"{number} {noun}"
+
+
+def number(resource: str, amount: Quantity, accelerators: tuple[str, ...]) -> str:
+    """The amount without its noun: `40`, `0.5`, `64Gi`."""
+    return _number_and_noun(resource, amount, accelerators)[0]
+
+
+def details(
+    short: Sequence[Shortage], demand: Demand, accelerators: tuple[str, ...], *, running: int | None, several: bool
+) -> str:
+    """The refusal for the first shortage, the others in one line; `running` jobs have a part in what is used.
+
+    With `several` quotas in the namespace the one that counts is named.
+    """
+    first = short[0]
+    more = any(part.made for part in demand.parts)
+    requested = spelled(first.resource, first.missing, accelerators, more=more)
+    parts = _parts(first, demand, accelerators, more=more)
+    quota = f'quota "{first.quota.name}"' if several else "quota"
+    hard, taken, available = (
+        spelled(first.resource, amount, accelerators) for amount in (first.hard, first.taken, first.available)
+    )
+    users = f" ({running} running {_plural('job', running)})" if running else ""
+    free = "" if first.impossible else f" {_free(first, available)}"
+    lines = [
+        HEADLINE,
+        f"Details: Requested {requested}{parts}, but namespace {quota} is {hard}.{free}",
+        f"Current usage: {taken}{users}",
+        f"Available: {available}",
+    ]
+    if others := [_other(each, accelerators) for each in short[1 : MAX_OTHERS + 1]]:
+        lines.append(f"Also exceeded: {'; '.join(others)}{', ...' if len(short) > MAX_OTHERS + 1 else ''}")
+    return "\n".join(lines)
+
+
+def numbered(suggestions: Iterable[str]) -> str:
+    """The suggestions as a list."""
+    return "\n".join(["Suggestions:", *(f"{index}. {text}" for index, text in enumerate(suggestions, start=1))])
+
+
+def _parts(short: Shortage, demand: Demand, accelerators: tuple[str, ...], *, more: bool) -> str:
+    """What makes up the request, empty where no pod does."""
+    texts = []
+    for part in reversed(demand.parts):  # the workers first
+        each = charged(short.quota, [(1, charge) for charge in part.charges]).get(short.resource)
+        count = part.count - part.made
+        if each and count > 0:
+            what = spelled(short.resource, each, accelerators)
+            workers = f"{count}{' more' if more else ''} {_plural('worker', count)} × {what}"  # noqa: RUF001 - the sign is meant
+            texts.append(workers if part.role == WORKER else f"launcher {what}")
+    return f" ({' + '.join(texts)})" if texts else ""
+
+
+def _free(short: Shortage, available: str) -> str:
+    if not short.available:
+        return "Nothing is free."
+    return f"Only {available} {'is' if short.available == ONE else 'are'} free."
+
+
+def _other(short: Shortage, accelerators: tuple[str, ...]) -> str:
+    free = number(short.resource, short.available, accelerators)
+    most = number(short.resource, short.hard, accelerators)
+    return f"{spelled(short.resource, short.missing, accelerators)} requested, {free} of {most} available"
+
+
+def _number_and_noun(resource: str, amount: Quantity, accelerators: tuple[str, ...]) -> tuple[str, str]:
+    storage_class, by_class, inner = resource.rpartition(_BY_CLASS)
+    if by_class:
+        text, noun = _number_and_noun(inner, amount, accelerators)
+        return text, f"{noun} of class {storage_class}"
+    name = resource.removeprefix("requests.").removeprefix("limits.").removeprefix("count/")
+    if is_accelerator(name, accelerators):
+        text, noun = quantity.format(amount), _plural("GPU", amount)
+    elif name == "cpu":
+        text, noun = f"{amount / NANO:.3f}".rstrip("0").rstrip("."), _plural("CPU", amount)
+    elif name in _SIZES or name.startswith("hugepages-"):
+        text, noun = _size(amount), _SIZES.get(name, name)
+    elif name in _OBJECTS:
+        text, noun = quantity.format(amount), _plural(_OBJECTS[name], amount)
+    else:
+        text, noun = quantity.format(amount), name
+    return text, f"{noun} in limits" if resource.startswith("limits.") else noun
+
+
+def _plural(noun: str, amount: int | Quantity) -> str:
+    return noun if amount in {1, NANO} else f"{noun}s"
+
+
+def _size(amount: Quantity) -> str:
+    """Exact where that is short, else with one decimal."""
+    exact = quantity.format(amount)
+    if len(exact) <= len("1023.9Gi"):
+        return exact
+    return next((f"{amount / size:.1f}{unit}" for unit, size in _BINARY if amount >= size), exact)

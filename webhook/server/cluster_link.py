@@ -1,0 +1,156 @@
+"""Everything that a service has of its cluster: the view, the policies in ConfigMaps, and single questions."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from webhook.admission.decision import Decision
+from webhook.admission.replay import Replay, Replayer
+from webhook.api.review import AdmissionRequest
+from webhook.client import access_reviews, calls, wire
+from webhook.client.calls import Client
+from webhook.client.connection import Connection
+from webhook.client.live_view import LiveView
+from webhook.client.watch import Watch
+from webhook.client.wire import Fault
+from webhook.cluster.resource import Place
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.view import ClusterView
+from webhook.companions.reservations.ledger import Outcome, QuotaLedger
+from webhook.policy.in_force import PolicySet
+from webhook.policy.layers import Layer
+from webhook.policy.store import Loaded
+from webhook.server.policy_watch import PolicyWatch, policies
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLink:
+    """A connected cluster; `watches` are for metrics and readiness."""
+
+    api: Client
+    connection: Connection
+    view: LiveView
+    watches: tuple[Watch[Any, Any], ...]
+    settled: asyncio.Event
+    """Set once everything that can be known is known."""
+    ledger: QuotaLedger
+
+    async def first_answer(self, seconds: float) -> None:
+        """Return once everything is settled, or reading namespaces has failed, or this long has passed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not (self.settled.is_set() or self.view.reason(NAMESPACES)):  # noqa: ASYNC110 - a watch tells nobody
+                    await asyncio.sleep(0.02)
+
+    async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
+        """For each rule whether the requester may exempt jobs from it; ClusterError if nobody can tell."""
+        return await access_reviews.may_exempt(self.api, request, rules)
+
+    async def by_quota(
+        self, namespace: str, judge: Callable[[ClusterView], Decision], *, writes: bool, seconds: float
+    ) -> Decision:
+        """The verdict by the quotas of this moment, shared by all replicas; ClusterError if there is none in time."""
+        return await self.ledger.judge(namespace, judge, writes=writes, seconds=seconds)
+
+    async def what_if(self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]) -> str:
+        """One line on what `after` would do to the jobs that exist."""
+        try:
+            outcome = await replay(
+                self.connection, before=before, after=after, view=self.view, today=today, time_left=time_left
+            )
+        except Fault as fault:
+            return f"what it would change is unknown: existing jobs cannot be listed ({fault})"
+        return outcome.summary()
+
+
+@asynccontextmanager
+async def linked(
+    kubeconfig: Path | None,
+    *,
+    namespace: str,
+    kueue_namespace: str,
+    base: tuple[Layer, ...],
+    apply: Callable[[PolicySet, Loaded], None],
+    log: Any,
+    on_quota: Callable[[Outcome], None] = lambda _: None,
+) -> AsyncIterator[ClusterLink]:
+    """A link that is kept up to date until the block ends; ClusterError when there is no usable configuration.
+
+    Policies are those of the ConfigMaps in `namespace`, on top of `base`. Kueue's configuration is in
+    `kueue_namespace`. `on_quota` is told how each verdict of the ledger of quotas came about.
+    """
+    api = await calls.connect(kubeconfig)
+    try:
+        connection = Connection(api.raw, renew=api.renew)
+        view = LiveView(connection, log=log, places={Place.OWN: namespace, Place.KUEUE: kueue_namespace})
+        configmaps = Watch(policies(namespace), connection, log=log)
+        policy_watch = PolicyWatch(watch=configmaps, api=api, namespace=namespace, apply=apply, log=log, base=base)
+        ledger = QuotaLedger(api=api, view=view, namespace=namespace, log=log, on_outcome=on_quota)
+        link = ClusterLink(api, connection, view, (*view.watches, configmaps), asyncio.Event(), ledger)
+        work = (view.run(), configmaps.run(), policy_watch.run(), ledger.run())
+        tasks = [asyncio.create_task(each) for each in work]
+
+        async def settle() -> None:
+            await view.settled()
+            await policy_watch.loaded()
+            link.settled.set()
+
+        tasks.append(asyncio.create_task(settle()))
+        try:
+            yield link
+        finally:
+            for task in tasks:
+                task.cancel()
+            for task in tasks:
+                with suppress(asyncio.CancelledError):
+                    await task
+            await ledger.close()
+    finally:
+        await api.close()
+
+
+JOBS = "/apis/kubeflow.org/v2beta1/mpijobs"
+PAGE = 200
+# Jobs judged at a stretch: other reviews wait for that long, a few milliseconds.
+PORTION = 20
+
+
+async def replay(
+    connection: Connection,
+    *,
+    before: PolicySet,
+    after: PolicySet,
+    view: ClusterView,
+    today: date,
+    time_left: Callable[[], float],
+) -> Replay:
+    """The outcome for every existing job, or for as many as can be judged in time; Fault when none can be listed."""
+    replayer = Replayer(before=before, after=after, view=view, today=today)
+    async for jobs in _pages(connection):
+        for start in range(0, len(jobs), PORTION):
+            if time_left() <= 0:
+                replayer.result.complete = False
+                return replayer.result
+            replayer.add(jobs[start : start + PORTION])
+            await asyncio.sleep(0)
+    return replayer.result
+
+
+async def _pages(connection: Connection) -> AsyncIterator[list[msgspec.Raw]]:
+    token = ""
+    while True:
+        query: dict[str, Any] = {"limit": PAGE} | ({"continue": token} if token else {})
+        page = wire.decode(wire.pages, await connection.page(f"{JOBS}?{urlencode(query)}"))
+        yield page.items or []
+        if not page.metadata.token:
+            return
+        if page.metadata.token == token:
+            raise Fault(wire.Reason.GARBAGE, "a list without end")
+        token = page.metadata.token

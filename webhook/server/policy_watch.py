@@ -1,0 +1,198 @@
+"""Policy ConfigMaps of one namespace, in force as soon as they are seen; a broken one does no harm.
+
+Each ConfigMap's last good document is remembered in the ConfigMap `mpijob-webhook-last-good` beside them, so that it is
+found again after a restart. Replicas write the same there, so nobody needs to lead.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import msgspec
+
+from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.store import Kind, by_name
+from webhook.client.watch import Watch
+from webhook.policy import store
+from webhook.policy.in_force import PolicySet, policy_model
+from webhook.policy.layers import Layer
+from webhook.policy.store import KEY, LABEL, REMEMBERED, Loaded, Source
+from webhook.server.events import COMPONENT, MAX_MESSAGE, event
+
+# Seconds after which writing what could not be written is tried again.
+RETRY = 30.0
+
+
+class PolicyWatch:
+    """Turns the records of `watch` into a PolicySet for `apply`, again whenever one changes.
+
+    `base` are layers that come from elsewhere (a file). `apply` gets the policies and how each ConfigMap fared.
+    """
+
+    def __init__(
+        self,
+        *,
+        watch: Watch[str, Source],
+        api: Client,
+        namespace: str,
+        apply: Callable[[PolicySet, Loaded], None],
+        log: Any,
+        base: tuple[Layer, ...] = (),
+    ) -> None:
+        self._watch = watch
+        self._api = api
+        self._namespace = namespace
+        self._apply = apply
+        self._log = log
+        self._base = base
+        self._changed = asyncio.Event()
+        self._loaded = asyncio.Event()
+        self._good: Mapping[str, str] = {}
+        self._written: Mapping[str, str] | None = None  # what REMEMBERED holds, as far as we know
+        self._reported: dict[str, str] = {}
+        watch.store.on_change(lambda *_: self._changed.set())
+        watch.store.on_list(self._changed.set)
+
+    async def loaded(self) -> None:
+        """Return once the policies that exist are in force, or it is clear that they cannot be read."""
+        await self._watch.settled()
+        if self._watch.synced:
+            await self._loaded.wait()
+
+    async def run(self) -> NoReturn:
+        """Load, report and remember after each change, until cancelled."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            await self._recall()
+            outcome = self._load()
+            self._loaded.set()
+            if not await self._report(outcome):
+                asyncio.get_running_loop().call_later(RETRY, self._changed.set)
+
+    def _load(self) -> Loaded:
+        remembered = {**(self._written or {}), **self._good}
+        outcome = store.load(self._watch.store.records.values(), remembered, policy_model())
+        self._good = outcome.last_good
+        self._apply(PolicySet([*self._base, *outcome.layers]), outcome)
+        return outcome
+
+    async def _report(self, outcome: Loaded) -> bool:
+        """Log and announce what is newly broken, remember what is good; False when some of it has to be done again."""
+        sources = self._watch.store.records
+        self._reported = {name: version for name, version in self._reported.items() if name in outcome.errors}
+        done = True
+        for name, error in outcome.errors.items():
+            source = sources.get(name)
+            if source is None or self._reported.get(name) == source.version:
+                continue
+            state = outcome.states[name]
+            self._log.warning("policy is broken", configmap=name, in_force=state, error=error[:MAX_MESSAGE])
+            if await self._announce(source, error, state):
+                self._reported[name] = source.version
+            else:
+                done = False
+        return done & await self._remember(outcome.last_good)
+
+    async def _announce(self, source: Source, error: str, state: store.State) -> bool:
+        in_force = "its last good document stays in force" if state == "last-good" else "nothing of it is in force"
+        body = event(
+            self._namespace,
+            _about(source),
+            reason="PolicyBroken",
+            message=f"The policy is broken, {in_force}: {error}",
+            kind="Warning",
+            key=f"{source.uid} {source.version}",
+        )
+        try:
+            await self._api.request("POST", f"/api/v1/namespaces/{self._namespace}/events", body)
+        except ClusterError as failure:
+            if not (isinstance(failure, ApiError) and failure.status == 409):  # another replica was first
+                self._log.warning("event not written", configmap=source.name, reason=str(failure))
+                return isinstance(failure, ApiError)  # refused: it will be again
+        return True
+
+    async def _recall(self) -> None:
+        """Read what earlier runs remembered, once it can be read."""
+        if self._written is not None:
+            return
+        try:
+            self._written = _texts(await self._api.request("GET", f"{self._configmaps}/{REMEMBERED}"))
+        except ClusterError as error:
+            if isinstance(error, ApiError) and error.status == 404:
+                self._written = {}
+            else:
+                self._log.warning("last good policies not readable", reason=str(error))
+
+    async def _remember(self, last_good: Mapping[str, str]) -> bool:
+        """Write the texts down unless they are there already; False when that has to be tried again."""
+        if self._written is None:
+            return False
+        try:
+            if last_good != self._written:
+                await self._write(last_good)
+                self._written = last_good
+        except ClusterError as error:
+            self._log.warning("last good policies not remembered", reason=str(error))
+            return False
+        return True
+
+    async def _write(self, texts: Mapping[str, str]) -> None:
+        metadata: dict[str, Any] = {"name": REMEMBERED, "labels": {"app.kubernetes.io/name": COMPONENT}}
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(texts)}
+        try:
+            found = await self._api.request("GET", f"{self._configmaps}/{REMEMBERED}")
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            await self._api.request("POST", self._configmaps, body)
+            return
+        if _texts(found) != texts:
+            metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
+            await self._api.request("PUT", f"{self._configmaps}/{REMEMBERED}", body)
+
+    @property
+    def _configmaps(self) -> str:
+        return f"/api/v1/namespaces/{self._namespace}/configmaps"
+
+
+def _texts(configmap: Mapping[str, Any]) -> dict[str, str]:
+    data = configmap.get("data")
+    return {str(name): str(text) for name, text in data.items()} if isinstance(data, dict) else {}
+
+
+def _about(source: Source) -> dict[str, str]:
+    """The ConfigMap, as an Event refers to it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": source.name,
+        "uid": source.uid,
+        "resourceVersion": source.version,
+    }
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _ConfigMap(msgspec.Struct):
+    metadata: _Metadata
+    data: dict[str, str] | None = None
+
+
+_configmaps = msgspec.json.Decoder(_ConfigMap)
+
+
+def _policy(data: msgspec.Raw) -> Source:
+    configmap = _configmaps.decode(data)
+    metadata = configmap.metadata
+    return Source(metadata.name, metadata.uid, metadata.resource_version, (configmap.data or {}).get(KEY))
+
+
+def policies(namespace: str) -> Kind[str, Source]:
+    """The policy ConfigMaps of a namespace."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    return Kind("policies", path, key=by_name, project=_policy, label_selector=f"{LABEL}=true")

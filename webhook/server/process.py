@@ -1,0 +1,75 @@
+"""The process of `mpijob-webhook serve`: the event loop, signals, exit codes."""
+
+import asyncio
+import gc
+import logging
+import signal
+import sys
+
+import uvloop
+
+from webhook.server.log import LibraryLog, make_log
+from webhook.server.service import ServeSettings, StartError, running
+from webhook.server.telemetry import Telemetry
+
+
+def run(settings: ServeSettings) -> int:
+    """Serve until a signal; the exit code: 0 after a drain, 2 when the service cannot start, 128 + n when cut short."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serve(settings))
+
+
+async def serve(settings: ServeSettings) -> int:
+    """Serve until SIGTERM or SIGINT, then drain; a second signal ends it at once. Gives the exit code.
+
+    A signal before the service is ready ends it too: it may be waiting for its certificate.
+    """
+    log = make_log(sys.stderr.buffer, settings.log_level)
+    logging.basicConfig(handlers=[LibraryLog(log)], level=logging.WARNING, force=True)
+    task = asyncio.current_task()
+    stop = asyncio.Event()
+    aborted = 0
+    ready = False
+
+    def on_signal(number: int) -> None:
+        nonlocal aborted
+        if stop.is_set():
+            aborted = number
+        if (stop.is_set() or not ready) and task is not None:
+            task.cancel()
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal, number)
+    try:
+        async with running(settings, Telemetry(log)) as service:
+            freezing = asyncio.create_task(_freeze(service.settled))
+            ready = True
+            log.info("ready")
+            await stop.wait()
+            freezing.cancel()
+            await service.drain()
+    except StartError as error:
+        sys.stderr.write(f"mpijob-webhook: {error}\n")
+        return 2
+    except asyncio.CancelledError:
+        if not stop.is_set():
+            raise
+        if not aborted:
+            log.info("stopped before it was ready")
+            return 0
+        log.warning("stopped at once", signal=signal.Signals(aborted).name)
+        return 128 + aborted
+    log.info("stopped")
+    return 0
+
+
+async def _freeze(settled: asyncio.Event) -> None:
+    """Once the caches are full: what lives until the end need not be looked at by each collection of garbage."""
+    await settled.wait()
+    gc.collect()
+    gc.freeze()
+
+
+__all__ = ["ServeSettings", "StartError", "run", "serve"]

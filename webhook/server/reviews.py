@@ -1,0 +1,237 @@
+"""The review port: what arrives is checked and decoded, a pipeline decides, the decision goes back. No rule lives here.
+
+A decision is HTTP 200. Everything else is a fault, of the client (4xx) or of ours (5xx), and leaves the verdict to the
+administrator's failurePolicy: overload, a deadline or a bug must never look like a refusal of the user's job.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from functools import partial
+from http import HTTPStatus
+from time import monotonic
+from typing import Protocol
+
+from aiohttp import hdrs, web
+
+from webhook.admission import policy_review
+from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
+from webhook.api import review
+from webhook.api.review import AdmissionRequest, ReviewError
+from webhook.client.calls import ClusterError
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.view import Answer, ClusterView
+from webhook.companions.ssh import secret
+from webhook.companions.ssh.pool import KeyPool, NoKey
+from webhook.policy.in_force import PolicySet
+from webhook.server import requests
+from webhook.server.requests import Refused, Reply, Target, expect_review, read_body
+from webhook.server.telemetry import Telemetry
+
+# The rest of the API server's patience is for the way there and back.
+SHARE_OF_TIMEOUT = 0.8
+# Longer than Go clients keep an idle connection (90 s): the side that closes first must be the one that sends requests.
+KEEPALIVE_SECONDS = 200
+# How long the rest of a body that was refused is read and thrown away.
+LINGER_SECONDS = 2
+
+
+class Cluster(Protocol):
+    """What only the cluster can tell, and only while somebody waits."""
+
+    async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
+        """For each rule whether the requester may exempt jobs from it; ClusterError if nobody can tell."""
+        ...
+
+    async def by_quota(
+        self, namespace: str, judge: Callable[[ClusterView], Decision], *, writes: bool, seconds: float
+    ) -> Decision:
+        """The verdict by the quotas of this moment, shared by all replicas; ClusterError if there is none in time."""
+        ...
+
+    async def what_if(self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]) -> str:
+        """One line on what other policies would do to the jobs that exist."""
+        ...
+
+
+class ReviewHandler:
+    """Answers reviews; `policies`, `view` and `cluster` (None: there is none) may be replaced at any time, whole.
+
+    `max_in_flight` reviews are at work at once, any more are refused; those that wait for one of `keys` or
+    for the ledger of quotas do not count, for they do no work. A review gets `SHARE_OF_TIMEOUT` of the client's
+    timeout or of `timeout` seconds, whichever is less.
+    """
+
+    def __init__(
+        self,
+        *,
+        policies: PolicySet,
+        view: ClusterView,
+        telemetry: Telemetry,
+        keys: KeyPool,
+        max_in_flight: int = 64,
+        timeout: float = 10,
+    ) -> None:
+        self.policies = policies
+        self.view = view
+        self.cluster: Cluster | None = None
+        self.draining = False
+        self.in_flight = 0
+        self._telemetry = telemetry
+        self._keys = keys
+        self._max_in_flight = max_in_flight
+        self._timeout = timeout
+        self._waiting = 0  # for the ledger of quotas
+        self._idle = asyncio.Event()
+        telemetry.in_flight.set_function(lambda: self.in_flight)
+
+    def http_server(self) -> web.Server:
+        """The HTTP side, for a runner to listen with."""
+        # aiohttp's Application and router would cost each request another 10 µs, to choose between two paths.
+        return web.Server(
+            self.handle,
+            access_log=None,
+            keepalive_timeout=KEEPALIVE_SECONDS,
+            lingering_time=LINGER_SECONDS,
+            auto_decompress=False,
+        )
+
+    async def idle(self) -> None:
+        """Return when no review is at work."""
+        while self.in_flight:
+            self._idle.clear()
+            await self._idle.wait()
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """The reply to one HTTP request; never raises for anything that a client sent."""
+        started = monotonic()
+        asked = requests.parse(request.raw_path)
+        try:
+            hook = expect_review(request, asked)
+            if self.in_flight - self._keys.waiting - self._waiting >= self._max_in_flight:
+                raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many reviews at work")
+            self.in_flight += 1
+            try:
+                wire = await self._review(hook, request, started, self._deadline(started, asked))
+            finally:
+                self.in_flight -= 1
+                if not self.in_flight:
+                    self._idle.set()
+        except Refused as refused:
+            return self._refuse(request, asked, refused)
+        return Reply(wire, keep_alive=request.keep_alive and not self.draining)
+
+    async def _review(self, hook: Hook, request: web.BaseRequest, started: float, deadline: float) -> bytes:
+        """The body of a decision; Refused when there is none."""
+        try:
+            admission_request = review.decode(await read_body(request, deadline))
+            if hook == "policy":
+                return await self._review_policy(admission_request, deadline)
+            if hook == "ssh-keys":
+                decision = await self._ssh_keys(admission_request, deadline)
+            else:
+                decision = await self._decided(hook, admission_request, deadline)
+            wire = review.encode(decision.response(admission_request.uid))
+        except Refused:
+            raise
+        except ReviewError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, "not a review that can be answered", str(error)) from None
+        except ClusterError as error:
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster does not answer", str(error)) from None
+        except NoKey as error:
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from None
+        except DeadlineExceeded:
+            raise Refused(HTTPStatus.GATEWAY_TIMEOUT, f"no verdict within {deadline - started:.3g} s") from None
+        except Exception as error:  # noqa: BLE001 - a fault of ours is a 500, never a verdict
+            self._telemetry.failed(hook, error)
+            raise Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "a fault in the webhook service, see its log") from None
+        self._telemetry.decided(hook, admission_request, decision, monotonic() - started)
+        return wire
+
+    async def _decided(self, hook: Hook, request: AdmissionRequest, deadline: float) -> Decision:
+        """The decision, with what only the cluster can tell: the quotas of this moment, and who may exempt."""
+        granted: Mapping[str, bool] | None = None
+        while True:
+            decide_with = partial(self._decide, hook, request, deadline, granted)
+            decision = decide_with(self.view)
+            if self.cluster is None:
+                return decision
+            if decision.hangs_on_quota:
+                self._waiting += 1
+                try:
+                    with suppress(ClusterError):  # the ledger has told the metrics
+                        seconds = max(0, deadline - monotonic())
+                        decision = await self.cluster.by_quota(
+                            request.namespace, decide_with, writes=not request.dry_run, seconds=seconds
+                        )
+                finally:
+                    self._waiting -= 1
+            unasked = [rule for rule in decision.requested if rule not in (granted or {})]
+            if not unasked:
+                return decision
+            granted = {**(granted or {}), **await self.cluster.may_exempt(request, unasked)}
+
+    def _decide(
+        self,
+        hook: Hook,
+        request: AdmissionRequest,
+        deadline: float,
+        granted: Mapping[str, bool] | None,
+        view: ClusterView,
+    ) -> Decision:
+        return decide(
+            hook,
+            request,
+            policies=self.policies,
+            view=view,
+            granted=granted,
+            today=today(),
+            time_left=lambda: deadline - monotonic(),
+        )
+
+    async def _ssh_keys(self, request: AdmissionRequest, deadline: float) -> Decision:
+        """A key pair for the Secret of a job; NoKey when there is none in time, so that the operator tries again."""
+        namespace = self.view.get(NAMESPACES, request.namespace)
+        policy = self.policies.effective(namespace)
+        found = secret.judge(request, policy.document.ssh_keys)
+        if isinstance(found, Decision):
+            return found
+        return found.filled(await self._keys.take(found.algorithm, deadline=deadline))
+
+    async def _review_policy(self, request: AdmissionRequest, deadline: float) -> bytes:
+        """The reply to a change of a policy ConfigMap: with what it would do to the jobs that exist, if it is good."""
+        namespaces = self.view.all(NAMESPACES)
+        verdict = policy_review.judge(
+            request,
+            policies=self.policies,
+            namespaces=None if isinstance(namespaces, Answer) else list(namespaces.values()),
+            today=today(),
+        )
+        if verdict.after is not None and self.cluster is not None:
+            note = await self.cluster.what_if(
+                self.policies, verdict.after, today=today(), time_left=lambda: deadline - monotonic()
+            )
+            verdict.notes.insert(0, note)
+        response = verdict.response
+        self._telemetry.policy_reviewed(request, verdict.name, response)
+        return review.encode(response)
+
+    def _deadline(self, started: float, asked: Target) -> float:
+        timeout = self._timeout if asked.timeout is None else min(asked.timeout, self._timeout)
+        return started + SHARE_OF_TIMEOUT * timeout
+
+    def _refuse(self, request: web.BaseRequest, asked: Target, refused: Refused) -> web.Response:
+        self._telemetry.refused(asked.hook, refused.status, refused.reason, peer=request.remote)
+        text = f"{refused.reason}: {refused.detail}" if refused.detail else refused.reason
+        response = web.Response(status=refused.status, text=text + "\n")
+        if refused.status == HTTPStatus.METHOD_NOT_ALLOWED:
+            response.headers[hdrs.ALLOW] = hdrs.METH_POST
+        if self.draining:
+            response.force_close()
+        return response
+
+
+def today() -> date:
+    """The day by which exemptions end."""
+    return datetime.now(UTC).date()

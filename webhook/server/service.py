@@ -1,0 +1,279 @@
+"""The service as a whole: from settings to two listening ports, and their end without a lost request."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from ssl import SSLContext
+
+from aiohttp import web
+
+from certs.serving import CertificateError, ServingCertificate
+from webhook.client import calls
+from webhook.client.calls import Address, ClusterError
+from webhook.cluster.view import NothingKnown
+from webhook.companions.ssh.pool import KeyPool
+from webhook.companions.ssh.removal import KeyRemoval
+from webhook.installation import registration
+from webhook.installation.registration import Registration
+from webhook.policy import document
+from webhook.policy.document import PolicyError
+from webhook.policy.in_force import PolicySet, policy_model
+from webhook.policy.layers import Layer
+from webhook.policy.store import Loaded
+from webhook.server import certificates, ops, start_check
+from webhook.server import settings as serve_settings
+from webhook.server.cluster_link import ClusterLink, linked
+from webhook.server.ops import Readiness
+from webhook.server.ports import CLOSE_SECONDS, EVERY_ADDRESS, ListenError, hang_up, listen
+from webhook.server.reviews import ReviewHandler
+from webhook.server.settings import ServeSettings, StartError
+from webhook.server.telemetry import Telemetry
+
+# How long registering waits for what is to be known of the cluster.
+SETTLE_SECONDS = 10.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Service:
+    """A service that listens on `url` and `ops_url`; `ca_pem` is None when its certificate came from files.
+
+    `settled` is set once what can be known of the cluster is known, and its policies are in force.
+    """
+
+    settings: ServeSettings
+    telemetry: Telemetry
+    handler: ReviewHandler
+    keys: KeyPool
+    readiness: Readiness
+    certificate: ServingCertificate
+    ca_pem: bytes | None
+    site: web.BaseSite
+    url: str
+    ops_url: str
+    registration: Registration | None = None
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def register(self) -> None:
+        """Install the webhook configurations on the cluster; ClusterError when that is not possible."""
+        assert self.ca_pem is not None, "checked before anything is started"  # noqa: S101 - for the type checker
+        api = await calls.connect(self.settings.kubeconfig)
+        self.registration = Registration(api)
+        wanted = registration.configurations(
+            registration.by_url(self.url, self.ca_pem),
+            labels={registration.MADE_BY: registration.BY_REGISTER},
+            policy_namespace=self.settings.policy_namespace,
+            match_conditions=await registration.has_match_conditions(api),
+        )
+        await self.registration.install(wanted)
+
+    async def deregister(self) -> None:
+        """Remove them again, as far as they are there."""
+        if self.registration is None:
+            return
+        try:
+            await self.registration.close()
+        except ClusterError as error:
+            self.telemetry.log.warning("webhook configurations are left behind", reason=str(error))
+        self.registration = None
+
+    async def drain(self, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Send clients away, then stop listening and finish what is in flight.
+
+        Each reply closes its connection for `drain_seconds`, the time in which Services and API servers learn that
+        this replica is going. Connections that were idle all that time are closed at the end.
+        """
+        self.telemetry.log.info("draining", seconds=self.settings.drain_seconds)
+        self.readiness.fails("serving", "draining")
+        self.handler.draining = True
+        self.keys.stop_filling()
+        await self.deregister()
+        await pause(self.settings.drain_seconds)
+        await self.site.stop()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.timeout_seconds):
+                await self.handler.idle()
+
+
+@asynccontextmanager
+async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterator[Service]:
+    """A service that is ready, until the block ends; StartError when it cannot be.
+
+    Whatever happens, its ports are closed and its configurations removed from the cluster.
+    """
+    serve_settings.check(settings)
+    base = _policy(settings.policy)
+    keys = KeyPool(
+        size=settings.ssh_keys_ready,
+        rate=settings.ssh_keys_rate,
+        made=telemetry.key_made,
+        waited=telemetry.key_waited,
+    )
+    telemetry.keys(ready=lambda: keys.ready, waiting=lambda: keys.waiting)
+    handler = ReviewHandler(
+        policies=PolicySet(base),
+        view=NothingKnown(),
+        telemetry=telemetry,
+        keys=keys,
+        max_in_flight=settings.max_in_flight,
+        timeout=settings.timeout_seconds,
+    )
+    telemetry.policies_in_force(_digest(handler.policies))
+    readiness = Readiness("policy", "cluster", certificates.CHECK, "serving")
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(keys.filled())
+        application = ops.application(readiness, telemetry.registry)
+        ops_runner = web.AppRunner(application, access_log=None, shutdown_timeout=CLOSE_SECONDS)
+        _, ops_url = await _open(stack, ops_runner, settings.ops_listen)
+        certificate, ca_pem = await _certificate(stack, settings, readiness, telemetry)
+        server = handler.http_server()
+        runner = web.ServerRunner(server, shutdown_timeout=CLOSE_SECONDS)
+        site, url = await _open(stack, runner, settings.listen, certificate.context)
+        stack.push_async_callback(hang_up, server)
+        service = Service(
+            settings=settings,
+            telemetry=telemetry,
+            handler=handler,
+            keys=keys,
+            readiness=readiness,
+            certificate=certificate,
+            ca_pem=ca_pem,
+            site=site,
+            url=url,
+            ops_url=ops_url,
+        )
+        telemetry.log.info("listening", address=url, ops=ops_url)
+        if settings.in_cluster:
+            link = await _follow_cluster(stack, service, base)
+            if settings.register:
+                await link.first_answer(SETTLE_SECONDS)  # if there is none, registering will tell why
+        else:
+            _settled(service)
+        if settings.register:
+            stack.push_async_callback(service.deregister)
+            try:
+                await service.register()
+            except ClusterError as error:
+                raise StartError(str(error)) from None
+            telemetry.log.info("registered", name=registration.NAME)
+        readiness.passes("serving")
+        yield service
+
+
+async def _open(
+    stack: AsyncExitStack, runner: web.BaseRunner, address: Address, context: SSLContext | None = None
+) -> tuple[web.BaseSite, str]:
+    try:
+        return await listen(stack, runner, address, context)
+    except ListenError as error:
+        raise StartError(str(error)) from None
+
+
+async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[Layer, ...]) -> ClusterLink:
+    """Keep view and policies up to date until `stack` ends; ready once what can be known is known."""
+    handler, telemetry = service.handler, service.telemetry
+
+    def apply(policies: PolicySet, loaded: Loaded) -> None:
+        handler.policies = policies
+        telemetry.policies_in_force(_digest(policies), loaded.states.values())
+
+    try:
+        link = await stack.enter_async_context(
+            linked(
+                service.settings.kubeconfig,
+                namespace=service.settings.policy_namespace,
+                kueue_namespace=service.settings.kueue_namespace,
+                base=base,
+                apply=apply,
+                log=telemetry.log,
+                on_quota=lambda outcome: telemetry.quota_ledger.labels(outcome).inc(),
+            )
+        )
+    except ClusterError as error:
+        raise StartError(str(error)) from None
+    handler.view, handler.cluster = link.view, link
+    telemetry.caches(link.watches)
+    telemetry.unknown_answers(link.view.unknown)
+    if service.settings.remove_keys:
+        removal = KeyRemoval(api=link.api, view=link.view, log=telemetry.log)
+        stack.callback(asyncio.create_task(removal.run()).cancel)
+
+    async def settle() -> None:
+        await link.settled.wait()
+        _settled(service)
+        await start_check.look(link.api, telemetry)
+
+    stack.callback(asyncio.create_task(settle()).cancel)
+    return link
+
+
+def _settled(service: Service) -> None:
+    service.readiness.passes("policy")
+    service.readiness.passes("cluster")
+    service.settled.set()
+
+
+def _policy(path: Path | None) -> tuple[Layer, ...]:
+    """The layer of the policy file, if there is one."""
+    if path is None:
+        return ()
+    try:
+        return (Layer(str(path), document.load(path.read_bytes(), policy_model())),)
+    except OSError as error:
+        raise StartError(f"cannot read the policy {path}: {error.strerror}") from None
+    except PolicyError as error:
+        raise StartError(f"the policy {path} cannot be used:\n{error}") from None
+
+
+def _digest(policies: PolicySet) -> str:
+    """A hash of the documents' content: the same in every replica that has the same policies in force."""
+    content = "\n".join(layer.document.model_dump_json(exclude_unset=True) for layer in policies.layers)
+    return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+
+async def _certificate(
+    stack: AsyncExitStack, settings: ServeSettings, readiness: Readiness, telemetry: Telemetry
+) -> tuple[ServingCertificate, bytes | None]:
+    """What to serve until `stack` ends, and the CA's certificate where the CA is in memory."""
+    site = certificates.Site(namespace=settings.policy_namespace, service=settings.service)
+    kubeconfig = settings.kubeconfig
+    try:
+        if settings.ca_secret:
+            telemetry.log.info("waiting for the certificate", secret=settings.ca_secret)
+            keeper = certificates.self_managed(
+                site,
+                secret=settings.ca_secret,
+                settings=serve_settings.rotation(settings),
+                kubeconfig=kubeconfig,
+                readiness=readiness,
+                telemetry=telemetry,
+            )
+            return await stack.enter_async_context(keeper), None
+        if settings.tls_cert and settings.tls_key:
+            files = certificates.from_files(
+                settings.tls_cert,
+                settings.tls_key,
+                ca=settings.tls_ca,
+                site=site,
+                kubeconfig=kubeconfig,
+                in_cluster=settings.in_cluster,
+                readiness=readiness,
+                telemetry=telemetry,
+            )
+            return await stack.enter_async_context(files), None
+        readiness.passes(certificates.CHECK)
+        host = settings.listen[0]
+        return certificates.in_memory(
+            host, every_address=host in EVERY_ADDRESS, ca_file=settings.ca_file, telemetry=telemetry
+        )
+    except ClusterError as error:
+        raise StartError(str(error)) from None
+    except CertificateError as error:
+        raise StartError(f"{settings.tls_cert}: {error}") from None
+    except OSError as error:
+        raise StartError(f"cannot write {settings.ca_file}: {error.strerror}") from None
+
+
+__all__ = ["ServeSettings", "Service", "StartError", "running"]

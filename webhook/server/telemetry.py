@@ -1,0 +1,187 @@
+"""What operators see: Prometheus metrics, and JSON logs with one line for each decision.
+
+No metric carries a namespace, user or job name: their number would grow with the cluster. Logs carry them as data,
+bounded in length. No log line has an object, a value out of one, or the text of an exception, which may quote one.
+"""
+
+import platform
+import sys
+from collections import Counter as Counted
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+
+from webhook import __version__
+from webhook.admission.messages import Finding
+from webhook.admission.pipelines import Decision
+from webhook.api.review import AdmissionRequest, AdmissionResponse
+from webhook.client import wire
+from webhook.client.watch import Watch
+from webhook.server.log import MAX_LOGGED, describe, make_log
+from webhook.server.metrics import BUCKETS, METRICS, PREFIX, Metric
+
+
+class Children(dict[tuple[str, ...], Any]):
+    """The children of a metric by label values, made once: `labels()` takes a lock and copies on each call."""
+
+    def __init__(self, metric: Any) -> None:
+        super().__init__()
+        self._metric = metric
+
+    def __missing__(self, labels: tuple[str, ...]) -> Any:
+        child = self[labels] = self._metric.labels(*labels)
+        return child
+
+
+class Telemetry:
+    """The metrics in a registry of their own, and the log."""
+
+    def __init__(self, log: Any = None) -> None:
+        self.log = log or make_log(sys.stderr.buffer)
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        made = {metric.name.removeprefix(PREFIX): _make(metric, self.registry) for metric in METRICS}
+        self._reviews = Children(made["reviews_total"])
+        self._durations = Children(made["review_duration_seconds"])
+        self._rule_results = Children(made["rule_results_total"])
+        self._patch_ops = Children(made["patch_ops_total"])
+        self._deadline_exceeded: Counter = made["deadline_exceeded_total"]
+        self._internal_errors: Counter = made["internal_errors_total"]
+        self._shed: Counter = made["shed_total"]
+        self._bad_requests: Counter = made["bad_requests_total"]
+        self.in_flight: Gauge = made["in_flight"]
+        self.cert_not_after: Gauge = made["cert_not_after_seconds"]
+        self.cert_notices: Counter = made["cert_notices_total"]
+        self.configuration_concerns: Gauge = made["configuration_concerns"]
+        self.quota_ledger: Counter = made["quota_ledger_total"]
+        self._policy_info: Gauge = made["policy_info"]
+        self._policy_documents: Gauge = made["policy_documents"]
+        self._policy_reloads: Counter = made["policy_reloads_total"]
+        self._policy_reviews: Counter = made["policy_reviews_total"]
+        self._exemptions = Children(made["exemptions_total"])
+        self._key_durations = Children(made["ssh_key_duration_seconds"])
+        self._key_waits = Children(made["ssh_key_wait_seconds"])
+        self._keys: tuple[Gauge, Gauge] = made["ssh_keys_ready"], made["ssh_keys_waiting"]
+        self._caches = {name: made[name] for name in made if name.startswith("cache_")}
+        made["build_info"].labels(__version__, platform.python_version()).set(1)
+
+    def policies_in_force(self, digest: str, states: Iterable[str] = ()) -> None:
+        """The policies with this hash replace those before; `states` of the ConfigMaps as in `policy.store`."""
+        self._policy_info.clear()
+        self._policy_info.labels(digest).set(1)
+        counts = Counted(states)
+        for state in ("current", "last-good", "unusable"):
+            self._policy_documents.labels(state).set(counts[state])
+        broken = counts.total() > counts["current"]
+        self._policy_reloads.labels("broken" if broken else "good").inc()
+        self.log.info("policies in force", hash=digest, documents=dict(counts))
+
+    def policy_reviewed(self, request: AdmissionRequest, name: str, response: AdmissionResponse) -> None:
+        """Count and log the review of a policy ConfigMap."""
+        self._policy_reviews.labels("allowed" if response.allowed else "denied").inc()
+        self.log.info(
+            "policy review",
+            uid=request.uid[:MAX_LOGGED],
+            operation=request.operation,
+            configmap=name[:MAX_LOGGED],
+            user=request.user_info.username[:MAX_LOGGED],
+            allowed=response.allowed,
+            warnings=response.warnings,
+        )
+
+    def keys(self, *, ready: Callable[[], float], waiting: Callable[[], float]) -> None:
+        """Show how many SSH keys are ready and waited for from now on, as it is when the metrics are read."""
+        self._keys[0].set_function(ready)
+        self._keys[1].set_function(waiting)
+
+    def key_made(self, algorithm: str, seconds: float) -> None:
+        """Count an SSH key pair that took so long to make."""
+        self._key_durations[algorithm,].observe(seconds)
+
+    def key_waited(self, algorithm: str, seconds: float) -> None:
+        """Count a review that waited so long for its SSH key pair."""
+        self._key_waits[algorithm,].observe(seconds)
+
+    def caches(self, watches: Iterable[Watch[Any, Any]]) -> None:
+        """Show the state of these caches from now on, as it is when the metrics are read."""
+        for watch in watches:
+            kind = watch.kind.name
+            self._caches["cache_synced"].labels(kind).set_function(lambda watch=watch: float(watch.synced))
+            self._caches["cache_objects"].labels(kind).set_function(lambda watch=watch: len(watch))
+            self._caches["cache_age_seconds"].labels(kind).set_function(lambda watch=watch: watch.age)
+            self._caches["cache_requests"].labels(kind).set_function(lambda watch=watch: watch.requests)
+            for reason in wire.Reason:
+                child = self._caches["cache_restarts"].labels(kind, reason)
+                child.set_function(lambda watch=watch, reason=reason: watch.restarts[reason])
+
+    def unknown_answers(self, counts: Mapping[str, int]) -> None:
+        """Show these counts, by resource, from now on, as they are when the metrics are read."""
+        for resource in counts:
+            child = self._caches["cache_unknown_answers"].labels(resource)
+            child.set_function(lambda resource=resource: counts[resource])
+
+    def decided(self, webhook: str, request: AdmissionRequest, decision: Decision, seconds: float) -> None:
+        """Count and log one decision."""
+        verdict = "allowed" if decision.allowed else "denied"
+        self._reviews[webhook, request.operation, verdict, "true" if request.dry_run else "false"].inc()
+        self._durations[webhook,].observe(seconds)
+        for findings, action in (
+            (decision.denied, "deny"),
+            (decision.warned, "warn"),
+            (decision.audited, "audit"),
+        ):
+            for finding in findings:
+                self._rule_results[finding.rule, action].inc()
+        for finding, _ in decision.exempted:
+            self._exemptions[finding.rule,].inc()
+        injected = list(dict.fromkeys(decision.authors))
+        for author in injected:
+            self._patch_ops[author,].inc(decision.authors.count(author))
+        self.log.info(
+            "decision",
+            webhook=webhook,
+            uid=request.uid[:MAX_LOGGED],
+            operation=request.operation,
+            namespace=request.namespace[:MAX_LOGGED],
+            name=decision.name[:MAX_LOGGED],
+            user=request.user_info.username[:MAX_LOGGED],
+            dry_run=bool(request.dry_run),
+            allowed=decision.allowed,
+            denied=_ids(decision.denied),
+            warned=_ids(decision.warned),
+            audited=_ids(decision.audited),
+            exempted=_ids([finding for finding, _ in decision.exempted]),
+            injected=injected,
+            skipped=decision.skipped[:MAX_LOGGED],
+            duration_ms=round(seconds * 1000, 3),
+        )
+
+    def refused(self, webhook: str | None, status: HTTPStatus, reason: str, *, peer: str | None) -> None:
+        """Count and log a request that got no decision; `webhook` is None where the path is that of none."""
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:
+            self._shed.labels(webhook).inc()
+            return  # a log line each would add to the overload
+        if status == HTTPStatus.GATEWAY_TIMEOUT:
+            self._deadline_exceeded.labels(webhook).inc()
+        elif status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            self._bad_requests.labels(status.value).inc()
+        self.log.warning("refused", webhook=webhook, code=status.value, reason=reason, peer=peer)
+
+    def failed(self, webhook: str, error: Exception) -> None:
+        """Count and log a fault of ours."""
+        self._internal_errors.labels(webhook).inc()
+        self.log.error("internal error", webhook=webhook, **describe(error))
+
+
+def _make(metric: Metric, registry: CollectorRegistry) -> Any:
+    if metric.kind == "counter":
+        return Counter(metric.name, metric.help, metric.labels, registry=registry)
+    if metric.kind == "gauge":
+        return Gauge(metric.name, metric.help, metric.labels, registry=registry)
+    return Histogram(metric.name, metric.help, metric.labels, registry=registry, buckets=BUCKETS)
+
+
+def _ids(findings: list[Finding]) -> list[str]:
+    return list(dict.fromkeys(finding.rule for finding in findings))
