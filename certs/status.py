@@ -63,7 +63,7 @@ class DescribedBundle:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class TrustStatus:
     """Everything that there is to say; `phase` only where the certificates are self-managed."""
 
     phase: Phase | None
@@ -78,7 +78,7 @@ def describe(
     now: datetime,
     served: Sequence[x509.Certificate] = (),
     server_names: Sequence[str] = (),
-) -> Status:
+) -> TrustStatus:
     """What the caBundles say, and the chain that is served (leaf first, where it was fetched) beside them.
 
     `server_names` are the names by which the API server calls.
@@ -93,7 +93,9 @@ def describe(
     issues = [*_served_issues(served, server_names, now)]
     for bundle in bundles:
         issues += _bundle_issues(bundle, served, now)
-    return Status(None, tuple(certificates), tuple(_described_bundle(one, served) for one in bundles), tuple(issues))
+    return TrustStatus(
+        None, tuple(certificates), tuple(_described_bundle(one, served) for one in bundles), tuple(issues)
+    )
 
 
 def describe_self_managed(
@@ -104,7 +106,7 @@ def describe_self_managed(
     settings: RotationSettings,
     served: Sequence[x509.Certificate] = (),
     server_names: Sequence[str] = (),
-) -> Status:
+) -> TrustStatus:
     """As `describe`, with the CA Secret's `data` (None when it does not exist)."""
     general = describe(bundles, now=now, served=served, server_names=server_names)
     state = secret.load(data or {})
@@ -112,7 +114,7 @@ def describe_self_managed(
     ours = [_described(role, authority.certificate, now) for role, authority in roles if authority]
     ours += [_described("old CA", certificate, now) for certificate in state.old]
     known = {one.fingerprint for one in ours}
-    return Status(
+    return TrustStatus(
         Phase.MISSING if data is None else phase_of(state),
         (*ours, *(one for one in general.certificates if one.fingerprint not in known)),
         general.bundles,

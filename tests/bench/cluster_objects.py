@@ -11,7 +11,7 @@ from tests.bench.managed_fields import managed_fields
 from tests.controlplane.nodes import gpu_nodes
 from webhook.api.mpijob import API_VERSION
 from webhook.cluster.resource import Place
-from webhook.cluster.resources import looked_at
+from webhook.cluster.resources import watched_resources
 
 PLACES = {Place.OWN: "mpijob-webhook", Place.KUEUE: "kueue-system"}
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -48,7 +48,7 @@ def collections(size: Size) -> Mapping[str, tuple[int, Callable[[int], bytes]]]:
     made = objects(size)
     return {
         resource.path(resource.api_versions[0], PLACES[resource.place] if resource.place else ""): made[resource.name]
-        for resource in looked_at()
+        for resource in watched_resources()
         if resource.name in made
     }
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests.bench import cluster_size
 from tests.bench.cluster_objects import Size, objects, pages
-from webhook.cluster.resources import looked_at
+from webhook.cluster.resources import watched_resources
 
 
-@pytest.mark.parametrize("resource", looked_at(), ids=lambda resource: resource.name)
+@pytest.mark.parametrize("resource", watched_resources(), ids=lambda resource: resource.name)
 def test_each_resource_has_objects_that_count(resource: Any) -> None:
     for size in (Size.of(10), Size.of(100), Size(100, 1)):
         count, make = objects(size)[resource.name]

@@ -47,7 +47,7 @@ ODD_LABELS = (
     "",
     *(
         f"{mode}={level}"
-        for mode in labels.Policy._fields
+        for mode in labels.NamespaceLevels._fields
         for level in ("baseline", "restricted", "Baseline", "no", "")
     ),
     *(f"enforce=baseline enforce-version={version}" for version in (*READABLE, *UNREADABLE)),
@@ -151,7 +151,7 @@ async def make_namespaces(cluster: Cluster) -> None:
         await asyncio.gather(*(make(api, *item) for item in (NAMESPACES | ODD_NAMESPACES).items()))
 
 
-def expected(policy: labels.Policy, made: Any, newest: Version) -> tuple[str, str]:
+def expected(policy: labels.NamespaceLevels, made: Any, newest: Version) -> tuple[str, str]:
     """(error, warning) as we would have them; no warning beside an error."""
     template = convert(made)
     if found := evaluate(*policy.enforce, template, newest=newest):

@@ -21,7 +21,7 @@ from tests.support.paths import MANIFESTS
 from webhook.api.yaml import load_all
 from webhook.client.live_view import kinds
 from webhook.cluster.resource import Place
-from webhook.cluster.resources import looked_at
+from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.reservations import ANNOTATION, LABEL, NAMESPACE
 from webhook.installation.registration import NAME, RESOURCES
 
@@ -48,7 +48,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
                     *(version.rpartition("/")[2] for version in resource.api_versions),
                     scope="Namespaced" if resource.is_namespaced else "Cluster",
                 )
-                for resource in looked_at()
+                for resource in watched_resources()
                 if resource.api_group not in BUILT_IN
             ],
         )
@@ -89,7 +89,7 @@ def installed(cluster: Cluster, manifests: list[Any], account: Path) -> Iterator
 def test_every_cache_is_in_sync(installed: Installed) -> None:
     """Of each resource, in one of its versions."""
     places = {Place.OWN: OURS, Place.KUEUE: "kueue-system"}
-    wanted = [{kind.name for kind in kinds(resource, places)} for resource in looked_at()]
+    wanted = [{kind.name for kind in kinds(resource, places)} for resource in watched_resources()]
 
     def lacking() -> list[set[str]]:
         synced = {kind for kind, value in installed.synced().items() if value == "1"}

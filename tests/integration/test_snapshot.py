@@ -21,7 +21,7 @@ from webhook.admission.decision import Decision
 from webhook.cli import files
 from webhook.client.live_view import LiveView
 from webhook.cluster.resource import Resource
-from webhook.cluster.resources import looked_at
+from webhook.cluster.resources import watched_resources
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import UNKNOWN, ClusterView
 from webhook.server.log import make_log
@@ -90,7 +90,7 @@ def verdict(view: ClusterView, job: dict[str, Any], old: dict[str, Any] | None =
     return pipelines.validate(request, policy=inventory.strict(), view=view, today=date(2026, 1, 1))
 
 
-@pytest.mark.parametrize("resource", looked_at(), ids=lambda resource: resource.name)
+@pytest.mark.parametrize("resource", watched_resources(), ids=lambda resource: resource.name)
 def test_every_record_is_the_same(world: World, resource: Resource[Any, Any]) -> None:
     live, file = world.live.all(resource), view_of(world.file).all(resource)
     assert live is not UNKNOWN
@@ -141,7 +141,7 @@ def test_whoever_may_only_look_into_a_namespace_gets_what_is_in_it(world: World,
     alice = cluster.kubeconfig_for("alice")
     view = view_of(snapshot(alice, tmp_path / "alice.yaml", "-n", TEAM, code=1))
     live = world.live
-    for resource in looked_at():
+    for resource in watched_resources():
         known = view.within(resource, TEAM) if resource.is_namespaced else view.all(resource)
         assert known is UNKNOWN or known == (live.within(resource, TEAM) if resource.is_namespaced else {})
     for job in inventory.jobs():

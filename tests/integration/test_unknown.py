@@ -25,7 +25,7 @@ from webhook.client import connection as connections
 from webhook.client import watch as watches
 from webhook.client.live_view import LiveView, kinds
 from webhook.cluster.resource import ByNamespace, K, Resource, T
-from webhook.cluster.resources import looked_at
+from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import UNKNOWN, Answer, ClusterView, Unknown
 from webhook.server.log import make_log
@@ -33,7 +33,7 @@ from webhook.server.log import make_log
 # As in test_watch.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
-ALL = looked_at()
+ALL = watched_resources()
 CUSTOM = [resource for resource in ALL if resource.api_group in {"kueue.x-k8s.io", "k8s.cni.cncf.io"}]
 JOBS = inventory.jobs()
 POLICY = inventory.strict()

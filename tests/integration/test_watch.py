@@ -20,7 +20,7 @@ from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView, kinds
 from webhook.client.store import Kind, by_name, by_namespace
 from webhook.client.watch import Watch
-from webhook.client.wire import Reason
+from webhook.client.wire import FaultReason
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 from webhook.server.log import make_log
@@ -142,7 +142,7 @@ async def test_a_restarted_api_server_is_found_again(cluster: Cluster, log: Any,
                 cluster.stop_apiserver()
             else:
                 cluster.programs.pop("kube-apiserver").stop()
-            await until(lambda: watch.restarts[Reason.UNREACHABLE] >= 3)
+            await until(lambda: watch.restarts[FaultReason.UNREACHABLE] >= 3)
             assert watch.reason.startswith("unreachable: ")
             assert isinstance(watch.get(name), Namespace)  # what was known still serves
             cluster.start_apiserver()
@@ -164,7 +164,7 @@ async def test_a_frozen_api_server_is_noticed_and_found_again(
             await watch.settled()
             os.kill(frozen, signal.SIGSTOP)
             try:
-                await until(lambda: watch.restarts[Reason.STALLED] >= 2)
+                await until(lambda: watch.restarts[FaultReason.STALLED] >= 2)
             finally:
                 os.kill(frozen, signal.SIGCONT)
             cluster.kubectl("create", "namespace", "thawed")
@@ -183,7 +183,7 @@ async def test_a_version_that_the_server_has_forgotten_is_replaced_by_a_list(clu
         cluster.start_apiserver()  # it only remembers what happens from now on
         async with running(watch):
             await until(lambda: isinstance(watch.get("unseen-2"), Namespace))
-        assert watch.restarts[Reason.EXPIRED] == 1
+        assert watch.restarts[FaultReason.EXPIRED] == 1
 
 
 async def test_a_kind_that_is_forbidden_is_found_as_soon_as_it_is_allowed(cluster: Cluster, log: Any) -> None:
@@ -216,7 +216,7 @@ async def test_a_kind_that_is_not_installed_is_found_as_soon_as_it_is(cluster: C
             cluster.kubectl("delete", "crd", "widgets.example.com")
             await until(lambda: watch.get("one") is ABSENT)
             await until(lambda: watch.get("one") is UNKNOWN)
-            assert watch.restarts[Reason.NOT_FOUND] >= 2
+            assert watch.restarts[FaultReason.NOT_FOUND] >= 2
 
 
 def label(answer: Namespace | Answer) -> str | None:

@@ -15,7 +15,7 @@ from webhook.api import yaml
 from webhook.installation import manifests, registration
 from webhook.installation.doctor import rights
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
-from webhook.installation.doctor.facts import Facts, Policies, Right, Site
+from webhook.installation.doctor.facts import Facts, Installation, Policies, Right
 from webhook.installation.doctor.unread import Unread
 
 MANIFESTS = ROOT / "manifests"
@@ -72,7 +72,7 @@ KUEUE_WEBHOOK: dict[str, Any] = {
     "metadata": {"name": "kueue-mutating-webhook-configuration"},
     "webhooks": [{"name": "mmpijob.kb.io", "reinvocationPolicy": "Never"}],
 }
-SITE = Site()
+SITE = Installation()
 NEEDED = rights.purposes(SITE, ca_secret="mpijob-webhook-ca", remove_keys=False)
 HAS = dict.fromkeys((right for purpose in NEEDED for right in purpose.rights), True)
 HEALTHY = Facts(

@@ -11,7 +11,7 @@ from webhook.api.mpijob import WORKER
 from webhook.api.quota_charges import Charge
 from webhook.api.quota_scopes import PodTraits
 from webhook.cluster.resources import reservations
-from webhook.cluster.resources.reservations import Entry, Reservation, ReservedPods
+from webhook.cluster.resources.reservations import LedgerEntry, Reservation, ReservedPods
 from webhook.cluster.snapshot import Snapshot
 
 Json = dict[str, Any]
@@ -64,7 +64,7 @@ def pods(job: str, workers: int, namespace: str = "team-a") -> list[Json]:
 def reserved(job: str, each: Mapping[str, int], workers: int, namespace: str = "team-a") -> Json:
     """What is reserved for the workers of a job, the uid of which is its name."""
     charge = Charge(PodTraits(), {name: amount * quantity.NANO for name, amount in each.items()})
-    entry = Entry(Reservation(job, job, (ReservedPods(WORKER, workers, (charge,)),)), 0)
+    entry = LedgerEntry(Reservation(job, job, (ReservedPods(WORKER, workers, (charge,)),)), 0)
     annotations = {
         reservations.NAMESPACE: namespace,
         reservations.ANNOTATION: msgspec.json.encode((entry,)).decode(),

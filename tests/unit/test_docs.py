@@ -14,7 +14,7 @@ from webhook.cli import explain, files, reference
 from webhook.cli.check import check
 from webhook.cli.policy import documents
 from webhook.cluster.snapshot import Snapshot
-from webhook.policy.document import Document
+from webhook.policy.document import PolicyDocument
 from webhook.server import telemetry
 
 WRITTEN = (
@@ -45,7 +45,7 @@ def test_no_generated_page_is_left_over() -> None:
 
 
 @pytest.mark.parametrize("entry", explain.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
-def test_every_rule_injection_and_setting_is_there(entry: explain.Entry) -> None:
+def test_every_rule_injection_and_setting_is_there(entry: explain.Explanation) -> None:
     text = page(f"reference/{entry.kind}s.md")
     assert f"\n## {entry.id}\n\n{entry.summary} " in text
     section = text.partition(f"\n## {entry.id}\n")[2].partition("\n## ")[0]
@@ -56,7 +56,7 @@ def test_every_rule_injection_and_setting_is_there(entry: explain.Entry) -> None
 
 
 def test_every_setting_of_the_policy_document_is_there() -> None:
-    for field in Document.model_fields.values():
+    for field in PolicyDocument.model_fields.values():
         name = field.alias or ""
         assert f"| `{name}` | " in page("reference/policy.md") or f"\n## {name}\n" in page("reference/policy.md"), name
 

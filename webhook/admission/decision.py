@@ -47,7 +47,7 @@ class Decision:
         return not self.denied
 
     @property
-    def hangs_on_quota(self) -> bool:
+    def depends_on_quota(self) -> bool:
         """Whether a quota counts the job, and no other rule refuses it: then the quota of this moment decides."""
         return self.reservation is not None and all(finding.rule == QUOTA_RULE for finding in self.denied)
 
@@ -73,13 +73,13 @@ class Decision:
             audit_annotations=self._audit(),
         )
 
-    def _status(self) -> review.Status:
+    def _status(self) -> review.ResponseStatus:
         causes = [
             review.StatusCause(reason=str(f.violation.reason), message=f.sentence, field=f.violation.path)
             for f in self.denied[: messages.MAX_LISTED]
         ]
         details = review.StatusDetails(name=self.name, group=mpijob.GROUP, kind="MPIJob", causes=causes)
-        return review.Status(message=self.message, reason="Invalid", code=422, details=details)
+        return review.ResponseStatus(message=self.message, reason="Invalid", code=422, details=details)
 
     def _audit(self) -> dict[str, str]:
         found = {

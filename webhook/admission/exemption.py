@@ -7,12 +7,12 @@ from datetime import date
 from webhook.admission.messages import Finding, shorten
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
-from webhook.policy.document import Document
+from webhook.policy.document import PolicyDocument
 from webhook.policy.exemptions import EVERY_RULE, REASON, asked_rules
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ExemptionVerdict:
     """`reason` is why the finding is excused, empty when it is not: then `finding` says why not, where that was asked.
 
     `requested`: it depends on whether the requester may exempt jobs from the rule.
@@ -28,30 +28,30 @@ def judge(
     *,
     job: MPIJob,
     ctx: Context,
-    policy: Document,
+    policy: PolicyDocument,
     today: date,
     granted: Mapping[str, bool] | None,
-) -> Outcome:
+) -> ExemptionVerdict:
     """The policy's exemptions first, then the job's annotation."""
     ended: date | None = None
     for exemption in policy.exemptions:
         if exemption.covers(finding.rule, namespace=ctx.namespace, username=ctx.username, groups=ctx.groups):
             if not exemption.expired(today):
-                return Outcome(finding, reason=exemption.reason)
+                return ExemptionVerdict(finding, reason=exemption.reason)
             ended = exemption.expires
     if ended is not None:
         finding = _noting(finding, f"the exemption from this rule ended on {ended}")
     asked = asked_rules(job.annotations)
     if finding.rule not in asked and EVERY_RULE not in asked:
-        return Outcome(finding)
+        return ExemptionVerdict(finding)
     reason = job.annotations.get(REASON, "").strip()
     if not reason:
-        return Outcome(_noting(finding, f"an exemption needs the annotation {REASON} too"))
+        return ExemptionVerdict(_noting(finding, f"an exemption needs the annotation {REASON} too"))
     if granted is None or finding.rule not in granted:
-        return Outcome(finding, requested=True)
+        return ExemptionVerdict(finding, requested=True)
     if granted.get(finding.rule):
-        return Outcome(finding, reason=shorten(reason))
-    return Outcome(_noting(finding, "you are not allowed to exempt a job from this rule"))
+        return ExemptionVerdict(finding, reason=shorten(reason))
+    return ExemptionVerdict(_noting(finding, "you are not allowed to exempt a job from this rule"))
 
 
 def _noting(finding: Finding, note: str) -> Finding:

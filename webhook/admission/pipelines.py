@@ -20,7 +20,7 @@ from webhook.kit.context import Context
 from webhook.kit.settings import Action, RuleSettings
 from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
 from webhook.predict.quota.assessment import reservation_of
-from webhook.rules import Reason, Rule, Violation
+from webhook.rules import CauseReason, Rule, Violation
 
 Hook = Literal["mutate", "validate", "ssh-keys", "policy"]
 
@@ -46,7 +46,7 @@ def decide(
             return Decision(skipped="another API version", name=request.name)
         return Decision(denied=[_other_version(kind.version)], name=request.name)
     namespace = view.get(NAMESPACES, request.namespace)
-    policy = policies.effective(namespace)
+    policy = policies.for_namespace(namespace)
     if hook == "mutate":
         return mutate(request, policy=policy, view=view)
     return validate(request, policy=policy, view=view, today=today, granted=granted, time_left=time_left)
@@ -55,7 +55,7 @@ def decide(
 def _other_version(version: str) -> Finding:
     message = shorten(f'"{mpijob.GROUP}/{version}" is not supported')
     fix = f"Set apiVersion to {mpijob.API_VERSION}."
-    return Finding(SCHEMA, Violation("apiVersion", message, fix=fix, reason=Reason.NOT_SUPPORTED))
+    return Finding(SCHEMA, Violation("apiVersion", message, fix=fix, reason=CauseReason.NOT_SUPPORTED))
 
 
 # Kueue compares these jobs with a Workload that exists already: any change makes it stop them (Kueue
@@ -231,7 +231,7 @@ def _name(request: review.AdmissionRequest, job: MPIJob) -> str:
 
 
 def _wrong_shape(name: str, error: ShapeError, policy: Policy) -> Decision:
-    violation = Violation(error.path, error.message, fix="Correct the type.", reason=Reason.INVALID)
+    violation = Violation(error.path, error.message, fix="Correct the type.", reason=CauseReason.INVALID)
     decision = Decision(name=name)
     decision.add(Finding(SCHEMA, violation), policy.document.ceiling)
     return decision

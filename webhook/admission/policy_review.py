@@ -11,7 +11,7 @@ import msgspec
 
 from webhook.admission.messages import MAX_LISTED, warnings
 from webhook.api import review
-from webhook.api.review import AdmissionRequest, AdmissionResponse, Status, StatusCause, StatusDetails
+from webhook.api.review import AdmissionRequest, AdmissionResponse, ResponseStatus, StatusCause, StatusDetails
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.policy import layers, store
 from webhook.policy.document import PolicyError
@@ -67,7 +67,7 @@ class PolicyVerdict:
         return AdmissionResponse(
             uid=self.uid,
             allowed=False,
-            status=Status(message=message, reason="Invalid", code=422, details=details),
+            status=ResponseStatus(message=message, reason="Invalid", code=422, details=details),
             audit_annotations={"denied": "policy"},
         )
 

@@ -86,7 +86,7 @@ class Replayer:
             uid="replay", operation="CREATE", name=meta.name, namespace=meta.namespace, object=msgspec.Raw(data)
         )
         namespace = self._view.get(NAMESPACES, meta.namespace)
-        policy = policies.effective(namespace)
+        policy = policies.for_namespace(namespace)
         return pipelines.validate(request, policy=policy, view=self._view, today=self._today)
 
 

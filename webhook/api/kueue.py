@@ -62,7 +62,7 @@ class Condition(msgspec.Struct, rename="camel", omit_defaults=True):
     reason: str = ""
 
 
-class Status(msgspec.Struct, omit_defaults=True):
+class QueueStatus(msgspec.Struct, omit_defaults=True):
     """The status, of which only the conditions count."""
 
     conditions: list[Condition] | None = None
@@ -119,7 +119,7 @@ def stopped(policy: str | None) -> str:
     return "" if policy in {None, "None"} else str(policy)
 
 
-def inactive_reason(status: Status | None) -> str:
+def inactive_reason(status: QueueStatus | None) -> str:
     """Kueue's reason why the queue takes no workload; empty when it is active or nothing is known."""
     for condition in (status and status.conditions) or ():
         if condition.type == "Active" and condition.status == "False":

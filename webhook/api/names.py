@@ -131,7 +131,7 @@ _COMPARED: Final = 1000
 _LENGTHS: Final = 3
 
 
-def meant(name: str, known: Iterable[str]) -> str | None:
+def closest_name(name: str, known: Iterable[str]) -> str | None:
     """The one of `known` that is most like `name`, None where none is near. Of very many only some are compared."""
     near = [other for other in known if abs(len(other) - len(name)) <= _LENGTHS or name in other or other in name]
     found = get_close_matches(name, near[:_COMPARED], n=1, cutoff=0.6)

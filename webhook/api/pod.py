@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from webhook.api.requirements import ResourceFieldRef, ResourceRequirements
-from webhook.api.volume import ConfigMapSource, Source, Volume
+from webhook.api.volume import ConfigMapSource, Volume, VolumeSource
 
 
 class ValueFrom(msgspec.Struct, rename="camel", gc=False):
@@ -124,7 +124,7 @@ class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=Tr
     """Pods to be near to or far from: of which namespaces."""
 
     namespaces: list[str] | None = None
-    namespace_selector: Source | None = None
+    namespace_selector: VolumeSource | None = None
 
 
 class WeightedPodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):

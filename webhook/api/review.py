@@ -76,7 +76,7 @@ class StatusDetails(msgspec.Struct, omit_defaults=True, gc=False):
     causes: list[StatusCause] = []
 
 
-class Status(msgspec.Struct, omit_defaults=True, gc=False):
+class ResponseStatus(msgspec.Struct, omit_defaults=True, gc=False):
     """metav1.Status of a denial."""
 
     message: str
@@ -90,7 +90,7 @@ class AdmissionResponse(msgspec.Struct, rename="camel", omit_defaults=True, gc=F
 
     uid: str
     allowed: bool
-    status: Status | None = None
+    status: ResponseStatus | None = None
     patch: str | None = None
     patch_type: Literal["JSONPatch"] | None = None
     audit_annotations: dict[str, str] = {}

@@ -9,7 +9,7 @@ from webhook.api.requirements import ResourceFieldRef, ResourceRequirements
 STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
-class Source(msgspec.Struct, gc=False):
+class VolumeSource(msgspec.Struct, gc=False):
     """A source that is there; what it says does not matter."""
 
 
@@ -106,26 +106,26 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
     downward_api: DownwardApi | None = msgspec.field(default=None, name="downwardAPI")
     empty_dir: EmptyDir | None = None
     ephemeral: Ephemeral | None = None
-    host_path: Source | None = None
-    image: Source | None = None
+    host_path: VolumeSource | None = None
+    image: VolumeSource | None = None
     persistent_volume_claim: ClaimSource | None = None
     projected: Projected | None = None
-    secret: Source | None = None
+    secret: VolumeSource | None = None
 
     # Storage that needs no claim, so it has no storage class.
-    aws_elastic_block_store: Source | None = None
-    azure_disk: Source | None = None
-    azure_file: Source | None = None
-    cephfs: Source | None = None
-    cinder: Source | None = None
-    fc: Source | None = None
-    flex_volume: Source | None = None
-    gce_persistent_disk: Source | None = None
-    iscsi: Source | None = None
-    nfs: Source | None = None
-    portworx_volume: Source | None = None
-    rbd: Source | None = None
-    vsphere_volume: Source | None = None
+    aws_elastic_block_store: VolumeSource | None = None
+    azure_disk: VolumeSource | None = None
+    azure_file: VolumeSource | None = None
+    cephfs: VolumeSource | None = None
+    cinder: VolumeSource | None = None
+    fc: VolumeSource | None = None
+    flex_volume: VolumeSource | None = None
+    gce_persistent_disk: VolumeSource | None = None
+    iscsi: VolumeSource | None = None
+    nfs: VolumeSource | None = None
+    portworx_volume: VolumeSource | None = None
+    rbd: VolumeSource | None = None
+    vsphere_volume: VolumeSource | None = None
 
     @property
     def without_claim(self) -> str | None:

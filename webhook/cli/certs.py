@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from certs.status import Described, Issue, Status
+from certs.status import Described, Issue, TrustStatus
 from webhook.cli.terminal import bad, caution, faint, heading, printable
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
 from webhook.installation.doctor.checks.trust import unseen
@@ -29,7 +29,7 @@ class CertsStatus:
     """What was found, judged at `now`."""
 
     found: Certificates
-    status: Status
+    status: TrustStatus
     unread: tuple[str, ...]
     """What could not be read."""
 

@@ -23,7 +23,7 @@ from webhook.cli.terminal import added, bad, caution, fail, good, printable
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.policy.document import PolicyError
 from webhook.predict.pod_security import LevelVersion
-from webhook.rules import Reason, Violation
+from webhook.rules import CauseReason, Violation
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -80,7 +80,7 @@ class Verdict:
             yield f"  {added('put in')}: {printable(note)}"
 
 
-def judges(manifest: Manifest) -> bool:
+def is_job(manifest: Manifest) -> bool:
     """Whether it is a job."""
     return manifest.kind == "MPIJob"
 
@@ -143,7 +143,7 @@ def _not_served(manifest: Manifest) -> Decision:
         "apiVersion",
         f'"{manifest.api_version[:100]}" is not served, the MPI operator knows only {mpijob.API_VERSION}',
         fix=f"Set apiVersion to {mpijob.API_VERSION}, and check the fields: older versions had others.",
-        reason=Reason.NOT_SUPPORTED,
+        reason=CauseReason.NOT_SUPPORTED,
     )
     return Decision(denied=[Finding(SCHEMA, violation)], name=manifest.title)
 

@@ -15,7 +15,7 @@ import click
 
 from webhook.cli.serve import Address, AddressType
 from webhook.cli.terminal import bad, caution, fail, faint, good, heading, printable
-from webhook.installation.doctor.finding import Finding, Severity
+from webhook.installation.doctor.diagnosis import Diagnosis, Severity
 
 if TYPE_CHECKING:
     from webhook.client.calls import Client
@@ -94,18 +94,18 @@ def doctor(
       1  at least one problem
       2  the cluster cannot be looked at; the message says why
     """
-    from webhook.cli.doctor import Report
+    from webhook.cli.doctor import DoctorReport
     from webhook.installation.doctor import checks
-    from webhook.installation.doctor.facts import Facts, Site
+    from webhook.installation.doctor.facts import Facts, Installation
     from webhook.installation.doctor.gather import gather
 
-    site = Site(namespace=policy_namespace, service=service, kueue_namespace=kueue_namespace)
+    site = Installation(namespace=policy_namespace, service=service, kueue_namespace=kueue_namespace)
 
     async def look(api: "Client") -> tuple[str, Facts]:
         return api.host, await gather(api, site, ca_secret=ca_secret, address=address, probe=probe)
 
     host, facts = _with_api(kubeconfig, context, look)
-    report = Report(host, policy_namespace, list(checks.run(facts)))
+    report = DoctorReport(host, policy_namespace, list(checks.run(facts)))
     _show(output, report.as_text(), report.as_json())
     sys.exit(0 if report.good else 1)
 
@@ -154,10 +154,10 @@ def status(
       2  the cluster cannot be looked at; the message says why
     """
     from webhook.cli.certs import CertsStatus
-    from webhook.installation.doctor.facts import Site
+    from webhook.installation.doctor.facts import Installation
     from webhook.installation.doctor.gather import look_at_certificates
 
-    site = Site(namespace=policy_namespace, service=service)
+    site = Installation(namespace=policy_namespace, service=service)
 
     async def look(api: "Client") -> CertsStatus:
         found = await look_at_certificates(api, site, ca_secret=ca_secret, address=address)
@@ -199,12 +199,12 @@ WIDTH: Final = max(map(len, Severity))
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class DoctorReport:
     """`findings` with the name of their check."""
 
     host: str
     namespace: str
-    findings: Sequence[tuple[str, Finding]]
+    findings: Sequence[tuple[str, Diagnosis]]
 
     @property
     def good(self) -> bool:

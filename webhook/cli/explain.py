@@ -30,7 +30,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Explanation:
     """A rule or an injection. `default` is the rule's action, or on or off; `defaults` the settings' values."""
 
     id: str
@@ -69,7 +69,7 @@ class Entry:
             yield from (f"  {line}" for line in self.policy.splitlines())
 
 
-SCHEMA: Final = Entry(
+SCHEMA: Final = Explanation(
     id=pipelines.SCHEMA,
     kind="rule",
     summary="The object is an MPIJob of the version that the operator serves, and its fields have the right types.",
@@ -80,13 +80,13 @@ SCHEMA: Final = Entry(
 )
 
 
-def entries() -> list[Entry]:
+def entries() -> list[Explanation]:
     """Every rule, then every injection, each in the order of their ids."""
     found = [_rule(rule) for rule in rules.REGISTRY.values()]
     return sorted([SCHEMA, *found], key=lambda entry: entry.id) + [_injection(i) for i in injections.REGISTRY.values()]
 
 
-def find(entry_id: str) -> list[Entry]:
+def find(entry_id: str) -> list[Explanation]:
     """The rule, the injection, or both that are called so."""
     return [entry for entry in entries() if entry.id == entry_id]
 
@@ -103,19 +103,19 @@ def settings(model: type[Settings]) -> tuple[Setting, ...]:
     return tuple(_settings(schema, schema.get("$defs", {}), prefix=""))
 
 
-def _rule(rule: Rule) -> Entry:
+def _rule(rule: Rule) -> Explanation:
     defaults = rule.settings()
     return _entry("rule", rule, str(defaults.action), defaults)
 
 
-def _injection(injection: Injection) -> Entry:
+def _injection(injection: Injection) -> Explanation:
     defaults = injection.settings()
     return _entry("injection", injection, "on" if defaults.enabled else "off", defaults)
 
 
-def _entry(kind: Literal["rule", "injection"], of: Rule | Injection, default: str, defaults: Settings) -> Entry:
+def _entry(kind: Literal["rule", "injection"], of: Rule | Injection, default: str, defaults: Settings) -> Explanation:
     summary, explanation = of.documentation
-    return Entry(
+    return Explanation(
         id=of.id,
         kind=kind,
         summary=summary,
@@ -181,7 +181,7 @@ _WORDS: Final = {
 }  # fmt: skip
 
 
-def overview(found: Sequence[Entry]) -> Iterator[str]:
+def overview(found: Sequence[Explanation]) -> Iterator[str]:
     """One line for each, in lines."""
     width = max(len(entry.id) for entry in found)
     for kind, title in (("rule", "Rules: what a job is checked for"), ("injection", "Injections: what is put in")):
@@ -190,7 +190,7 @@ def overview(found: Sequence[Entry]) -> Iterator[str]:
         yield ""
 
 
-def as_json(found: Iterable[Entry]) -> dict[str, list[dict[str, str]]]:
+def as_json(found: Iterable[Explanation]) -> dict[str, list[dict[str, str]]]:
     """Rules and injections for programs, without their settings."""
     return {
         f"{kind}s": [

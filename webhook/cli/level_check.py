@@ -89,7 +89,7 @@ def parse(text: str) -> LevelVersion:
         raise ValueError(f'"{text}" is not as restricted@v1.30: the {what} {error}') from None
 
 
-def judges(manifest: Manifest) -> bool:
+def has_pods(manifest: Manifest) -> bool:
     """Whether there are pods in an object of this kind."""
     return _key(manifest) in TEMPLATES
 

@@ -93,7 +93,7 @@ def check(
         fail("--level looks at nothing but the pods, so it takes neither --policy nor --cluster")
     asked, rules, known = inputs.level(level), inputs.policy(policy), inputs.cluster(cluster)
     found, errors = manifests.load(files)
-    judges = level_check.judges if asked else checking.judges
+    judges = level_check.has_pods if asked else checking.is_job
     judged = [manifest for manifest in found if judges(manifest)]
     verdicts: list[Any] = [
         level_check.check(manifest, asked, namespace=namespace)

@@ -10,9 +10,9 @@ import click
 from webhook.admission import pipelines
 from webhook.api import yaml
 from webhook.cli import explain
-from webhook.cli.explain import Entry, Setting
+from webhook.cli.explain import Explanation, Setting
 from webhook.cli.main import PROGRAM, main
-from webhook.policy.document import Document
+from webhook.policy.document import PolicyDocument
 from webhook.predict.pod_security.table import table
 from webhook.server.metrics import METRICS
 
@@ -47,7 +47,7 @@ def write(folder: Path) -> list[Path]:
     return written
 
 
-def _entries(title: str, kind: str, entries: Iterable[Entry]) -> Iterator[str]:
+def _entries(title: str, kind: str, entries: Iterable[Explanation]) -> Iterator[str]:
     chosen = [entry for entry in entries if entry.kind == kind]
     yield f"# {title}\n"
     yield _INTRODUCTIONS[kind] + "\n"
@@ -65,10 +65,10 @@ def _entries(title: str, kind: str, entries: Iterable[Entry]) -> Iterator[str]:
             yield f"\n```yaml\n{entry.policy}```"
 
 
-def _policy(entries: Iterable[Entry]) -> Iterator[str]:
+def _policy(entries: Iterable[Explanation]) -> Iterator[str]:
     yield "# Policy document\n"
     yield _INTRODUCTIONS["policy"] + "\n"
-    top = [setting for setting in explain.settings(Document) if setting.name not in {"rules", "injections"}]
+    top = [setting for setting in explain.settings(PolicyDocument) if setting.name not in {"rules", "injections"}]
     yield from _settings(top)
     for kind in ("rule", "injection"):
         yield f"\n## {kind}s\n"

@@ -31,14 +31,14 @@ HEADING: Final = """\
 # stored, with their environment: show this file to nobody who may not see them.
 """
 
-Document = dict[str, Any]
+KubernetesObject = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class SnapshotFile:
     """What was read; `problems` say what could not be."""
 
-    documents: Sequence[Document]
+    documents: Sequence[KubernetesObject]
     problems: Sequence[str]
 
     def text(self) -> Iterator[str]:
@@ -73,7 +73,7 @@ async def take(
     kueue_namespace: str,
     namespaces: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _: None,
-) -> Snapshot:
+) -> SnapshotFile:
     """Read the cluster of a kubeconfig, in all namespaces or in these; ClusterError when it cannot be used."""
     api = await calls.connect(kubeconfig, context=context)
     places = {Place.OWN: policy_namespace, Place.KUEUE: kueue_namespace}
@@ -89,7 +89,7 @@ async def take(
             tell(f"policies: {len(policies)}")
     finally:
         await api.close()
-    return Snapshot(reading.documents(), reading.problems)
+    return SnapshotFile(reading.documents(), reading.problems)
 
 
 def write(path: Path, pieces: Iterable[str]) -> None:
@@ -104,7 +104,7 @@ def write(path: Path, pieces: Iterable[str]) -> None:
             raise
 
 
-async def _policies(api: Client, namespace: str) -> list[Document]:
+async def _policies(api: Client, namespace: str) -> list[KubernetesObject]:
     """The policy ConfigMaps, and what the service remembers of them: nothing else of a ConfigMap is kept."""
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps"
     found = await listed(api, path, labelSelector=f"{store.LABEL}=true")
@@ -113,13 +113,13 @@ async def _policies(api: Client, namespace: str) -> list[Document]:
     return policies + ([_configmap(remembered, {}, keys=remembered.get("data") or ())] if remembered else [])
 
 
-def _configmap(found: Document, labels: Mapping[str, str], *, keys: Iterable[str]) -> Document:
+def _configmap(found: KubernetesObject, labels: Mapping[str, str], *, keys: Iterable[str]) -> KubernetesObject:
     metadata = {key: found["metadata"][key] for key in ("name", "namespace")} | {"labels": dict(labels)}
     data = {key: found["data"][key] for key in keys if key in (found.get("data") or {})}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
-def _stored(job: Document) -> Document:
+def _stored(job: KubernetesObject) -> KubernetesObject:
     """What is kept of a job besides what rules look at: a change to it is judged by all of its spec."""
     mpijob.decode(msgspec.json.encode(job))  # whoever cannot read it could not read the file
     return {"metadata": {key: job["metadata"][key] for key in KEPT if key in job["metadata"]}, "spec": job["spec"]}

@@ -18,7 +18,7 @@ from aiohttp import (
 )
 from aiohttp.http_exceptions import BadHttpMessage
 
-from webhook.client.wire import Fault, Reason, refusal
+from webhook.client.wire import FaultReason, WatchFault, refusal
 
 JSON = "application/json"
 # What the API server then sends of each object is `metadata`, which for ConfigMaps keeps everybody's data out of here.
@@ -67,7 +67,7 @@ class Connection:
                 chunks.append(chunk)
                 size += len(chunk)
                 if size > MAX_PAGE:
-                    raise Fault(Reason.GARBAGE, f"a list of more than {MAX_PAGE} bytes")
+                    raise WatchFault(FaultReason.GARBAGE, f"a list of more than {MAX_PAGE} bytes")
             return b"".join(chunks)
 
     @asynccontextmanager
@@ -102,24 +102,24 @@ class Connection:
                     data = await response.content.read(MAX_REFUSAL)
                     raise refusal(data, code=response.status, retry_after=_retry_after(response))
                 if response.content_type != JSON:
-                    raise Fault(Reason.GARBAGE, f"an answer of type {response.content_type[:100]}")
+                    raise WatchFault(FaultReason.GARBAGE, f"an answer of type {response.content_type[:100]}")
                 yield response
             finally:
                 response.close()
         except TimeoutError:
-            raise Fault(Reason.STALLED, "no answer in time") from None
+            raise WatchFault(FaultReason.STALLED, "no answer in time") from None
         except ClientConnectorError as error:
-            raise Fault(Reason.UNREACHABLE, _words(error)) from None
+            raise WatchFault(FaultReason.UNREACHABLE, _words(error)) from None
         except (BadHttpMessage, ClientResponseError) as error:
-            raise Fault(Reason.GARBAGE, type(error).__name__) from None
+            raise WatchFault(FaultReason.GARBAGE, type(error).__name__) from None
         except (ClientError, OSError) as error:
-            raise Fault(Reason.CUT, _words(error)) from None
+            raise WatchFault(FaultReason.CUT, _words(error)) from None
 
 
 async def _lines(response: ClientResponse) -> AsyncGenerator[bytes, None]:
     while line := await response.content.readuntil(b"\n", max_size=MAX_LINE):
         if not line.endswith(b"\n"):
-            raise Fault(Reason.CUT, "in the middle of an event")
+            raise WatchFault(FaultReason.CUT, "in the middle of an event")
         yield line
 
 

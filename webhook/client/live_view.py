@@ -10,7 +10,7 @@ from webhook.client.connection import Connection
 from webhook.client.store import Kind, Store, by_name, by_namespace
 from webhook.client.watch import Watch
 from webhook.cluster.resource import ByNamespace, K, Place, Resource, T
-from webhook.cluster.resources import looked_at
+from webhook.cluster.resources import watched_resources
 from webhook.cluster.view import UNKNOWN, Answer, Unknown
 
 
@@ -31,7 +31,7 @@ class LiveView:
         resources: Iterable[Resource[Any, Any]] | None = None,
         places: Mapping[Place, str] = MappingProxyType({}),
     ) -> None:
-        resources = looked_at() if resources is None else tuple(resources)
+        resources = watched_resources() if resources is None else tuple(resources)
         self._watches: dict[Resource[Any, Any], tuple[Watch[Any, Any], ...]] = {
             resource: tuple(Watch(kind, connection, log=log) for kind in kinds(resource, places))
             for resource in resources

@@ -12,9 +12,9 @@ import msgspec
 from webhook.client import wire
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.connection import Connection
-from webhook.client.wire import Fault, Reason
+from webhook.client.wire import FaultReason, WatchFault
 from webhook.cluster.resource import Place, Resource
-from webhook.cluster.resources import looked_at
+from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import Extent, Head
 
@@ -24,12 +24,18 @@ WHOLE_PAGE: Final = 200
 # A list that takes longer than the API server keeps its beginning (five minutes) has to start again.
 ATTEMPTS: Final = 3
 PAUSE: Final = 1.0
-AGAIN: Final = {Reason.EXPIRED, Reason.THROTTLED, Reason.SERVER_ERROR, Reason.STALLED, Reason.CUT}
+AGAIN: Final = {
+    FaultReason.EXPIRED,
+    FaultReason.THROTTLED,
+    FaultReason.SERVER_ERROR,
+    FaultReason.STALLED,
+    FaultReason.CUT,
+}
 NOT_INSTALLED: Final = "not installed"
 ALL: Final = ""
 """In place of the name of a namespace."""
 
-Document = dict[str, Any]
+KubernetesObject = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -38,15 +44,15 @@ class Reading:
 
     head: Head = field(default_factory=Head)
     problems: list[str] = field(default_factory=list)
-    _objects: dict[tuple[str, str, str], Document] = field(default_factory=dict)
+    _objects: dict[tuple[str, str, str], KubernetesObject] = field(default_factory=dict)
 
-    def add(self, document: Document) -> None:
+    def add(self, document: KubernetesObject) -> None:
         """An object; what was read of it before, for another resource of the same kind, stays."""
         metadata = document["metadata"]
         key = document["kind"], metadata.get("namespace", ""), metadata["name"]
         self._objects[key] = _merged(self._objects.get(key, {}), document)
 
-    def documents(self) -> list[Document]:
+    def documents(self) -> list[KubernetesObject]:
         """All there is for a `Snapshot`, in an order that does not depend on the API server."""
         return [self.head.document(), *(self._objects[key] for key in sorted(self._objects))]
 
@@ -56,7 +62,7 @@ async def read(
     *,
     places: Mapping[Place, str],
     namespaces: Sequence[str] = (),
-    more: Mapping[str, Callable[[Document], Document]] = MappingProxyType({}),
+    more: Mapping[str, Callable[[KubernetesObject], KubernetesObject]] = MappingProxyType({}),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Reading:
     """Everything that rules look at, in all namespaces or in these; ClusterError when the API server cannot be used.
@@ -65,7 +71,7 @@ async def read(
     it raises makes the object unreadable. `tell` gets a line for each resource.
     """
     reader = _Reader(Connection(api.raw, renew=api.renew), more, tell)
-    for resource in looked_at():
+    for resource in watched_resources():
         if resource.place is None:
             where = list(namespaces) if resource.is_namespaced or resource is NAMESPACES else []
         elif resource.place in places:
@@ -74,14 +80,14 @@ async def read(
             continue
         try:
             await reader.read(resource, where or [ALL])
-        except Fault as fault:
+        except WatchFault as fault:
             raise ClusterError(f"cannot read {resource.plural} from {api.host}: {fault}") from None
     return reader.reading
 
 
-async def listed(api: Client, path: str, **query: str) -> list[Document]:
+async def listed(api: Client, path: str, **query: str) -> list[KubernetesObject]:
     """Every object of a collection, whole; ClusterError when there is no complete list."""
-    objects: list[Document] = []
+    objects: list[KubernetesObject] = []
     token = ""
     while True:
         following = {"continue": token} if token else {}
@@ -96,7 +102,7 @@ async def listed(api: Client, path: str, **query: str) -> list[Document]:
             raise ClusterError(f"the cluster at {api.host} sends a list without end")
 
 
-async def get(api: Client, path: str) -> Document | None:
+async def get(api: Client, path: str) -> KubernetesObject | None:
     """The object at `path`, None for one that does not exist; ClusterError when that is not known."""
     try:
         return await api.request("GET", path)
@@ -109,7 +115,7 @@ async def get(api: Client, path: str) -> Document | None:
 @dataclass(slots=True)
 class _Reader:
     connection: Connection
-    more: Mapping[str, Callable[[Document], Document]]
+    more: Mapping[str, Callable[[KubernetesObject], KubernetesObject]]
     tell: Callable[[str], None]
     reading: Reading = field(default_factory=Reading)
 
@@ -121,7 +127,7 @@ class _Reader:
         for namespace in where:
             try:
                 objects = await _objects(self.connection, resource, namespace)
-            except Fault as fault:
+            except WatchFault as fault:
                 self._unknown(f"{resource.name} in {namespace}" if namespace else resource.name, fault)
                 continue
             for data in objects:
@@ -133,10 +139,10 @@ class _Reader:
         if resource.name in head.known:
             self.tell(f"{resource.name}: {count:,}")
 
-    def _unknown(self, what: str, fault: Fault) -> None:
-        if fault.reason in {Reason.UNREACHABLE, Reason.UNAUTHORIZED}:
+    def _unknown(self, what: str, fault: WatchFault) -> None:
+        if fault.reason in {FaultReason.UNREACHABLE, FaultReason.UNAUTHORIZED}:
             raise fault
-        if fault.reason is Reason.NOT_FOUND:
+        if fault.reason is FaultReason.NOT_FOUND:
             self.reading.head.unknown[what] = NOT_INSTALLED
             self.tell(f"{what}: {NOT_INSTALLED}")
         else:
@@ -166,7 +172,7 @@ async def _objects(connection: Connection, resource: Resource[Any, Any], namespa
             if resource is NAMESPACES and namespace:
                 return await _namespace(connection, namespace)
             return await _served(connection, resource, namespace)
-        except Fault as fault:
+        except WatchFault as fault:
             if fault.reason not in AGAIN or attempt == ATTEMPTS:
                 raise
             await asyncio.sleep(max(PAUSE, fault.retry_after))
@@ -177,8 +183,8 @@ async def _namespace(connection: Connection, name: str) -> list[msgspec.Raw]:
     """A namespace by itself: whoever may only look into it may read it, but list none."""
     try:
         return [msgspec.Raw(await connection.page(f"{NAMESPACES.path('v1')}/{quote(name, safe='')}"))]
-    except Fault as fault:
-        if fault.reason is Reason.NOT_FOUND:
+    except WatchFault as fault:
+        if fault.reason is FaultReason.NOT_FOUND:
             return []
         raise
 
@@ -188,8 +194,8 @@ async def _served(connection: Connection, resource: Resource[Any, Any], namespac
     for version in before:
         try:
             return [data async for data in _pages(connection, resource, version, namespace)]
-        except Fault as fault:
-            if fault.reason is not Reason.NOT_FOUND:
+        except WatchFault as fault:
+            if fault.reason is not FaultReason.NOT_FOUND:
                 raise
     return [data async for data in _pages(connection, resource, last, namespace)]
 
@@ -207,13 +213,13 @@ async def _pages(
             yield data
         token = page.metadata.token
         if not page.metadata.resource_version or (token and token == query.get("continue")):
-            raise Fault(Reason.GARBAGE, "a list without version or end")
+            raise WatchFault(FaultReason.GARBAGE, "a list without version or end")
         if not token:
             return
         query["continue"] = token
 
 
-def _merged(before: Document, after: Document) -> Document:
+def _merged(before: KubernetesObject, after: KubernetesObject) -> KubernetesObject:
     """Both, mappings merged at every level."""
     merged = dict(before)
     for key, value in after.items():

@@ -9,7 +9,7 @@ from typing import Any, Generic
 import msgspec
 
 from webhook.client import wire
-from webhook.client.wire import Fault, Metadata, Reason
+from webhook.client.wire import FaultReason, Metadata, WatchFault
 from webhook.cluster.contents import Contents
 from webhook.cluster.resource import K, T
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer
@@ -129,7 +129,7 @@ class Store(Generic[K, T]):
 
     def _take(self, metadata: Metadata, data: msgspec.Raw, contents: Contents[K, T]) -> K:
         if not metadata.name:
-            raise Fault(Reason.GARBAGE, "an object without name")
+            raise WatchFault(FaultReason.GARBAGE, "an object without name")
         key = self.kind.key(metadata)
         record = None
         try:

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from webhook.client import wire
 from webhook.client.connection import Connection
 from webhook.client.store import Kind, Store
-from webhook.client.wire import Event, Fault, Reason
+from webhook.client.wire import Event, FaultReason, WatchFault
 from webhook.cluster.resource import K, T
 from webhook.cluster.view import UNKNOWN, Answer
 
@@ -27,9 +27,9 @@ RELIST_AFTER = 600  # a watch that tells nothing for so long is checked with a l
 BELIEVED = 3
 
 # The cluster is there, but does not tell: nothing is known until it does.
-REFUSED = {Reason.FORBIDDEN, Reason.NOT_FOUND}
+REFUSED = {FaultReason.FORBIDDEN, FaultReason.NOT_FOUND}
 # The last resource version is of no more use.
-RELIST = REFUSED | {Reason.EXPIRED, Reason.REJECTED, Reason.INTERNAL}
+RELIST = REFUSED | {FaultReason.EXPIRED, FaultReason.REJECTED, FaultReason.INTERNAL}
 
 
 class Watch(Generic[K, T]):
@@ -55,7 +55,7 @@ class Watch(Generic[K, T]):
         self.reason = ""
         self.requests = 0
         self.events = 0
-        self.restarts: Counter[Reason] = Counter()
+        self.restarts: Counter[FaultReason] = Counter()
         self._connection = connection
         self._log = log
         self._clock = clock
@@ -91,22 +91,22 @@ class Watch(Generic[K, T]):
     async def run(self) -> NoReturn:
         """List, watch, recover, for ever. There is a pause after everything but a steady watch."""
         failures = 0
-        fault: Fault | None = None
+        fault: WatchFault | None = None
         while True:
             self._opened = inf
             try:
-                if fault is not None and fault.reason is Reason.UNAUTHORIZED:
+                if fault is not None and fault.reason is FaultReason.UNAUTHORIZED:
                     await self._connection.renew()
                 if not self._version or self._clock() - self._heard > RELIST_AFTER:
                     await self._list()
                 fault = await self._watch()
-            except Fault as caught:
+            except WatchFault as caught:
                 fault = caught
             except Exception as error:  # noqa: BLE001 - a bug must not end the cache
-                fault = Fault(Reason.INTERNAL, wire.place(error))
+                fault = WatchFault(FaultReason.INTERNAL, wire.place(error))
             steady = self._clock() - self._opened >= STEADY
             self.restarts[fault.reason] += 1
-            if steady and fault.reason in {Reason.ENDED, Reason.STALLED}:
+            if steady and fault.reason in {FaultReason.ENDED, FaultReason.STALLED}:
                 failures = 0
                 continue  # the agreed end, or a quiet cluster
             failures = 1 if steady else failures + 1
@@ -127,7 +127,7 @@ class Watch(Generic[K, T]):
             self._touch()
             version = version or page.metadata.resource_version
             if not version or (token and token == page.metadata.token):
-                raise Fault(Reason.GARBAGE, "a list without version or end")
+                raise WatchFault(FaultReason.GARBAGE, "a list without version or end")
             token = page.metadata.token
             if not token:
                 break
@@ -137,7 +137,7 @@ class Watch(Generic[K, T]):
         self._settled.set()
         self.store.replace(contents)
 
-    async def _watch(self) -> Fault:
+    async def _watch(self) -> WatchFault:
         """Follow the changes since the last known version. Gives the server's own end of it; others are raised."""
         self.requests += 1
         seconds = round(self._uniform(*WATCH_SECONDS))
@@ -154,15 +154,15 @@ class Watch(Generic[K, T]):
                 heard = True
         if not heard and self._clock() - self._opened < STEADY:
             self._version = ""  # it may come from something that is no API server
-            raise Fault(Reason.GARBAGE, "an empty watch")
-        return Fault(Reason.ENDED)
+            raise WatchFault(FaultReason.GARBAGE, "an empty watch")
+        return WatchFault(FaultReason.ENDED)
 
     def _apply(self, event: Event) -> None:
         if event.type == "ERROR":
             raise wire.refusal(event.object)
         metadata = wire.decode(wire.objects, event.object).metadata
         if not metadata.resource_version:
-            raise Fault(Reason.GARBAGE, "an event without version")
+            raise WatchFault(FaultReason.GARBAGE, "an event without version")
         match event.type:
             case "ADDED" | "MODIFIED":
                 self.store.put(metadata, event.object)
@@ -171,7 +171,7 @@ class Watch(Generic[K, T]):
             case "BOOKMARK":
                 pass
             case _:
-                raise Fault(Reason.GARBAGE, f"an event of type {event.type[:100]}")
+                raise WatchFault(FaultReason.GARBAGE, f"an event of type {event.type[:100]}")
         self.events += event.type != "BOOKMARK"
         self._version = metadata.resource_version
 
@@ -189,20 +189,20 @@ class Watch(Generic[K, T]):
             self._log.info("watch recovered", kind=self.kind.name)
             self.reason = ""
 
-    def _failed(self, fault: Fault) -> None:
+    def _failed(self, fault: WatchFault) -> None:
         if fault.reason in RELIST:
             self._version = ""
         if fault.reason in REFUSED:
             self._refusals += 1
             self.synced = self.synced and self._refusals < BELIEVED
             self._settled.set()
-        if fault.reason is Reason.ENDED:
+        if fault.reason is FaultReason.ENDED:
             return
         if self.reason != str(fault):
             self._log.warning("watch failed", kind=self.kind.name, reason=str(fault))
         self.reason = str(fault)
 
-    def _delay(self, fault: Fault, failures: int) -> float:
+    def _delay(self, fault: WatchFault, failures: int) -> float:
         """How long to wait after `failures` in a row, the last of which is `fault`."""
         delay = min(LAST_DELAY, 2.0 ** min(failures - 1, 5)) * self._uniform(0.5, 1)
         return max(delay, min(LONGEST_DELAY, fault.retry_after) * self._uniform(1, 1.25))

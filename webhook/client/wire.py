@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 
-class Reason(StrEnum):
+class FaultReason(StrEnum):
     """Why a list or a watch came to its end; the values are metric labels."""
 
     ENDED = "ended"  # by the server, in good order
@@ -30,18 +30,18 @@ class Reason(StrEnum):
 
 
 _BY_STATUS = {
-    401: Reason.UNAUTHORIZED,
-    403: Reason.FORBIDDEN,
-    404: Reason.NOT_FOUND,
-    410: Reason.EXPIRED,
-    429: Reason.THROTTLED,
+    401: FaultReason.UNAUTHORIZED,
+    403: FaultReason.FORBIDDEN,
+    404: FaultReason.NOT_FOUND,
+    410: FaultReason.EXPIRED,
+    429: FaultReason.THROTTLED,
 }
 
 
-class Fault(Exception):
+class WatchFault(Exception):
     """A list or a watch has ended; `retry_after` is how many seconds the server wants to be left alone."""
 
-    def __init__(self, reason: Reason, message: str = "", *, retry_after: float = 0) -> None:
+    def __init__(self, reason: FaultReason, message: str = "", *, retry_after: float = 0) -> None:
         super().__init__(f"{reason}: {message}" if message else str(reason))
         self.reason = reason
         self.retry_after = retry_after
@@ -103,20 +103,20 @@ def decode(decoder: msgspec.json.Decoder[D], data: bytes | msgspec.Raw) -> D:
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Fault(Reason.GARBAGE, type(error).__name__) from None
+        raise WatchFault(FaultReason.GARBAGE, type(error).__name__) from None
 
 
-def refusal(data: bytes | msgspec.Raw, *, code: int = 0, retry_after: float = 0) -> Fault:
+def refusal(data: bytes | msgspec.Raw, *, code: int = 0, retry_after: float = 0) -> WatchFault:
     """The fault in a `Status` as JSON; an HTTP reply's own `code` is the one that counts, of waits the longer one."""
     status = _Status()
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         status = msgspec.json.decode(data, type=_Status)
     code = code or status.code
-    reason = _BY_STATUS.get(code, Reason.REJECTED if 0 < code < 500 else Reason.SERVER_ERROR)
+    reason = _BY_STATUS.get(code, FaultReason.REJECTED if 0 < code < 500 else FaultReason.SERVER_ERROR)
     if status.details is not None:
         retry_after = max(retry_after, status.details.retry_after_seconds)
     message = " ".join(status.message.split())[:256]
-    return Fault(reason, message or f"HTTP {code}", retry_after=retry_after)
+    return WatchFault(reason, message or f"HTTP {code}", retry_after=retry_after)
 
 
 def place(error: Exception) -> str:

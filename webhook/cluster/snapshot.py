@@ -14,7 +14,7 @@ from webhook.api import mpijob
 from webhook.api.shape import ShapeError, decode_error
 from webhook.cluster.contents import Contents
 from webhook.cluster.resource import ByNamespace, K, Metadata, Resource, T, Wire
-from webhook.cluster.resources import looked_at
+from webhook.cluster.resources import watched_resources
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer, Unknown
 
 API_VERSION: Final = "policy.training.openshift.io/v1"
@@ -67,7 +67,7 @@ class Snapshot:
         documents = list(objects)
         self._jobs: dict[ByNamespace, Mapping[str, Any]] = {}
         heads = [_head(document) for document in documents if _kind(document) == (API_VERSION, KIND)]
-        self._parts = {resource: _part(resource, heads) for resource in looked_at() if heads}
+        self._parts = {resource: _part(resource, heads) for resource in watched_resources() if heads}
         resources = _by_kind()
         for document in documents:
             if _kind(document) == (mpijob.API_VERSION, "MPIJob"):
@@ -191,7 +191,7 @@ def _job_key(document: Mapping[str, Any]) -> ByNamespace:
 def _by_kind() -> dict[tuple[str, str], list[Resource[Any, Any]]]:
     """The resources by apiVersion and kind: more than one may look at the same objects."""
     found: dict[tuple[str, str], list[Resource[Any, Any]]] = {}
-    for resource in looked_at():
+    for resource in watched_resources():
         for version in resource.api_versions:
             found.setdefault((version, resource.kind), []).append(resource)
     return found

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from webhook.api import yaml
 from webhook.cluster.resource import Place, Resource
-from webhook.cluster.resources import looked_at
+from webhook.cluster.resources import watched_resources
 from webhook.installation.registration import by_service, configurations
 
 NAME: Final = "mpijob-webhook"
@@ -40,7 +40,7 @@ def read_rules(place: Place | None, resources: Iterable[Resource[Any, Any]] | No
     A field selector on the name needs, and gets, a right on that one name.
     """
     found: dict[tuple[str, str], set[str]] = {}
-    for resource in looked_at() if resources is None else resources:
+    for resource in watched_resources() if resources is None else resources:
         if resource.place is place:
             name = resource.field_selector.removeprefix("metadata.name=") if resource.field_selector else ""
             found.setdefault((resource.api_group, name), set()).add(resource.plural)

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Generic, Protocol, TypeVar
 
 
-class Entry(Protocol):
+class Registered(Protocol):
     """What a registry holds."""
 
     @property
@@ -17,7 +17,7 @@ class Entry(Protocol):
         ...
 
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=Registered)
 
 
 class Registry(Mapping[str, E], Generic[E]):

@@ -29,7 +29,7 @@ CONTROLLERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class PolicyFault:
     """One thing that is wrong: the field (empty for the document itself), why, and the line of the text (from 1)."""
 
     field: str
@@ -44,7 +44,7 @@ class Fault:
 class PolicyError(ValueError):
     """The document cannot be used; its text has a line for each fault."""
 
-    def __init__(self, *faults: Fault) -> None:
+    def __init__(self, *faults: PolicyFault) -> None:
         super().__init__("\n".join(map(str, faults)))
         self.faults = faults
 
@@ -63,7 +63,7 @@ def _selector(value: dict[str, Any] | None) -> dict[str, Any] | None:
     return value
 
 
-class Document(Settings):
+class PolicyDocument(Settings):
     """What every policy document has; `assemble` adds `rules` and `injections`."""
 
     api_version: Literal["policy.training.openshift.io/v1"] = Field(API_VERSION, description="Always this.")
@@ -91,7 +91,7 @@ class Document(Settings):
     injections: Settings
 
     @model_validator(mode="after")
-    def _exemptions_name_rules(self) -> "Document":
+    def _exemptions_name_rules(self) -> "PolicyDocument":
         known = {field.alias or name for name, field in type(self.rules).model_fields.items()}
         for index, exemption in enumerate(self.exemptions):
             for rule_id in exemption.rules:
@@ -120,27 +120,27 @@ class Document(Settings):
         return Action.DENY if self.mode == "enforce" else Action(self.mode)
 
 
-def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]) -> type[Document]:
+def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]) -> type[PolicyDocument]:
     """The document's model for these rules and injections."""
     return create_model(
         KIND,
-        __base__=Document,
+        __base__=PolicyDocument,
         __doc__="What an administrator enforces and puts in.",
         rules=_section("Rules", rules, "Settings of each rule."),
         injections=_section("Injections", injections, "Settings of each injection."),
     )
 
 
-def load(text: str | bytes, model: type[Document]) -> Document:
+def load(text: str | bytes, model: type[PolicyDocument]) -> PolicyDocument:
     """The document in YAML `text`; PolicyError that names each field and what is wrong with it."""
     try:
         documents = yaml.load_all(text)
     except yaml.YamlError as error:
-        raise PolicyError(Fault("", str(error))) from None
+        raise PolicyError(PolicyFault("", str(error))) from None
     if len(documents) != 1 or not isinstance(documents[0], dict):
-        raise PolicyError(Fault("", f"expected one mapping of kind {KIND}, found {_found(documents)}"))
+        raise PolicyError(PolicyFault("", f"expected one mapping of kind {KIND}, found {_found(documents)}"))
     missing = [
-        Fault(field, f"is missing, write {field}: {expected}")
+        PolicyFault(field, f"is missing, write {field}: {expected}")
         for field, expected in (("apiVersion", API_VERSION), ("kind", KIND))
         if field not in documents[0]
     ]
@@ -170,12 +170,12 @@ def _found(documents: list[Any]) -> str:
     return f"{len(documents)} documents" if len(documents) != 1 else f"a {type(documents[0]).__name__}"
 
 
-def _fault(error: Mapping[str, Any], lines: Mapping[tuple[str | int, ...], int]) -> Fault:
+def _fault(error: Mapping[str, Any], lines: Mapping[tuple[str | int, ...], int]) -> PolicyFault:
     location = tuple(error["loc"])
     field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
     line = next((lines[location[:end]] for end in range(len(location), 0, -1) if location[:end] in lines), None)
     if error["type"] == "extra_forbidden":
-        return Fault(field, f"is not a setting; {HINT}", line)
+        return PolicyFault(field, f"is not a setting; {HINT}", line)
     value = error.get("input")
     shown = f" (it is {value!r})"[:100] if isinstance(value, str | int | float | bool) else ""
-    return Fault(field, error["msg"].removeprefix("Value error, ") + shown, line)
+    return PolicyFault(field, error["msg"].removeprefix("Value error, ") + shown, line)

@@ -10,7 +10,7 @@ from webhook.cluster.view import Answer
 from webhook.injections import Injection
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings
 from webhook.policy import document, layers
-from webhook.policy.document import Document
+from webhook.policy.document import PolicyDocument
 from webhook.policy.layers import Effective, Layer
 from webhook.rules import Rule
 
@@ -19,14 +19,14 @@ from webhook.rules import Rule
 class Policy:
     """A policy document, ready for the hot path: what is off is not in it. `sources` as in `layers.Effective`."""
 
-    document: Document
+    document: PolicyDocument
     rules: tuple[tuple[Rule, RuleSettings, Action], ...]
     injections: tuple[tuple[Injection, InjectionSettings], ...]
     sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache
-def policy_model() -> type[Document]:
+def policy_model() -> type[PolicyDocument]:
     """The policy document's model, with every rule and injection there is."""
     return document.assemble(rules.REGISTRY, injections.REGISTRY)
 
@@ -63,7 +63,7 @@ class PolicySet:
         self.layers = tuple(layers.in_order(documents))
         self._policies: dict[tuple[int, ...] | None, Policy] = {}
 
-    def effective(self, namespace: Namespace | Answer) -> Policy:
+    def for_namespace(self, namespace: Namespace | Answer) -> Policy:
         """The policy of a namespace.
 
         Where nothing is known of it, documents that select namespaces may be for it or not: they are left out, and

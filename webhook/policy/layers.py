@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from webhook.policy.document import Document
+from webhook.policy.document import PolicyDocument
 
 DEFAULTS = "built-in default"
 # What says which namespaces a document is for, and when it wins, is no value of the outcome.
@@ -23,7 +23,7 @@ class Layer:
     """A policy document and where it came from (the name of its ConfigMap, or a file)."""
 
     name: str
-    document: Document
+    document: PolicyDocument
 
     def selects(self, labels: Mapping[str, str] | None) -> bool:
         """Whether it is for a namespace with these labels; None for a namespace of which nothing is known."""
@@ -38,7 +38,7 @@ class Effective:
     `dropped` are (layer, reason) of documents that would have made the outcome invalid and were left out.
     """
 
-    document: Document
+    document: PolicyDocument
     sources: Mapping[str, str]
     dropped: tuple[tuple[str, str], ...] = ()
 
@@ -61,7 +61,7 @@ def ties(layers: Sequence[Layer]) -> list[tuple[str, str, str]]:
     return found
 
 
-def merge(layers: Sequence[Layer], model: type[Document]) -> Effective:
+def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:
     """The effective document of `layers`, which are in order and all select the namespace.
 
     Each document is valid by itself; two together may not be (`min` of one above `max` of another). Then the higher
@@ -86,7 +86,7 @@ def merge(layers: Sequence[Layer], model: type[Document]) -> Effective:
     return Effective(document, sources, tuple(dropped))
 
 
-def written(document: Document) -> dict[str, Any]:
+def written(document: PolicyDocument) -> dict[str, Any]:
     """What the document's author set, and nothing of the defaults."""
     values = document.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {key: value for key, value in values.items() if key not in OWN}

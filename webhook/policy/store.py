@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from webhook.policy import document
-from webhook.policy.document import Document, Fault, PolicyError
+from webhook.policy.document import PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.layers import Layer
 
 REMEMBERED = "mpijob-webhook-last-good"
@@ -20,7 +20,7 @@ State = Literal["current", "last-good", "unusable"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PolicySource:
     """A policy ConfigMap: name, uid and version, and the text under `policy.yaml` (None when that is missing)."""
 
     name: str
@@ -43,7 +43,7 @@ class Loaded:
     last_good: Mapping[str, str] = field(default_factory=dict)
 
 
-def load(sources: Iterable[Source], remembered: Mapping[str, str], model: type[Document]) -> Loaded:
+def load(sources: Iterable[PolicySource], remembered: Mapping[str, str], model: type[PolicyDocument]) -> Loaded:
     """Load every ConfigMap, with the texts in `remembered` (by name) where one is broken. Never raises."""
     layers: list[Layer] = []
     states: dict[str, State] = {}
@@ -64,10 +64,10 @@ def load(sources: Iterable[Source], remembered: Mapping[str, str], model: type[D
     return Loaded(tuple(layers), states, errors, last_good)
 
 
-def read(text: str | None, model: type[Document]) -> Document:
+def read(text: str | None, model: type[PolicyDocument]) -> PolicyDocument:
     """The document in a ConfigMap's text; PolicyError for a broken one."""
     if text is None:
-        raise PolicyError(Fault("data", f"has no key {KEY}, which holds the document"))
+        raise PolicyError(PolicyFault("data", f"has no key {KEY}, which holds the document"))
     if len(text) > MAX_LENGTH:
-        raise PolicyError(Fault("", f"has {len(text):,} characters, at most {MAX_LENGTH:,} are read"))
+        raise PolicyError(PolicyFault("", f"has {len(text):,} characters, at most {MAX_LENGTH:,} are read"))
     return document.load(text, model)

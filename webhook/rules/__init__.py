@@ -14,7 +14,7 @@ from webhook.kit.registry import Registry, documentation
 from webhook.kit.settings import Action, RuleSettings
 
 
-class Reason(StrEnum):
+class CauseReason(StrEnum):
     """Kubernetes' CauseType: what kind of fault it is, for programs (apimachinery `meta/v1/types.go`)."""
 
     INVALID = "FieldValueInvalid"
@@ -34,7 +34,7 @@ class Violation:
     path: str
     message: str
     fix: str
-    reason: Reason = Reason.INVALID
+    reason: CauseReason = CauseReason.INVALID
     advisory: bool = False
     audit_only: bool = False
 

@@ -16,7 +16,7 @@ from pydantic import Field
 from webhook.api import quantity
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, MPIJob
-from webhook.api.names import meant
+from webhook.api.names import closest_name
 from webhook.api.pod import Toleration
 from webhook.api.quantity import Quantity
 from webhook.api.resources import is_accelerator
@@ -37,7 +37,7 @@ from webhook.predict.scheduler import (
     lacks,
     requirement_met,
 )
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 Shapes = Collection[NodeShape]
 
@@ -111,7 +111,7 @@ def _violation(pods: JobPods, lack: Lack, settings: Settings) -> Violation:
             fault = f"nodes that otherwise fit have the taint {_listed(sorted(taints))}"
             fix = "Tolerate it, if the job may run there."
     where = f"{pods.path}.template.spec.{path}"
-    return Violation(where, fault, fix=fix, reason=Reason.NOT_SUPPORTED, audit_only=settings.autoscaled)
+    return Violation(where, fault, fix=fix, reason=CauseReason.NOT_SUPPORTED, audit_only=settings.autoscaled)
 
 
 def _room(role: str, demand: Room, near: Shapes, node: str) -> tuple[str, str]:
@@ -123,7 +123,7 @@ def _room(role: str, demand: Room, near: Shapes, node: str) -> tuple[str, str]:
         fix = f"Ask for {had} or less for {each}, overhead and sidecars included."
         return f"{_shown(demand.amount)} {name}, but {node} has more than {had}", fix
     others = sorted({other for shape in near for other in shape.allocatable if "/" in other})
-    other = meant(name, others)
+    other = closest_name(name, others)
     fix = f"Ask for {other}." if other else f"Ask for no {name}."
     return f"{node} has {name}{f', but {other}' if other else ''}", fix
 
@@ -141,7 +141,7 @@ def _label(key: str, value: str, near: Shapes, node: str) -> tuple[str, str]:
     values = _values(key, near)
     if values:
         return f'{node} has "{value}", but {_listed(values)}', _one_of(values)
-    other = meant(key, sorted({other for shape in near for other in shape.labels}))
+    other = closest_name(key, sorted({other for shape in near for other in shape.labels}))
     return f"{node} has this label", f"Use {other}." if other else "Remove it, or label the nodes."
 
 

@@ -22,7 +22,7 @@ from webhook.cluster.resources.services import SERVICES
 from webhook.cluster.view import UNKNOWN, Answer
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 # mpi-operator `configSuffix` and `workerSuffix`
 CONFIG_SUFFIX = "-config"
@@ -75,13 +75,13 @@ def _taken(job: MPIJob, kind: str, child: Owned | Answer, *, later: bool = False
     if child.deleted or former:
         whose = "is still being deleted" if child.deleted else "belongs to a former job of this name"
         fix = "The job starts when it is gone."
-        yield Violation(NAME, f'{kind} "{child.name}" {whose}', fix=fix, reason=Reason.FORBIDDEN, advisory=True)
+        yield Violation(NAME, f'{kind} "{child.name}" {whose}', fix=fix, reason=CauseReason.FORBIDDEN, advisory=True)
         return
     whose = f"belongs to {owner.kind} {owner.name}" if owner is not None else "is not the job's"
     yield Violation(
         NAME,
         f'{kind} "{child.name}" exists and {whose}, so the operator could never start the job',
         fix=f"Rename the job, or delete that {kind} if nobody needs it.",
-        reason=Reason.FORBIDDEN,
+        reason=CauseReason.FORBIDDEN,
         advisory=later,
     )

@@ -12,7 +12,7 @@ from pydantic import Field
 from webhook.api.mpijob import CLEAN_POD_POLICIES, MPIJob
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 
 class Settings(RuleSettings):
@@ -32,5 +32,5 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             "spec.runPolicy.cleanPodPolicy",
             f'"{value}" is not allowed here (a job that does not say gets "None")',
             fix=f"Use one of {', '.join(settings.allowed)}.",
-            reason=Reason.NOT_SUPPORTED,
+            reason=CauseReason.NOT_SUPPORTED,
         )

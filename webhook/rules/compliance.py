@@ -25,7 +25,7 @@ from webhook.cluster.resources.persistent_volume_claims import PERSISTENT_VOLUME
 from webhook.cluster.view import ABSENT
 from webhook.kit.context import Context
 from webhook.kit.settings import Labels, RuleSettings
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 _ANYTHING = ("*", "?*")
 _WILD = re.compile(r"[*?\[]")
@@ -118,7 +118,7 @@ def _annotations(path: str, present: Mapping[str, str], required: Mapping[str, s
         where = f"{path}.annotations[{key}]"
         fix = "Set it." if pattern in _ANYTHING else f'Set it to "{pattern}"{_LEGEND if _WILD.search(pattern) else ""}.'
         if value is None:
-            yield Violation(where, "is missing, and regulated data needs it", fix=fix, reason=Reason.REQUIRED)
+            yield Violation(where, "is missing, and regulated data needs it", fix=fix, reason=CauseReason.REQUIRED)
         else:
             yield Violation(where, f'"{_shorten(value)}" is not what regulated data needs', fix=fix)
 
@@ -128,7 +128,7 @@ def _nodes(path: str, template: PodTemplate, required: Mapping[str, str]) -> Ite
         if not template.requires_node(key, value):
             where = f"{path}.nodeSelector[{key}]"
             fault = f"regulated data may only go to nodes with {key}={value}"
-            yield Violation(where, fault, fix=f'Set it to "{value}".', reason=Reason.REQUIRED)
+            yield Violation(where, fault, fix=f'Set it to "{value}".', reason=CauseReason.REQUIRED)
 
 
 def _on_the_node(path: str, volume: Volume, settings: Settings) -> Iterator[Violation]:
@@ -137,7 +137,7 @@ def _on_the_node(path: str, volume: Volume, settings: Settings) -> Iterator[Viol
             f"{path}.hostPath",
             "regulated data may not go to a path on the node",
             fix="Use a PersistentVolumeClaim, or an emptyDir in memory.",
-            reason=Reason.FORBIDDEN,
+            reason=CauseReason.FORBIDDEN,
         )
     scratch = volume.scratch
     # Both kinds of huge pages, and tmpfs, are memory.
@@ -146,7 +146,7 @@ def _on_the_node(path: str, volume: Volume, settings: Settings) -> Iterator[Viol
             f"{path}.emptyDir.medium",
             "regulated data may not go to the disk of the node",
             fix="Set it to Memory (it counts against the memory limit).",
-            reason=Reason.REQUIRED,
+            reason=CauseReason.REQUIRED,
         )
 
 
@@ -158,7 +158,7 @@ def _storage(path: str, volume: Volume, settings: Settings, ctx: Context) -> Ite
         if name not in settings.storage_classes:
             where = f"{path}.ephemeral.volumeClaimTemplate.spec.storageClassName"
             fault = f'"{_shorten(name)}" is not for' if name else "is missing, and the default may not be for"
-            yield Violation(where, f"{fault} regulated data", fix=f"Use {wanted}.", reason=Reason.FORBIDDEN)
+            yield Violation(where, f"{fault} regulated data", fix=f"Use {wanted}.", reason=CauseReason.FORBIDDEN)
     elif volume.persistent_volume_claim is not None:
         where = f"{path}.persistentVolumeClaim.claimName"
         yield from _claim(where, volume.persistent_volume_claim.claim_name, settings, ctx)
@@ -169,7 +169,7 @@ def _storage(path: str, volume: Volume, settings: Settings, ctx: Context) -> Ite
                 f"{path}.{kind}",
                 f"a volume of type {kind} has no storage class, so it is not for regulated data",
                 fix=f"Use a PersistentVolumeClaim with {wanted}.",
-                reason=Reason.FORBIDDEN,
+                reason=CauseReason.FORBIDDEN,
             )
 
 
@@ -184,7 +184,7 @@ def _claim(path: str, name: str, settings: Settings, ctx: Context) -> Iterator[V
         fault, fix = f"has {has}, which is not for regulated data", f"Use a claim with {wanted}."
     else:
         return
-    yield Violation(path, f"{shown} {fault}", fix=fix, reason=Reason.FORBIDDEN)
+    yield Violation(path, f"{shown} {fault}", fix=fix, reason=CauseReason.FORBIDDEN)
 
 
 def _wanted(settings: Settings) -> str:

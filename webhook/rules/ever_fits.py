@@ -32,7 +32,7 @@ from webhook.predict.kueue.feasibility import Obstacle, Shortage, obstacles
 from webhook.predict.kueue.flavors import Mismatch, Part
 from webhook.predict.kueue.managed import configuration, manages
 from webhook.predict.kueue.pod_sets import PodSet, pod_sets
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 # Other queues of the namespace that are tried for a suggestion.
 _TRIED = 10
@@ -63,7 +63,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     elsewhere = _other_queue(ctx, name, sets, fits)
     for obstacle in found:
         fix = elsewhere or _fix(obstacle, queue, sets, fits)
-        yield Violation(_path(obstacle), _message(obstacle, queue), fix=fix, reason=Reason.NOT_SUPPORTED)
+        yield Violation(_path(obstacle), _message(obstacle, queue), fix=fix, reason=CauseReason.NOT_SUPPORTED)
 
 
 def _path(obstacle: Obstacle) -> str:

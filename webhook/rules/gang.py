@@ -19,7 +19,7 @@ from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPIJob, SchedulingPolicy
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 PATH = "spec.runPolicy.schedulingPolicy"
 MIN_AVAILABLE = f"{PATH}.minAvailable"
@@ -84,7 +84,7 @@ def _min_available(job: MPIJob, asked: int | None, settings: Settings, *, waits:
                 MIN_AVAILABLE,
                 f"unset means {pods}, but the launcher waits for workers",
                 fix=f"Set it to {most}.",
-                reason=Reason.REQUIRED,
+                reason=CauseReason.REQUIRED,
                 advisory=not settings.scheduler,
             )
     elif asked < 0:

@@ -18,7 +18,7 @@ from webhook.api.requirements import ResourceRequirements
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, pod_total
 from webhook.kit.context import Context
 from webhook.kit.settings import ResourceNames, RuleSettings
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 
 class Settings(RuleSettings):
@@ -56,7 +56,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             kinds[name],
             f"{name} beside {first}, but a job has one kind of accelerator",
             fix=f"Use {first} everywhere, or make the part that needs {name} a job of its own.",
-            reason=Reason.NOT_SUPPORTED,
+            reason=CauseReason.NOT_SUPPORTED,
         )
 
 
@@ -98,7 +98,7 @@ def _equal(path: str, name: str, request: Quantity, limits: dict[str, object]) -
             f"{path}.limits[{name}]",
             f"is missing, but the request is {shown}",
             fix=f"Set it to {shown} too.",
-            reason=Reason.REQUIRED,
+            reason=CauseReason.REQUIRED,
         )
         return
     try:

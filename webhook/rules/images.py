@@ -19,7 +19,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodSpec
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 _SHOWN_REGISTRIES = 5
 _TAG_OR_DIGEST = re.compile("[:@]")
@@ -55,7 +55,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             field = f"{where}.image"
             if not container.image:
                 fix = "Name the image, such as registry.example.com/team/app:1.0."
-                yield Violation(field, "is missing", fix=fix, reason=Reason.REQUIRED)
+                yield Violation(field, "is missing", fix=fix, reason=CauseReason.REQUIRED)
                 continue
             try:
                 reference = images.parse(container.image)
@@ -100,14 +100,14 @@ def _policy(where: str, image: str, reference: ImageReference, settings: Setting
             where,
             f'"{_shorten(source)}" is not from an allowed registry',
             fix=f"Use an image from {shown}.",
-            reason=Reason.FORBIDDEN,
+            reason=CauseReason.FORBIDDEN,
         )
     if settings.require_digest and reference.digest is None:
         yield Violation(
             where,
             f'"{_shorten(image)}" has no digest, so it may change',
             fix="Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
-            reason=Reason.FORBIDDEN,
+            reason=CauseReason.FORBIDDEN,
         )
     elif settings.refuse_latest and reference.effective_tag == "latest":
         said = "has the tag" if reference.tag else "has no tag, which means"
@@ -115,7 +115,7 @@ def _policy(where: str, image: str, reference: ImageReference, settings: Setting
             where,
             f'"{_shorten(image)}" {said} latest, which changes over time',
             fix="Name the tag of a version, or a digest.",
-            reason=Reason.FORBIDDEN,
+            reason=CauseReason.FORBIDDEN,
         )
 
 
@@ -130,7 +130,7 @@ def _pull_secrets(
             f"{path}.template.spec.imagePullSecrets",
             f"none for {shown}",
             fix="Add one.",
-            reason=Reason.REQUIRED,
+            reason=CauseReason.REQUIRED,
             advisory=True,
         )
 

@@ -22,7 +22,7 @@ from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
 from webhook.predict.job_pods import job_pods
 from webhook.predict.limit_ranges import AbovePod, Asked, Fault, HugePagesAlone, NoLimit, OutOfBounds, faults
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 _REFUSED = "the pods are refused"
 _SHOWN = 3
@@ -69,7 +69,7 @@ def _violation(path: str, fault: Fault) -> Violation:
                 f"{path}.{_field(fault)}",
                 message,
                 fix=_fix(asked, fault.fit, least=fault.bounds.min, only_request=fault.kind == CLAIM),
-                reason=Reason.REQUIRED if missing else Reason.INVALID,
+                reason=CauseReason.REQUIRED if missing else CauseReason.INVALID,
             )
 
 

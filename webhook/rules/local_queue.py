@@ -20,8 +20,8 @@ from webhook.kit.context import Context
 from webhook.kit.settings import Action, ActionField, RuleSettings
 from webhook.predict.kueue import queues
 from webhook.predict.kueue.managed import Unmanaged, unmanaged
-from webhook.predict.kueue.queues import Fault, State
-from webhook.rules import Reason, Violation, rule
+from webhook.predict.kueue.queues import QueueFault, State
+from webhook.rules import CauseReason, Violation, rule
 
 LABEL = f"metadata.labels[{QUEUE_NAME}]"
 
@@ -48,13 +48,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         case Unmanaged.NAMESPACE:
             fix = "Remove the label."
             message = "Kueue does not manage this namespace: the job would wait for ever"
-            yield Violation(LABEL, message, fix=fix, reason=Reason.FORBIDDEN)
+            yield Violation(LABEL, message, fix=fix, reason=CauseReason.FORBIDDEN)
             return
     if fault := queues.fault(ctx.view, ctx.namespace, name):
-        yield Violation(LABEL, _message(name, fault), fix=_fix(ctx, name), reason=Reason.NOT_SUPPORTED)
+        yield Violation(LABEL, _message(name, fault), fix=_fix(ctx, name), reason=CauseReason.NOT_SUPPORTED)
 
 
-def _message(name: str, fault: Fault) -> str:
+def _message(name: str, fault: QueueFault) -> str:
     match fault.state:
         case State.ABSENT:
             return f"LocalQueue {name} doesn't exist"

@@ -11,7 +11,7 @@ from pydantic import Field
 from webhook.api.mpijob import IMPLEMENTATIONS, MPIJob
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 
 class Settings(RuleSettings):
@@ -31,5 +31,5 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             "spec.mpiImplementation",
             f'"{value}" is not allowed here (a job that does not say gets "OpenMPI")',
             fix=f"Use one of {', '.join(settings.allowed)}.",
-            reason=Reason.NOT_SUPPORTED,
+            reason=CauseReason.NOT_SUPPORTED,
         )

@@ -35,7 +35,7 @@ from webhook.predict.pod_security.advice import advice, permitting
 from webhook.predict.pod_security.levels import parse_version
 from webhook.predict.pod_security.mpi_pods import templates
 from webhook.predict.pod_security.standard import NEWEST
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 MAX_TEXT: Final = 1_000
 _COUNTS: Final = {"enforce": "restricted", "audit": "privileged", "warn": "privileged"}
@@ -68,8 +68,8 @@ class _Namespace:
     """What a namespace asks for: `policy` with the floor, `labelled` without."""
 
     name: str
-    policy: labels.Policy
-    labelled: labels.Policy
+    policy: labels.NamespaceLevels
+    labelled: labels.NamespaceLevels
     floor: Level
 
 
@@ -112,7 +112,7 @@ def _judge(path: str, template: PodTemplate, namespace: _Namespace, newest: Vers
 
 def _violation(path: str, result: Result, message: str, fix: str, **limit: bool) -> Violation:
     shown = message if len(message) <= MAX_TEXT else f"{message[: MAX_TEXT - 3]}..."
-    return Violation(f"{path}.{result.paths[0]}", shown, fix=fix, reason=Reason.FORBIDDEN, **limit)
+    return Violation(f"{path}.{result.paths[0]}", shown, fix=fix, reason=CauseReason.FORBIDDEN, **limit)
 
 
 def _permission(result: Result, template: PodTemplate, namespace: _Namespace, newest: Version) -> str:

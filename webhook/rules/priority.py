@@ -22,7 +22,7 @@ from webhook.cluster.resources.workload_priority_classes import WORKLOAD_PRIORIT
 from webhook.cluster.view import ABSENT
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 KUEUE_PRIORITY = "kueue.x-k8s.io/priority-class"
 LABEL = f"metadata.labels[{KUEUE_PRIORITY}]"
@@ -89,12 +89,12 @@ def _absent(path: str, kind: str, name: str, effect: str, allowed: tuple[str, ..
     others = tuple(other for other in allowed if other != name)
     fix = f"Use {_listed(others)}." if others else f"Name one that exists (kubectl get {kind.lower()}), or remove it."
     message = f"{fault}, {effect}" if effect else fault
-    return Violation(path, message, fix=fix, reason=Reason.NOT_SUPPORTED, advisory=not effect)
+    return Violation(path, message, fix=fix, reason=CauseReason.NOT_SUPPORTED, advisory=not effect)
 
 
 def _forbidden(path: str, name: str, allowed: tuple[str, ...]) -> Violation:
     fix = f"Use {_listed(allowed)}, or remove it."
-    return Violation(path, f'"{_shorten(name)}" is not allowed here', fix=fix, reason=Reason.FORBIDDEN)
+    return Violation(path, f'"{_shorten(name)}" is not allowed here', fix=fix, reason=CauseReason.FORBIDDEN)
 
 
 def _listed(allowed: tuple[str, ...]) -> str:

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from webhook.api import networks
 from webhook.api.mpijob import MPI_OPERATOR, MPIJob
-from webhook.api.names import meant
+from webhook.api.names import closest_name
 from webhook.api.networks import NETWORKS, NetworksError
 from webhook.api.pod import Container, PodSpec
 from webhook.api.volume import ConfigMapSource, Volume
@@ -30,7 +30,7 @@ from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
 from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.settings import Action, ActionField, RuleSettings
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 from webhook.rules.child_names import CONFIG_SUFFIX
 
 MANY = frozenset({"ReadWriteMany", "ReadOnlyMany"})
@@ -147,7 +147,7 @@ def _missing(found: Reference, seen: set[Any], ctx: Context) -> Violation | None
         return None
     elsewhere = resource.is_namespaced and namespace != ctx.namespace
     known = _names(resource, ctx) if not elsewhere else ()
-    similar = meant(found.name, known)
+    similar = closest_name(found.name, known)
     where = f" in {namespace}" if elsewhere else ""
     hint = f', but "{similar}" does' if similar else ""
     create = "Create it, before or in the same apply."
@@ -155,7 +155,7 @@ def _missing(found: Reference, seen: set[Any], ctx: Context) -> Violation | None
         found.path,
         f'{resource.kind} "{_shorten(found.name)}" does not exist{where}{hint}',
         fix=f"Use {similar}, or create it before or in the same apply." if similar else create,
-        reason=Reason.NOT_SUPPORTED,
+        reason=CauseReason.NOT_SUPPORTED,
     )
 
 
@@ -168,7 +168,7 @@ def _sharing(path: str, claim: PersistentVolumeClaim, pods: int) -> Iterator[Vio
     modes = set(claim.access_modes)
     if modes == {ONE_POD}:
         fault = f"{pods} pods mount it, but {ONE_POD} allows one"
-        yield Violation(path, fault, fix="Use a claim with ReadWriteMany.", reason=Reason.NOT_SUPPORTED)
+        yield Violation(path, fault, fix="Use a claim with ReadWriteMany.", reason=CauseReason.NOT_SUPPORTED)
     elif not modes & MANY:
         fault = f"{pods} pods mount it, but ReadWriteOnce keeps them on one node"
         yield Violation(path, fault, fix="Use a claim with ReadWriteMany.", advisory=True)

@@ -25,7 +25,7 @@ from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.quota import wording
 from webhook.predict.quota.assessment import Assessment, assess
 from webhook.predict.quota.fit import Shortage, charged
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 SUSPEND: Final = "spec.runPolicy.suspend"
 
@@ -66,7 +66,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             several=len(found.quotas) > 1,
         ),
         fix=wording.numbered(_suggestions(first, found, fits, settings)),
-        reason=Reason.FORBIDDEN,
+        reason=CauseReason.FORBIDDEN,
     )
 
 
@@ -91,7 +91,11 @@ def _busy(path: str, short: Shortage, fits: int, settings: Settings, *, wait: st
     )
     now = f"; {fits} {'worker fits' if fits == 1 else 'workers fit'} now" if fits else ""
     return Violation(
-        path, f"needs {needed}, {available} of {hard} free", fix=f"{wait}{now}.", reason=Reason.FORBIDDEN, advisory=True
+        path,
+        f"needs {needed}, {available} of {hard} free",
+        fix=f"{wait}{now}.",
+        reason=CauseReason.FORBIDDEN,
+        advisory=True,
     )
 
 
@@ -133,6 +137,6 @@ def _unstated(found: Assessment) -> Iterator[Violation]:
                 f"{pods.path}.template.{containers[first].path}.resources",
                 f'must specify {named} (quota "{quota.name}")',
                 fix=f"Set {' and '.join(fields)}, or the API server refuses every {part.role.lower()} pod.",
-                reason=Reason.REQUIRED,
+                reason=CauseReason.REQUIRED,
             )
             break

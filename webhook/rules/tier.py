@@ -18,7 +18,7 @@ from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, WORKER, MPIJob, Schedu
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 from webhook.rules.priority import KUEUE_PRIORITY, LABEL, priority_classes
 
 WORKERS = "spec.mpiReplicaSpecs[Worker].replicas"
@@ -83,7 +83,7 @@ def _workers(job: MPIJob, settings: Settings) -> Iterator[Violation]:
             WORKERS,
             f"{asked}, {settings.tier} allows at most {most}",
             fix=f"Set replicas to {most - launcher} or fewer, or {ASK}.",
-            reason=Reason.FORBIDDEN,
+            reason=CauseReason.FORBIDDEN,
         )
 
 
@@ -106,7 +106,7 @@ def _gpus(job: MPIJob, settings: Settings) -> Iterator[Violation]:
         "spec.mpiReplicaSpecs",
         f"{total} {noun} ({', '.join(parts)}), {settings.tier} allows at most {most} in a job",
         fix=f"Ask for {most} or fewer in all, or {ASK}." if most else f"Ask for none, or {ASK}.",
-        reason=Reason.FORBIDDEN,
+        reason=CauseReason.FORBIDDEN,
     )
 
 
@@ -120,7 +120,7 @@ def _implementation(job: MPIJob, settings: Settings) -> Iterator[Violation]:
         "spec.mpiImplementation",
         f'"{value}" is not in {settings.tier}, which has {listed}',
         fix=f"Use {'one of ' if len(included) > 1 else ''}{listed}, or {ASK}.",
-        reason=Reason.FORBIDDEN,
+        reason=CauseReason.FORBIDDEN,
     )
 
 
@@ -150,5 +150,5 @@ def _without(feature: Feature, path: str, settings: Settings) -> Violation:
         path,
         f"{feature} is not in {settings.tier}, which has {included}",
         fix=f"Set it to false, or {ASK}." if path == LAUNCHER_AS_WORKER else f"Remove it, or {ASK}.",
-        reason=Reason.FORBIDDEN,
+        reason=CauseReason.FORBIDDEN,
     )

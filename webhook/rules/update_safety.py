@@ -11,7 +11,7 @@ from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPI_OPERATOR, MPIJob
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 
 class Settings(RuleSettings):
@@ -30,7 +30,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
                 path,
                 f"changed from {_shown(before)} to {_shown(after)} while the job runs, which breaks it",
                 fix="Suspend the job first (spec.runPolicy.suspend: true), or make a new one.",
-                reason=Reason.FORBIDDEN,
+                reason=CauseReason.FORBIDDEN,
             )
     yield from _scaling(old, job)
 

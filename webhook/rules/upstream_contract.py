@@ -22,7 +22,7 @@ from webhook.api.mpijob import (
 )
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.rules import Reason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule
 
 CREATION_POLICIES = ("AtStartup", "WaitForWorkersReady")
 MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
@@ -74,7 +74,7 @@ def _replica_keys(job: MPIJob) -> Iterator[Violation]:
     path = "spec.mpiReplicaSpecs"
     specs = job.spec.mpi_replica_specs
     if specs is None:
-        yield Violation(path, "is missing", "Add the replica specs Launcher and Worker.", Reason.REQUIRED)
+        yield Violation(path, "is missing", "Add the replica specs Launcher and Worker.", CauseReason.REQUIRED)
         return
     for key in specs:
         if key not in {LAUNCHER, WORKER}:
@@ -82,10 +82,13 @@ def _replica_keys(job: MPIJob) -> Iterator[Violation]:
             fix = f"Rename it to {meant}." if meant else "Remove it: there are only Launcher and Worker."
             shown = key[:100]
             yield Violation(
-                f"{path}[{shown}]", f'the operator does not know "{shown}" and ignores it', fix, Reason.NOT_SUPPORTED
+                f"{path}[{shown}]",
+                f'the operator does not know "{shown}" and ignores it',
+                fix,
+                CauseReason.NOT_SUPPORTED,
             )
     if job.launcher is None:
-        yield Violation(f"{path}[Launcher]", "is missing", "Add the Launcher: it runs mpirun.", Reason.REQUIRED)
+        yield Violation(f"{path}[Launcher]", "is missing", "Add the Launcher: it runs mpirun.", CauseReason.REQUIRED)
 
 
 def _replica(role: str, path: str, spec: ReplicaSpec) -> Iterator[Violation]:
@@ -100,7 +103,7 @@ def _replica(role: str, path: str, spec: ReplicaSpec) -> Iterator[Violation]:
     yield from _one_of(f"{path}.restartPolicy", spec.restart_policy, RESTART_POLICIES)
     if not spec.template.containers:
         yield Violation(
-            f"{path}.template.spec.containers", "has no container", "Add the container to run.", Reason.REQUIRED
+            f"{path}.template.spec.containers", "has no container", "Add the container to run.", CauseReason.REQUIRED
         )
 
 
@@ -108,7 +111,7 @@ def _spec(job: MPIJob) -> Iterator[Violation]:
     if (job.spec.slots_per_worker or 0) < 0:
         yield _negative("spec.slotsPerWorker", job.spec.slots_per_worker)
     if not job.spec.ssh_auth_mount_path:
-        yield Violation("spec.sshAuthMountPath", "is empty", "Remove it, or name a folder.", Reason.REQUIRED)
+        yield Violation("spec.sshAuthMountPath", "is empty", "Remove it, or name a folder.", CauseReason.REQUIRED)
     yield from _one_of("spec.mpiImplementation", job.spec.mpi_implementation, IMPLEMENTATIONS)
     yield from _one_of("spec.launcherCreationPolicy", job.spec.launcher_creation_policy, CREATION_POLICIES)
 
@@ -175,7 +178,7 @@ def _one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Iterator[
     if value not in allowed:
         choices = ", ".join(allowed)
         shown = (value or "")[:100]
-        yield Violation(path, f'"{shown}" is not supported', f"Use one of {choices}.", Reason.NOT_SUPPORTED)
+        yield Violation(path, f'"{shown}" is not supported', f"Use one of {choices}.", CauseReason.NOT_SUPPORTED)
 
 
 def _negative(path: str, value: int | None) -> Violation:

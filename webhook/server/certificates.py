@@ -30,7 +30,7 @@ RESTART_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class ServiceAddress:
     """Whose certificates these are: the Service in front of the replicas, in `namespace`; `service` may be empty."""
 
     namespace: str
@@ -44,7 +44,7 @@ class Site:
 
 @asynccontextmanager
 async def self_managed(
-    site: Site,
+    site: ServiceAddress,
     *,
     secret: str,
     settings: RotationSettings,
@@ -89,7 +89,7 @@ async def from_files(
     key: Path,
     *,
     ca: Path | None,
-    site: Site,
+    site: ServiceAddress,
     kubeconfig: Path | None,
     in_cluster: bool,
     readiness: Readiness,
@@ -189,4 +189,4 @@ async def _in_background(work: Callable[[], Coroutine[Any, Any, object]], teleme
             await task
 
 
-__all__ = ["CHECK", "CertificateError", "Site", "from_files", "in_memory", "self_managed"]
+__all__ = ["CHECK", "CertificateError", "ServiceAddress", "from_files", "in_memory", "self_managed"]

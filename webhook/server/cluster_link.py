@@ -19,11 +19,11 @@ from webhook.client.calls import Client
 from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView
 from webhook.client.watch import Watch
-from webhook.client.wire import Fault
+from webhook.client.wire import WatchFault
 from webhook.cluster.resource import Place
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
-from webhook.companions.reservations.ledger import Outcome, QuotaLedger
+from webhook.companions.reservations.ledger import LedgerOutcome, QuotaLedger
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
@@ -65,7 +65,7 @@ class ClusterLink:
             outcome = await replay(
                 self.connection, before=before, after=after, view=self.view, today=today, time_left=time_left
             )
-        except Fault as fault:
+        except WatchFault as fault:
             return f"what it would change is unknown: existing jobs cannot be listed ({fault})"
         return outcome.summary()
 
@@ -79,7 +79,7 @@ async def linked(
     base: tuple[Layer, ...],
     apply: Callable[[PolicySet, Loaded], None],
     log: Any,
-    on_quota: Callable[[Outcome], None] = lambda _: None,
+    on_quota: Callable[[LedgerOutcome], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
     """A link that is kept up to date until the block ends; ClusterError when there is no usable configuration.
 
@@ -152,5 +152,5 @@ async def _pages(connection: Connection) -> AsyncIterator[list[msgspec.Raw]]:
         if not page.metadata.token:
             return
         if page.metadata.token == token:
-            raise Fault(wire.Reason.GARBAGE, "a list without end")
+            raise WatchFault(wire.FaultReason.GARBAGE, "a list without end")
         token = page.metadata.token

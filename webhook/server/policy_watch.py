@@ -16,7 +16,7 @@ from webhook.client.watch import Watch
 from webhook.policy import store
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
-from webhook.policy.store import KEY, LABEL, REMEMBERED, Loaded, Source
+from webhook.policy.store import KEY, LABEL, REMEMBERED, Loaded, PolicySource
 from webhook.server.events import COMPONENT, MAX_MESSAGE, event
 
 # Seconds after which writing what could not be written is tried again.
@@ -32,7 +32,7 @@ class PolicyWatch:
     def __init__(
         self,
         *,
-        watch: Watch[str, Source],
+        watch: Watch[str, PolicySource],
         api: Client,
         namespace: str,
         apply: Callable[[PolicySet, Loaded], None],
@@ -94,7 +94,7 @@ class PolicyWatch:
                 done = False
         return done & await self._remember(outcome.last_good)
 
-    async def _announce(self, source: Source, error: str, state: store.State) -> bool:
+    async def _announce(self, source: PolicySource, error: str, state: store.State) -> bool:
         in_force = "its last good document stays in force" if state == "last-good" else "nothing of it is in force"
         body = event(
             self._namespace,
@@ -161,7 +161,7 @@ def _texts(configmap: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(text) for name, text in data.items()} if isinstance(data, dict) else {}
 
 
-def _about(source: Source) -> dict[str, str]:
+def _about(source: PolicySource) -> dict[str, str]:
     """The ConfigMap, as an Event refers to it."""
     return {
         "apiVersion": "v1",
@@ -186,13 +186,13 @@ class _ConfigMap(msgspec.Struct):
 _configmaps = msgspec.json.Decoder(_ConfigMap)
 
 
-def _policy(data: msgspec.Raw) -> Source:
+def _policy(data: msgspec.Raw) -> PolicySource:
     configmap = _configmaps.decode(data)
     metadata = configmap.metadata
-    return Source(metadata.name, metadata.uid, metadata.resource_version, (configmap.data or {}).get(KEY))
+    return PolicySource(metadata.name, metadata.uid, metadata.resource_version, (configmap.data or {}).get(KEY))
 
 
-def policies(namespace: str) -> Kind[str, Source]:
+def policies(namespace: str) -> Kind[str, PolicySource]:
     """The policy ConfigMaps of a namespace."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     return Kind("policies", path, key=by_name, project=_policy, label_selector=f"{LABEL}=true")

@@ -37,7 +37,7 @@ KEEPALIVE_SECONDS = 200
 LINGER_SECONDS = 2
 
 
-class Cluster(Protocol):
+class ClusterAnswers(Protocol):
     """What only the cluster can tell, and only while somebody waits."""
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
@@ -75,7 +75,7 @@ class ReviewHandler:
     ) -> None:
         self.policies = policies
         self.view = view
-        self.cluster: Cluster | None = None
+        self.cluster: ClusterAnswers | None = None
         self.draining = False
         self.in_flight = 0
         self._telemetry = telemetry
@@ -157,7 +157,7 @@ class ReviewHandler:
             decision = decide_with(self.view)
             if self.cluster is None:
                 return decision
-            if decision.hangs_on_quota:
+            if decision.depends_on_quota:
                 self._waiting += 1
                 try:
                     with suppress(ClusterError):  # the ledger has told the metrics
@@ -193,7 +193,7 @@ class ReviewHandler:
     async def _ssh_keys(self, request: AdmissionRequest, deadline: float) -> Decision:
         """A key pair for the Secret of a job; NoKey when there is none in time, so that the operator tries again."""
         namespace = self.view.get(NAMESPACES, request.namespace)
-        policy = self.policies.effective(namespace)
+        policy = self.policies.for_namespace(namespace)
         found = secret.judge(request, policy.document.ssh_keys)
         if isinstance(found, Decision):
             return found

@@ -203,7 +203,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     async def settle() -> None:
         await link.settled.wait()
         _settled(service)
-        await start_check.look(link.api, telemetry)
+        await start_check.warn_about_hooks(link.api, telemetry)
 
     stack.callback(asyncio.create_task(settle()).cancel)
     return link
@@ -237,7 +237,7 @@ async def _certificate(
     stack: AsyncExitStack, settings: ServeSettings, readiness: Readiness, telemetry: Telemetry
 ) -> tuple[ServingCertificate, bytes | None]:
     """What to serve until `stack` ends, and the CA's certificate where the CA is in memory."""
-    site = certificates.Site(namespace=settings.policy_namespace, service=settings.service)
+    site = certificates.ServiceAddress(namespace=settings.policy_namespace, service=settings.service)
     kubeconfig = settings.kubeconfig
     try:
         if settings.ca_secret:

@@ -10,17 +10,17 @@ from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.installation import registration
 from webhook.installation.doctor.checks.order import after_kueue
 from webhook.installation.doctor.checks.secret_hook import unguarded
-from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Document
-from webhook.installation.doctor.finding import Finding
+from webhook.installation.doctor.diagnosis import Diagnosis
+from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, KubernetesObject
 from webhook.server.telemetry import Telemetry
 
 # As Kueue's own manifests call it; a Helm release with another name is for `doctor` to find.
 KUEUE: Final = KUEUE_CONFIGURATION
 
 
-async def look(api: Client, telemetry: Telemetry) -> None:
+async def warn_about_hooks(api: Client, telemetry: Telemetry) -> None:
     """Warn about webhook configurations that work against us; what cannot be read is no concern here."""
-    found: list[Document] = []
+    found: list[KubernetesObject] = []
     for name in (registration.NAME, KUEUE):
         path = f"{registration.API}/{registration.RESOURCES['MutatingWebhookConfiguration']}/{name}"
         try:
@@ -33,6 +33,6 @@ async def look(api: Client, telemetry: Telemetry) -> None:
         telemetry.configuration_concerns.labels(concern.id).set(1)
 
 
-def concerns(mutating: Sequence[Document]) -> tuple[Finding, ...]:
+def concerns(mutating: Sequence[KubernetesObject]) -> tuple[Diagnosis, ...]:
     """What is wrong with the MutatingWebhookConfigurations of a cluster: ours, and as far as readable Kueue's."""
     return (*unguarded(mutating), *after_kueue(mutating))

@@ -112,7 +112,7 @@ class Telemetry:
             self._caches["cache_objects"].labels(kind).set_function(lambda watch=watch: len(watch))
             self._caches["cache_age_seconds"].labels(kind).set_function(lambda watch=watch: watch.age)
             self._caches["cache_requests"].labels(kind).set_function(lambda watch=watch: watch.requests)
-            for reason in wire.Reason:
+            for reason in wire.FaultReason:
                 child = self._caches["cache_restarts"].labels(kind, reason)
                 child.set_function(lambda watch=watch, reason=reason: watch.restarts[reason])
 

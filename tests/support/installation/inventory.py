@@ -12,7 +12,7 @@ from tests.support.jobs import REMOVE, changed
 from webhook import rules
 from webhook.admission.pipelines import Policy, load_policy
 from webhook.cluster.resource import Place
-from webhook.cluster.resources import looked_at
+from webhook.cluster.resources import watched_resources
 
 Manifest = dict[str, Any]
 TEAM = "team-full"
@@ -146,7 +146,7 @@ def definitions(cluster: Cluster) -> list[Manifest]:
     """The CRDs that rules look at: of Kueue, without the program that would convert objects, and of Multus."""
     text = cluster.kubectl("kustomize", cluster.assets.kueue_installation).stdout
     found: Iterable[Manifest] = yaml.load_all(text, Loader=yaml.CSafeLoader)
-    wanted = {resource.kind for resource in looked_at()}
+    wanted = {resource.kind for resource in watched_resources()}
     definitions = (each for each in found if each["kind"] == "CustomResourceDefinition")
     crds = [each for each in definitions if each["spec"]["names"]["kind"] in wanted]
     for crd in crds:

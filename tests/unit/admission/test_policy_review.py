@@ -40,7 +40,7 @@ def layer(name: str, text: str) -> Layer:
 
 def most_gpus(policies: PolicySet | None) -> object:
     assert policies is not None
-    return policies.effective(ABSENT).document.settings_of_rule("gpus").model_dump()["max"]
+    return policies.for_namespace(ABSENT).document.settings_of_rule("gpus").model_dump()["max"]
 
 
 def test_a_good_document_is_admitted_and_known_for_what_it_would_do() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from webhook.api.names import meant
+from webhook.api.names import closest_name
 
 
 @pytest.mark.parametrize(
@@ -14,9 +14,9 @@ from webhook.api.names import meant
     ],
 )
 def test_meant(name: str, known: list[str], expected: str | None) -> None:
-    assert meant(name, known) == expected
+    assert closest_name(name, known) == expected
 
 
 def test_only_some_of_very_many_are_compared() -> None:
-    assert meant("dataset", [*(f"zzzz{i:03}" for i in range(1000)), "datasets"]) is None
-    assert meant("dataset", ["datasets", *(f"zzzz{i:03}" for i in range(1000))]) == "datasets"
+    assert closest_name("dataset", [*(f"zzzz{i:03}" for i in range(1000)), "datasets"]) is None
+    assert closest_name("dataset", ["datasets", *(f"zzzz{i:03}" for i in range(1000))]) == "datasets"

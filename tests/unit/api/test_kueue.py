@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from webhook.api import kueue, quantity
-from webhook.api.kueue import UNLIMITED, FlavorResource, Group, Quota, ResourceGroup, Status
+from webhook.api.kueue import UNLIMITED, FlavorResource, Group, QueueStatus, Quota, ResourceGroup
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_groups_and_quotas() -> None:
     ],
 )
 def test_inactive_reason(status: object, expected: str) -> None:
-    assert kueue.inactive_reason(msgspec.convert(status, Status)) == expected
+    assert kueue.inactive_reason(msgspec.convert(status, QueueStatus)) == expected
     assert kueue.inactive_reason(None) == ""
 
 

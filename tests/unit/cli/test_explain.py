@@ -68,13 +68,13 @@ def test_every_rule_and_injection_is_explained() -> None:
 
 
 @pytest.mark.parametrize("entry", explain.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
-def test_the_policy_that_is_shown_is_the_default_policy(entry: explain.Entry) -> None:
+def test_the_policy_that_is_shown_is_the_default_policy(entry: explain.Explanation) -> None:
     if entry.policy:
         assert pipelines.load_policy(entry.policy).document == pipelines.load_policy(None).document
 
 
 def test_settings_in_text() -> None:
-    entry = explain.Entry("x", "rule", "Summary.", "", "deny", "0.1", explain.settings(Example))
+    entry = explain.Explanation("x", "rule", "Summary.", "", "deny", "0.1", explain.settings(Example))
     lines = list(entry.as_text())
     assert "  optional: text or null, default null" in lines
     assert "  inner: mapping" in lines

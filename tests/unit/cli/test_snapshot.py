@@ -15,7 +15,7 @@ from tests.unit.cli.policy.test_cluster import CONFIGMAPS, LOOKED_AT, MPIJOBS, c
 from webhook.cli import files
 from webhook.cli.main import main
 from webhook.cli.policy import cluster as policy_cluster
-from webhook.cluster.resources import looked_at
+from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.config_maps import CONFIG_MAPS
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
@@ -70,7 +70,7 @@ def test_what_was_read_is_known_and_an_empty_kind_is_known_to_be_empty(api: Fake
     view = taken(api, tmp_path)
     assert view.get(NAMESPACES, "team-a") == Namespace("team-a", {"tier": "x"})
     assert view.get(NAMESPACES, "team-b") is ABSENT
-    for resource in looked_at():
+    for resource in watched_resources():
         if resource is not NAMESPACES:
             assert view.all(resource) == {}, resource.name
             assert view.groups(resource) == {}, resource.name
@@ -146,7 +146,7 @@ class TestNamespaces:
     def view(self, api: FakeApi, folder: Path) -> Snapshot:
         """team-a and team-b, where nobody may list namespaces or look into others."""
         api.objects["/api/v1/namespaces/team-a"] = namespace("team-a", tier="x")
-        for resource in looked_at():
+        for resource in watched_resources():
             if resource.is_namespaced and resource.place is None:
                 for version in resource.api_versions:
                     api.refusals["GET", resource.path(version)] = 403, "no"
@@ -175,7 +175,7 @@ class TestNamespaces:
 
     def test_what_is_in_a_place_is_read_there(self, api: FakeApi, tmp_path: Path) -> None:
         view = self.view(api, tmp_path)
-        placed = [resource for resource in looked_at() if resource.place]
+        placed = [resource for resource in watched_resources() if resource.place]
         assert placed
         assert all(view.all(resource) == {} for resource in placed)
 
@@ -277,4 +277,4 @@ def test_with_a_head_other_objects_are_known_by_themselves() -> None:
 
 
 def test_no_resource_is_secret() -> None:
-    assert not [resource for resource in looked_at() if "secret" in resource.plural.lower()]
+    assert not [resource for resource in watched_resources() if "secret" in resource.plural.lower()]

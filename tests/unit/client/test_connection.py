@@ -15,7 +15,7 @@ from certs.authority import Authority
 from tests.support.watch_api import client, serving, until
 from webhook.client import connection
 from webhook.client.connection import KEEP_ALIVE, Connection
-from webhook.client.wire import Fault, Reason
+from webhook.client.wire import FaultReason, WatchFault
 
 
 async def test_the_kernel_looks_after_an_idle_watch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,10 +47,10 @@ async def test_a_watch_that_outlives_its_time_is_given_up(monkeypatch: pytest.Mo
 
     async with serving() as (api, link):
         api.watches = [drip]
-        with pytest.raises(Fault) as caught:
+        with pytest.raises(WatchFault) as caught:
             async with link.watch("/things?watch=true", 1) as lines:
                 assert [line async for line in lines]
-    assert caught.value.reason is Reason.STALLED
+    assert caught.value.reason is FaultReason.STALLED
 
 
 async def test_answers_that_are_not_http_are_garbage() -> None:
@@ -62,9 +62,9 @@ async def test_answers_that_are_not_http_are_garbage() -> None:
 
     server = await asyncio.start_server(talk, "127.0.0.1", 0)
     async with server, client(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as api:
-        with pytest.raises(Fault) as caught:
+        with pytest.raises(WatchFault) as caught:
             await Connection(api).page("/things")
-    assert caught.value.reason is Reason.GARBAGE
+    assert caught.value.reason is FaultReason.GARBAGE
 
 
 async def test_a_watch_that_is_left_gives_its_connection_up() -> None:
@@ -90,12 +90,12 @@ async def test_a_server_with_a_foreign_certificate_is_unreachable(tmp_path: Path
     await server.start_server(ssl=context)
     try:
         async with client(f"https://127.0.0.1:{server.port}") as api:
-            with pytest.raises(Fault) as caught:
+            with pytest.raises(WatchFault) as caught:
                 await Connection(api).page("/things")
     finally:
         await server.close()
     assert (caught.value.reason, str(caught.value)) == (
-        Reason.UNREACHABLE,
+        FaultReason.UNREACHABLE,
         "unreachable: its certificate does not verify",
     )
 

@@ -9,7 +9,7 @@ from tests.support.watch_api import bookmark, event, page, refused, stream, thin
 from tests.unit.client.conftest import THINGS, Thing, World
 from webhook.client.store import Kind
 from webhook.client.watch import RELIST_AFTER, WATCH_SECONDS
-from webhook.client.wire import Reason
+from webhook.client.wire import FaultReason
 from webhook.cluster.view import ABSENT, UNKNOWN
 
 
@@ -102,7 +102,7 @@ async def test_the_agreed_end_is_followed_at_once_by_a_watch_from_the_last_versi
     await world.until(lambda: len(world.api.requests) == 4)
     assert [query["resourceVersion"] for query in world.api.queries(watch=True)] == ["7", "40", "41"]
     assert world.time.sleeps == []
-    assert watch.restarts == {Reason.ENDED: 2}
+    assert watch.restarts == {FaultReason.ENDED: 2}
     assert watch.reason == ""
 
 
@@ -170,7 +170,7 @@ async def test_a_server_that_agrees_to_a_watch_is_there_even_if_it_has_nothing_t
     world.api.lists = [page(thing("a"))]
     world.api.watches = [stream(then="end", meanwhile=world.passing(watch, 301)), stream()]
     world.start(watch)
-    await world.until(lambda: watch.restarts[Reason.ENDED] and watch._opened < float("inf"))
+    await world.until(lambda: watch.restarts[FaultReason.ENDED] and watch._opened < float("inf"))
     assert (watch.age, watch.get("a")) == (0, Thing("a", 0))
 
 

@@ -20,7 +20,7 @@ from tests.unit.client.conftest import THINGS, Thing, World
 from webhook.client import connection
 from webhook.client.connection import Connection
 from webhook.client.store import Kind
-from webhook.client.wire import Reason
+from webhook.client.wire import FaultReason
 from webhook.cluster.view import ABSENT
 
 HTML = "<html>Bad gateway</html>"
@@ -32,30 +32,30 @@ SLOWEST, FASTEST = 24, 44
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (refused(500, "no"), Reason.SERVER_ERROR),
-        (answer(HTML, status=502, content_type="text/html"), Reason.SERVER_ERROR),
-        (answer("", status=503), Reason.SERVER_ERROR),
-        (refused(401), Reason.UNAUTHORIZED),
-        (refused(403, "no"), Reason.FORBIDDEN),
-        (answer("404 page not found", status=404, content_type="text/plain"), Reason.NOT_FOUND),
-        (refused(410, "too old"), Reason.EXPIRED),
-        (refused(400, "bad selector"), Reason.REJECTED),
-        (answer(status=204), Reason.REJECTED),
-        (refused(429, "slow down"), Reason.THROTTLED),
-        (answer(""), Reason.GARBAGE),
-        (answer("\x00\xff{\n"), Reason.GARBAGE),
-        (answer(b'{"metadata": {"continue": "\xff"}, "type": "\xff"}\n'), Reason.GARBAGE),
-        (answer('{"metadata": {}, "type": "", "more": ' + "[" * 100_000 + "\n"), Reason.GARBAGE),
-        (answer("null\n"), Reason.GARBAGE),
-        (answer("{}\n"), Reason.GARBAGE),
-        (answer(HTML, content_type="text/html"), Reason.GARBAGE),
-        (stream(b'{"meta', then="abort"), Reason.CUT),
-        (stream(then="abort"), Reason.CUT),
+        (refused(500, "no"), FaultReason.SERVER_ERROR),
+        (answer(HTML, status=502, content_type="text/html"), FaultReason.SERVER_ERROR),
+        (answer("", status=503), FaultReason.SERVER_ERROR),
+        (refused(401), FaultReason.UNAUTHORIZED),
+        (refused(403, "no"), FaultReason.FORBIDDEN),
+        (answer("404 page not found", status=404, content_type="text/plain"), FaultReason.NOT_FOUND),
+        (refused(410, "too old"), FaultReason.EXPIRED),
+        (refused(400, "bad selector"), FaultReason.REJECTED),
+        (answer(status=204), FaultReason.REJECTED),
+        (refused(429, "slow down"), FaultReason.THROTTLED),
+        (answer(""), FaultReason.GARBAGE),
+        (answer("\x00\xff{\n"), FaultReason.GARBAGE),
+        (answer(b'{"metadata": {"continue": "\xff"}, "type": "\xff"}\n'), FaultReason.GARBAGE),
+        (answer('{"metadata": {}, "type": "", "more": ' + "[" * 100_000 + "\n"), FaultReason.GARBAGE),
+        (answer("null\n"), FaultReason.GARBAGE),
+        (answer("{}\n"), FaultReason.GARBAGE),
+        (answer(HTML, content_type="text/html"), FaultReason.GARBAGE),
+        (stream(b'{"meta', then="abort"), FaultReason.CUT),
+        (stream(then="abort"), FaultReason.CUT),
     ],
-    ids=lambda value: str(value) if isinstance(value, Reason) else "",
+    ids=lambda value: str(value) if isinstance(value, FaultReason) else "",
 )
 @pytest.mark.parametrize("only", ["watch", "list and watch"])
-async def test_no_fault_becomes_a_storm(world: World, fault: Any, reason: Reason, only: str, luck: float) -> None:
+async def test_no_fault_becomes_a_storm(world: World, fault: Any, reason: FaultReason, only: str, luck: float) -> None:
     world.uniform = lambda low, high: low + luck * (high - low)
     world.api.watches = [fault]
     if only != "watch":
@@ -73,22 +73,22 @@ async def test_no_fault_becomes_a_storm(world: World, fault: Any, reason: Reason
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ([error(410, "too old")], Reason.EXPIRED),
-        ([error(500, "etcd")], Reason.SERVER_ERROR),
-        ([{"type": "ERROR", "object": {}}], Reason.SERVER_ERROR),
-        ([{"type": "ERROR", "object": []}], Reason.SERVER_ERROR),
-        ([b"{\n"], Reason.GARBAGE),
-        ([b"\n"], Reason.GARBAGE),
-        ([b'{"type": "ADDED"}\n'], Reason.GARBAGE),
-        ([{"type": "ADDED", "object": {}}], Reason.GARBAGE),
-        ([{"type": "ADDED", "object": {"metadata": {"resourceVersion": "8"}}}], Reason.GARBAGE),
-        ([{"type": "ADDED", "object": {"metadata": {"name": "a"}}}], Reason.GARBAGE),
-        ([{"type": "BOOKMARK", "object": {"metadata": {}}}], Reason.GARBAGE),
-        ([event("RENAMED", "a", 8)], Reason.GARBAGE),
-        ([b'{"type": "ADDED", "object": {"metadata'], Reason.CUT),
+        ([error(410, "too old")], FaultReason.EXPIRED),
+        ([error(500, "etcd")], FaultReason.SERVER_ERROR),
+        ([{"type": "ERROR", "object": {}}], FaultReason.SERVER_ERROR),
+        ([{"type": "ERROR", "object": []}], FaultReason.SERVER_ERROR),
+        ([b"{\n"], FaultReason.GARBAGE),
+        ([b"\n"], FaultReason.GARBAGE),
+        ([b'{"type": "ADDED"}\n'], FaultReason.GARBAGE),
+        ([{"type": "ADDED", "object": {}}], FaultReason.GARBAGE),
+        ([{"type": "ADDED", "object": {"metadata": {"resourceVersion": "8"}}}], FaultReason.GARBAGE),
+        ([{"type": "ADDED", "object": {"metadata": {"name": "a"}}}], FaultReason.GARBAGE),
+        ([{"type": "BOOKMARK", "object": {"metadata": {}}}], FaultReason.GARBAGE),
+        ([event("RENAMED", "a", 8)], FaultReason.GARBAGE),
+        ([b'{"type": "ADDED", "object": {"metadata'], FaultReason.CUT),
     ],
 )
-async def test_no_fault_in_an_open_watch_becomes_a_storm(world: World, lines: list[Any], reason: Reason) -> None:
+async def test_no_fault_in_an_open_watch_becomes_a_storm(world: World, lines: list[Any], reason: FaultReason) -> None:
     world.api.watches = [stream(*lines, then="end")]
     watch = world.watch()
     await world.spend(watch, 600)
@@ -103,7 +103,7 @@ async def test_a_server_that_is_gone_is_not_besieged(world: World, unused_tcp_po
         watch = world.watch(connection=Connection(gone))
         await world.spend(watch, 600)
     assert SLOWEST <= watch.requests <= FASTEST
-    assert watch.restarts == {Reason.UNREACHABLE: watch.requests}
+    assert watch.restarts == {FaultReason.UNREACHABLE: watch.requests}
     assert watch.reason.startswith("unreachable: ")
     assert not watch.synced
 
@@ -114,7 +114,7 @@ async def test_watches_that_end_too_soon_are_slowed_down_even_with_events(world:
     await world.spend(watch, 600)
     assert len(world.api.requests) <= FASTEST
     assert len(world.api.queries(watch=False)) == 1
-    assert set(watch.restarts) == {Reason.ENDED}
+    assert set(watch.restarts) == {FaultReason.ENDED}
     assert watch.reason == ""
     assert world.log.lines == []
 
@@ -124,7 +124,7 @@ async def test_a_list_that_never_ends_is_given_up(world: World) -> None:
     watch = world.watch()
     await world.spend(watch, 600)
     assert len(world.api.requests) <= 2 * FASTEST
-    assert set(watch.restarts) == {Reason.GARBAGE}
+    assert set(watch.restarts) == {FaultReason.GARBAGE}
     assert len(watch) == 0
 
 
@@ -133,7 +133,7 @@ async def test_a_list_that_cannot_be_used_is_none(world: World, listing: Any) ->
     world.api.lists = [listing]
     watch = world.watch()
     await world.spend(watch, 60)
-    assert set(watch.restarts) == {Reason.GARBAGE}
+    assert set(watch.restarts) == {FaultReason.GARBAGE}
     assert not watch.synced
 
 
@@ -157,7 +157,7 @@ async def test_what_has_no_bounds_is_cut_off(
         world.api.lists = [endless]
     watch = world.watch()
     await world.spend(watch, 60)
-    assert set(watch.restarts) == {Reason.GARBAGE}
+    assert set(watch.restarts) == {FaultReason.GARBAGE}
 
 
 async def test_a_line_may_be_as_large_as_an_object_can_be(world: World) -> None:
@@ -176,7 +176,7 @@ async def test_our_own_faults_do_not_end_it_either(world: World) -> None:
     world.api.lists = [page(thing("a"))]
     await world.spend(watch, 600)
     assert len(world.api.requests) <= FASTEST
-    assert set(watch.restarts) == {Reason.INTERNAL}
+    assert set(watch.restarts) == {FaultReason.INTERNAL}
     assert watch.reason.startswith("internal: LookupError at ")
     assert not any("secret" in str(line) for line in world.log.lines)
 
@@ -191,5 +191,5 @@ async def test_credentials_that_cannot_be_renewed_are_asked_for_again() -> None:
         watch = world.watch()
         await world.spend(watch, 600)
     assert len(world.api.requests) <= FASTEST
-    assert set(watch.restarts) == {Reason.UNAUTHORIZED, Reason.INTERNAL}
+    assert set(watch.restarts) == {FaultReason.UNAUTHORIZED, FaultReason.INTERNAL}
     assert not any("secret" in str(line) for line in world.log.lines)

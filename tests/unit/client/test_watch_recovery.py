@@ -8,7 +8,7 @@ import pytest
 from tests.support.watch_api import answer, bookmark, error, event, page, refused, serving, stream, thing
 from tests.unit.client.conftest import Thing, World
 from webhook.client import connection
-from webhook.client.wire import Reason
+from webhook.client.wire import FaultReason
 from webhook.cluster.view import ABSENT, UNKNOWN
 
 
@@ -53,7 +53,7 @@ async def test_an_expired_version_is_replaced_by_a_list_and_the_old_records_serv
     await world.until(lambda: len(world.api.queries(watch=True)) == 2)
     assert [watch.get(name) for name in "abc"] == [ABSENT, Thing("b", 0), Thing("c", 0)]
     assert world.api.queries(watch=True)[-1]["resourceVersion"] == "30"
-    assert watch.restarts == {Reason.EXPIRED: 1}
+    assert watch.restarts == {FaultReason.EXPIRED: 1}
     assert watch.reason == ""
 
 
@@ -210,7 +210,7 @@ async def test_a_watch_without_a_byte_is_given_up_and_resumed(before: list[Any])
         await world.until(lambda: watch.get("b") == Thing("b", 0))
         task.cancel()
         assert len(api.queries(watch=False)) == 1
-    assert watch.restarts[Reason.STALLED] >= 1
+    assert watch.restarts[FaultReason.STALLED] >= 1
     assert world.time.sleeps[0] == 1
 
 
@@ -236,7 +236,7 @@ async def test_a_list_without_an_answer_is_given_up(monkeypatch: pytest.MonkeyPa
         task = world.start(watch)
         await world.until(lambda: watch.synced)
         task.cancel()
-    assert watch.restarts == {Reason.STALLED: 1}
+    assert watch.restarts == {FaultReason.STALLED: 1}
 
 
 async def test_it_ends_when_it_is_cancelled(world: World) -> None:

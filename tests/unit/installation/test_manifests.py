@@ -9,7 +9,7 @@ from tests.support.paths import MANIFESTS
 from webhook import __version__
 from webhook.api.yaml import load_all
 from webhook.cli.main import main
-from webhook.cluster.resources import looked_at
+from webhook.cluster.resources import watched_resources
 from webhook.installation import manifests, registration
 from webhook.server.metrics import METRICS
 
@@ -67,7 +67,7 @@ def test_everything_that_is_looked_at_may_be_read_and_nothing_else() -> None:
             (resource.field_selector.removeprefix("metadata.name="),) if resource.field_selector else (),
             "Role" if resource.place and resource.place.value == "own" else "ClusterRole",
         )
-        for resource in looked_at()
+        for resource in watched_resources()
     }
     assert set(roles) == wanted
     assert len(roles) == len(wanted)

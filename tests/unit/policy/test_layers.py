@@ -17,7 +17,7 @@ def layer(name: str, text: str) -> Layer:
 
 
 def setting(policy_set: PolicySet, rule: str, name: str, labels: dict[str, str] | None = None) -> object:
-    policy = policy_set.effective(Namespace("ns", labels or {}))
+    policy = policy_set.for_namespace(Namespace("ns", labels or {}))
     return policy.document.settings_of_rule(rule).model_dump(by_alias=True)[name]
 
 
@@ -31,7 +31,7 @@ PREMIUM = layer(
 @pytest.mark.parametrize("order", list(permutations([BASE, PREMIUM])))
 def test_the_higher_priority_wins_value_by_value(order: tuple[Layer, ...]) -> None:
     policies = PolicySet(order)
-    premium = policies.effective(Namespace("ns", {"tier": "premium"}))
+    premium = policies.for_namespace(Namespace("ns", {"tier": "premium"}))
     count = premium.document.settings_of_rule("worker-count")
     assert count.model_dump() == {"action": "warn", "min": 2, "max": 64}
     assert premium.document.settings_of_rule("gpus").model_dump()["max"] == 4
@@ -44,14 +44,14 @@ def test_the_higher_priority_wins_value_by_value(order: tuple[Layer, ...]) -> No
 
 
 def test_without_documents_the_defaults_hold() -> None:
-    policy = PolicySet().effective(UNKNOWN)
+    policy = PolicySet().for_namespace(UNKNOWN)
     assert policy.document == policy_model()()
     assert policy.sources == {}
 
 
 def test_the_same_policy_is_compiled_once() -> None:
     policies = PolicySet([BASE, PREMIUM])
-    assert policies.effective(Namespace("a", {})) is policies.effective(Namespace("b", {"x": "y"}))
+    assert policies.for_namespace(Namespace("a", {})) is policies.for_namespace(Namespace("b", {"x": "y"}))
 
 
 def test_equal_priorities_go_by_name_and_are_told() -> None:
@@ -69,7 +69,7 @@ def test_a_list_is_one_value_and_exemptions_add_up() -> None:
     two = layer(
         "b", "rules: {images: {allowedRegistries: [b.io]}}\nexemptions: [{rules: ['*'], users: [v], reason: s}]"
     )
-    policy = PolicySet([one, two]).effective(ABSENT)
+    policy = PolicySet([one, two]).for_namespace(ABSENT)
     assert policy.document.settings_of_rule("images").model_dump(by_alias=True)["allowedRegistries"] == ("b.io",)
     assert [exemption.users for exemption in policy.document.exemptions] == [("u",), ("v",)]
 
@@ -84,7 +84,7 @@ def test_documents_that_do_not_go_together() -> None:
 
 class TestUnknownNamespace:
     def actions(self, *documents: Layer) -> dict[str, Action]:
-        return {rule.id: action for rule, _, action in PolicySet(documents).effective(UNKNOWN).rules}
+        return {rule.id: action for rule, _, action in PolicySet(documents).for_namespace(UNKNOWN).rules}
 
     def test_what_a_selective_document_is_about_only_warns(self) -> None:
         actions = self.actions(BASE, PREMIUM)
@@ -97,6 +97,6 @@ class TestUnknownNamespace:
         assert Action.DENY not in actions.values()
 
     def test_documents_for_all_namespaces_hold(self) -> None:
-        policy = PolicySet([BASE, PREMIUM]).effective(UNKNOWN)
+        policy = PolicySet([BASE, PREMIUM]).for_namespace(UNKNOWN)
         assert policy.document.settings_of_rule("worker-count").model_dump()["max"] == 8
         assert self.actions(BASE)["worker-count"] is Action.DENY

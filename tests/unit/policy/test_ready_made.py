@@ -41,7 +41,7 @@ def loaded(*names: str) -> list[Layer]:
 
 def policy(*names: str, labels: Mapping[str, str] | None = None) -> Policy:
     """What holds in a namespace with these labels."""
-    return PolicySet(loaded(*names)).effective(Namespace("team-a", dict(labels or {})))
+    return PolicySet(loaded(*names)).for_namespace(Namespace("team-a", dict(labels or {})))
 
 
 PREMIUM = {"training.openshift.io/tier": "premium"}
@@ -90,7 +90,7 @@ def test_all_of_them_go_together() -> None:
 
 @pytest.mark.parametrize("namespace", [UNKNOWN, Namespace("team-a", {})])
 def test_the_platform_defaults_change_nothing(namespace: Namespace | Answer) -> None:
-    changed_nothing = PolicySet(loaded("platform-defaults")).effective(namespace)
+    changed_nothing = PolicySet(loaded("platform-defaults")).for_namespace(namespace)
     assert changed_nothing.document == policy_model()()
     assert changed_nothing.rules == pipelines.load_policy(None).rules
 
@@ -129,7 +129,7 @@ class TestTiers:
         )
 
     def test_a_namespace_of_which_nothing_is_known_is_not_refused_for_its_tier(self) -> None:
-        unknown = PolicySet(loaded("tier-base", "tier-premium")).effective(UNKNOWN)
+        unknown = PolicySet(loaded("tier-base", "tier-premium")).for_namespace(UNKNOWN)
         decision = validate(changed({"Worker.replicas": 9}), unknown)
         assert decision.allowed
         assert [finding.rule for finding in decision.warned if finding.rule == "tier"] == ["tier"]

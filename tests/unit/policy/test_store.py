@@ -3,7 +3,7 @@ import pytest
 from webhook.cluster.view import ABSENT
 from webhook.policy import store
 from webhook.policy.in_force import PolicySet, policy_model
-from webhook.policy.store import Loaded, Source
+from webhook.policy.store import Loaded, PolicySource
 
 HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 GOOD = HEADER + "rules: {gpus: {max: 4}}"
@@ -11,12 +11,12 @@ BROKEN = HEADER + "rules: {gpus: {max: four}}"
 
 
 def load(texts: dict[str, str | None], remembered: dict[str, str] | None = None) -> Loaded:
-    sources = [Source(name, f"uid-{name}", "1", text) for name, text in texts.items()]
+    sources = [PolicySource(name, f"uid-{name}", "1", text) for name, text in texts.items()]
     return store.load(sources, remembered or {}, policy_model())
 
 
 def most_gpus(loaded: Loaded) -> int:
-    document = PolicySet(loaded.layers).effective(ABSENT).document
+    document = PolicySet(loaded.layers).for_namespace(ABSENT).document
     most: int = document.settings_of_rule("gpus").model_dump()["max"]
     return most
 

@@ -11,7 +11,7 @@ from tests.support.rule_checks import found, violations
 from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import fits_a_warning, run
 from webhook.cluster.snapshot import Snapshot
-from webhook.rules import Reason, Violation
+from webhook.rules import CauseReason, Violation
 
 NEVER = "so the operator could never start the job"
 LATER = "The job starts when it is gone."
@@ -31,7 +31,7 @@ class TestTaken:
         result = violations("child-names", view=Snapshot([child(kind, name)]))
         fault = f'{kind} "{name}" exists and is not the job\'s, {NEVER}'
         fix = f"Rename the job, or delete that {kind} if nobody needs it."
-        assert result == [Violation("metadata.name", fault, fix=fix, reason=Reason.FORBIDDEN)]
+        assert result == [Violation("metadata.name", fault, fix=fix, reason=CauseReason.FORBIDDEN)]
 
     @pytest.mark.parametrize("change", [{"kind": "PyTorchJob"}, {"name": "other"}, {"apiVersion": "x/v1"}])
     def test_by_an_object_of_another(self, kind: str, name: str, change: dict[str, str]) -> None:

@@ -11,7 +11,7 @@ from tests.support.rule_checks import found, violations
 from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import run
 from webhook.cluster.snapshot import Snapshot
-from webhook.rules import REGISTRY, Reason, Violation
+from webhook.rules import REGISTRY, CauseReason, Violation
 
 HIPAA = {"compliance.openshift.io/hipaa": "true"}
 MARKED = {"metadata.annotations": HIPAA}
@@ -128,7 +128,7 @@ def test_nodes(pod: Json, accepted: bool) -> None:
         f"{WORKER}.spec.nodeSelector[compliance]",
         "regulated data may only go to nodes with compliance=hipaa",
         fix='Set it to "hipaa".',
-        reason=Reason.REQUIRED,
+        reason=CauseReason.REQUIRED,
     )
     assert check(changes, nodeLabels={"compliance": "hipaa"}) == ([] if accepted else [expected])
 
@@ -225,7 +225,7 @@ UNNAMED: list[Json] = [ephemeral(spec={}), ephemeral(), {"ephemeral": {}}]
 def test_storage(volume: Json, where: str | None, message: str, fix: str) -> None:
     changes = {"Worker.template.spec.volumes": [{"name": "data", **volume}]}
     result = check(changes, storageClasses=["encrypted", "sealed"], csiDrivers=["secrets-store.csi.k8s.io"])
-    expected = Violation(f"{VOLUME}.{where}", message, fix=fix, reason=Reason.FORBIDDEN)
+    expected = Violation(f"{VOLUME}.{where}", message, fix=fix, reason=CauseReason.FORBIDDEN)
     assert result == ([] if where is None else [expected])
 
 
@@ -284,7 +284,7 @@ def test_annotations(value: Any, pattern: str, message: str | None, fix: str) ->
     changes["Worker.template.metadata.annotations.audit"] = value
     settings = {"jobAnnotations": {"audit": pattern}, "podAnnotations": {"audit": pattern}, "markers": {}}
     paths = ["metadata", f"{LAUNCHER}.metadata", f"{WORKER}.metadata"] if message else []
-    reason = Reason.REQUIRED if message == MISSING else Reason.INVALID
+    reason = CauseReason.REQUIRED if message == MISSING else CauseReason.INVALID
     assert violations("compliance", changes, settings=settings) == [
         Violation(f"{path}.annotations[audit]", message or "", fix=fix, reason=reason) for path in paths
     ]

@@ -10,7 +10,7 @@ from tests.support.jobs import REMOVE
 from tests.support.rule_checks import violations
 from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import fits_a_warning, run
-from webhook.rules import Reason, Violation
+from webhook.rules import CauseReason, Violation
 from webhook.rules.gang import Settings
 
 POLICY = "spec.runPolicy.schedulingPolicy"
@@ -95,7 +95,7 @@ def test_min_available(changes: Json, settings: Json, message: str, fix: str) ->
 def test_deadlock_by_default(changes: Json, settings: Json, advisory: bool) -> None:
     found = violations("gang", changes | {"Worker.replicas": 100}, settings=settings)
     message = "unset means 101, but the launcher waits for workers"
-    assert found == [Violation(MIN, message, fix="Set it to 100.", reason=Reason.REQUIRED, advisory=advisory)]
+    assert found == [Violation(MIN, message, fix="Set it to 100.", reason=CauseReason.REQUIRED, advisory=advisory)]
     assert fits_a_warning("gang", found[0])
 
 

@@ -9,7 +9,7 @@ from tests.support.jobs import REMOVE
 from tests.support.rule_checks import violations
 from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import fits_a_warning, run
-from webhook.rules import Reason, Violation
+from webhook.rules import CauseReason, Violation
 from webhook.rules.gpus import Settings
 
 GPU = "nvidia.com/gpu"
@@ -88,7 +88,7 @@ def test_accepted(changes: Json, settings: Json) -> None:
         (
             gpus(None, 2),
             {},
-            Violation(LIMIT, "is missing, but the request is 2", fix="Set it to 2 too.", reason=Reason.REQUIRED),
+            Violation(LIMIT, "is missing, but the request is 2", fix="Set it to 2 too.", reason=CauseReason.REQUIRED),
         ),
         (
             gpus(17),
@@ -129,7 +129,7 @@ def test_accepted(changes: Json, settings: Json) -> None:
                 LIMIT,
                 "nvidia.com/gpu beside amd.com/gpu, but a job has one kind of accelerator",
                 fix="Use amd.com/gpu everywhere, or make the part that needs nvidia.com/gpu a job of its own.",
-                reason=Reason.NOT_SUPPORTED,
+                reason=CauseReason.NOT_SUPPORTED,
             ),
         ),
     ],

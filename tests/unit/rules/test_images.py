@@ -8,7 +8,7 @@ from tests.support.jobs import REMOVE
 from tests.support.rule_checks import violations
 from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import fits_a_warning, run
-from webhook.rules import Reason, Violation
+from webhook.rules import CauseReason, Violation
 from webhook.rules.images import Settings
 
 IMAGE = "Worker.template.spec.containers.0.image"
@@ -40,7 +40,7 @@ def test_accepted(image: str, settings: Json) -> None:
 @pytest.mark.parametrize("image", [REMOVE, None, ""])
 def test_missing(image: object) -> None:
     fix = "Name the image, such as registry.example.com/team/app:1.0."
-    assert violations("images", {IMAGE: image}) == [Violation(PATH, "is missing", fix=fix, reason=Reason.REQUIRED)]
+    assert violations("images", {IMAGE: image}) == [Violation(PATH, "is missing", fix=fix, reason=CauseReason.REQUIRED)]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_unreadable(image: str, message: str, fix: str) -> None:
 def test_registries(image: str, settings: Json, message: str, fix: str | None) -> None:
     found = violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings)
     fix = f"Use an image from {fix or 'registry.example.com/ml'}."
-    assert found == [Violation(PATH, message, fix=fix, reason=Reason.FORBIDDEN)]
+    assert found == [Violation(PATH, message, fix=fix, reason=CauseReason.FORBIDDEN)]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_registries(image: str, settings: Json, message: str, fix: str | None) -
 )
 def test_immutable_images(image: str, settings: Json, message: str, fix: str) -> None:
     found = violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings)
-    assert found == [Violation(PATH, message, fix=fix, reason=Reason.FORBIDDEN)]
+    assert found == [Violation(PATH, message, fix=fix, reason=CauseReason.FORBIDDEN)]
 
 
 def test_long_names_are_cut() -> None:
@@ -177,7 +177,7 @@ def test_every_container_at_its_own_path() -> None:
 def test_pull_secrets(changes: Json, warned: bool) -> None:
     settings = {"pullSecretsFor": ["private.example.com/team"]}
     expected = Violation(
-        SECRETS, "none for private.example.com/team", fix="Add one.", reason=Reason.REQUIRED, advisory=True
+        SECRETS, "none for private.example.com/team", fix="Add one.", reason=CauseReason.REQUIRED, advisory=True
     )
     assert [v for v in violations("images", changes, settings=settings) if v.advisory] == [expected] * warned
     assert fits_a_warning("images", expected)

@@ -12,7 +12,7 @@ from tests.support.strategies import PROPERTY
 from tests.unit.cluster.test_limit_ranges import limit_range
 from webhook.cluster.snapshot import Snapshot
 from webhook.kit.context import Context
-from webhook.rules import REGISTRY, Reason, Violation
+from webhook.rules import REGISTRY, CauseReason, Violation
 
 SPEC = "spec.mpiReplicaSpecs[Worker].template.spec"
 FIRST = f"{SPEC}.containers[0].resources"
@@ -233,7 +233,7 @@ def test_the_whole_violation() -> None:
     ]
     view = Snapshot([limit_range("a", of_pod(max={"x/y": 2}))])
     launcher, worker = violations("limit-range", view=view)
-    assert (launcher.reason, worker.reason) == (Reason.REQUIRED, Reason.REQUIRED)
+    assert (launcher.reason, worker.reason) == (CauseReason.REQUIRED, CauseReason.REQUIRED)
 
 
 def test_the_tightest_of_several_and_who_says_so() -> None:

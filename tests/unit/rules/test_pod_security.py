@@ -21,7 +21,7 @@ from webhook.cluster.view import NothingKnown
 from webhook.kit.context import Context
 from webhook.predict.pod_security import LATEST, Level, PodTemplate, evaluate
 from webhook.predict.pod_security.pod import convert
-from webhook.rules import REGISTRY, Reason, Violation
+from webhook.rules import REGISTRY, CauseReason, Violation
 
 LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template"
 WORKER = "spec.mpiReplicaSpecs[Worker].template"
@@ -56,7 +56,7 @@ def test_what_a_job_lacks_that_says_nothing() -> None:
             "seccompProfile.type: seccompProfile",
         )
     ]
-    assert {violation.reason for violation in result} == {Reason.FORBIDDEN}
+    assert {violation.reason for violation in result} == {CauseReason.FORBIDDEN}
     assert check({}, enforce="restricted") == []
 
 
@@ -68,7 +68,7 @@ def test_a_violation_in_full() -> None:
         fix="RDMA needs no hostPath: a device resource such as rdma/hca in limits brings the devices. "
         'To allow it, an administrator would have to label the namespace "team-a" '
         "pod-security.kubernetes.io/enforce=privileged.",
-        reason=Reason.FORBIDDEN,
+        reason=CauseReason.FORBIDDEN,
     )
 
 

@@ -8,7 +8,7 @@ from tests.support.rule_checks import found, violations
 from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import run
 from webhook.cluster.snapshot import Snapshot
-from webhook.rules import REGISTRY, Reason, Violation
+from webhook.rules import REGISTRY, CauseReason, Violation
 
 POLICY = "spec.runPolicy.schedulingPolicy.priorityClass"
 LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template.spec.priorityClassName"
@@ -89,7 +89,7 @@ def test_classes_that_do_not_exist(changes: Json, expected: list[str]) -> None:
 
 
 def test_the_whole_violation() -> None:
-    expected = [Violation(WORKER, NO_PODS, fix=FIX, reason=Reason.NOT_SUPPORTED)]
+    expected = [Violation(WORKER, NO_PODS, fix=FIX, reason=CauseReason.NOT_SUPPORTED)]
     assert violations("priority", job(worker="gone"), view=CLUSTER) == expected
     label = violations("priority", job(labels={**QUEUED, **OURS}), view=CLUSTER)
     assert label[0].fix == "Name one that exists (kubectl get workloadpriorityclass), or remove it."
@@ -113,7 +113,7 @@ def test_only_some_classes_are_allowed(allowed: list[str], fix: str) -> None:
     changes = job(labels={"kueue.x-k8s.io/priority-class": "urgent"}, policy="urgent", worker="urgent")
     fault = '"urgent" is not allowed here'
     result = violations("priority", changes, settings={"allowed": allowed, "allowedWorkload": allowed})
-    assert result == [Violation(path, fault, fix=fix, reason=Reason.FORBIDDEN) for path in (LABEL, POLICY, WORKER)]
+    assert result == [Violation(path, fault, fix=fix, reason=CauseReason.FORBIDDEN) for path in (LABEL, POLICY, WORKER)]
     assert found(violations("priority", changes, settings={"allowed": allowed})) == [
         f"{POLICY}: {fault}",
         f"{WORKER}: {fault}",
@@ -122,7 +122,7 @@ def test_only_some_classes_are_allowed(allowed: list[str], fix: str) -> None:
 
 def test_a_built_in_class_is_not_allowed_where_others_are_named() -> None:
     result = violations("priority", job(worker="system-node-critical"), settings={"allowed": ["high"]}, view=CLUSTER)
-    assert [violation.reason for violation in result] == [Reason.FORBIDDEN]
+    assert [violation.reason for violation in result] == [CauseReason.FORBIDDEN]
 
 
 @pytest.mark.parametrize(("allowed", "fix"), [(["gone"], FIX), (["gone", "high"], "Use high.")])

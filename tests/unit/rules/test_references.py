@@ -12,7 +12,7 @@ from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import fits_a_warning, run
 from webhook.api.networks import NETWORKS
 from webhook.cluster.snapshot import Snapshot
-from webhook.rules import REGISTRY, Reason, Violation
+from webhook.rules import REGISTRY, CauseReason, Violation
 
 WORKER = "spec.mpiReplicaSpecs[Worker].template"
 LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template"
@@ -95,7 +95,7 @@ class TestEachReference:
 
     def test_to_what_does_not(self, changes: Any, kind: str, name: str, path: str) -> None:
         fault = f'{kind} "zzzzzzzz" does not exist'
-        expected = Violation(f"{WORKER}.{path}", fault, fix=CREATE, reason=Reason.NOT_SUPPORTED)
+        expected = Violation(f"{WORKER}.{path}", fault, fix=CREATE, reason=CauseReason.NOT_SUPPORTED)
         assert violations("references", changes("zzzzzzzz"), view=CLUSTER) == [expected]
 
     def test_to_something_similar(self, changes: Any, kind: str, name: str, path: str) -> None:

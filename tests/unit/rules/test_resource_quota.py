@@ -14,7 +14,7 @@ from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import fits_a_warning, run
 from webhook.admission.messages import Finding, denial
 from webhook.cluster.snapshot import Snapshot
-from webhook.rules import REGISTRY, Reason, Violation
+from webhook.rules import REGISTRY, CauseReason, Violation
 from webhook.rules.resource_quota import Settings
 
 RULE = "resource-quota"
@@ -58,7 +58,7 @@ def test_the_words() -> None:
         "3. Request quota increase from administrator"
     )
     assert found[0].path == REPLICAS
-    assert (found[0].reason, found[0].advisory) == (Reason.FORBIDDEN, False)
+    assert (found[0].reason, found[0].advisory) == (CauseReason.FORBIDDEN, False)
     finding = Finding(RULE, found[0])
     assert denial("train", [finding]) == (
         f'MPIJob "train" is refused, 1 problem to mend:\n1. {REPLICAS} [resource-quota]\n{told(found)}'
@@ -179,7 +179,7 @@ def test_a_job_that_waits_anyway_is_warned(state: Json, wait: str) -> None:
     [found] = violations(RULE, job(8) | state, view=busy)
     message = "needs 16 GPUs, 8 of 32 free"
     fix = f"{wait}; 4 workers fit now."
-    assert found == Violation(REPLICAS, message, fix=fix, reason=Reason.FORBIDDEN, advisory=True)
+    assert found == Violation(REPLICAS, message, fix=fix, reason=CauseReason.FORBIDDEN, advisory=True)
     assert fits_a_warning(RULE, found)
     [found] = violations(RULE, job(1) | state, view=cluster(quota({GPUS: 32}, {GPUS: 32})))
     assert found.fix == f"{wait}."
@@ -269,7 +269,7 @@ def test_what_pods_have_to_state() -> None:
     hard = {"limits.cpu": 99, "requests.memory": "9Ti", "cpu": 999}
     path = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0].resources"
     fix = "Set resources.limits.cpu and resources.requests.memory, or the API server refuses every worker pod."
-    expected = [Violation(path, UNSTATED, fix=fix, reason=Reason.REQUIRED)]
+    expected = [Violation(path, UNSTATED, fix=fix, reason=CauseReason.REQUIRED)]
     assert violations(RULE, bare, view=cluster(quota(hard))) == expected
     assert violations(RULE, bare | SUSPENDED | QUEUED, view=cluster(quota(hard))) == expected
     assert violations(RULE, bare, view=cluster(quota(hard, scopes=["Terminating"]))) == []

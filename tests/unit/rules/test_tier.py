@@ -8,7 +8,7 @@ from tests.support.jobs import REMOVE
 from tests.support.rule_checks import found, violations
 from tests.support.strategies import PROPERTY
 from tests.unit.rules.conftest import run
-from webhook.rules import REGISTRY, Reason, Violation
+from webhook.rules import REGISTRY, CauseReason, Violation
 
 WORKERS = "spec.mpiReplicaSpecs[Worker].replicas"
 JOB = "spec.mpiReplicaSpecs"
@@ -52,7 +52,7 @@ def test_workers(changes: Json, most: int, message: str | None, fix: str) -> Non
     for name, tier in (("base", 'the tier "base"'), ("", "your tier")):
         result = violations("tier", changes, settings={"name": name, "maxWorkers": most})
         text = (message or "").format(tier)
-        expected = Violation(WORKERS, text, fix=f"{fix}, or {ASK}.", reason=Reason.FORBIDDEN)
+        expected = Violation(WORKERS, text, fix=f"{fix}, or {ASK}.", reason=CauseReason.FORBIDDEN)
         assert result == ([expected] if message else [])
 
 
@@ -89,7 +89,7 @@ def test_workers(changes: Json, most: int, message: str | None, fix: str) -> Non
 def test_gpus_of_the_whole_job(changes: Json, most: int, message: str | None) -> None:
     settings = {"maxGpus": most, "resources": ["nvidia.com/gpu", "example.com/*"]}
     fix = f"Ask for {most} or fewer in all, or {ASK}." if most else f"Ask for none, or {ASK}."
-    expected = [] if message is None else [Violation(JOB, message, fix=fix, reason=Reason.FORBIDDEN)]
+    expected = [] if message is None else [Violation(JOB, message, fix=fix, reason=CauseReason.FORBIDDEN)]
     assert violations("tier", changes, settings=settings) == expected
 
 
@@ -107,7 +107,7 @@ def test_implementations(value: object, included: list[str], fix: str | None) ->
     result = violations("tier", {"spec.mpiImplementation": value}, settings={"name": "a", "implementations": included})
     message = f'"{value}" is not in the tier "a", which has {", ".join(included)}'
     path = "spec.mpiImplementation"
-    assert result == ([Violation(path, message, fix=fix, reason=Reason.FORBIDDEN)] if fix else [])
+    assert result == ([Violation(path, message, fix=fix, reason=CauseReason.FORBIDDEN)] if fix else [])
 
 
 LAUNCHER_AS_WORKER = "spec.runLauncherAsWorker"
@@ -162,7 +162,7 @@ def test_features_that_are_not_used(changes: Json) -> None:
 def test_what_the_tier_has_is_told(features: list[str], included: str) -> None:
     result = violations("tier", TOGETHER, settings={"name": "base", "features": features})
     message = f'runLauncherAsWorker is not in the tier "base", which has {included}'
-    expected = Violation(LAUNCHER_AS_WORKER, message, fix=f"Set it to false, or {ASK}.", reason=Reason.FORBIDDEN)
+    expected = Violation(LAUNCHER_AS_WORKER, message, fix=f"Set it to false, or {ASK}.", reason=CauseReason.FORBIDDEN)
     assert result == [expected]
 
 

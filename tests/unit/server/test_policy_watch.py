@@ -11,7 +11,7 @@ from webhook.client.calls import ApiError, ClusterError
 from webhook.client.store import Store
 from webhook.cluster.contents import Contents
 from webhook.policy.in_force import PolicySet
-from webhook.policy.store import REMEMBERED, Loaded, Source
+from webhook.policy.store import REMEMBERED, Loaded, PolicySource
 from webhook.server.policy_watch import PolicyWatch, policies
 
 HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
@@ -62,14 +62,14 @@ class FakeWatch:
     synced = True
 
     def __init__(self) -> None:
-        self.store: Store[str, Source] = Store(policies("ns"), log=Log())
+        self.store: Store[str, PolicySource] = Store(policies("ns"), log=Log())
 
     async def settled(self) -> None:
         pass
 
     def now(self, **texts: str | None) -> None:
         """These ConfigMaps are there, and no others."""
-        records = {name: Source(name, f"uid-{name}", str(hash(text)), text) for name, text in texts.items()}
+        records = {name: PolicySource(name, f"uid-{name}", str(hash(text)), text) for name, text in texts.items()}
         self.store.replace(Contents(records=records))
 
 
@@ -99,7 +99,7 @@ async def test_a_good_policy_is_applied_and_remembered_once() -> None:
         assert [outcome.states for _, outcome in applied] == [{"a": "current"}]
         assert api.remembered == {"a": GOOD}
         calls = len(api.calls)
-        watch.store.replace(Contents(records={"a": Source("a", "uid-a", "another version", GOOD)}))
+        watch.store.replace(Contents(records={"a": PolicySource("a", "uid-a", "another version", GOOD)}))
         await settle()
     assert len(api.calls) == calls
     assert log.lines == []

@@ -25,14 +25,14 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, NothingKn
 from webhook.policy import store
 from webhook.policy.in_force import policy_model
 from webhook.policy.layers import Layer
-from webhook.policy.store import REMEMBERED, Source
+from webhook.policy.store import REMEMBERED, PolicySource
 
 NAMESPACE_PATH: Final = "/api/v1/namespaces"
 MPIJOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
 
 
 @dataclass(slots=True)
-class Cluster:
+class ClusterPolicies:
     """`layers` are the policies in force in it; `problems` say which ConfigMaps are broken, and what holds instead.
 
     `origin` says for people where the layers come from. `namespace` is what is known of the one that was asked for.
@@ -47,13 +47,13 @@ class Cluster:
     jobs: list[bytes] = field(default_factory=list)
 
 
-def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> Cluster:
+def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> ClusterPolicies:
     """The cluster in a file; ClusterError when it cannot be used."""
     found, errors = files.load([str(path)])
     if errors:
         raise ClusterError("; ".join(map(str, errors)))
     documents = [manifest.document for manifest in found]
-    cluster = Cluster(f"namespace {policy_namespace} of {path}")
+    cluster = ClusterPolicies(f"namespace {policy_namespace} of {path}")
     configmaps = [m.document for m in found if (m.kind, m.namespace) == ("ConfigMap", policy_namespace)]
     remembered = next((each for each in configmaps if each["metadata"].get("name") == REMEMBERED), {})
     _put_in_force(cluster, [each for each in configmaps if _is_policy(each)], remembered)
@@ -75,14 +75,14 @@ async def from_api(
     kueue_namespace: str = KUEUE_NAMESPACE,
     namespace: str = "",
     jobs: bool = False,
-) -> Cluster:
+) -> ClusterPolicies:
     """The cluster behind a kubeconfig: what is known of `namespace`, and with `jobs` all that is needed to judge them.
 
     ClusterError when something essential cannot be read.
     """
     api = await calls.connect(kubeconfig)
     try:
-        cluster = Cluster(f"namespace {policy_namespace} of the cluster at {api.host}")
+        cluster = ClusterPolicies(f"namespace {policy_namespace} of the cluster at {api.host}")
         configmaps = f"{NAMESPACE_PATH}/{quote(policy_namespace, safe='')}/configmaps"
         policies = await listed(api, configmaps, labelSelector=f"{store.LABEL}=true")
         _put_in_force(cluster, policies, await get(api, f"{configmaps}/{REMEMBERED}") or {})
@@ -98,13 +98,15 @@ async def from_api(
     return cluster
 
 
-def _put_in_force(cluster: Cluster, configmaps: Iterable[Mapping[str, Any]], remembered: Mapping[str, Any]) -> None:
+def _put_in_force(
+    cluster: ClusterPolicies, configmaps: Iterable[Mapping[str, Any]], remembered: Mapping[str, Any]
+) -> None:
     """What the service makes of these ConfigMaps, with what it remembered of them when they were good."""
     sources = []
     for configmap in configmaps:
         text = mapping(configmap, "data").get(store.KEY)
         name = str(mapping(configmap, "metadata").get("name"))
-        sources.append(Source(name, uid="", version="", text=text if isinstance(text, str) else None))
+        sources.append(PolicySource(name, uid="", version="", text=text if isinstance(text, str) else None))
     texts = {name: str(text) for name, text in mapping(remembered, "data").items()}
     loaded = store.load(sources, texts, policy_model())
     cluster.layers = loaded.layers

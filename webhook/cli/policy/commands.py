@@ -123,13 +123,13 @@ def effective(
       2  unusable input: a file, a policy in it or the cluster
     """
     from webhook.cli.policy import inputs
-    from webhook.cli.policy.cluster import Cluster
+    from webhook.cli.policy.cluster import ClusterPolicies
     from webhook.cli.policy.effective import effective as report
     from webhook.policy.in_force import PolicySet
 
     given = inputs.policies(files)
     offline = files and cluster is None and kubeconfig is None
-    known = Cluster() if offline else inputs.cluster(cluster, kubeconfig, policy_namespace, namespace=namespace)
+    known = ClusterPolicies() if offline else inputs.cluster(cluster, kubeconfig, policy_namespace, namespace=namespace)
     in_force = inputs.after(given, known, without)
     outcome = report(PolicySet(in_force), namespace, known.namespace, today=_today(), origin=known.origin)
     if output == "yaml":

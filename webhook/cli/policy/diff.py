@@ -10,7 +10,7 @@ from webhook.cli.policy.documents import PolicyFile
 from webhook.cli.policy.wording import exemption_in_words, inline
 from webhook.cli.terminal import added, bad, heading, printable
 from webhook.policy import layers
-from webhook.policy.document import Document
+from webhook.policy.document import PolicyDocument
 from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import policy_model
 
@@ -77,7 +77,7 @@ def differences(old: Sequence[PolicyFile], new: Sequence[PolicyFile]) -> list[Ch
     return changes
 
 
-def _by_name(policies: Sequence[PolicyFile]) -> dict[str, Document]:
+def _by_name(policies: Sequence[PolicyFile]) -> dict[str, PolicyDocument]:
     return {
         each.name if each.in_configmap else PurePath(each.name).name: each.document
         for each in policies
@@ -85,7 +85,7 @@ def _by_name(policies: Sequence[PolicyFile]) -> dict[str, Document]:
     }
 
 
-def _change(name: str, what: str, old: Document, new: Document) -> Change:
+def _change(name: str, what: str, old: PolicyDocument, new: PolicyDocument) -> Change:
     before, after = _values(old), _values(new)
     unset = {path: Value(value, is_set=False) for path, value in _leaves(policy_model()())}
     values = [
@@ -102,12 +102,12 @@ def _change(name: str, what: str, old: Document, new: Document) -> Change:
     )
 
 
-def _values(document: Document) -> dict[str, Value]:
+def _values(document: PolicyDocument) -> dict[str, Value]:
     """What the document sets, and whom it is for and when it wins, which always have a value."""
     own = {"priority": document.priority, "namespaces": document.namespaces}
     return {path: Value(value, is_set=True) for path, value in (*own.items(), *layers.leaves(layers.written(document)))}
 
 
-def _leaves(document: Document) -> Iterator[tuple[str, Any]]:
+def _leaves(document: PolicyDocument) -> Iterator[tuple[str, Any]]:
     values = document.model_dump(mode="json", by_alias=True)
     yield from layers.leaves({key: value for key, value in values.items() if key not in {"apiVersion", "kind"}})

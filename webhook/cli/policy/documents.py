@@ -9,7 +9,7 @@ from webhook.api import yaml
 from webhook.cli import files
 from webhook.cli.files import STDIN, STDIN_TITLE, ManifestError
 from webhook.policy import document, store
-from webhook.policy.document import API_VERSION, KIND, Document, Fault, PolicyError
+from webhook.policy.document import API_VERSION, KIND, PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.in_force import policy_model
 from webhook.policy.layers import Layer
 
@@ -28,8 +28,8 @@ class PolicyFile:
 
     name: str
     title: str
-    document: Document | None = None
-    faults: tuple[Fault, ...] = ()
+    document: PolicyDocument | None = None
+    faults: tuple[PolicyFault, ...] = ()
     in_configmap: bool = False
     labelled: bool = True
 
@@ -85,7 +85,7 @@ def _read(source: str, found: Found) -> None:
     try:
         parts = yaml.split(content) or [""]  # an empty file is a broken policy
     except yaml.YamlError as error:
-        found.policies.append(PolicyFile(shown, shown, faults=(Fault("", str(error)),)))
+        found.policies.append(PolicyFile(shown, shown, faults=(PolicyFault("", str(error)),)))
         return
     for number, part in enumerate(parts, start=1):
         title = shown if len(parts) == 1 else f"{shown}, document {number}"
@@ -121,9 +121,9 @@ def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], fou
         found.policies.append(policy)
 
 
-def _bare(text: str, *, in_list: bool) -> Document:
+def _bare(text: str, *, in_list: bool) -> PolicyDocument:
     if in_list:
-        raise PolicyError(Fault("", "must be a document of its own, not in a list"))
+        raise PolicyError(PolicyFault("", "must be a document of its own, not in a list"))
     return document.load(text, policy_model())
 
 
@@ -146,14 +146,14 @@ def _in_configmap(
             title += f" (lines of its {store.KEY})"
     policy = PolicyFile(name, title, in_configmap=True, labelled=label == "true")
     if embedded is not None and not isinstance(embedded, str):
-        fault = Fault(
+        fault = PolicyFault(
             f"data[{store.KEY}]", f"must be text: write `{store.KEY}: |`, and the document below it, indented"
         )
         return replace(policy, faults=(fault,))
     return _checked(policy, lambda: store.read(embedded, policy_model()))
 
 
-def _checked(policy: PolicyFile, read: Callable[[], Document]) -> PolicyFile:
+def _checked(policy: PolicyFile, read: Callable[[], PolicyDocument]) -> PolicyFile:
     try:
         return replace(policy, document=read())
     except PolicyError as error:

@@ -21,7 +21,7 @@ NOT_KNOWN: Final = "the namespace's labels are not known: --kubeconfig, or --clu
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EffectiveReport:
     """What holds in `namespace`, of which `known` is known; `policy` has what each rule comes to.
 
     `origin` says where policies were looked for, empty for nowhere but in the files that were given.
@@ -147,9 +147,9 @@ class Report:
 
 def effective(
     policies: PolicySet, namespace: str, known: Namespace | Answer, *, today: date, origin: str = ""
-) -> Report:
+) -> EffectiveReport:
     """What `policies` come to in `namespace`; `today` (UTC) is what exemptions expire by."""
     labels = known.labels if isinstance(known, Namespace) else None
     matching = [index for index, layer in enumerate(policies.layers) if layer.selects(labels)]
     merged = policies.merged(matching)
-    return Report(namespace, known, policies, matching, merged, policies.effective(known), today, origin)
+    return EffectiveReport(namespace, known, policies, matching, merged, policies.for_namespace(known), today, origin)

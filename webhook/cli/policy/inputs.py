@@ -9,7 +9,7 @@ import click
 
 from webhook.cli.policy import cluster as clusters
 from webhook.cli.policy import documents
-from webhook.cli.policy.cluster import Cluster
+from webhook.cli.policy.cluster import ClusterPolicies
 from webhook.cli.policy.documents import Found
 from webhook.cli.terminal import UNUSABLE, caution, complain, fail, printable
 from webhook.client.calls import ClusterError
@@ -36,7 +36,7 @@ def policies(arguments: Iterable[str], *, broken: bool = False) -> Found:
 
 def cluster(
     path: Path | None, kubeconfig: Path | None, policy_namespace: str, *, namespace: str = "", jobs: bool = False
-) -> Cluster:
+) -> ClusterPolicies:
     """What the cluster in a file has, else the one behind a kubeconfig."""
     if path is not None and kubeconfig is not None:
         fail("--cluster and --kubeconfig exclude each other")
@@ -53,7 +53,7 @@ def cluster(
     return known
 
 
-def after(given: Found, known: Cluster, without: Iterable[str]) -> list[Layer]:
+def after(given: Found, known: ClusterPolicies, without: Iterable[str]) -> list[Layer]:
     """The policies that would be in force."""
     try:
         return documents.applied(given, known.layers, without=without)

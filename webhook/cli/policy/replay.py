@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 from webhook.admission.replay import Replay, Replayer
-from webhook.cli.policy.cluster import Cluster
+from webhook.cli.policy.cluster import ClusterPolicies
 from webhook.cli.terminal import bad, good, heading, printable
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
@@ -65,7 +65,7 @@ class WhatIf:
                 yield layer.name if _content(layer) == before[layer.name] else f"{layer.name} (changed)"
 
 
-def replay(cluster: Cluster, after: Sequence[Layer], *, today: date) -> WhatIf:
+def replay(cluster: ClusterPolicies, after: Sequence[Layer], *, today: date) -> WhatIf:
     """Judge every job of `cluster` under its policies and under `after`; `today` (UTC) is for exemptions."""
     replayer = Replayer(before=PolicySet(cluster.layers), after=PolicySet(after), view=cluster.view, today=today)
     replayer.add(cluster.jobs)

@@ -12,7 +12,7 @@ from webhook.cli.policy.schema import accepted
 from webhook.cli.policy.wording import selection
 from webhook.cli.terminal import bad, caution, good, printable
 from webhook.policy import layers, store
-from webhook.policy.document import HINT, Document, Fault
+from webhook.policy.document import HINT, PolicyDocument, PolicyFault
 from webhook.policy.in_force import policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.overlap import may_meet
@@ -67,12 +67,12 @@ def validate(policies: Sequence[PolicyFile], *, today: date) -> Validation:
     return Validation(policies, [*_each(policies, today), *_together(policies)])
 
 
-def _brief(fault: Fault) -> Fault:
+def _brief(fault: PolicyFault) -> PolicyFault:
     """The fault without the hint where to look: what is accepted stands beside it."""
     return replace(fault, reason=fault.reason.removesuffix(f"; {HINT}"))
 
 
-def _summary(document: Document) -> str:
+def _summary(document: PolicyDocument) -> str:
     settings = sum(1 for path, _ in layers.leaves(layers.written(document)) if path != "mode")
     parts = [
         selection(document),

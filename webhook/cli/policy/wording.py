@@ -4,11 +4,11 @@ from datetime import date
 from typing import Any
 
 from webhook.api import yaml
-from webhook.policy.document import Document
+from webhook.policy.document import PolicyDocument
 from webhook.policy.exemptions import EVERY_RULE, Exemption
 
 
-def selection(document: Document) -> str:
+def selection(document: PolicyDocument) -> str:
     """The namespaces that a document is for."""
     return "for all namespaces" if document.namespaces is None else f"for namespaces {inline(document.namespaces)}"
 

@@ -9,7 +9,7 @@ from webhook.cluster.resource import Resource
 
 
 @cache
-def looked_at() -> tuple[Resource[Any, Any], ...]:
+def watched_resources() -> tuple[Resource[Any, Any], ...]:
     """Every resource declared in a module of this package, in the order of the modules' names."""
     modules = sorted(pkgutil.iter_modules(__path__), key=lambda found: found.name)
     found: list[Resource[Any, Any]] = []

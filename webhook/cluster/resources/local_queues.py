@@ -26,7 +26,7 @@ class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
 
 class _LocalQueue(Wire):
     spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: kueue.Status | None = None
+    status: kueue.QueueStatus | None = None
 
 
 def _record(found: _LocalQueue) -> LocalQueue:

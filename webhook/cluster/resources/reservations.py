@@ -34,7 +34,7 @@ ANNOTATION = "training.openshift.io/reservations"
 NAMESPACE = "training.openshift.io/for-namespace"
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class LedgerEntry(msgspec.Struct, frozen=True, gc=False):
     """A reservation and when it ends, in seconds since 1970."""
 
     reservation: Reservation
@@ -48,7 +48,7 @@ class Reservations:
     namespace: str
     name: str
     version: str
-    entries: tuple[Entry, ...]
+    entries: tuple[LedgerEntry, ...]
 
 
 class _Metadata(Metadata):
@@ -62,7 +62,7 @@ class Lease(Wire):
     metadata: _Metadata
 
 
-_entries = msgspec.json.Decoder(tuple[Entry, ...])
+_entries = msgspec.json.Decoder(tuple[LedgerEntry, ...])
 
 
 def record(lease: Lease) -> Reservations:

@@ -14,7 +14,7 @@ from webhook.cluster.owned import Owned
 from webhook.cluster.resource import ByNamespace, Resource, T
 from webhook.cluster.resources import reservations
 from webhook.cluster.resources.pods import PODS
-from webhook.cluster.resources.reservations import Entry, Lease, Reservations
+from webhook.cluster.resources.reservations import Lease, LedgerEntry, Reservations
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS, ResourceQuota
 
 # An object's annotations have room for 256 KiB (apimachinery `pkg/api/validation`, TotalAnnotationSizeLimitB).
@@ -54,7 +54,7 @@ class LedgerApi:
             self._log.warning("reservations are unreadable", namespace=namespace)
         return Reservations(namespace, lease_name(namespace), version, ())
 
-    async def write(self, namespace: str, lease: Reservations, entries: Iterable[Entry]) -> bool:
+    async def write(self, namespace: str, lease: Reservations, entries: Iterable[LedgerEntry]) -> bool:
         """Put `entries` in the place of what `lease` says; False if somebody else was faster.
 
         DeadlineExceeded when there is no room for all: in seconds there will be.

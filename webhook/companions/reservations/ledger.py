@@ -25,7 +25,7 @@ from webhook.cluster.owned import Owned
 from webhook.cluster.resource import ByNamespace, Resource
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.pods import PODS
-from webhook.cluster.resources.reservations import RESERVATIONS, Entry, Reservations
+from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry, Reservations
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.view import Answer, ClusterView, Unknown
 from webhook.companions.reservations.leases import LedgerApi, lease_name
@@ -41,7 +41,7 @@ REFUSALS: Final = 5
 PAUSE: Final = 0.2
 TOGETHER: Final = 100  # jobs in one write: an object's annotations have room for 256 KiB
 
-Outcome = str
+LedgerOutcome = str
 """reserved | not-reserved | conflict | late | unavailable: a metric label."""
 
 Judge = Callable[[ClusterView], Decision]
@@ -71,7 +71,7 @@ class QuotaLedger:
         view: LiveView,
         namespace: str,
         log: Any,
-        on_outcome: Callable[[Outcome], None],
+        on_outcome: Callable[[LedgerOutcome], None],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._now = LedgerApi(api, namespace, log=log)
@@ -159,7 +159,7 @@ class QuotaLedger:
                     continue
                 decisions.append(decision)
                 if asked.writes and decision.reservation is not None and not decision.denied:
-                    entries[decision.reservation.name] = Entry(decision.reservation, self._clock() + LIFETIME)
+                    entries[decision.reservation.name] = LedgerEntry(decision.reservation, self._clock() + LIFETIME)
                 await asyncio.sleep(0)  # other reviews are at work meanwhile
             if entries != before and not await self._now.write(namespace, lease, entries.values()):
                 self._on_outcome("conflict")
@@ -178,7 +178,7 @@ class QuotaLedger:
         raise DeadlineExceeded(f"the reservations of {namespace} change too fast")
 
     def _overlay(
-        self, namespace: str, pods: Any, quotas: Mapping[ByNamespace, Any], entries: Iterable[Entry]
+        self, namespace: str, pods: Any, quotas: Mapping[ByNamespace, Any], entries: Iterable[LedgerEntry]
     ) -> ClusterView:
         reserved = Reservations(namespace, "", "", tuple(entries))
         known: dict[Resource[Any, Any], Any] = {
@@ -206,7 +206,7 @@ class QuotaLedger:
             except ClusterError as error:
                 self._log.warning("reservations are left behind", namespace=lease.namespace, reason=str(error))
 
-    def _alive(self, entries: Iterable[Entry]) -> list[Entry]:
+    def _alive(self, entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
         """The entries that still count: of jobs that some replica may not see yet."""
         now = self._clock()
         return [

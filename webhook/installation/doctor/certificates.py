@@ -13,7 +13,7 @@ from certs import peer, status
 from certs.peer import PeerError
 from certs.pem import CertificateError, load_certificates
 from certs.settings import RotationSettings
-from certs.status import Status
+from certs.status import TrustStatus
 from certs.store import Bundle
 from webhook.api import duration
 from webhook.client.calls import Address, Client
@@ -57,7 +57,7 @@ class Certificates:
         except (KeyError, CertificateError):
             return ()
 
-    def status(self, now: datetime) -> Status:
+    def status(self, now: datetime) -> TrustStatus:
         """What there is to say. Without a look at what is served, the mounted Secret stands for it."""
         chains: list[Chain] = list(self.served.values()) or ([self.stored] if self.stored else [()])
         found = [self._status(chain, now) for chain in chains]
@@ -71,7 +71,7 @@ class Certificates:
             ),
         )
 
-    def _status(self, chain: Chain, now: datetime) -> Status:
+    def _status(self, chain: Chain, now: datetime) -> TrustStatus:
         bundles = () if isinstance(self.bundles, Unread) else self.bundles
         names = [self.server_name] if chain else []
         if self.source == SELF_MANAGED and not isinstance(self.data, Unread):

@@ -13,7 +13,7 @@ from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certif
 from webhook.installation.doctor.unread import Unread
 from webhook.installation.manifests import NAME
 
-Document = Mapping[str, Any]
+KubernetesObject = Mapping[str, Any]
 KUEUE_HOOK: Final = "mmpijob.kb.io"
 """Kueue's hook that suspends MPIJobs with a queue; the configuration around it has many names."""
 KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
@@ -21,7 +21,7 @@ KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class Installation:
     """Where the installation is."""
 
     namespace: str = NAME
@@ -66,23 +66,23 @@ class Policies:
 class Facts:
     """One look at a cluster. An object is None where it does not exist; Unread says why nobody knows."""
 
-    site: Site
+    site: Installation
     now: datetime
     """By the clock of this machine."""
     server_time: datetime | None
-    version: Document | Unread
-    mutating: Sequence[Document] | Unread
+    version: KubernetesObject | Unread
+    mutating: Sequence[KubernetesObject] | Unread
     """All configurations of the cluster."""
-    validating: Sequence[Document] | Unread
-    service: Document | Unread | None
+    validating: Sequence[KubernetesObject] | Unread
+    service: KubernetesObject | Unread | None
     endpoints: Sequence[Address] | Unread
     """Of the replicas that are ready."""
-    deployment: Document | Unread | None
-    pods: Sequence[Document] | Unread
-    deployments: Sequence[Document] | Unread
+    deployment: KubernetesObject | Unread | None
+    pods: Sequence[KubernetesObject] | Unread
+    deployments: Sequence[KubernetesObject] | Unread
     """Those of all namespaces."""
-    crd: Document | Unread | None
-    kueue_config: Document | Unread | None
+    crd: KubernetesObject | Unread | None
+    kueue_config: KubernetesObject | Unread | None
     certificates: Certificates
     rights: Mapping[Right, bool] | Unread
     policies: Policies | Unread
@@ -116,19 +116,19 @@ class Facts:
                     yield deployment["metadata"]["namespace"], image
 
 
-def configuration(found: Sequence[Document]) -> Document | None:
+def configuration(found: Sequence[KubernetesObject]) -> KubernetesObject | None:
     """Ours among the webhook configurations of one kind: by its name, else by the names of its hooks."""
     named = [each for each in found if each["metadata"]["name"] == registration.NAME]
     alike = [each for each in found if any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(each))]
     return next(iter(named + alike), None)
 
 
-def hooks(found: Document) -> list[Document]:
+def hooks(found: KubernetesObject) -> list[KubernetesObject]:
     """The webhooks of a configuration."""
     return list(found.get("webhooks") or ())
 
 
-def containers(deployment: Document) -> list[Document]:
+def containers(deployment: KubernetesObject) -> list[KubernetesObject]:
     """Those of a Deployment's pods."""
     return list(deployment["spec"]["template"]["spec"].get("containers") or ())
 

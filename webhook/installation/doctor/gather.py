@@ -14,12 +14,12 @@ from webhook.cluster.resources.kueue_config import NAME as KUEUE_CONFIG
 from webhook.installation.doctor import certificates, rights
 from webhook.installation.doctor.certificates import Certificates
 from webhook.installation.doctor.facts import (
-    Document,
     Facts,
+    Installation,
+    KubernetesObject,
     Policies,
     Probe,
     Right,
-    Site,
     arguments,
     configuration,
     hooks,
@@ -29,7 +29,7 @@ from webhook.installation.manifests import NAME
 from webhook.installation.registration import API, RESOURCES
 from webhook.policy import store
 from webhook.policy.in_force import policy_model
-from webhook.policy.store import REMEMBERED, Source
+from webhook.policy.store import REMEMBERED, PolicySource
 
 CRD: Final = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/mpijobs.{mpijob.GROUP}"
 APPS: Final = "/apis/apps/v1"
@@ -54,16 +54,16 @@ JOB: Final = {
 class _Installation:
     """What belongs to the service itself."""
 
-    mutating: Sequence[Document] | Unread
-    validating: Sequence[Document] | Unread
-    service: Document | Unread | None
+    mutating: Sequence[KubernetesObject] | Unread
+    validating: Sequence[KubernetesObject] | Unread
+    service: KubernetesObject | Unread | None
     endpoints: Sequence[Address] | Unread
-    deployment: Document | Unread | None
+    deployment: KubernetesObject | Unread | None
     certificates: Certificates
 
 
 async def gather(
-    api: Client, site: Site, *, ca_secret: str = "", address: Address | None = None, probe: str = ""
+    api: Client, site: Installation, *, ca_secret: str = "", address: Address | None = None, probe: str = ""
 ) -> Facts:
     """One look; ClusterError when the API server cannot be used. `address` is where a replica is reached.
 
@@ -96,13 +96,15 @@ async def gather(
     )
 
 
-async def look_at_certificates(api: Client, site: Site, *, ca_secret: str, address: Address | None) -> Certificates:
+async def look_at_certificates(
+    api: Client, site: Installation, *, ca_secret: str, address: Address | None
+) -> Certificates:
     """Of all this the certificates alone; ClusterError when the API server cannot be used."""
     await api.request("GET", "/version")
     return (await _installation(api, site, ca_secret, address)).certificates
 
 
-async def _installation(api: Client, site: Site, ca_secret: str, address: Address | None) -> _Installation:
+async def _installation(api: Client, site: Installation, ca_secret: str, address: Address | None) -> _Installation:
     mutating, validating = [await attempt(listed(api, f"{API}/{plural}")) for plural in RESOURCES.values()]
     service = await attempt(get(api, f"{_within(site.namespace)}/services/{quote(site.service, safe='')}"))
     deployment = await attempt(get(api, f"{APPS}/namespaces/{quote(site.namespace, safe='')}/deployments/{NAME}"))
@@ -122,7 +124,7 @@ async def _installation(api: Client, site: Site, ca_secret: str, address: Addres
     return _Installation(mutating, validating, service, endpoints, deployment, found)
 
 
-def _port(found: Sequence[Document] | Unread) -> int | None:
+def _port(found: Sequence[KubernetesObject] | Unread) -> int | None:
     """The port of our Service that hooks call."""
     ours = None if isinstance(found, Unread) else configuration(found)
     ports = [
@@ -131,7 +133,7 @@ def _port(found: Sequence[Document] | Unread) -> int | None:
     return next(iter(ports), None)
 
 
-async def _rights(api: Client, site: Site, ours: _Installation) -> Mapping[Right, bool]:
+async def _rights(api: Client, site: Installation, ours: _Installation) -> Mapping[Right, bool]:
     options, account = arguments(ours.deployment), NAME
     if isinstance(ours.deployment, Mapping):
         account = ours.deployment["spec"]["template"]["spec"].get("serviceAccountName") or "default"
@@ -146,7 +148,9 @@ async def _policies(api: Client, namespace: str) -> Policies:
     configmaps = f"{_within(namespace)}/configmaps"
     found = await listed(api, configmaps, labelSelector=f"{store.LABEL}=true")
     remembered = await get(api, f"{configmaps}/{REMEMBERED}") or {}
-    sources = [Source(each["metadata"]["name"], "", "", (each.get("data") or {}).get(store.KEY)) for each in found]
+    sources = [
+        PolicySource(each["metadata"]["name"], "", "", (each.get("data") or {}).get(store.KEY)) for each in found
+    ]
     loaded = store.load(sources, remembered.get("data") or {}, policy_model())
     return Policies(len(sources), {name: (loaded.states[name], error) for name, error in loaded.errors.items()})
 

@@ -9,7 +9,7 @@ from webhook.client.access_reviews import PATH as REVIEWS
 from webhook.client.calls import Client
 from webhook.cluster.resource import Place
 from webhook.installation import manifests, registration
-from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Right, Site
+from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Installation, Right
 from webhook.policy.store import REMEMBERED
 
 SECRET_VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete")
@@ -29,7 +29,7 @@ class Purpose:
     essential: bool = False
 
 
-def purposes(site: Site, *, ca_secret: str, remove_keys: bool) -> tuple[Purpose, ...]:
+def purposes(site: Installation, *, ca_secret: str, remove_keys: bool) -> tuple[Purpose, ...]:
     """All that the service asks of the API server."""
     own = site.namespace
     found = [
@@ -73,7 +73,7 @@ def purposes(site: Site, *, ca_secret: str, remove_keys: bool) -> tuple[Purpose,
     return tuple(found)
 
 
-def excess(site: Site, *, remove_keys: bool) -> tuple[Right, ...]:
+def excess(site: Installation, *, remove_keys: bool) -> tuple[Right, ...]:
     """Rights on Secrets that the service needs for nothing."""
     verbs = [verb for verb in SECRET_VERBS if not (remove_keys and verb == "delete")]
     return tuple(Right(verb, "", "secrets", namespace) for namespace in ("", site.namespace) for verb in verbs)
@@ -104,7 +104,7 @@ async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]
     return dict(zip(wanted, await asyncio.gather(*map(allowed, wanted)), strict=True))
 
 
-def _view(site: Site) -> tuple[Right, ...]:
+def _view(site: Installation) -> tuple[Right, ...]:
     namespaces = {None: "", Place.OWN: site.namespace, Place.KUEUE: site.kueue_namespace}
     return tuple(
         Right(verb, group, resource, namespace, name)

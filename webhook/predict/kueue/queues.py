@@ -25,7 +25,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class QueueFault:
     """Why a queue takes no job; `detail` is the policy that stopped it, or Kueue's reason."""
 
     state: State
@@ -33,11 +33,11 @@ class Fault:
     detail: str = ""
 
 
-def fault(view: ClusterView, namespace: str, name: str) -> Fault | None:
+def fault(view: ClusterView, namespace: str, name: str) -> QueueFault | None:
     """What keeps the LocalQueue from taking jobs; None where nothing does, or nobody can tell."""
     queue = view.get(LOCAL_QUEUES, (namespace, name))
     if queue is ABSENT:
-        return Fault(State.ABSENT)
+        return QueueFault(State.ABSENT)
     return _fault(view, queue) if isinstance(queue, LocalQueue) else None
 
 
@@ -61,24 +61,24 @@ def usable(view: ClusterView, namespace: str) -> Iterator[tuple[str, ClusterQueu
             yield queue.name, behind
 
 
-def _fault(view: ClusterView, queue: LocalQueue) -> Fault | None:
+def _fault(view: ClusterView, queue: LocalQueue) -> QueueFault | None:
     if queue.stop_policy:
-        return Fault(State.STOPPED, queue.cluster_queue, queue.stop_policy)
+        return QueueFault(State.STOPPED, queue.cluster_queue, queue.stop_policy)
     behind = view.get(CLUSTER_QUEUES, queue.cluster_queue)
     if behind is ABSENT:
-        return Fault(State.NO_CLUSTER_QUEUE, queue.cluster_queue)
+        return QueueFault(State.NO_CLUSTER_QUEUE, queue.cluster_queue)
     if behind is UNKNOWN:
         # Nobody may read it, but Kueue has told what is wrong with it.
-        return Fault(State.INACTIVE, queue.cluster_queue, queue.inactive) if queue.inactive else None
+        return QueueFault(State.INACTIVE, queue.cluster_queue, queue.inactive) if queue.inactive else None
     return _fault_behind(view, queue.namespace, behind)
 
 
-def _fault_behind(view: ClusterView, namespace: str, queue: ClusterQueue) -> Fault | None:
+def _fault_behind(view: ClusterView, namespace: str, queue: ClusterQueue) -> QueueFault | None:
     if queue.stop_policy:
-        return Fault(State.CLUSTER_QUEUE_STOPPED, queue.name, queue.stop_policy)
+        return QueueFault(State.CLUSTER_QUEUE_STOPPED, queue.name, queue.stop_policy)
     if queue.inactive:
-        return Fault(State.INACTIVE, queue.name, queue.inactive)
+        return QueueFault(State.INACTIVE, queue.name, queue.inactive)
     labels = namespace_labels(view, namespace)
     if labels is not UNKNOWN and not queue.namespaces.matches(labels):
-        return Fault(State.NAMESPACE, queue.name)
+        return QueueFault(State.NAMESPACE, queue.name)
     return None

@@ -15,7 +15,7 @@ PREFIX = "pod-security.kubernetes.io/"
 _LEVELS = frozenset(Level)
 
 
-class Policy(NamedTuple):
+class NamespaceLevels(NamedTuple):
     """What a namespace enforces, audits and warns about; by default nothing."""
 
     enforce: LevelVersion = LevelVersion()
@@ -23,7 +23,7 @@ class Policy(NamedTuple):
     warn: LevelVersion = LevelVersion()
 
 
-PRIVILEGED = Policy()
+PRIVILEGED = NamespaceLevels()
 
 
 class LabelError(NamedTuple):
@@ -37,7 +37,7 @@ class LabelError(NamedTuple):
         return f'metadata.labels[{self.label}]: Invalid value: "{self.value}": {self.problem}'
 
 
-def read(labels: Mapping[str, str], defaults: Policy = PRIVILEGED) -> tuple[Policy, list[LabelError]]:
+def read(labels: Mapping[str, str], defaults: NamespaceLevels = PRIVILEGED) -> tuple[NamespaceLevels, list[LabelError]]:
     """The policy of a namespace with these `labels`, always usable, and the labels that are wrong.
 
     `defaults` hold where a label is missing: those of the cluster's admission configuration.
@@ -50,7 +50,7 @@ def read(labels: Mapping[str, str], defaults: Policy = PRIVILEGED) -> tuple[Poli
     # Whoever enforces more than is warned about wants to hear of it on Deployments and Jobs too.
     if enforced and PREFIX + "warn" not in labels and enforce.level.strictness > warn.level.strictness:
         warn = LevelVersion(enforce.level, warn.version if PREFIX + "warn-version" in labels else enforce.version)
-    return Policy(enforce, audit, warn), errors
+    return NamespaceLevels(enforce, audit, warn), errors
 
 
 def _mode(

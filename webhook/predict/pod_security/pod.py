@@ -110,7 +110,7 @@ class Container(msgspec.Struct, rename="camel", gc=False):
     startup_probe: Handler | None = None
 
 
-class Source(msgspec.Struct, gc=False):
+class SourcePresence(msgspec.Struct, gc=False):
     """A volume source that is there; what it says does not matter."""
 
 
@@ -124,37 +124,37 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
     """A volume with every source that Kubernetes has or had."""
 
     name: str = ""
-    config_map: Source | None = None
-    csi: Source | None = None
-    downward_api: Source | None = msgspec.field(default=None, name="downwardAPI")
-    empty_dir: Source | None = None
-    ephemeral: Source | None = None
-    image: Source | None = None
-    persistent_volume_claim: Source | None = None
-    projected: Source | None = None
-    secret: Source | None = None
+    config_map: SourcePresence | None = None
+    csi: SourcePresence | None = None
+    downward_api: SourcePresence | None = msgspec.field(default=None, name="downwardAPI")
+    empty_dir: SourcePresence | None = None
+    ephemeral: SourcePresence | None = None
+    image: SourcePresence | None = None
+    persistent_volume_claim: SourcePresence | None = None
+    projected: SourcePresence | None = None
+    secret: SourcePresence | None = None
 
     host_path: HostPath | None = None
-    gce_persistent_disk: Source | None = None
-    aws_elastic_block_store: Source | None = None
-    git_repo: Source | None = None
-    nfs: Source | None = None
-    iscsi: Source | None = None
-    glusterfs: Source | None = None
-    rbd: Source | None = None
-    flex_volume: Source | None = None
-    cinder: Source | None = None
-    cephfs: Source | None = None
-    flocker: Source | None = None
-    fc: Source | None = None
-    azure_file: Source | None = None
-    vsphere_volume: Source | None = None
-    quobyte: Source | None = None
-    azure_disk: Source | None = None
-    photon_persistent_disk: Source | None = None
-    portworx_volume: Source | None = None
-    scale_io: Source | None = msgspec.field(default=None, name="scaleIO")
-    storageos: Source | None = None
+    gce_persistent_disk: SourcePresence | None = None
+    aws_elastic_block_store: SourcePresence | None = None
+    git_repo: SourcePresence | None = None
+    nfs: SourcePresence | None = None
+    iscsi: SourcePresence | None = None
+    glusterfs: SourcePresence | None = None
+    rbd: SourcePresence | None = None
+    flex_volume: SourcePresence | None = None
+    cinder: SourcePresence | None = None
+    cephfs: SourcePresence | None = None
+    flocker: SourcePresence | None = None
+    fc: SourcePresence | None = None
+    azure_file: SourcePresence | None = None
+    vsphere_volume: SourcePresence | None = None
+    quobyte: SourcePresence | None = None
+    azure_disk: SourcePresence | None = None
+    photon_persistent_disk: SourcePresence | None = None
+    portworx_volume: SourcePresence | None = None
+    scale_io: SourcePresence | None = msgspec.field(default=None, name="scaleIO")
+    storageos: SourcePresence | None = None
 
 
 class OS(msgspec.Struct, gc=False):

@@ -15,7 +15,7 @@ from tests.support.policies import HEADER
 from tests.support.watch_api import FakeApi as Lists
 from tests.support.watch_api import answer, page, refused, thing
 from webhook.cli.policy import cluster
-from webhook.cli.policy.cluster import Cluster
+from webhook.cli.policy.cluster import ClusterPolicies
 from webhook.client import calls
 from webhook.client.calls import ClusterError
 from webhook.client.reading import listed
@@ -32,7 +32,7 @@ LOOKED_AT = [
     resource.path(
         version, {Place.OWN: NAMESPACE, Place.KUEUE: KUEUE_NAMESPACE}[resource.place] if resource.place else ""
     )
-    for resource in resources.looked_at()
+    for resource in resources.watched_resources()
     for version in resource.api_versions
 ]
 REMEMBERED = "mpijob-webhook-last-good"
@@ -54,7 +54,7 @@ LAST_GOOD = {**configmap(REMEMBERED, "", label=""), "data": {"broken": HEADER + 
 
 
 class TestFile:
-    def read(self, tmp_path: Path, *objects: dict[str, Any], name: str = "team-a") -> Cluster:
+    def read(self, tmp_path: Path, *objects: dict[str, Any], name: str = "team-a") -> ClusterPolicies:
         (tmp_path / "c.yaml").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
         return cluster.from_file(tmp_path / "c.yaml", policy_namespace=NAMESPACE, namespace=name)
 
@@ -121,7 +121,7 @@ def api() -> Iterator[FakeApi]:
 
 
 class TestApi:
-    def read(self, api: FakeApi, tmp_path: Path, **options: Any) -> Cluster:
+    def read(self, api: FakeApi, tmp_path: Path, **options: Any) -> ClusterPolicies:
         config = kubeconfig(tmp_path / "config", api.url)
         return asyncio.run(cluster.from_api(config, policy_namespace=NAMESPACE, **options))
 

@@ -6,7 +6,7 @@ import click
 
 from tests.support.jobs import changed
 from tests.support.policies import layer
-from webhook.cli.policy.cluster import Cluster
+from webhook.cli.policy.cluster import ClusterPolicies
 from webhook.cli.policy.replay import WhatIf, replay
 from webhook.cluster.snapshot import Snapshot
 from webhook.policy.layers import Layer
@@ -21,7 +21,7 @@ def job(name: str, workers: int, namespace: str = "team-a") -> bytes:
 
 
 def what_if(after: list[Layer], *before: Layer, jobs: list[bytes], objects: Any = ()) -> WhatIf:
-    cluster = Cluster("namespace n of c", layers=before, view=Snapshot(objects), jobs=jobs)
+    cluster = ClusterPolicies("namespace n of c", layers=before, view=Snapshot(objects), jobs=jobs)
     return replay(cluster, after, today=TODAY)
 
 

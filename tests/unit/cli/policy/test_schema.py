@@ -94,7 +94,7 @@ def test_every_rule_and_injection_has_its_summary_there() -> None:
 
 
 @pytest.mark.parametrize("entry", explain.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
-def test_the_documents_that_are_shown_are_valid(entry: explain.Entry) -> None:
+def test_the_documents_that_are_shown_are_valid(entry: explain.Explanation) -> None:
     if entry.policy:
         assert fits(yaml.load_all(entry.policy)[0], SCHEMA)
 

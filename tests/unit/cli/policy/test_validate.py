@@ -6,7 +6,7 @@ import pytest
 from tests.support.policies import configmap
 from webhook.cli.policy.documents import PolicyFile
 from webhook.cli.policy.validate import Validation, validate
-from webhook.policy.document import HINT, Fault
+from webhook.policy.document import HINT, PolicyFault
 
 TODAY = date(2026, 11, 21)
 PREMIUM = "namespaces: {matchLabels: {tier: premium}}\n"
@@ -32,9 +32,9 @@ def test_good_documents_are_summed_up() -> None:
 
 def test_faults_have_field_line_and_accepted_values() -> None:
     faults = (
-        Fault("rules.gpus.max", "Input should be a valid integer", 7),
-        Fault("rules.gpus.most", f"is not a setting; {HINT}", 8),
-        Fault("", "line 3, column 1: bad"),
+        PolicyFault("rules.gpus.max", "Input should be a valid integer", 7),
+        PolicyFault("rules.gpus.most", f"is not a setting; {HINT}", 8),
+        PolicyFault("", "line 3, column 1: bad"),
     )
     outcome = check(PolicyFile("p", "p.yaml", faults=faults), configmap("a"))
     assert not outcome.good
@@ -90,7 +90,7 @@ def test_faults_have_field_line_and_accepted_values() -> None:
             ['"high" does not go with "low", and is left out where both are in force: min (3) is above max (2)'],
         ),
         ([configmap("a", BASE + "rules: {gpus: {min: 3}}"), configmap("b", PREMIUM + "rules: {gpus: {max: 2}}")], []),
-        ([PolicyFile("a", "a.yaml", faults=(Fault("", "bad"),), in_configmap=True)], []),
+        ([PolicyFile("a", "a.yaml", faults=(PolicyFault("", "bad"),), in_configmap=True)], []),
     ],
 )
 def test_warnings(policies: list[PolicyFile], warnings: list[str]) -> None:

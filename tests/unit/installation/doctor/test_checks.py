@@ -35,8 +35,8 @@ from tests.support.doctor_facts import (
 )
 from webhook.installation import registration
 from webhook.installation.doctor import checks
+from webhook.installation.doctor.diagnosis import Severity
 from webhook.installation.doctor.facts import Policies, Probe, Right
-from webhook.installation.doctor.finding import Severity
 from webhook.server import start_check
 
 # What is changed, the findings (id: words of it).

@@ -22,7 +22,7 @@ from tests.support.doctor_facts import (
     hook,
 )
 from webhook.cli.certs import CertsStatus
-from webhook.cli.doctor import Report
+from webhook.cli.doctor import DoctorReport
 from webhook.client.calls import ApiError, ClusterError
 from webhook.installation.doctor import checks
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, addresses, read, source
@@ -62,7 +62,7 @@ def test_where_the_certificates_come_from(found: Any, flag: str, expected: tuple
 
 def test_the_report() -> None:
     facts = replace(HEALTHY, **hook("validate", failurePolicy="Ignore"), rights=UNREAD, policies=UNREAD, crd=None)
-    report = Report("https://api.example", "mpijob-webhook", list(checks.run(facts)))
+    report = DoctorReport("https://api.example", "mpijob-webhook", list(checks.run(facts)))
     lines = list(report.as_text())
     assert "mpijob-webhook in namespace mpijob-webhook of the cluster at https://api.example" in lines[0]
     assert lines[-1] == "1 problem, 1 warning, 2 unknown, 6 ok"
@@ -75,7 +75,7 @@ def test_the_report() -> None:
 
 def test_warnings_alone_are_good() -> None:
     facts = replace(HEALTHY, **hook("validate", failurePolicy="Ignore"))
-    assert Report("", "", list(checks.run(facts))).good
+    assert DoctorReport("", "", list(checks.run(facts))).good
 
 
 def test_the_status_of_certificates() -> None:

@@ -11,7 +11,7 @@ LEVELS = "must be one of privileged, baseline, restricted"
 VERSIONS = 'must be "latest" or "v1.x"'
 
 
-def policy(text: str, defaults: labels.Policy = labels.PRIVILEGED) -> tuple[str, list[str]]:
+def policy(text: str, defaults: labels.NamespaceLevels = labels.PRIVILEGED) -> tuple[str, list[str]]:
     """(enforce, audit and warn as text, errors) for labels written `enforce=baseline warn-version=v1.2`."""
     given = {labels.PREFIX + key: value for key, value in (pair.split("=") for pair in text.split())}
     found, errors = labels.read(given | {"team": "a"}, defaults)
@@ -57,7 +57,7 @@ def test_read(text: str, expected: str, errors: list[str]) -> None:
 def test_defaults_hold_where_labels_are_missing() -> None:
     """As an administrator sets them for the cluster."""
     old = Version(20)
-    defaults = labels.Policy(
+    defaults = labels.NamespaceLevels(
         LevelVersion(Level.BASELINE, old), LevelVersion(Level.RESTRICTED), LevelVersion(Level.BASELINE, old)
     )
     assert policy("", defaults)[0] == "baseline:v1.20 restricted:latest baseline:v1.20"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Final
 
-from webhook.installation.doctor import finding
+from webhook.installation.doctor import diagnosis
 from webhook.installation.doctor.checks import (
     clock,
     configurations,
@@ -18,8 +18,8 @@ from webhook.installation.doctor.checks import (
     trust,
     versions,
 )
+from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity
 from webhook.installation.doctor.facts import Facts
-from webhook.installation.doctor.finding import Finding, Kind, Severity
 
 CHECKS: Final[Mapping[str, ModuleType]] = {
     "versions": versions,
@@ -37,16 +37,16 @@ CHECKS: Final[Mapping[str, ModuleType]] = {
 """By the name that the report gives them, in its order."""
 
 
-def run(facts: Facts) -> Iterator[tuple[str, Finding]]:
-    """(name of the check, finding) of all of them. What is fine is said only where nothing else is found."""
+def run(facts: Facts) -> Iterator[tuple[str, Diagnosis]]:
+    """(name of the check, diagnosis) of all of them. What is fine is said only where nothing else is found."""
     for name, module in CHECKS.items():
-        check: Callable[[Facts], Iterator[Finding]] = module.check
+        check: Callable[[Facts], Iterator[Diagnosis]] = module.check
         found = list(check(facts))
         faults = [each for each in found if each.severity is not Severity.OK]
         yield from ((name, each) for each in faults or found)
 
 
-def kinds() -> tuple[Kind, ...]:
+def kinds() -> tuple[Ailment, ...]:
     """Everything that can be found."""
-    declared = [value for module in (finding, *CHECKS.values()) for value in vars(module).values()]
-    return tuple(dict.fromkeys(value for value in declared if isinstance(value, Kind)))
+    declared = [value for module in (diagnosis, *CHECKS.values()) for value in vars(module).values()]
+    return tuple(dict.fromkeys(value for value in declared if isinstance(value, Ailment)))

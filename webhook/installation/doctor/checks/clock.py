@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
+from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts
-from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
 
-CLOCK_SKEW: Final = Kind("clock-skew", Severity.WARNING)
+CLOCK_SKEW: Final = Ailment("clock-skew", Severity.WARNING)
 MOST: Final = timedelta(seconds=30)
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: Facts) -> Iterator[Diagnosis]:
     """The clock of the API server against that of this machine; those of the nodes cannot be seen."""
     if facts.server_time is None:
         yield not_known("the clock of the API server", "its answers have no date")

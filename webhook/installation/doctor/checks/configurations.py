@@ -4,20 +4,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from webhook.installation import registration
-from webhook.installation.doctor.facts import Document, Facts, configuration, hooks
-from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
+from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
+from webhook.installation.doctor.facts import Facts, KubernetesObject, configuration, hooks
 from webhook.installation.doctor.unread import Unread
 
-CONFIGURATION_MISSING: Final = Kind("configuration-missing", Severity.PROBLEM)
-CONFIGURATION_RENAMED: Final = Kind("configuration-renamed", Severity.PROBLEM)
-CONFIGURATION_DEVELOPMENT: Final = Kind("configuration-development", Severity.WARNING)
-HOOK_MISSING: Final = Kind("hook-missing", Severity.PROBLEM)
-HOOK_UNKNOWN: Final = Kind("hook-unknown", Severity.WARNING)
-HOOK_ELSEWHERE: Final = Kind("hook-elsewhere", Severity.PROBLEM)
-HOOK_RULES: Final = Kind("hook-rules", Severity.PROBLEM)
-HOOK_FAILS_OPEN: Final = Kind("hook-fails-open", Severity.WARNING)
-HOOK_FAILS_CLOSED: Final = Kind("hook-fails-closed", Severity.WARNING)
-HOOK_ALTERED: Final = Kind("hook-altered", Severity.WARNING)
+CONFIGURATION_MISSING: Final = Ailment("configuration-missing", Severity.PROBLEM)
+CONFIGURATION_RENAMED: Final = Ailment("configuration-renamed", Severity.PROBLEM)
+CONFIGURATION_DEVELOPMENT: Final = Ailment("configuration-development", Severity.WARNING)
+HOOK_MISSING: Final = Ailment("hook-missing", Severity.PROBLEM)
+HOOK_UNKNOWN: Final = Ailment("hook-unknown", Severity.WARNING)
+HOOK_ELSEWHERE: Final = Ailment("hook-elsewhere", Severity.PROBLEM)
+HOOK_RULES: Final = Ailment("hook-rules", Severity.PROBLEM)
+HOOK_FAILS_OPEN: Final = Ailment("hook-fails-open", Severity.WARNING)
+HOOK_FAILS_CLOSED: Final = Ailment("hook-fails-closed", Severity.WARNING)
+HOOK_ALTERED: Final = Ailment("hook-altered", Severity.WARNING)
 
 # What the API server writes where a manifest is silent.
 DEFAULTS: Final[Mapping[str, Any]] = {"namespaceSelector": {}, "objectSelector": {}, "matchConditions": []}
@@ -32,7 +32,7 @@ WITHOUT: Final = {
 SEEN_BY_OTHERS: Final = {"rules", "failurePolicy", "clientConfig", "name"}
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: Facts) -> Iterator[Diagnosis]:
     """Compares what is there with what the manifests have."""
     wanted = registration.configurations(
         registration.by_service(facts.site.namespace, facts.site.service),
@@ -57,7 +57,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield ok(f"{total} hooks, as this version installs them")
 
 
-def _about(kind: str, actual: Document) -> Iterator[Finding]:
+def _about(kind: str, actual: KubernetesObject) -> Iterator[Diagnosis]:
     name = actual["metadata"]["name"]
     if name != registration.NAME:
         yield CONFIGURATION_RENAMED(
@@ -71,7 +71,7 @@ def _about(kind: str, actual: Document) -> Iterator[Finding]:
         )
 
 
-def _hooks(facts: Facts, expected: Document, actual: Document) -> Iterator[Finding]:
+def _hooks(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
     found = {hook["name"]: hook for hook in hooks(actual)}
     for hook in hooks(expected):
         name = hook["name"]
@@ -84,7 +84,7 @@ def _hooks(facts: Facts, expected: Document, actual: Document) -> Iterator[Findi
         yield HOOK_UNKNOWN(text, fix=f"if you did not add it, it is of another version: {facts.again}")
 
 
-def _hook(facts: Facts, expected: Document, actual: Document) -> Iterator[Finding]:
+def _hook(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
     name = expected["name"]
     wanted, called = expected["clientConfig"]["service"], actual["clientConfig"].get("service") or {}
     if any(wanted[key] != called.get(key) for key in ("namespace", "name", "path")):
@@ -110,7 +110,7 @@ def _hook(facts: Facts, expected: Document, actual: Document) -> Iterator[Findin
         )
 
 
-def _failure(facts: Facts, expected: Document, actual: Document) -> Iterator[Finding]:
+def _failure(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
     name, policy = expected["name"], actual["failurePolicy"]
     if policy == expected["failurePolicy"]:
         return
@@ -122,7 +122,7 @@ def _failure(facts: Facts, expected: Document, actual: Document) -> Iterator[Fin
         yield HOOK_FAILS_CLOSED(text, fix=facts.again)
 
 
-def _rules(hook: Document) -> list[Document]:
+def _rules(hook: KubernetesObject) -> list[KubernetesObject]:
     return sorted(
         (
             {key: sorted(value) if isinstance(value, list) else value for key, value in rule.items()}
@@ -132,5 +132,5 @@ def _rules(hook: Document) -> list[Document]:
     )
 
 
-def _short(expected: Document, field: str) -> bool:
+def _short(expected: KubernetesObject, field: str) -> bool:
     return isinstance(expected.get(field), str | int)

@@ -6,16 +6,16 @@ from typing import Final
 import msgspec
 
 from webhook.cluster.resources.kueue_config import KUEUE_CONFIG, NAME
+from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
 from webhook.installation.doctor.facts import KUEUE_HOOK, Facts, hooks
-from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
 from webhook.installation.doctor.unread import Unread
 
-KUEUE_WITHOUT_MPIJOBS: Final = Kind("kueue-without-mpijobs", Severity.WARNING)
-KUEUE_CONFIG_UNKNOWN: Final = Kind("kueue-config-unknown", Severity.WARNING)
+KUEUE_WITHOUT_MPIJOBS: Final = Ailment("kueue-without-mpijobs", Severity.WARNING)
+KUEUE_CONFIG_UNKNOWN: Final = Ailment("kueue-config-unknown", Severity.WARNING)
 FRAMEWORK: Final = "kubeflow.org/mpijob"
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: Facts) -> Iterator[Diagnosis]:
     """By its own configuration: its webhooks are there whether it manages MPIJobs or not."""
     if not _installed(facts):
         if isinstance(facts.mutating, Unread):

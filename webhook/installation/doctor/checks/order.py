@@ -7,14 +7,14 @@ The API server calls configurations in the order of their names (kubernetes/apis
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from webhook.installation.doctor.facts import KUEUE_HOOK, Document, Facts, configuration, hooks
-from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
+from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
+from webhook.installation.doctor.facts import KUEUE_HOOK, Facts, KubernetesObject, configuration, hooks
 from webhook.installation.doctor.unread import Unread
 
-CONFIGURATION_ORDER: Final = Kind("configuration-order", Severity.PROBLEM)
+CONFIGURATION_ORDER: Final = Ailment("configuration-order", Severity.PROBLEM)
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: Facts) -> Iterator[Diagnosis]:
     """The order of the names."""
     if isinstance(facts.mutating, Unread):
         yield not_known("the order of the webhooks", facts.mutating.reason)
@@ -24,7 +24,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield ok(f"called {' and '.join(names)}" if names else "no Kueue to come before")
 
 
-def after_kueue(mutating: Sequence[Document]) -> Iterator[Finding]:
+def after_kueue(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
     """Nothing, where Kueue is called again after us."""
     ours = configuration(mutating)
     if ours is None:
@@ -38,7 +38,7 @@ def after_kueue(mutating: Sequence[Document]) -> Iterator[Finding]:
             )
 
 
-def _kueue(mutating: Sequence[Document]) -> Iterator[tuple[str, str]]:
+def _kueue(mutating: Sequence[KubernetesObject]) -> Iterator[tuple[str, str]]:
     """(configuration, reinvocationPolicy) of Kueue's hook for MPIJobs."""
     for found in mutating:
         for hook in hooks(found):

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.installation.doctor import rights
+from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts, Right, arguments
-from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
 from webhook.installation.doctor.unread import Unread
 
-RIGHT_ESSENTIAL: Final = Kind("right-essential", Severity.PROBLEM)
-RIGHT_MISSING: Final = Kind("right-missing", Severity.WARNING)
-SECRETS_OPEN: Final = Kind("secrets-open", Severity.WARNING)
+RIGHT_ESSENTIAL: Final = Ailment("right-essential", Severity.PROBLEM)
+RIGHT_MISSING: Final = Ailment("right-missing", Severity.WARNING)
+SECRETS_OPEN: Final = Ailment("secrets-open", Severity.WARNING)
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: Facts) -> Iterator[Diagnosis]:
     """Each right that is needed, by purpose; and that there is none on Secrets beyond."""
     if isinstance(facts.rights, Unread):
         yield not_known("the rights of the service", facts.rights.reason)

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Final
 
+from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts
-from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
 from webhook.installation.doctor.unread import Unread
 
-POLICY_BROKEN: Final = Kind("policy-broken", Severity.PROBLEM)
+POLICY_BROKEN: Final = Ailment("policy-broken", Severity.PROBLEM)
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: Facts) -> Iterator[Diagnosis]:
     """What of them is in force."""
     if isinstance(facts.policies, Unread):
         yield not_known("the policies", facts.policies.reason)

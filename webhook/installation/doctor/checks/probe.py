@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from typing import Final
 
+from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, ok
 from webhook.installation.doctor.facts import Facts, configuration, hooks
-from webhook.installation.doctor.finding import Finding, Kind, Severity, ok
 from webhook.installation.doctor.unread import Unread
 from webhook.installation.registration import DOMAIN
 
-PROBE_FAILED: Final = Kind("probe-failed", Severity.PROBLEM)
-PROBE_UNKNOWN: Final = Kind("probe-unknown", Severity.UNKNOWN)
+PROBE_FAILED: Final = Ailment("probe-failed", Severity.PROBLEM)
+PROBE_UNKNOWN: Final = Ailment("probe-unknown", Severity.UNKNOWN)
 HOOK: Final = f"validate.{DOMAIN}"
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: Facts) -> Iterator[Diagnosis]:
     """Whether the API server reaches the service; nothing where it was not asked for."""
     if facts.probe is None:
         return

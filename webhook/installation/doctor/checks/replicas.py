@@ -3,20 +3,20 @@
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.installation.doctor.facts import Document, Facts
-from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
+from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
+from webhook.installation.doctor.facts import Facts, KubernetesObject
 from webhook.installation.doctor.unread import Unread
 from webhook.installation.manifests import NAME
 
-DEPLOYMENT_MISSING: Final = Kind("deployment-missing", Severity.PROBLEM)
-REPLICAS_NONE: Final = Kind("replicas-none", Severity.PROBLEM)
-REPLICAS_FEW: Final = Kind("replicas-few", Severity.WARNING)
-IMAGES_DIFFER: Final = Kind("images-differ", Severity.WARNING)
-SERVICE_MISSING: Final = Kind("service-missing", Severity.PROBLEM)
-SERVICE_EMPTY: Final = Kind("service-empty", Severity.PROBLEM)
+DEPLOYMENT_MISSING: Final = Ailment("deployment-missing", Severity.PROBLEM)
+REPLICAS_NONE: Final = Ailment("replicas-none", Severity.PROBLEM)
+REPLICAS_FEW: Final = Ailment("replicas-few", Severity.WARNING)
+IMAGES_DIFFER: Final = Ailment("images-differ", Severity.WARNING)
+SERVICE_MISSING: Final = Ailment("service-missing", Severity.PROBLEM)
+SERVICE_EMPTY: Final = Ailment("service-empty", Severity.PROBLEM)
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: Facts) -> Iterator[Diagnosis]:
     """Whether enough of them are ready, all the same, and found by the Service."""
     yield from _service(facts)
     if isinstance(facts.deployment, Unread):
@@ -41,7 +41,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield ok(f"{ready} of {wanted} replicas ready, all of one image")
 
 
-def _service(facts: Facts) -> Iterator[Finding]:
+def _service(facts: Facts) -> Iterator[Diagnosis]:
     if isinstance(facts.service, Unread):
         yield not_known("the Service", facts.service.reason)
     elif facts.service is None:
@@ -53,7 +53,7 @@ def _service(facts: Facts) -> Iterator[Finding]:
         yield SERVICE_EMPTY(text, fix=facts.again)
 
 
-def _images(facts: Facts) -> Iterator[Finding]:
+def _images(facts: Facts) -> Iterator[Diagnosis]:
     if isinstance(facts.pods, Unread):
         yield not_known("the pods", facts.pods.reason)
         return
@@ -65,7 +65,7 @@ def _images(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _ready(pod: Document) -> bool:
+def _ready(pod: KubernetesObject) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 

@@ -5,18 +5,18 @@ from typing import Final
 
 from webhook.installation import registration
 from webhook.installation.doctor.checks.configurations import GUARDED
-from webhook.installation.doctor.facts import Document, Facts, configuration, hooks
-from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
+from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
+from webhook.installation.doctor.facts import Facts, KubernetesObject, configuration, hooks
 from webhook.installation.doctor.unread import Unread
 
-SECRET_HOOK_UNGUARDED: Final = Kind("secret-hook-unguarded", Severity.PROBLEM)
-SECRET_HOOK_WIDE: Final = Kind("secret-hook-wide", Severity.WARNING)
-SECRET_HOOK_FAILS_OPEN: Final = Kind("secret-hook-fails-open", Severity.WARNING)
+SECRET_HOOK_UNGUARDED: Final = Ailment("secret-hook-unguarded", Severity.PROBLEM)
+SECRET_HOOK_WIDE: Final = Ailment("secret-hook-wide", Severity.WARNING)
+SECRET_HOOK_FAILS_OPEN: Final = Ailment("secret-hook-fails-open", Severity.WARNING)
 
 LEGACY: Final = "manifests/components/legacy-no-match-conditions"
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: Facts) -> Iterator[Diagnosis]:
     """Whether its failurePolicy suits the conditions that narrow it."""
     if isinstance(facts.mutating, Unread):
         yield not_known("the hook for SSH keys", facts.mutating.reason)
@@ -38,7 +38,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield ok(f"narrowed by {'matchConditions' if guarded else 'label'}, fails {fails}")
 
 
-def unguarded(mutating: Sequence[Document]) -> Iterator[Finding]:
+def unguarded(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
     """The finding that holds up Secrets; by the configuration alone, for the API server drops what it does not know."""
     hook = _find(mutating)
     if hook and hook["failurePolicy"] == "Fail" and not hook.get("matchConditions"):
@@ -49,6 +49,6 @@ def unguarded(mutating: Sequence[Document]) -> Iterator[Finding]:
         )
 
 
-def _find(mutating: Sequence[Document]) -> Document | None:
+def _find(mutating: Sequence[KubernetesObject]) -> KubernetesObject | None:
     ours = configuration(mutating)
     return next((hook for hook in hooks(ours or {}) if hook["name"] == GUARDED), None)

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.installation.doctor.certificates import FILES, Certificates
+from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts
-from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
 from webhook.installation.doctor.unread import Unread
 
-CERTIFICATE_BROKEN: Final = Kind("certificate-broken", Severity.PROBLEM)
-CERTIFICATE_ATTENTION: Final = Kind("certificate-attention", Severity.WARNING)
-CERTIFICATE_SECRET_MISSING: Final = Kind("certificate-secret-missing", Severity.PROBLEM)
-CERTIFICATE_UNSEEN: Final = Kind("certificate-unseen", Severity.UNKNOWN)
+CERTIFICATE_BROKEN: Final = Ailment("certificate-broken", Severity.PROBLEM)
+CERTIFICATE_ATTENTION: Final = Ailment("certificate-attention", Severity.WARNING)
+CERTIFICATE_SECRET_MISSING: Final = Ailment("certificate-secret-missing", Severity.PROBLEM)
+CERTIFICATE_UNSEEN: Final = Ailment("certificate-unseen", Severity.UNKNOWN)
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: Facts) -> Iterator[Diagnosis]:
     """What `certs status` says, by the clock of the API server, which is the one that judges."""
     found = facts.certificates
     yield from _stored(found)
@@ -36,7 +36,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield ok(f"valid until {until:%Y-%m-%d}, trusted, seen at {len(found.served)} address{plural}{phase}")
 
 
-def unseen(found: Certificates) -> Finding:
+def unseen(found: Certificates) -> Diagnosis:
     """That nobody looked at the certificate on the wire, and how to."""
     why = "; ".join(found.unreached) or "no endpoints are known"
     stand_in = ", the mounted Secret is judged in its place" if found.stored else ""
@@ -47,7 +47,7 @@ def unseen(found: Certificates) -> Finding:
     )
 
 
-def _stored(found: Certificates) -> Iterator[Finding]:
+def _stored(found: Certificates) -> Iterator[Diagnosis]:
     if isinstance(found.data, Unread):
         yield not_known(f"the Secret {found.secret}", found.data.reason)
     elif found.secret and found.data is None:

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api import mpijob
+from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts
-from webhook.installation.doctor.finding import Finding, Kind, Severity, not_known, ok
 from webhook.installation.doctor.unread import Unread
 
-KUBERNETES_OLD: Final = Kind("kubernetes-old", Severity.WARNING)
-MPIJOBS_MISSING: Final = Kind("mpijobs-missing", Severity.PROBLEM)
-OPERATOR_MISSING: Final = Kind("operator-missing", Severity.WARNING)
-OPERATOR_OLD: Final = Kind("operator-old", Severity.WARNING)
-OPERATORS_SEVERAL: Final = Kind("operators-several", Severity.WARNING)
+KUBERNETES_OLD: Final = Ailment("kubernetes-old", Severity.WARNING)
+MPIJOBS_MISSING: Final = Ailment("mpijobs-missing", Severity.PROBLEM)
+OPERATOR_MISSING: Final = Ailment("operator-missing", Severity.WARNING)
+OPERATOR_OLD: Final = Ailment("operator-old", Severity.WARNING)
+OPERATORS_SEVERAL: Final = Ailment("operators-several", Severity.WARNING)
 
 OLDEST: Final = (1, 27)
 # Before it, a job that Kueue suspended keeps the node selector that it had (mpi-operator#670).
@@ -21,7 +21,7 @@ OPERATOR_FOR_KUEUE: Final = (0, 8, 0)
 OPERATORS: Final = ("mpi-operator", "training-operator")
 
 
-def check(facts: Facts) -> Iterator[Finding]:
+def check(facts: Facts) -> Iterator[Diagnosis]:
     """Whether this version is made for what is there."""
     version = "unknown" if isinstance(facts.version, Unread) else str(facts.version.get("gitVersion"))
     if facts.kubernetes is not None and facts.kubernetes < OLDEST:
@@ -39,7 +39,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     yield ok(", ".join([f"Kubernetes {version}", *programs, f"Kueue {kueue}" if kueue else "no Kueue"]))
 
 
-def _mpijobs(facts: Facts) -> Iterator[Finding]:
+def _mpijobs(facts: Facts) -> Iterator[Diagnosis]:
     if isinstance(facts.crd, Unread):
         yield not_known("whether the cluster knows MPIJobs", facts.crd.reason)
         return
@@ -52,7 +52,7 @@ def _mpijobs(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _operators(facts: Facts) -> Iterator[Finding]:
+def _operators(facts: Facts) -> Iterator[Diagnosis]:
     found = [(program, namespace, image) for program in OPERATORS for namespace, image in facts.images(program)]
     if not any(program == "mpi-operator" for program, _, _ in found):
         yield OPERATOR_MISSING(

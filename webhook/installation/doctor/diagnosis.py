@@ -17,7 +17,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """`id` is what the runbook explains, empty for what is fine; `fix` is the command to run, or what to see to."""
 
     severity: Severity
@@ -27,26 +27,26 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Ailment:
     """Something that can be found; a check declares what it can find as constants of its module."""
 
     id: str
     severity: Severity
 
-    def __call__(self, text: str, *, fix: str) -> Finding:
+    def __call__(self, text: str, *, fix: str) -> Diagnosis:
         """The finding that says so."""
-        return Finding(self.severity, self.id, text, fix)
+        return Diagnosis(self.severity, self.id, text, fix)
 
 
-def ok(text: str) -> Finding:
+def ok(text: str) -> Diagnosis:
     """All is well."""
-    return Finding(Severity.OK, "", text)
+    return Diagnosis(Severity.OK, "", text)
 
 
-NOT_KNOWN = Kind("not-known", Severity.UNKNOWN)
+NOT_KNOWN = Ailment("not-known", Severity.UNKNOWN)
 """The API server does not say; declared once for all checks."""
 
 
-def not_known(what: str, reason: str) -> Finding:
+def not_known(what: str, reason: str) -> Diagnosis:
     """`what` cannot be judged because of `reason`."""
     return NOT_KNOWN(f"{what}: {reason}", fix="run it again as somebody who may read all, such as a cluster-admin")
