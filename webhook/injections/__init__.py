@@ -22,7 +22,7 @@ class Injection:
     """A registered injection.
 
     `inject` reads the job as it was submitted (no defaults of the operator), writes to the PatchBuilder, and yields
-    a short note, shown to the user as a warning, for what it did or could not do.
+    a short note for what it did; a Caution for what it could not do.
     """
 
     id: str
@@ -34,6 +34,12 @@ class Injection:
     def documentation(self) -> tuple[str, str]:
         """(summary, explanation) from the docstring of the injection's module."""
         return documentation(self.inject.__module__)
+
+
+class Caution(str):
+    """A note on what was asked for and could not be injected: the user is always warned of it, in a line of its own."""
+
+    __slots__ = ()
 
 
 REGISTRY: Registry[Injection] = Registry(__name__)

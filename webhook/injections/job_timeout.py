@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from webhook.api import annotations, duration
 from webhook.api.mpijob import MPIJob
-from webhook.injections import injection
+from webhook.injections import Caution, injection
 from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
 from webhook.kit.settings import InjectionSettings
@@ -45,14 +45,14 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         return
     if action != annotations.TERMINATE:
         shown = annotations.mention(annotations.TIMEOUT_ACTION, action)
-        yield f"{shown} is not terminate or notify-only; terminate applies"
+        yield Caution(f"{shown} is not terminate or notify-only; terminate applies")
     timeout, origin = settings.default, f"change it with the annotation {annotations.TIMEOUT}"
     if (asked := job.annotations.get(annotations.TIMEOUT)) is not None:
         try:
             duration.parse(asked)
             timeout, origin = asked, "as annotated"
         except duration.DurationError as error:
-            yield f"{annotations.mention(annotations.TIMEOUT, asked)} {error}; {timeout or NO_LIMIT} applies"
+            yield Caution(f"{annotations.mention(annotations.TIMEOUT, asked)} {error}; {timeout or NO_LIMIT} applies")
             origin = "the default"
     if timeout is not None and patch.add(PATH, duration.parse(timeout)):
         yield f"set activeDeadlineSeconds: {duration.parse(timeout)} ({timeout}), {origin}"
