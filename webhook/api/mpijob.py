@@ -22,6 +22,8 @@ API_VERSION = "kubeflow.org/v2beta1"
 # Values of `managedBy`, by default the operator (`types.go`, `KubeflowJobController` and `MultiKueueController`).
 MPI_OPERATOR = "kubeflow.org/mpi-operator"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+# Values with which the operator of this cluster makes the job's pods.
+MANAGED_HERE = frozenset({None, MPI_OPERATOR})
 LAUNCHER = "Launcher"
 WORKER = "Worker"
 
@@ -113,6 +115,11 @@ class MPIJob(msgspec.Struct, rename="camel", gc=False):
     def run_policy(self) -> RunPolicy:
         """The run policy, an empty one when there is none."""
         return self.spec.run_policy or RunPolicy()
+
+    @property
+    def managed_here(self) -> bool:
+        """Whether the operator of this cluster makes the job's pods, rather than another controller."""
+        return self.run_policy.managed_by in MANAGED_HERE
 
     @property
     def launcher(self) -> ReplicaSpec | None:

@@ -45,7 +45,7 @@ def read(value: object) -> Quantity:
         return Quantity(0)
 
 
-def effective(container: Container, name: str) -> Quantity:
+def requested(container: Container, name: str) -> Quantity:
     """What is reserved for the container: its request, else its limit, which then becomes the request, else 0."""
     resources = container.resources
     if resources is None:
@@ -64,7 +64,7 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
     for amounts, others in ((resources.limits, None), (resources.requests, resources.limits)):
         for name in amounts or ():
             if is_accelerator(name, patterns) and not (others and name in others):
-                total += max(quantity.whole(effective(container, name)), 0)
+                total += max(quantity.whole(requested(container, name)), 0)
     return total
 
 

@@ -65,6 +65,12 @@ class RuleSettings(Settings):
     action: ActionField = Field(Action.DENY, description="What a violation leads to: deny, warn, audit or off.")
 
 
+class WarningRuleSettings(RuleSettings):
+    """What a rule has that only warns, unless an administrator decides otherwise."""
+
+    action: ActionField = Field(Action.WARN, description="What a violation leads to: deny, warn, audit or off.")
+
+
 class InjectionSettings(Settings):
     """What every injection has."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from webhook.api import pod_resources
-from webhook.api.mpijob import LAUNCHER, MPI_OPERATOR, MPIJob
+from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod import PodTemplate
 from webhook.api.pod_resources import PodResources
 from webhook.api.quantity import Quantity
@@ -58,7 +58,7 @@ def job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
 
 
 def _job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
-    if job.run_policy.managed_by not in {None, MPI_OPERATOR}:
+    if not job.managed_here:
         return ()
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())

@@ -24,7 +24,7 @@ from webhook.api.taints import untolerated
 from webhook.cluster.resources.nodes import NODES, NodeShape
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
-from webhook.kit.settings import Action, ActionField, RuleSettings
+from webhook.kit.settings import WarningRuleSettings
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.scheduler import (
     Affinity,
@@ -46,10 +46,9 @@ _LONG = 10
 _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
-class Settings(RuleSettings):
+class Settings(WarningRuleSettings):
     """What cannot be seen on the nodes."""
 
-    action: ActionField = Field(Action.WARN, description="What a violation leads to: deny, warn, audit or off.")
     autoscaled: bool = Field(
         False,
         description="Whether nodes of other kinds may be added when pods wait; a violation is then only audited.",

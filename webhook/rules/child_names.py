@@ -12,7 +12,7 @@ but this service may not look at Secrets.
 
 from collections.abc import Iterator, Mapping
 
-from webhook.api.mpijob import GROUP, MPI_OPERATOR, MPIJob
+from webhook.api.mpijob import GROUP, MPIJob
 from webhook.cluster.owned import Owned
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.config_maps import CONFIG_MAPS
@@ -38,7 +38,7 @@ class Settings(RuleSettings):
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Service, ConfigMap, Job, and the first of the Pods."""
     name, namespace = job.metadata.name, ctx.namespace
-    if not name or job.run_policy.managed_by not in {None, MPI_OPERATOR}:
+    if not name or not job.managed_here:
         return
     for resource, suffix in ((SERVICES, ""), (CONFIG_MAPS, CONFIG_SUFFIX), (JOBS, LAUNCHER_SUFFIX)):
         child = ctx.view.get(resource, (namespace, name + suffix))

@@ -18,15 +18,13 @@ somebody else makes. A warning, for quotas change. The numbers are those that Ku
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from pydantic import Field
-
 from webhook.api import kueue
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import WORKER, MPIJob
 from webhook.cluster.resources.cluster_queues import ClusterQueue
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
-from webhook.kit.settings import Action, ActionField, RuleSettings
+from webhook.kit.settings import WarningRuleSettings
 from webhook.predict.kueue import queues, topology
 from webhook.predict.kueue.feasibility import Obstacle, Shortage, obstacles
 from webhook.predict.kueue.flavors import Mismatch, Part
@@ -40,10 +38,8 @@ _TRIED = 10
 Fits = Callable[[ClusterQueue, tuple[PodSet, ...]], bool]
 
 
-class Settings(RuleSettings):
+class Settings(WarningRuleSettings):
     """What a job that never fits leads to."""
-
-    action: ActionField = Field(Action.WARN, description="What a violation leads to: deny, warn, audit or off.")
 
 
 @rule("ever-fits", Settings, since="0.1")

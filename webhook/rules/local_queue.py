@@ -12,12 +12,10 @@ A warning, for a queue may be created, or started again, after the job. Nothing 
 from collections.abc import Iterator
 from itertools import islice
 
-from pydantic import Field
-
 from webhook.api.kueue import FRAMEWORK, QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
-from webhook.kit.settings import Action, ActionField, RuleSettings
+from webhook.kit.settings import WarningRuleSettings
 from webhook.predict.kueue import queues
 from webhook.predict.kueue.managed import Unmanaged, unmanaged
 from webhook.predict.kueue.queues import QueueFault, State
@@ -28,10 +26,8 @@ LABEL = f"metadata.labels[{QUEUE_NAME}]"
 _SHOWN = 3
 
 
-class Settings(RuleSettings):
+class Settings(WarningRuleSettings):
     """What a queue that takes no job leads to."""
-
-    action: ActionField = Field(Action.WARN, description="What a violation leads to: deny, warn, audit or off.")
 
 
 @rule("local-queue", Settings, since="0.1")

@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
-from pydantic import Field
 
 from webhook.api import networks
-from webhook.api.mpijob import MPI_OPERATOR, MPIJob
+from webhook.api.mpijob import MPIJob
 from webhook.api.names import closest_name
 from webhook.api.networks import NETWORKS, NetworksError
 from webhook.api.pod import Container, PodSpec
@@ -29,7 +28,7 @@ from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
 from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.kit.context import Context
-from webhook.kit.settings import Action, ActionField, RuleSettings
+from webhook.kit.settings import WarningRuleSettings
 from webhook.rules import CauseReason, Violation, rule
 from webhook.rules.child_names import CONFIG_SUFFIX
 
@@ -37,10 +36,8 @@ MANY = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 ONE_POD = "ReadWriteOncePod"
 
 
-class Settings(RuleSettings):
+class Settings(WarningRuleSettings):
     """What exists is what the cluster has."""
-
-    action: ActionField = Field(Action.WARN, description="What a violation leads to: deny, warn, audit or off.")
 
 
 class Reference(msgspec.Struct, frozen=True, gc=False):
@@ -55,7 +52,7 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
 @rule("references", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each object that is not there, where it is first named; then claims that too many pods share."""
-    if job.run_policy.managed_by not in {None, MPI_OPERATOR}:
+    if not job.managed_here:
         return
     own = (CONFIG_MAPS, ctx.namespace, f"{job.metadata.name}{CONFIG_SUFFIX}")
     seen = {own}

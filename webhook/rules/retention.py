@@ -10,14 +10,13 @@ from pydantic import Field
 
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
-from webhook.kit.settings import Action, ActionField, RuleSettings
+from webhook.kit.settings import WarningRuleSettings
 from webhook.rules import Violation, rule
 
 
-class Settings(RuleSettings):
+class Settings(WarningRuleSettings):
     """How short is too short."""
 
-    action: ActionField = Field(Action.WARN, description="What a violation leads to: deny, warn, audit or off.")
     min_seconds: int = Field(30, ge=0, description="Seconds below which the job may run twice.")
 
 

@@ -36,6 +36,14 @@ def test_defaults_leave_what_is_set() -> None:
     assert job.workers == 4
 
 
+@pytest.mark.parametrize(
+    ("manager", "here"),
+    [(REMOVE, True), ("kubeflow.org/mpi-operator", True), ("kueue.x-k8s.io/multikueue", False), ("", False)],
+)
+def test_who_makes_the_pods(manager: object, here: bool) -> None:
+    assert decode(changed({"spec.runPolicy.managedBy": manager})).managed_here is here
+
+
 def test_unknown_fields_and_keys_are_no_error() -> None:
     job = decode(changed({"spec.foo": {"a": [1]}, "spec.mpiReplicaSpecs.Foo": None}))
     assert list(job.spec.mpi_replica_specs or {}) == ["Launcher", "Worker", "Foo"]

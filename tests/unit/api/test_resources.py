@@ -5,7 +5,7 @@ import pytest
 
 from webhook.api.pod import Container, PodTemplate
 from webhook.api.quantity import NANO
-from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, effective, is_accelerator, pod_total
+from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, pod_total, requested
 
 GPU = "nvidia.com/gpu"
 
@@ -54,7 +54,7 @@ def test_patterns() -> None:
     ],
 )
 def test_effective(resources: Any, units: int) -> None:
-    assert effective(container(resources=resources), GPU) == units * NANO
+    assert requested(container(resources=resources), GPU) == units * NANO
 
 
 @pytest.mark.parametrize(

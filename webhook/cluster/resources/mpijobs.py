@@ -10,7 +10,7 @@ from functools import lru_cache
 import msgspec
 
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import API_VERSION, LAUNCHER, MPI_OPERATOR, MULTIKUEUE, WORKER
+from webhook.api.mpijob import API_VERSION, LAUNCHER, MANAGED_HERE, MULTIKUEUE, WORKER
 from webhook.api.pod import PodAffinity, PodTemplate
 from webhook.api.quota_charges import PodShape, pod_shape
 from webhook.cluster.resource import ByNamespace, Metadata, Resource, Wire
@@ -158,7 +158,7 @@ def _record(found: _MPIJob) -> MPIJobRecord:
         name=sys.intern(metadata.name),
         uid=sys.intern(metadata.uid),
         over=over,
-        ended=ended and policy.managed_by in {None, MPI_OPERATOR},
+        ended=ended and policy.managed_by in MANAGED_HERE,
         suspended=bool(policy.suspend),
         queue=sys.intern(metadata.labels.queue) if metadata.labels else "",
         pods=() if over or policy.managed_by == MULTIKUEUE else tuple(_pods(spec)),

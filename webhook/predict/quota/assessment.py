@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 
-from webhook.api.mpijob import LAUNCHER, MPI_OPERATOR, WORKER, MPIJob
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import Quantity
 from webhook.api.quota_charges import Charge, PodShape, object_charges, pod_charges, pod_shape
@@ -83,7 +83,7 @@ def namespace_quotas(ctx: Context) -> Quotas:
 def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     """None where no quota can count the job's pods: there is none that is known, or its pods are made elsewhere."""
     quotas = namespace_quotas(ctx)
-    if not quotas or _made_elsewhere(job):
+    if not quotas or not job.managed_here:
         return None
     old, pods, counts = ctx.old, job_pods(job, ctx), _pod_counts(ctx)
     default_priority = _default_priority(ctx, quotas)
@@ -121,7 +121,7 @@ def reservation_of(job: MPIJob, ctx: Context, uid: str) -> Reservation | None:
     A suspended job takes no pods yet: whoever resumes it is asked again.
     """
     quotas = namespace_quotas(ctx)
-    if not quotas or _made_elsewhere(job) or _refused_for_its_name(job, ctx, uid):
+    if not quotas or not job.managed_here or _refused_for_its_name(job, ctx, uid):
         return None
     demand = _whole(job, ctx, quotas)
     if job.suspended:
@@ -152,10 +152,6 @@ def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:
         for charge in charges
     )
     return tuple(charge for charge in reduced if charge.usage)
-
-
-def _made_elsewhere(job: MPIJob) -> bool:
-    return job.run_policy.managed_by not in {None, MPI_OPERATOR}
 
 
 def _whole(job: MPIJob, ctx: Context, quotas: Quotas) -> Demand:
