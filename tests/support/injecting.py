@@ -1,19 +1,29 @@
-"""One injection at a time, through the whole pipeline."""
+"""Injections through the whole pipeline, one at a time or together; `inject` and `operations` check every promise.
+
+`examples` has for each injection a job, settings and a cluster with which it has something to do. Where COMPLETE and
+the defaults do not suffice, the injection's test file has an `EXAMPLE` of its own.
+"""
 
 import copy
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import msgspec
 
 from tests.support.namespaces import labelled
+from tests.support.promises import keep
+from tests.support.strategies import COMPLETE
 from webhook import injections
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision, Policy
 from webhook.api.review import AdmissionRequest
+from webhook.cluster.view import ClusterView
 
 DEFAULTS = pipelines.load_policy(None)
-# Here every injection has something to do.
 VIEW = labelled("team", enforce="restricted")
 PATHS = {
     "Launcher": "/spec/mpiReplicaSpecs/Launcher/template",
@@ -22,14 +32,56 @@ PATHS = {
 }
 
 
+@dataclass(frozen=True)
+class Example:
+    """Where an injection has something to do."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """As an administrator writes them."""
+    job: Mapping[str, Any] = field(default_factory=lambda: COMPLETE)
+    view: ClusterView = VIEW
+
+
 def request(job: Any, operation: Any = "CREATE") -> AdmissionRequest:
     """The API server's request about `job`, JSON text or a JSON value."""
     raw = job if isinstance(job, bytes) else json.dumps(job).encode()
     return AdmissionRequest(uid="u-1", operation=operation, namespace="team", object=msgspec.Raw(raw))
 
 
-def mutate(job: Any, policy: Policy = DEFAULTS, operation: Any = "CREATE") -> Decision:
-    return pipelines.mutate(request(job, operation), policy=policy, view=VIEW)
+def mutate(job: Any, policy: Policy = DEFAULTS, operation: Any = "CREATE", *, view: ClusterView = VIEW) -> Decision:
+    return pipelines.mutate(request(job, operation), policy=policy, view=view)
+
+
+def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> Decision:
+    """Mutate a job, a JSON value, and check every promise on the outcome."""
+    decision = mutate(job, policy, view=view)
+    keep(job, decision, lambda other: mutate(other, policy, view=view))
+    return decision
+
+
+@cache
+def examples() -> Mapping[str, Example]:
+    """The example of every injection, by its id."""
+    return {
+        injection_id: getattr(import_module(module_of_tests(injection_id)), "EXAMPLE", Example())
+        for injection_id in injections.REGISTRY
+    }
+
+
+def module_of_tests(injection_id: str) -> str:
+    """Where the tests of an injection are."""
+    return f"tests.unit.injections.test_{injection_id.replace('-', '_')}"
+
+
+def policy_of(settings: Mapping[str, Any]) -> Policy:
+    """A policy document with these settings of injections."""
+    document = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "injections": settings}
+    return pipelines.load_policy(json.dumps(document))
+
+
+def everything_on() -> Policy:
+    """Every injection enabled, with the settings of its example."""
+    return policy_of({name: {**example.settings, "enabled": True} for name, example in examples().items()})
 
 
 def only(injection_id: str, /, **settings: Any) -> Policy:
@@ -40,14 +92,14 @@ def only(injection_id: str, /, **settings: Any) -> Policy:
 
 def operations(injection_id: str, job: Any, /, **settings: Any) -> list[tuple[str, Any]]:
     """(JSON pointer, value) of each operation, in order."""
-    decision = mutate(job, only(injection_id, **settings))
+    decision = hold(job, only(injection_id, **settings))
     assert not decision.skipped
     return [(str(operation["path"]), operation["value"]) for operation in decision.patch]
 
 
 def inject(injection_id: str, job: Any, /, **settings: Any) -> tuple[dict[str, Any], list[str]]:
     """What this injection alone adds, value by JSON pointer, and its notes without the id."""
-    decision = mutate(job, only(injection_id, **settings))
+    decision = hold(job, only(injection_id, **settings))
     assert not decision.skipped
     added = {str(operation["path"]): operation["value"] for operation in decision.patch}
     return added, [note.removeprefix(f"{injection_id}: ") for note in decision.notes]

@@ -1,135 +1,36 @@
 """The mutating pipeline as a whole: what it leaves alone, and what holds for every patch."""
 
-import base64
 import copy
 import json
-from collections import Counter
 
-import jsonpatch
 import pytest
 from hypothesis import given
 
 from tests.support.any_job import any_job
-from tests.support.injecting import DEFAULTS, VIEW, mpijob, mutate, only
+from tests.support.injecting import (
+    DEFAULTS,
+    VIEW,
+    everything_on,
+    examples,
+    hold,
+    mpijob,
+    mutate,
+    only,
+    policy_of,
+)
 from tests.support.jobs import request as sent_for
 from tests.support.paths import EXAMPLES as EXAMPLES_FOLDER
+from tests.support.promises import readable
 from tests.support.strategies import COMPLETE, PROPERTY, jobs, json_values, mangled_jobs, replaced
 from webhook import injections
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Policy
-from webhook.api import mpijob as wire
 from webhook.api import yaml
-from webhook.api.shape import ShapeError
 from webhook.injections import Injection
 from webhook.kit.settings import InjectionSettings
 
 EXAMPLES = sorted(EXAMPLES_FOLDER.rglob("*.yaml"))
-# What comes from the policy alone: without these settings nothing happens.
-FROM_POLICY = {
-    "image-pull-secrets": {"secrets": ["registry", "mirror"]},
-    "node-selector": {"labels": {"pool": "training", "topology.kubernetes.io/zone": "a"}},
-    "tolerations": {
-        "tolerations": [
-            {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
-            {"key": "team", "value": "ml", "effect": "NoExecute", "tolerationSeconds": 60},
-        ]
-    },
-}
-
-
-def policy_of(injections):
-    document = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "injections": injections}
-    return pipelines.load_policy(json.dumps(document))
-
-
-# Everything on, with what a policy can add.
-LABELS = {"team": "ml", "example.com/cost-centre": "42"}
-BUSY = policy_of(
-    {
-        "labels": {"job": LABELS, "pods": LABELS},
-        "clean-pod-policy": {"policy": "All"},
-        "job-timeout": {"default": "24855d3h14m7s"},
-        **FROM_POLICY,
-    }
-)
-
-
-def hold(job, policy=DEFAULTS):
-    """Check every promise of the pipeline on one object, and return the decision."""
-    raw = json.dumps(job).encode()
-    decision = mutate(raw, policy)
-    assert decision.allowed
-    assert decision.skipped.startswith("schema: ") == (not readable(raw))
-    if decision.skipped:
-        assert (decision.patch, decision.notes, decision.document) == ([], [], None)
-        return decision
-    before, patch = json.loads(raw), patch_of(decision)
-    after = jsonpatch.JsonPatch(patch).apply(before)
-    assert after == decision.document
-    assert {operation["op"] for operation in patch} <= {"add"}
-    assert survives(before, after)
-    assert containers(before) == containers(after)
-    assert no_new_duplicates(launcher_env(before), launcher_env(after))
-    assert all(map(no_new_duplicates, pull_secrets(before), pull_secrets(after)))
-    assert len(decision.authors) == len(patch)
-    assert readable(json.dumps(after).encode())
-    assert mutate(after, policy).patch == []
-    assert all(len(warning) <= 120 and warning.isprintable() for warning in decision.warnings)
-    return decision
-
-
-def readable(raw):
-    try:
-        wire.decode(raw)
-    except ShapeError:
-        return False
-    return True
-
-
-def patch_of(decision):
-    """The patch as the API server gets it."""
-    response = decision.response("u-1")
-    assert (response.patch is None) == (response.patch_type is None) == (not decision.patch)
-    return json.loads(base64.b64decode(response.patch)) if response.patch else []
-
-
-def survives(before, after):
-    """Whether everything in `before` but null is in `after`; lists may have grown."""
-    if isinstance(before, dict):
-        return isinstance(after, dict) and all(survives(value, after.get(key)) for key, value in before.items())
-    if isinstance(before, list):
-        return isinstance(after, list) and len(after) >= len(before) and all(map(survives, before, after))
-    return before is None or (type(before) is type(after) and before == after)
-
-
-def pods(job):
-    for role, replica in ((job.get("spec") or {}).get("mpiReplicaSpecs") or {}).items():
-        yield role, ((replica or {}).get("template") or {}).get("spec") or {}
-
-
-def containers(job):
-    """Every container of the job but for its security context and the environment of the launcher's first."""
-    job = copy.deepcopy(job)
-    for role, pod in pods(job):
-        if role == "Launcher" and pod.get("containers"):
-            pod["containers"][0].pop("env", None)
-        for container in (pod.get("containers") or []) + (pod.get("initContainers") or []):
-            container.pop("securityContext", None)
-    return [(role, pod.get("containers"), pod.get("initContainers")) for role, pod in pods(job)]
-
-
-def launcher_env(job):
-    launcher = dict(pods(job)).get("Launcher") or {}
-    env = launcher["containers"][0].get("env") if launcher.get("containers") else None
-    return Counter(variable["name"] for variable in env or ())
-
-
-def pull_secrets(job):
-    return [Counter(secret.get("name") for secret in pod.get("imagePullSecrets") or ()) for _, pod in pods(job)]
-
-
-def no_new_duplicates(before, after):
-    return all(count == before[name] or (count == 1 and not before[name]) for name, count in after.items())
+BUSY = everything_on()
 
 
 @PROPERTY
@@ -164,21 +65,20 @@ def test_a_wrong_value_in_every_field_in_turn(value):
         hold(job, BUSY)
 
 
-def test_the_complete_job_gets_everything():
+def test_a_job_gets_what_each_injection_alone_would_give_it():
+    alone = {injection_id for injection_id in injections.REGISTRY if mutate(COMPLETE, only(injection_id)).patch}
+    expected = sorted(alone & {injection.id for injection, _ in DEFAULTS.injections})
     decision = hold(COMPLETE)
-    assert set(decision.authors) == {
-        "api-access",
-        "clean-pod-policy",
-        "istio",
-        "job-timeout",
-        "labels",
-        "mpi-env",
-        "security-context",
-    }
+    assert sorted(set(decision.authors)) == expected
+    assert decision.response("u-1").audit_annotations == {"injected": ",".join(expected)}
+
+
+def test_the_audit_annotation_names_those_that_did_something():
+    off = {injection_id: {"enabled": False} for injection_id in injections.REGISTRY}
+    policy = policy_of({**off, "labels": {}, "job-timeout": {}, "tolerations": {}})
+    decision = hold(COMPLETE, policy)
     assert decision.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 259_200
-    assert decision.response("u-1").audit_annotations == {
-        "injected": "api-access,clean-pod-policy,istio,job-timeout,labels,mpi-env,security-context"
-    }
+    assert decision.response("u-1").audit_annotations == {"injected": "job-timeout,labels"}
 
 
 def test_there_are_examples():
@@ -278,19 +178,21 @@ class TestUpdate:
 
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
-def test_an_injection_can_be_switched_off(injection_id):
-    on = policy_of(FROM_POLICY)
-    off = policy_of({**FROM_POLICY, injection_id: {**FROM_POLICY.get(injection_id, {}), "enabled": False}})
-    assert set(mutate(COMPLETE, on).authors) - set(mutate(COMPLETE, off).authors) == {injection_id}
-
-
-@pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
 def test_each_injection_alone_says_what_it_did_within_a_warning(injection_id):
-    decision = hold(COMPLETE, only(injection_id, **FROM_POLICY.get(injection_id, {})))
-    assert set(decision.authors) == {injection_id}
+    example = examples()[injection_id]
+    decision = hold(example.job, only(injection_id, **example.settings), view=example.view)
+    assert set(decision.authors) == {injection_id}, "an EXAMPLE in its test file says where it has something to do"
     assert decision.notes
     assert decision.warnings == decision.notes, "a note of the defaults is never cut"
     assert all(note.startswith(f"{injection_id}: ") for note in decision.notes)
+
+
+@pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
+def test_an_injection_can_be_switched_off(injection_id):
+    example = examples()[injection_id]
+    for enabled in (True, False):
+        policy = policy_of({injection_id: {**example.settings, "enabled": enabled}})
+        assert (injection_id in mutate(example.job, policy, view=example.view).authors) == enabled
 
 
 @pytest.mark.parametrize("value", ["x" * 300, "\x1b[31m\n" * 50, "\u202e" * 20, "\U0001f600" * 200, "'\"" * 90])

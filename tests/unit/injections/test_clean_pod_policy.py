@@ -1,11 +1,12 @@
 import pytest
 
-from tests.support.injecting import inject, mpijob
+from tests.support.injecting import Example, inject, mpijob
 
 DEBUG = "training.openshift.io/debug-mode"
 RUNNING = "set cleanPodPolicy: Running, so workers that still run are removed when the job ends"
 ALL = "set cleanPodPolicy: All, so workers are removed when the job ends"
 NONE = "set cleanPodPolicy: None, so workers stay, with their GPUs, until the job is deleted"
+EXAMPLE = Example({"policy": "All"})
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 import pytest
 from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, inject, mpijob, only, operations, pod_spec
+from tests.support.injecting import PATHS, Example, inject, mpijob, only, operations, pod_spec
 
 ID = "image-pull-secrets"
 LAUNCHER, WORKER = (f"{PATHS[role]}/spec/imagePullSecrets" for role in ("Launcher", "Worker"))
+EXAMPLE = Example({"secrets": ["registry", "mirror"]})
 
 
 def test_nothing_happens_without_secrets():

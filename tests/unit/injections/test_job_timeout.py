@@ -1,12 +1,13 @@
 import pytest
 from pydantic import ValidationError
 
-from tests.support.injecting import inject, mpijob, only
+from tests.support.injecting import Example, inject, mpijob, only
 from webhook.api import annotations, duration
 
 TIMEOUT = "training.openshift.io/timeout"
 ACTION = "training.openshift.io/timeout-action"
 DAY = ({"/spec/runPolicy": {"activeDeadlineSeconds": 86_400}}, "set activeDeadlineSeconds: 86400 (24h), the default")
+EXAMPLE = Example({"default": "24855d3h14m7s"})
 
 
 def annotated(**values: str) -> dict[str, object]:

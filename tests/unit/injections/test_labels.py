@@ -1,10 +1,11 @@
 import pytest
 from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, inject, mpijob, only
+from tests.support.injecting import PATHS, Example, inject, mpijob, only
 
 JOB_TYPE = {"training.kubeflow.org/job-type": "mpijob"}
 ESCAPED = "/metadata/labels/training.kubeflow.org~1job-type"
+EXAMPLE = Example({"job": {"team": "ml"}, "pods": {"example.com/cost-centre": "42"}})
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 import pytest
 from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, inject, mpijob, only, pod_spec
+from tests.support.injecting import PATHS, Example, inject, mpijob, only, pod_spec
 
 ID = "node-selector"
 LAUNCHER, WORKER = (f"{PATHS[role]}/spec/nodeSelector" for role in ("Launcher", "Worker"))
 LABELS = {"pool": "training", "topology.kubernetes.io/zone": "a"}
 ADDED = "added nodeSelector pool=training, topology.kubernetes.io/zone=a"
+EXAMPLE = Example({"labels": LABELS})
 
 
 def affinity(*values, key="pool", operator="In"):

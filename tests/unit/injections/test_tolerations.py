@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, inject, mpijob, mutate, only, operations, pod_spec
+from tests.support.injecting import PATHS, Example, inject, mpijob, mutate, only, operations, pod_spec
 from tests.support.jobs import request
 from webhook.admission import pipelines
 from webhook.cluster.view import NothingKnown
@@ -10,6 +10,7 @@ ID = "tolerations"
 LAUNCHER, WORKER = (f"{PATHS[role]}/spec/tolerations" for role in ("Launcher", "Worker"))
 GPU = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 TEAM = {"key": "team", "operator": "Equal", "value": "ml", "effect": "NoExecute"}
+EXAMPLE = Example({"tolerations": [GPU, {**TEAM, "tolerationSeconds": 60}]})
 
 
 def worker_only(own):

@@ -1,0 +1,101 @@
+"""What holds for whatever the injections did to a job, whichever they were: `keep` checks it."""
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jsonpatch
+
+from webhook.admission.pipelines import Decision
+from webhook.api import mpijob
+from webhook.api.shape import ShapeError
+
+WARNING_LENGTH = 120
+# What tells the items of a list apart in the schema of pods; a name where nothing else is said.
+KEYS = {"volumeMounts": "mountPath", "ports": "containerPort", "tolerations": None}
+# No injection changes what runs, or adds something that runs.
+RUNS = ("name", "image", "command", "args", "workingDir")
+
+
+def keep(job: Any, decision: Decision, again: Callable[[Any], Decision]) -> None:
+    """Check every promise on what came of `job`, a JSON value; `again` mutates another one in the same way."""
+    raw = json.dumps(job).encode()
+    assert decision.allowed
+    assert decision.skipped.startswith("schema: ") == (not readable(raw))
+    if decision.skipped:
+        assert (decision.patch, decision.notes, decision.document) == ([], [], None)
+        return
+    before, patch = json.loads(raw), patch_of(decision)
+    after = jsonpatch.JsonPatch(patch).apply(before)
+    assert after == decision.document
+    assert {operation["op"] for operation in patch} <= {"add"}
+    assert len(decision.authors) == len(patch)
+    assert survives(before, after)
+    assert runs(before) == runs(after)
+    assert_no_new_duplicates(before, after)
+    assert readable(json.dumps(after).encode())
+    assert again(after).patch == [], "injected twice, nothing is added the second time"
+    assert all(len(warning) <= WARNING_LENGTH and warning.isprintable() for warning in decision.warnings)
+
+
+def readable(raw: bytes) -> bool:
+    """Whether the wire types can read it."""
+    try:
+        mpijob.decode(raw)
+    except ShapeError:
+        return False
+    return True
+
+
+def patch_of(decision: Decision) -> Any:
+    """The patch as the API server gets it."""
+    response = decision.response("u-1")
+    assert (response.patch is None) == (response.patch_type is None) == (not decision.patch)
+    return json.loads(base64.b64decode(response.patch)) if response.patch else []
+
+
+def survives(before: Any, after: Any) -> bool:
+    """Whether everything in `before` but null is in `after`; lists may have grown."""
+    if isinstance(before, dict):
+        return isinstance(after, dict) and all(survives(value, after.get(key)) for key, value in before.items())
+    if isinstance(before, list):
+        return isinstance(after, list) and len(after) >= len(before) and all(map(survives, before, after))
+    return before is None or (type(before) is type(after) and before == after)
+
+
+def runs(job: Any) -> list[Any]:
+    """What each container of the job runs."""
+    return [
+        [{field: container.get(field) for field in RUNS} for container in pod.get(kind) or ()]
+        for replica in ((job.get("spec") or {}).get("mpiReplicaSpecs") or {}).values()
+        for pod in [((replica or {}).get("template") or {}).get("spec") or {}]
+        for kind in ("containers", "initContainers")
+    ]
+
+
+def assert_no_new_duplicates(before: Any, after: Any) -> None:
+    """In no list has an item come whose key was there: the API server refuses a job for it."""
+    known = dict(lists(before))
+    for path, items in lists(after):
+        key = KEYS.get(str(path[-1]), "name")
+        counted, had = keyed(items, key), keyed(known.get(path, []), key)
+        assert all(count == had[name] or (count == 1 and not had[name]) for name, count in counted.items()), path
+
+
+def lists(value: Any, path: tuple[str | int, ...] = ("",)) -> Iterator[tuple[tuple[str | int, ...], list[Any]]]:
+    """(path, list) of every list in `value`."""
+    if isinstance(value, list):
+        yield path, value
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from lists(item, (*path, key))
+
+
+def keyed(items: list[Any], key: str | None) -> Counter[str]:
+    """How often each key is in the list; None for items that are told apart by all that they have."""
+    return Counter(
+        json.dumps(item if key is None else item[key], sort_keys=True)
+        for item in items
+        if isinstance(item, dict) and (key is None or key in item)
+    )
