@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -W error
 
-.PHONY: help install demo test lint types unit integration bench burst playground docs manifests lock clean
+.PHONY: help install demo test lint types unit integration bench compare burst playground docs manifests lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ integration: install  ## Only the tests against the real control plane.
 
 bench: install  ## Throughput, latency and memory beside a Go server, in one run.
 	@$(BIN)/python -m tests.bench
+
+compare: install  ## Whether any reply differs from that of another revision: make compare BASE=main~1.
+	@$(BIN)/python -m tests.bench.replies $(or $(BASE),HEAD)
 
 burst: install  ## A key of its own for each of a thousand jobs that are created at once, and how long they took.
 	@MPIJOB_SSH_JOBS=1000 $(BIN)/pytest tests/integration/test_ssh_burst.py

@@ -1,0 +1,73 @@
+"""Compare the replies of another revision with those of this tree: `python -m tests.bench.replies REVISION`."""
+# ruff: noqa: T201 - a command prints
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.bench.replies import record
+from tests.bench.replies.cases import cases, clusters, policies
+from tests.support.paths import ROOT
+
+SHOWN = 5
+
+
+def main() -> int:
+    """0 where every reply is the same, 1 where one is not."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("revision", help="a git revision of this repository, or a folder with a tree")
+    parser.add_argument("--cases", type=int, default=12_000, help="how many reviews (default: %(default)s)")
+    options = parser.parse_args()
+    with TemporaryDirectory() as folder:
+        work = Path(folder)
+        given = prepared(options.cases)
+        (work / "given.json").write_text(json.dumps(given))
+        before = answers(tree(options.revision, work), work / "given.json", work / "before")
+        after = answers(ROOT, work / "given.json", work / "after")
+    differing = [number for number, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
+    for number in differing[:SHOWN]:
+        print(
+            f"case {number}: {json.dumps(given['cases'][number])[:600]}\n  before: {before[number]}\n  after:  {after[number]}"
+        )
+    print(f"{len(given['cases'])} replies compared with {options.revision}, {len(differing)} differ")
+    return 1 if differing else 0
+
+
+def prepared(count: int) -> dict[str, Any]:
+    """What `record` answers."""
+    known = policies()
+    facts = clusters()
+    return {
+        "policies": known,
+        "clusters": facts,
+        "cases": list(cases(count, policies=len(known), clusters=len(facts))),
+    }
+
+
+def answers(folder: Path, given: Path, target: Path) -> list[str]:
+    """The replies of the tree in `folder`."""
+    script = Path(record.__file__)
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    command = [sys.executable, "-P", str(script), str(given), str(target)]
+    subprocess.run(command, env=environment, cwd=folder, check=True)
+    return target.read_text().splitlines()
+
+
+def tree(revision: str, work: Path) -> Path:
+    """A folder with the files of `revision`."""
+    if Path(revision).is_dir():
+        return Path(revision)
+    archive = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, capture_output=True).stdout
+    target = work / "tree"
+    target.mkdir()
+    subprocess.run(["tar", "-x", "-C", str(target)], input=archive, check=True)
+    return target
+
+
+if __name__ == "__main__":
+    sys.exit(main())

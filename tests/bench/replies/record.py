@@ -1,0 +1,69 @@
+"""Answer cases with the `webhook` that this process imports: `python record.py INPUT OUTPUT`, with PYTHONPATH set.
+
+Kept apart from everything else of the tests, because an older tree runs it too. INPUT is a JSON object with `policies`,
+`clusters` and `cases`; OUTPUT gets a line with the reply's JSON for each case.
+"""
+
+import json
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from webhook.admission import pipelines
+from webhook.api import review
+from webhook.cluster.snapshot import Snapshot
+from webhook.policy.document import PolicyError, load
+from webhook.policy.in_force import PolicySet, policy_model
+from webhook.policy.layers import Layer
+
+TODAY = date(2026, 3, 2)
+
+
+def main(source: str, target: str) -> None:
+    """Answer every case."""
+    given = json.loads(Path(source).read_text())
+    policies = [_policy(text) for text in given["policies"]]
+    views = [Snapshot(documents) for documents in given["clusters"]]
+    with Path(target).open("wb") as output:
+        output.writelines(
+            _reply(case, policies[case["policy"]], views[case["cluster"]]) + b"\n" for case in given["cases"]
+        )
+
+
+def _policy(text: str) -> PolicySet:
+    """An empty one where this tree does not know a setting."""
+    try:
+        return PolicySet([Layer("drawn", load(text, policy_model()))] if text else [])
+    except PolicyError:
+        return PolicySet()
+
+
+def _reply(case: dict[str, Any], policies: PolicySet, view: Snapshot) -> bytes:
+    namespace = (
+        case["job"].get("metadata", {}).get("namespace") if isinstance(case["job"].get("metadata"), dict) else ""
+    )
+    request = {
+        "uid": "u-1",
+        "kind": {"group": "kubeflow.org", "version": "v2beta1", "kind": "MPIJob"},
+        "name": "train",
+        "namespace": namespace if isinstance(namespace, str) else "team-0000",
+        "operation": "UPDATE" if case["old"] else "CREATE",
+        "userInfo": {"username": case["user"], "groups": ["system:authenticated"]},
+        "object": case["job"],
+        "oldObject": case["old"],
+    }
+    body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    decoded = review.decode(json.dumps(body).encode())
+    decision = pipelines.decide(
+        case["hook"], decoded, policies=policies, view=view, today=TODAY, time_left=lambda: float("inf")
+    )
+    reply = review.encode(decision.response("u-1"))
+    reservation = msgspec.json.encode(decision.reservation)
+    return reply + b" " + reservation
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
