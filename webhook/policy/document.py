@@ -1,6 +1,6 @@
 """The policy document (`kind: MPIJobPolicy`), assembled from the settings of every rule and injection."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, Protocol
@@ -16,6 +16,7 @@ API_VERSION: Literal["policy.training.openshift.io/v1"] = "policy.training.opens
 KIND: Literal["MPIJobPolicy"] = "MPIJobPolicy"
 SshKeys = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519", "operator"]
 
+INJECT_ONLY = "The only injections that may be at work, of those that are enabled: [] for none, null for all of them."
 HINT = "`mpijob-webhook rules` lists rules and injections, `mpijob-webhook explain NAME` their settings"
 
 # Updates by these pass unchecked: Kueue starts, stops and restores jobs through them, and the garbage collector
@@ -77,6 +78,7 @@ class PolicyDocument(Settings):
     mode: Literal["enforce", "warn", "audit"] = Field(
         "enforce", description="A ceiling on every rule's action: warn and audit let every job through."
     )
+    inject_only: tuple[str, ...] | None = Field(None, description=INJECT_ONLY)
     controllers: tuple[str, ...] = Field(
         CONTROLLERS, description="Users whose updates of jobs pass unchecked: Kueue and Kubernetes' own controllers."
     )
@@ -114,6 +116,11 @@ class PolicyDocument(Settings):
         settings: InjectionSettings = getattr(self.injections, _attribute(injection_id))
         return settings
 
+    def injects(self, injection_id: str) -> bool:
+        """Whether this injection is at work."""
+        allowed = self.inject_only is None or injection_id in self.inject_only
+        return allowed and self.settings_of_injection(injection_id).enabled
+
     @property
     def ceiling(self) -> Action:
         """The strongest action that `mode` allows."""
@@ -126,6 +133,7 @@ def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]
         KIND,
         __base__=PolicyDocument,
         __doc__="What an administrator enforces and puts in.",
+        inject_only=_names_of(injections, INJECT_ONLY),
         rules=_section("Rules", rules, "Settings of each rule."),
         injections=_section("Injections", injections, "Settings of each injection."),
     )
@@ -160,6 +168,12 @@ def _section(name: str, entries: Mapping[str, Described], description: str) -> A
     }
     section = create_model(name, __base__=Settings, __doc__=description, **fields)
     return (section, Field(default_factory=section, description=description))
+
+
+def _names_of(entries: Iterable[str], description: str) -> Any:
+    """A list of these alone, so that a wrong name has its place in the text, and editors know the names."""
+    name: Any = Literal.__getitem__(tuple(entries))
+    return (tuple.__class_getitem__((name, ...)) | None, Field(None, description=description))
 
 
 def _attribute(entry_id: str) -> str:

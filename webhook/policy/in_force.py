@@ -51,7 +51,7 @@ def compiled(effective: Effective, uncertain: frozenset[str] = frozenset()) -> P
     switched_on = [
         (injection, chosen.settings_of_injection(injection.id))
         for injection in injections.REGISTRY.values()
-        if chosen.settings_of_injection(injection.id).enabled
+        if chosen.injects(injection.id)
     ]
     return Policy(chosen, tuple(active), tuple(switched_on), effective.sources)
 

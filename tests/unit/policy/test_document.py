@@ -34,6 +34,22 @@ def test_an_injection_can_be_switched_off() -> None:
     assert "labels" not in {found.id for found, _ in policy.injections}
 
 
+ON = {name for name, found in injections.REGISTRY.items() if found.settings().enabled}
+
+
+@pytest.mark.parametrize(
+    ("text", "at_work"),
+    [
+        ("injectOnly: null", ON),
+        ("injectOnly: []", set()),
+        ("injectOnly: [labels]", {"labels"}),
+        ("injectOnly: [labels, istio]\ninjections: {istio: {enabled: false}}", {"labels"}),
+    ],
+)
+def test_a_ceiling_on_all_injections(text: str, at_work: set[str]) -> None:
+    assert {injection.id for injection, _ in load_policy(HEADER + text).injections} == at_work
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -60,6 +76,9 @@ def test_an_injection_can_be_switched_off() -> None:
         ),
         (HEADER + "mode: warn\nmode: audit", 'line 4, column 1: the key "mode" is there twice'),
         (HEADER + "rules: {worker-count: {min: 3}", "line 4, column 1"),
+        (HEADER + "injectOnly: labels", "line 3: injectOnly: Input should be a valid tuple (it is 'labels')"),
+        (HEADER + "injectOnly: [label]", "line 3: injectOnly[0]: Input should be 'api-access', 'clean-pod-policy', "),
+        (HEADER + "injectOnly: [label]", " (it is 'label')"),
         (HEADER + "injections: {labels: {job: {'a b': c}}}", "injections.labels.job: a b: "),
         (
             HEADER + "injections: {labels: {pods: {training.kubeflow.org/job-name: c}}}",

@@ -74,6 +74,16 @@ def test_a_list_is_one_value_and_exemptions_add_up() -> None:
     assert [exemption.users for exemption in policy.document.exemptions] == [("u",), ("v",)]
 
 
+def test_the_ceiling_on_injections_is_one_value() -> None:
+    one, two = layer("a", "injectOnly: [labels, istio]"), layer("b", "priority: 1\ninjectOnly: [labels]")
+    back = layer("c", "priority: 2\ninjectOnly: null")
+    found = PolicySet([one, two]).for_namespace(ABSENT)
+    assert [injection.id for injection, _ in found.injections] == ["labels"]
+    assert found.sources == {"injectOnly": "b"}
+    assert layers.ties([layer("c", "injectOnly: []"), one]) == [("a", "c", "injectOnly")]
+    assert PolicySet([one, two, back]).for_namespace(ABSENT).injections == PolicySet().for_namespace(ABSENT).injections
+
+
 def test_documents_that_do_not_go_together() -> None:
     low, high = layer("low", "rules: {gpus: {max: 2}}"), layer("high", "priority: 1\nrules: {gpus: {min: 3}}")
     outcome = layers.merge([low, high], policy_model())

@@ -15,7 +15,6 @@ from webhook.api import yaml
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import UNKNOWN, Answer, NothingKnown
-from webhook.injections import REGISTRY as INJECTIONS
 from webhook.policy import document, layers
 from webhook.policy.in_force import Policy, PolicySet, policy_model
 from webhook.policy.layers import Layer
@@ -258,6 +257,3 @@ class TestAuditOnly:
         selected = policy(*NAMES, labels=HOSPITAL)
         assert selected.injections == ()
         assert mutate(COMPLETE, selected).patch == []
-        (layer,) = loaded("audit-only")
-        listed = layers.written(layer.document)["injections"]
-        assert listed == {name: {"enabled": False} for name in INJECTIONS}

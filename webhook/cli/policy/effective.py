@@ -49,6 +49,9 @@ class EffectiveReport:
         mode = self.merged.document.mode
         if mode != "enforce":
             found.append(f"the mode is {mode}: no rule does more than {mode}")
+        only = self.merged.document.inject_only
+        if only is not None:
+            found.append(f"injectOnly is [{', '.join(only)}]: no other injection is at work")
         return found
 
     @property
@@ -136,13 +139,17 @@ class EffectiveReport:
             yield f"{path:{paths}}  {shown}  {printable(inline(value))}{self._weakened(path)}"
 
     def _weakened(self, path: str) -> str:
-        """What an action comes to where that is less than it says."""
+        """What an action, or `enabled`, comes to where that is less than it says."""
         section, _, rest = path.partition(".")
-        rule_id, _, name = rest.partition(".")
-        if (section, name) != ("rules", "action"):
-            return ""
-        said, done = self.merged.document.settings_of_rule(rule_id).action, self.actions[rule_id]
-        return "" if said is done else faint(f" ({done} here)")
+        entry_id, _, name = rest.partition(".")
+        document = self.merged.document
+        if (section, name) == ("rules", "action"):
+            said, done = document.settings_of_rule(entry_id).action, self.actions[entry_id]
+            return "" if said is done else faint(f" ({done} here)")
+        if (section, name) == ("injections", "enabled"):
+            off = document.settings_of_injection(entry_id).enabled and not document.injects(entry_id)
+            return faint(" (false here)") if off else ""
+        return ""
 
 
 def effective(

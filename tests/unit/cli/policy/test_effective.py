@@ -89,6 +89,16 @@ def test_what_an_action_comes_to_is_said_where_the_mode_weakens_it() -> None:
     assert shown(report(BASE), "rules.images.action") == "rules.images.action built-in default deny"
 
 
+def test_a_ceiling_on_injections_is_said() -> None:
+    found = report(layer("some", "injectOnly: [labels, istio]\ninjections: {istio: {enabled: false}}"))
+    assert found.notes == ["injectOnly is [labels, istio]: no other injection is at work"]
+    assert shown(found, "injectOnly") == "injectOnly some [labels, istio]"
+    assert shown(found, "injections.labels.enabled") == "injections.labels.enabled built-in default true"
+    assert shown(found, "injections.istio.enabled") == "injections.istio.enabled some false"
+    assert shown(found, "injections.mpi-env.enabled") == "injections.mpi-env.enabled built-in default true (false here)"
+    assert report(layer("none", "injectOnly: []")).notes == ["injectOnly is []: no other injection is at work"]
+
+
 def test_exemptions_are_there_with_their_source_and_end() -> None:
     found = report(PREMIUM, BASE)
     assert text(found)[-3:] == [
