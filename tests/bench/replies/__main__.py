@@ -31,9 +31,8 @@ def main() -> int:
         after = answers(ROOT, work / "given.json", work / "after")
     differing = [number for number, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
     for number in differing[:SHOWN]:
-        print(
-            f"case {number}: {json.dumps(given['cases'][number])[:600]}\n  before: {before[number]}\n  after:  {after[number]}"
-        )
+        print(f"case {number}: {json.dumps(given['cases'][number])[:600]}")
+        print(f"  before: {before[number]}", f"  after:  {after[number]}", sep="\n")
     print(f"{len(given['cases'])} replies compared with {options.revision}, {len(differing)} differ")
     return 1 if differing else 0
 

@@ -30,7 +30,8 @@ HEAD = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
 # What users and attackers write where something else is wanted.
 ODD: tuple[Any, ...] = (
     None, "", "x", "0", "1", "1e30", "-1", "500m", "1Gi", "2", 0, 1, 2, 8, 16, 101, -1, 0.5, True, False, [], {}, ["x"],
-    {"x": "y"}, [None], [{}], "Always", "None", "Running", "a" * 70, "é\n\x1b[31m", "10.0.0.1", "/root/.ssh", "/etc/mpi",
+    {"x": "y"}, [None], [{}], "Always", "None", "Running", "a" * 70, "é\n\x1b[31m", "10.0.0.1", "/root/.ssh",
+    "/etc/mpi",
 )  # fmt: skip
 # What rules look for, at paths as in `tests.support.jobs.changed`.
 TWEAKS: tuple[tuple[str, Any], ...] = (
@@ -49,26 +50,27 @@ TWEAKS: tuple[tuple[str, Any], ...] = (
     ("spec.runPolicy", {"schedulingPolicy": {"minAvailable": 99, "queue": "q", "priorityClass": "none"}}),
     ("spec.runPolicy", {"suspend": True, "managedBy": "kueue.x-k8s.io/multikueue"}),
     ("spec.runPolicy", {"activeDeadlineSeconds": 3600}),
-    ("spec.mpiReplicaSpecs.Worker.replicas", 1),
-    ("spec.mpiReplicaSpecs.Worker.replicas", 40),
-    ("spec.mpiReplicaSpecs.Worker.template.spec.hostNetwork", True),
-    ("spec.mpiReplicaSpecs.Worker.template.spec.nodeSelector", {"nvidia.com/gpu.product": "nothing"}),
-    ("spec.mpiReplicaSpecs.Worker.template.spec.priorityClassName", "missing"),
+    ("Worker.replicas", 1),
+    ("Worker.replicas", 40),
+    ("Worker.template.spec.hostNetwork", True),
+    ("Worker.template.spec.nodeSelector", {"nvidia.com/gpu.product": "nothing"}),
+    ("Worker.template.spec.priorityClassName", "missing"),
     (
-        "spec.mpiReplicaSpecs.Worker.template.spec.containers.0.resources",
+        "Worker.template.spec.containers.0.resources",
         {"limits": {"nvidia.com/gpu": "64", "cpu": "400"}},
     ),
     (
-        "spec.mpiReplicaSpecs.Worker.template.spec.containers.0.resources",
+        "Worker.template.spec.containers.0.resources",
         {"limits": {"nvidia.com/gpu": "1", "memory": "900Ti"}},
     ),
-    ("spec.mpiReplicaSpecs.Worker.template.spec.containers.0.securityContext", {"privileged": True}),
-    ("spec.mpiReplicaSpecs.Worker.template.spec.containers.0.image", "Registry.example.com/UPPER"),
-    ("spec.mpiReplicaSpecs.Launcher.template.spec.containers.0.command", ["mpirun", "-np", "3", "train"]),
-    ("spec.mpiReplicaSpecs.Launcher.template.spec.serviceAccountName", "nobody"),
+    ("Worker.template.spec.containers.0.securityContext", {"privileged": True}),
+    ("Worker.template.spec.containers.0.image", "Registry.example.com/UPPER"),
+    ("Launcher.template.spec.containers.0.command", ["mpirun", "-np", "3", "train"]),
+    ("Launcher.template.spec.serviceAccountName", "nobody"),
 )
-NAMES = ("nvidia.com/gpu", "amd.com/gpu", "cpu", "memory", "replicas", "image", "command", "env", "resources", "securityContext",
-         "hostNetwork", "runAsUser", "kueue.x-k8s.io/queue-name", "suspend", "managedBy")  # fmt: skip
+NAMES = ("nvidia.com/gpu", "amd.com/gpu", "cpu", "memory", "replicas", "image", "command", "env", "resources",
+         "securityContext", "hostNetwork", "runAsUser", "kueue.x-k8s.io/queue-name", "suspend",
+         "managedBy")  # fmt: skip
 # What drawing cannot hit upon.
 WRITTEN = HEAD | {
     "rules": {
