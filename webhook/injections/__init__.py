@@ -1,6 +1,9 @@
-"""The injections: one file each, found by its name. Each puts in what the user left open; the user's value always wins.
+"""The injections: one file each, found by its presence. Each adds what the user left open.
 
-The docstring of an injection's module is what `mpijob-webhook explain` and the reference show.
+The docstring of an injection's module is what `mpijob-webhook explain` and the reference show: first line the summary.
+An injection sees the job as it was submitted, adds through a `PatchBuilder`, and reports each addition in a short note.
+The user's own value always wins, and injecting twice adds nothing. No injection denies a job, replaces a value or takes
+a risk on what is unknown.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,6 +1,9 @@
-"""The rules: one file each, found by its name. A rule is an id, settings, a docstring and one pure function.
+"""The rules: one file each, found by its presence. A rule is an id, settings, a docstring and one pure function.
 
 The docstring of a rule's module is what `mpijob-webhook explain` and the reference show: first line the summary.
+A rule sees the job with the operator's defaults applied and yields violations; which of them deny is the policy's
+business. What the cluster would say of the job comes from `webhook.predict`. A rule does not build on the findings of
+another, and never on an injection.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,9 @@
-"""The resources that the service looks at, one file each. A new file here is watched, and read from snapshots."""
+"""The kinds of objects that the service looks at, one file each, found by their presence.
+
+A file declares a `Resource`: the fields that are read, and the small frozen record that is kept. A new file is watched,
+read from snapshots and in the ClusterRole that `make manifests` writes; SECURITY.md lists it by hand.
+Keep only what a rule or an injection asks for: a record is held in memory for every such object of the cluster.
+"""
 
 import importlib
 import pkgutil

@@ -1,7 +1,8 @@
 """The Pod Security Standards as a library: `evaluate(level, version, template)`.
 
 Pod Security admission judges pods only, so a workload that embeds pod templates learns of a violation when its pods are
-refused. This judges the template as admission will judge the pod, with the same texts. Source of the checks:
+refused. This judges the template as admission will judge the pod, with the same texts: one file for each check in
+`checks/`. Nothing here knows MPIJobs but `mpi_pods`, which says what the operator makes of a template.
 https://github.com/kubernetes/kubernetes/tree/master/staging/src/k8s.io/pod-security-admission
 """
 
