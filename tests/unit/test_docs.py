@@ -10,8 +10,8 @@ import pytest
 from tests.support.paths import DOCS, EXAMPLES
 from webhook.admission import pipelines
 from webhook.api import annotations
-from webhook.cli import explain, files, reference
-from webhook.cli.check import check
+from webhook.cli import explanations, files, reference
+from webhook.cli.job_check import check
 from webhook.cli.policy import documents
 from webhook.cluster.snapshot import Snapshot
 from webhook.policy.document import PolicyDocument
@@ -44,8 +44,8 @@ def test_no_generated_page_is_left_over() -> None:
     assert found == set(PAGES)
 
 
-@pytest.mark.parametrize("entry", explain.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
-def test_every_rule_injection_and_setting_is_there(entry: explain.Explanation) -> None:
+@pytest.mark.parametrize("entry", explanations.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
+def test_every_rule_injection_and_setting_is_there(entry: explanations.Explanation) -> None:
     text = page(f"reference/{entry.kind}s.md")
     assert f"\n## {entry.id}\n\n{entry.summary} " in text
     section = text.partition(f"\n## {entry.id}\n")[2].partition("\n## ")[0]
@@ -97,7 +97,7 @@ def _policies() -> Iterator[str]:
 
 def test_every_policy_that_is_shown_can_be_used(tmp_path: Path) -> None:
     blocks = list(_policies())
-    assert len(blocks) > len(explain.entries())
+    assert len(blocks) > len(explanations.entries())
     for block in blocks:
         (tmp_path / "policy.yaml").write_text(block)
         (policy,) = documents.load([str(tmp_path / "policy.yaml")]).policies

@@ -1,188 +1,110 @@
-"""The verdict on jobs in files: the same pipelines as in the server, without a server and without a cluster.
+"""The command `check`: the verdict on jobs in files, or of a Pod Security level on pods in files."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
-What the API server does before and between the webhooks is done here too: nulls are dropped, the namespace is filled
-in, fields that a client cannot set are cleared. Its check against the MPIJob schema is not.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import msgspec
+import click
 
-from webhook.admission import pipelines
-from webhook.admission.messages import Finding
-from webhook.admission.pipelines import SCHEMA, Decision, Policy
-from webhook.api import mpijob
-from webhook.api.review import AdmissionRequest, GroupVersionKind
-from webhook.cli import files, level_check
-from webhook.cli.files import Manifest
-from webhook.cli.terminal import added, bad, caution, fail, good, printable
-from webhook.cluster.snapshot import Snapshot, SnapshotError
-from webhook.policy.document import PolicyError
-from webhook.predict.pod_security import LevelVersion
-from webhook.rules import CauseReason, Violation
+from webhook.cli.options import CLUSTER_FILE, OUTPUT, POLICY, REFUSED, show
+from webhook.cli.terminal import UNUSABLE, complain, fail, printable
 
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+if TYPE_CHECKING:
+    from webhook.cli.files import Manifest
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@POLICY
+@CLUSTER_FILE
+@click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods by this Pod Security level, and no rules.")
+@click.option("-n", "--namespace", default="default", help="For jobs that name no namespace.")
+@OUTPUT
+def check(
+    *, files: tuple[str, ...], policy: Path | None, cluster: Path | None, level: str | None, namespace: str, output: str
+) -> NoReturn:
+    """Check the MPIJobs in files, without a cluster.
+
+    Each job goes the way that it goes through the webhook: what is missing is put in, then every rule looks at it. A
+    FILE may hold several documents and lists, be JSON, be a directory (its .yaml, .yml and .json files), or be - for
+    standard input. Objects of other kinds are passed over.
+
+    A job that the --cluster file holds already is checked as a change to it, as `kubectl apply` would make it. The
+    MPIJob schema is not at hand here: a dry run on the server finds misspelt fields too.
+
+    With --level, what is checked are the pods of all Kubernetes' workloads and of MPIJobs, as they are written.
+
+    \b
+    Examples:
+      mpijob-webhook check job.yaml
+      mpijob-webhook check manifests/ --level restricted@v1.30
+      mpijob-webhook check manifests/ --policy policy.yaml
+      kustomize build . | mpijob-webhook check - -o json
+      kubectl get namespaces,mpijobs -A -o yaml > cluster.yaml
+      mpijob-webhook check job.yaml --cluster cluster.yaml
+      kubectl apply --dry-run=server -f job.yaml
+
+    \b
+    Exit code:
+      0  every job would be admitted
+      1  at least one would be refused
+      2  unusable input: a file, the policy or the cluster file is broken, or there is nothing to check
+    """
+    if level and (policy or cluster):
+        fail("--level looks at nothing but the pods, so it takes neither --policy nor --cluster")
+    from webhook.cli import files as manifests
+
+    checker = _level_checker(level, namespace) if level is not None else _job_checker(policy, cluster, namespace)
+    found, errors = manifests.load(files)
+    checked = [manifest for manifest in found if checker.concerns(manifest)]
+    verdicts = [checker.check(manifest) for manifest in checked]
+    if output == "text":
+        for other in (manifest for manifest in found if not checker.concerns(manifest)):
+            click.echo(printable(f"{other.source}: passed over {other.kind} {other.title}"), err=True)
+    show(output, checker.report(verdicts), [verdict.as_json() for verdict in verdicts])
+    if not checked and not errors:
+        complain(f"no {checker.subject} in {', '.join(files)}")
+    complain(*errors)
+    refused = any(not verdict.allowed for verdict in verdicts)
+    sys.exit(UNUSABLE if errors or not checked else REFUSED if refused else 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What would become of one job. `updates`: the cluster has it already, so it was checked as a change to it."""
+class Checker:
+    """A way to check objects in files."""
 
-    manifest: Manifest
-    namespace: str
-    validation: Decision
-    mutation: Decision = field(default_factory=Decision)
-    updates: bool = False
-
-    @property
-    def allowed(self) -> bool:
-        """Whether the job would be admitted."""
-        return self.validation.allowed
-
-    @property
-    def warnings(self) -> list[str]:
-        """What kubectl would print as warnings."""
-        return [*self.mutation.warnings, *self.validation.warnings]
-
-    def as_json(self) -> dict[str, Any]:
-        """For programs; `causes` are all violations that refuse the job, `patch` what is put in (RFC 6902)."""
-        return {
-            "name": self.manifest.title,
-            "namespace": self.namespace,
-            "allowed": self.allowed,
-            "message": self.validation.message,
-            "causes": [
-                {
-                    "rule": found.rule,
-                    "field": found.violation.path,
-                    "message": f"{found.violation.message}. {found.violation.fix}",
-                }
-                for found in self.validation.denied
-            ],
-            "warnings": self.warnings,
-            "patch": self.mutation.patch,
-        }
-
-    def as_text(self) -> Iterator[str]:
-        """For people, in lines; colours are in them."""
-        verdict = good("admitted") if self.allowed else bad("refused")
-        update = " (as a change to the job that the cluster has)" if self.updates else ""
-        yield f"{printable(f'{self.manifest.source}: {self.namespace}/{self.manifest.title}')}: {verdict}{update}"
-        for line in self.validation.message.splitlines()[1:]:
-            yield f"  {printable(line)}"
-        for found in self.validation.warned:
-            yield f"  {caution('warning')}: {printable(f'{found.violation.path}: {found.sentence}')}"
-        for note in self.mutation.notes if self.allowed else ():
-            yield f"  {added('put in')}: {printable(note)}"
+    subject: str
+    """What it checks, in a word."""
+    concerns: "Callable[[Manifest], bool]"
+    """Whether it checks an object, or passes over it."""
+    check: "Callable[[Manifest], Any]"
+    """The verdict on an object."""
+    report: Callable[[Sequence[Any]], Iterator[str]]
+    """All verdicts in lines."""
 
 
-def is_job(manifest: Manifest) -> bool:
-    """Whether it is a job."""
-    return manifest.kind == "MPIJob"
+def _job_checker(policy: Path | None, cluster: Path | None, namespace: str) -> Checker:
+    from webhook.cli import job_check
 
-
-def check(manifest: Manifest, *, policy: Policy, cluster: Snapshot, namespace: str = "default") -> Verdict:
-    """The verdict on one MPIJob; `namespace` is for jobs that name none."""
-    namespace = manifest.namespace or namespace
-    if manifest.api_version != mpijob.API_VERSION:
-        return Verdict(manifest, namespace, validation=_not_served(manifest))
-    stored = cluster.stored(namespace, manifest.name) if manifest.name else None
-    request = _request(manifest, namespace=namespace, stored=stored)
-    mutation = pipelines.mutate(request, policy=policy, view=cluster)
-    if mutation.document is not None:
-        request = msgspec.structs.replace(request, object=_encode(mutation.document))
-    today = datetime.now(UTC).date()
-    validation = pipelines.validate(request, policy=policy, view=cluster, today=today)
-    return Verdict(manifest, namespace, validation=validation, mutation=mutation, updates=stored is not None)
-
-
-def _request(manifest: Manifest, *, namespace: str, stored: Mapping[str, Any] | None) -> AdmissionRequest:
-    """What the API server would send to the first webhook."""
-    document = manifest.created_in(namespace)
-    group, version = mpijob.API_VERSION.split("/")
-    return AdmissionRequest(
-        uid="check",
-        operation="CREATE" if stored is None else "UPDATE",
-        kind=GroupVersionKind(group, version, "MPIJob"),
-        name=manifest.name,
+    check = partial(
+        job_check.check,
+        policy=job_check.load_policy(policy),
+        cluster=job_check.load_cluster(cluster),
         namespace=namespace,
-        object=_encode(_applied(stored, document, _last_applied(stored)) if stored else document),
-        old_object=_encode(stored),
     )
+    return Checker("MPIJob", job_check.is_job, check, job_check.report)
 
 
-def _last_applied(stored: Mapping[str, Any]) -> Any:
-    """What kubectl applied before, which tells a field that the user took out from one that was put in."""
+def _level_checker(text: str, namespace: str) -> Checker:
+    from webhook.cli import level_check
+
     try:
-        return msgspec.json.decode(stored["metadata"]["annotations"][LAST_APPLIED])
-    except (LookupError, TypeError, msgspec.DecodeError):
-        return {}
-
-
-def _applied(stored: Mapping[str, Any], new: Mapping[str, Any], previous: Any) -> dict[str, Any]:
-    """`stored` after `kubectl apply` of `new`: mappings are merged, lists replaced, fields no longer applied go."""
-    before: Mapping[str, Any] = previous if isinstance(previous, dict) else {}
-    result = {key: value for key, value in stored.items() if key in new or key not in before}
-    for key, value in new.items():
-        old = result.get(key)
-        mergeable = isinstance(value, dict) and isinstance(old, dict)
-        result[key] = _applied(cast("dict[str, Any]", old), value, before.get(key)) if mergeable else value
-    return result
-
-
-def _encode(document: Mapping[str, Any] | None) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(document))
-
-
-def _not_served(manifest: Manifest) -> Decision:
-    violation = Violation(
-        "apiVersion",
-        f'"{manifest.api_version[:100]}" is not served, the MPI operator knows only {mpijob.API_VERSION}',
-        fix=f"Set apiVersion to {mpijob.API_VERSION}, and check the fields: older versions had others.",
-        reason=CauseReason.NOT_SUPPORTED,
-    )
-    return Decision(denied=[Finding(SCHEMA, violation)], name=manifest.title)
-
-
-def report(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """All verdicts in lines, with a summary at the end; nothing for no job at all."""
-    for verdict in verdicts:
-        yield from verdict.as_text()
-        yield ""
-    if verdicts:
-        refused = sum(not verdict.allowed for verdict in verdicts)
-        jobs = "1 job" if len(verdicts) == 1 else f"{len(verdicts)} jobs"
-        yield f"{jobs}: {len(verdicts) - refused} admitted, {refused} refused"
-
-
-def policy(path: Path | None) -> Policy:
-    """The policy in the file at `path`, the built-in one for None."""
-    try:
-        return pipelines.load_policy(files.read(str(path)) if path else None)
-    except files.ManifestError as error:
-        fail(error)
-    except PolicyError as error:
-        fail(*(f"{path}: {line}" for line in str(error).splitlines()))
-
-
-def cluster(path: Path | None) -> Snapshot:
-    """The cluster in the file at `path`, one of which nothing is known for None."""
-    found, errors = files.load([str(path)] if path else [])
-    if errors:
-        fail(*errors)
-    try:
-        return Snapshot(manifest.document for manifest in found)
-    except SnapshotError as error:
-        fail(f"{path}: {error}")
-
-
-def level(text: str | None) -> LevelVersion | None:
-    """The Pod Security level that `text` names."""
-    try:
-        return None if text is None else level_check.parse(text)
+        level = level_check.parse(text)
     except ValueError as error:
         fail(f"--level: {error}")
+    check = partial(level_check.check, level=level, namespace=namespace)
+    return Checker("pods", level_check.has_pods, check, level_check.report)

@@ -1,256 +1,39 @@
-"""The main job, shown: the real service on loopback, reviews as the API server sends them, and what a user sees."""
+"""The command `demo`: what the webhook does, shown on examples."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
-import asyncio
-import copy
-import io
-import ssl
-from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import SequenceMatcher
-from http import HTTPStatus
-from itertools import pairwise
-from pathlib import Path
-from typing import Any, Final
-from uuid import uuid4
+import sys
+from typing import NoReturn
 
-import aiohttp
 import click
-import msgspec
 
-from webhook.api import yaml
-from webhook.cli import files as manifests
-from webhook.cli.files import Manifest, ManifestError
-from webhook.cli.terminal import added, bad, caution, faint, good, heading, printable
-from webhook.server.log import make_log
-from webhook.server.service import ServeSettings, Service, StartError, running
-from webhook.server.telemetry import Telemetry
-
-# In a checkout, and in an installed package.
-EXAMPLES: Final = (Path(__file__).parents[2] / "manifests" / "examples", Path(__file__).parents[1] / "examples")
-BAD: Final = "bad-"
-NAMESPACE: Final = "default"
-LOOPBACK: Final = ("127.0.0.1", 0)
+from webhook.cli.terminal import fail
 
 
-class DemoError(Exception):
-    """The service cannot start, or a job got no verdict; the message says why."""
+@click.command()
+@click.argument("files", nargs=-1, metavar="[FILE...]")
+def demo(files: tuple[str, ...]) -> NoReturn:
+    """Show on examples what the webhook does.
 
+    The real service starts on 127.0.0.1 with a certificate of its own, and gets each job as the API server would send
+    it: mutate, apply the patch, validate. You see what kubectl would show, and what was put in. No cluster is needed.
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back for one job: both responses as JSON, the object before and after the patch."""
+    Without FILE the examples of this project are shown: Open MPI, Intel MPI, MPICH and Horovod, and some bad ones.
 
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
-    mutation: Mapping[str, Any]
-    validation: Mapping[str, Any]
+    \b
+    Examples:
+      mpijob-webhook demo
+      mpijob-webhook demo job.yaml
 
-
-def show(files: Sequence[str]) -> bool:
-    """Show the jobs in `files`, else the examples; whether each example did what its name says.
-
-    ManifestError where there is no job to show, DemoError where the service fails.
+    \b
+    Exit code:
+      0  shown, and every example did what its first line says
+      1  an example did something else
+      2  a file cannot be used, or the service failed
     """
-    jobs = _jobs(files or [str(path) for path in _examples()])
+    from webhook.cli import walkthrough
+    from webhook.cli.files import ManifestError
+
     try:
-        admitted = asyncio.run(_show(jobs))
-    except StartError as error:
-        raise DemoError(str(error)) from None
-    click.echo("\n" + heading(f"{_count(jobs)}: {len(admitted)} admitted, {len(jobs) - len(admitted)} refused"))
-    surprises = [] if files else [job for job in jobs if (job in admitted) == Path(job.source).name.startswith(BAD)]
-    for job in surprises:
-        click.echo(f"{bad('unexpected')}: {printable(job.source)} was {'admitted' if job in admitted else 'refused'}")
-    click.echo()
-    for line in _next_steps(files):
-        click.echo(line)
-    return not surprises
-
-
-def _examples() -> list[Path]:
-    """Good ones first."""
-    folder = next(folder for folder in EXAMPLES if folder.is_dir())
-    return sorted(folder.glob("*.yaml"), key=lambda path: (path.name.startswith(BAD), path.name))
-
-
-def _jobs(files: Sequence[str]) -> list[Manifest]:
-    found, errors = manifests.load(files)
-    if errors:
-        raise errors[0]
-    jobs = [manifest for manifest in found if manifest.kind == "MPIJob"]
-    if not jobs:
-        raise ManifestError(f"no MPIJob in {', '.join(files)}")
-    return jobs
-
-
-async def _show(jobs: Sequence[Manifest]) -> list[Manifest]:
-    """Print what becomes of each job; those that were admitted."""
-    settings = ServeSettings(listen=LOOPBACK, ops_listen=LOOPBACK, drain_seconds=0, ssh_keys_ready=0)
-    admitted = []
-    async with running(settings, Telemetry(make_log(io.BytesIO()))) as service, _client(service) as client:
-        click.echo(f"The webhook listens on {service.url}. It gets each job as the API server would send it.")
-        for job in jobs:
-            answer = await _review(client, job)
-            if answer.validation["allowed"]:
-                admitted.append(job)
-            click.echo("\n" + "\n".join(_outcome(job, answer)))
-    return admitted
-
-
-def _client(service: Service) -> aiohttp.ClientSession:
-    """A client that trusts the service's own CA and nothing else."""
-    context = ssl.create_default_context(cadata=(service.ca_pem or b"").decode())
-    return aiohttp.ClientSession(service.url, connector=aiohttp.TCPConnector(ssl=context))
-
-
-async def _review(client: aiohttp.ClientSession, job: Manifest) -> Answer:
-    """Mutate, apply the patch, validate."""
-    before = job.created_in(job.namespace or NAMESPACE)
-    mutation = await _post(client, "/mutate-mpijob", job, before)
-    after = before
-    if patch := mutation.get("patch"):
-        after = apply(before, msgspec.json.decode(b64decode(patch)))
-    return Answer(before, after, mutation, await _post(client, "/validate-mpijob", job, after))
-
-
-async def _post(client: aiohttp.ClientSession, path: str, job: Manifest, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The response in the AdmissionReview that comes back."""
-    group, _, version = job.api_version.rpartition("/")
-    review = {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": str(uuid4()),
-            "kind": {"group": group, "version": version, "kind": job.kind},
-            "resource": {"group": group, "version": version, "resource": "mpijobs"},
-            "operation": "CREATE",
-            "name": job.name,
-            "namespace": job.namespace or NAMESPACE,
-            "userInfo": {"username": "demo", "groups": ["system:authenticated"]},
-            "object": document,
-            "oldObject": None,
-            "dryRun": False,
-            "options": {"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"},
-        },
-    }
-    body, headers = io.BytesIO(msgspec.json.encode(review)), {"Content-Type": "application/json"}
-    async with client.post(path, params={"timeout": "5s"}, data=body, headers=headers) as reply:
-        if reply.status != HTTPStatus.OK:
-            raise DemoError(f"{job.source}: the webhook answered {reply.status}: {(await reply.text()).strip()}")
-        response: dict[str, Any] = msgspec.json.decode(await reply.read())["response"]
-        return response
-
-
-def apply(document: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """`document` after a JSON patch that only adds: the webhook writes no other."""
-    result: dict[str, Any] = copy.deepcopy(dict(document))
-    for operation in operations:
-        *parents, last = (token.replace("~1", "/").replace("~0", "~") for token in operation["path"].split("/")[1:])
-        target: Any = result
-        for token in parents:
-            target = target[int(token)] if isinstance(target, list) else target[token]
-        value = copy.deepcopy(operation["value"])  # later operations may reach into it
-        if isinstance(target, list):
-            target.insert(len(target) if last == "-" else int(last), value)
-        else:
-            target[last] = value
-    return result
-
-
-def _outcome(job: Manifest, answer: Answer) -> Iterator[str]:
-    """What the file says of itself, what kubectl would show, and what was put in."""
-    name = manifests.STDIN if job.source == manifests.STDIN_TITLE else printable(Path(job.source).name)
-    yield heading(f"== {name}")
-    for line in _comment(job.source):
-        yield faint(printable(line))
-    yield f"$ kubectl apply -f {name}"
-    if answer.validation["allowed"]:
-        for warning in (*answer.mutation.get("warnings", []), *answer.validation.get("warnings", [])):
-            yield f"{caution('Warning:')} {printable(warning)}"
-        yield good(f"mpijob.kubeflow.org/{printable(job.title)} created")
-        yield from ("", "With what was put in, the job in the cluster is:")
-        yield from _changes(answer)
-    else:
-        for warning in answer.validation.get("warnings", []):
-            yield f"{caution('Warning:')} {printable(warning)}"
-        yield from _refusal(answer.validation["status"])
-
-
-def _changes(answer: Answer) -> Iterator[str]:
-    style: Mapping[str, Callable[[str], str]] = {"+": added, "-": bad, ".": faint, " ": str}
-    for mark, line in changes(answer.before, answer.after):
-        yield style[mark](f"  {mark if mark in '+-' else ' '} {printable(line)}")
-
-
-def _refusal(status: Mapping[str, Any]) -> Iterator[str]:
-    """As kubectl words a status with causes (`StatusErr` in kubectl `pkg/cmd/util/helpers.go`)."""
-    details = status["details"]
-    causes = [printable(f"{cause['field']}: {cause['message']}") for cause in details["causes"]]
-    head = bad(printable(f'The {details["kind"]} "{details["name"]}" is invalid:'))
-    if len(causes) == 1:
-        yield f"{head} {causes[0]}"
-    else:
-        yield head
-        yield from (f"* {cause}" for cause in causes)
-
-
-def _comment(source: str) -> Iterator[str]:
-    """The comment at the top of a file."""
-    for line in manifests.read(source).decode(errors="replace").splitlines() if source != manifests.STDIN_TITLE else ():
-        if not line.startswith("#"):
-            return
-        yield line
-
-
-def _count(jobs: Sequence[Manifest]) -> str:
-    return "1 job" if len(jobs) == 1 else f"{len(jobs)} jobs"
-
-
-def _next_steps(files: Sequence[str]) -> Iterator[str]:
-    yield "What to try next:"
-    if not files:
-        yield "  mpijob-webhook demo job.yaml         the same with a job of yours"
-    yield "  mpijob-webhook check job.yaml        only the verdict; exit code 0, 1 or 2 for scripts"
-    yield "  mpijob-webhook rules                 every rule and injection"
-    yield "  mpijob-webhook explain worker-count  why a rule is there, and how a policy tunes it"
-
-
-Line = tuple[str, str]
-
-
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Line]:
-    """Lines as (mark, text): `+` and `-` as in a diff, a blank for context, `.` where unchanged lines are left out."""
-    lines = list(_diff(yaml.dump(before).splitlines(), yaml.dump(after).splitlines()))
-    kept = _with_ancestors(lines)
-    for previous, current in pairwise([-1, *kept]):
-        if current > previous + 1:
-            yield ".", " " * _indent(lines[current][1]) + "..."
-        yield lines[current]
-    if kept and kept[-1] < len(lines) - 1:
-        yield ".", "..."
-
-
-def _diff(before: list[str], after: list[str]) -> Iterator[Line]:
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag == "equal":
-            yield from ((" ", line) for line in after[j1:j2])
-        else:
-            yield from (("-", line) for line in before[i1:i2])
-            yield from (("+", line) for line in after[j1:j2])
-
-
-def _with_ancestors(lines: list[Line]) -> list[int]:
-    """Which lines to keep: the changed ones, and for each the closest lines before it that are indented less."""
-    kept = set()
-    open_indent: dict[int, int] = {}
-    for number, (mark, line) in enumerate(lines):
-        indent = _indent(line)
-        open_indent = {depth: at for depth, at in open_indent.items() if depth < indent}
-        if mark != " ":
-            kept |= {number, *open_indent.values()}
-        open_indent[indent] = number
-    return sorted(kept)
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" "))
+        sys.exit(0 if walkthrough.show(files) else 1)
+    except (ManifestError, walkthrough.DemoError) as error:
+        fail(error)

@@ -1,63 +1,28 @@
-"""The commands `doctor` and `certs status`: they parse, call, print. What a command needs is imported when it runs."""
+"""The command `doctor`: what is wrong with an installation, as findings with what to do."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
-# ruff: noqa: PLC0415 - as in webhook.cli.main
-import asyncio
-import json
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from webhook.cli.serve import Address, AddressType
-from webhook.cli.terminal import bad, caution, fail, faint, good, heading, printable
+from webhook.cli.options import EMPTY, Address, about_an_installation, show, with_api
+from webhook.cli.terminal import bad, caution, faint, good, heading, printable
 from webhook.installation.doctor.diagnosis import Diagnosis, Severity
 
 if TYPE_CHECKING:
     from webhook.client.calls import Client
-
-T = TypeVar("T")
-UNSET: Final[dict[str, Any]] = {"default": "", "show_default": False}
-FILE: Final = click.Path(path_type=Path, dir_okay=False)
-OPTIONS: Final = (
-    click.option("--kubeconfig", type=FILE, help="The cluster. Default: as kubectl."),
-    click.option("--context", help="The context of the kubeconfig. Default: its current one."),
-    click.option("--policy-namespace", metavar="NAMESPACE", default="mpijob-webhook", help="Where the service is."),
-    click.option("--service", metavar="NAME", default="mpijob-webhook", help="Its Service."),
-    click.option(
-        "--ca-secret",
-        metavar="NAME",
-        default="",
-        show_default=False,
-        help="Its CA Secret. Default: as in the Deployment.",
-    ),
-    click.option("--address", type=AddressType(), help="Where a replica is reached. Default: its endpoints."),
-    click.option(
-        "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
-    ),
-)
-
-
-def _about_an_installation(command: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+    from webhook.installation.doctor.facts import Facts
 
 
 @click.command()
-@_about_an_installation
-@click.option(
-    "--kueue-namespace",
-    metavar="NAMESPACE",
-    default="",
-    show_default=False,
-    help="Where Kueue is. Default: as in the Deployment.",
-)
-@click.option("--probe", metavar="NAMESPACE", **UNSET, help="Create a job there too, as a dry run.")
+@about_an_installation
+@click.option("--kueue-namespace", metavar="NAMESPACE", **EMPTY, help="Where Kueue is. Default: as in the Deployment.")
+@click.option("--probe", metavar="NAMESPACE", **EMPTY, help="Create a job there too, as a dry run.")
 def doctor(
     *,
     kubeconfig: Path | None,
@@ -94,104 +59,19 @@ def doctor(
       1  at least one problem
       2  the cluster cannot be looked at; the message says why
     """
-    from webhook.cli.doctor import DoctorReport
     from webhook.installation.doctor import checks
-    from webhook.installation.doctor.facts import Facts, Installation
+    from webhook.installation.doctor.facts import Installation
     from webhook.installation.doctor.gather import gather
 
     site = Installation(namespace=policy_namespace, service=service, kueue_namespace=kueue_namespace)
 
-    async def look(api: "Client") -> tuple[str, Facts]:
+    async def look(api: "Client") -> "tuple[str, Facts]":
         return api.host, await gather(api, site, ca_secret=ca_secret, address=address, probe=probe)
 
-    host, facts = _with_api(kubeconfig, context, look)
+    host, facts = with_api(kubeconfig, context, look)
     report = DoctorReport(host, policy_namespace, list(checks.run(facts)))
-    _show(output, report.as_text(), report.as_json())
+    show(output, report.as_text(), report.as_json())
     sys.exit(0 if report.good else 1)
-
-
-@click.group()
-def certs() -> None:
-    """Look at the certificates of an installation.
-
-    \b
-    Examples:
-      mpijob-webhook certs status
-
-    \b
-    Exit code:
-      0  nothing needs doing
-      1  something does
-      2  the cluster cannot be looked at; the message says why
-    """
-
-
-@certs.command()
-@_about_an_installation
-def status(
-    *,
-    kubeconfig: Path | None,
-    context: str | None,
-    policy_namespace: str,
-    service: str,
-    ca_secret: str,
-    address: Address | None,
-    output: str,
-) -> NoReturn:
-    """Show which certificates are stored, trusted and served, until when, and what needs doing.
-
-    Of Secrets it reads the one with the CA, or the one that is mounted; no private key is shown.
-
-    \b
-    Examples:
-      mpijob-webhook certs status
-      mpijob-webhook certs status --kubeconfig ~/.kube/config --address 127.0.0.1:8443
-
-    \b
-    Exit code:
-      0  nothing needs doing
-      1  something does
-      2  the cluster cannot be looked at; the message says why
-    """
-    from webhook.cli.certs import CertsStatus
-    from webhook.installation.doctor.facts import Installation
-    from webhook.installation.doctor.gather import look_at_certificates
-
-    site = Installation(namespace=policy_namespace, service=service)
-
-    async def look(api: "Client") -> CertsStatus:
-        found = await look_at_certificates(api, site, ca_secret=ca_secret, address=address)
-        return CertsStatus.at(api.server_time or datetime.now(UTC), found)
-
-    found = _with_api(kubeconfig, context, look)
-    _show(output, found.as_text(), found.as_json())
-    sys.exit(1 if found.issues else 0)
-
-
-def _with_api(kubeconfig: Path | None, context: str | None, look: "Callable[[Client], Awaitable[T]]") -> T:
-    """What `look` sees through a client; the command ends where the API server cannot be used."""
-    from webhook.client import calls
-    from webhook.client.calls import ClusterError
-
-    async def connected() -> T:
-        api = await calls.connect(kubeconfig, context=context)
-        try:
-            return await look(api)
-        finally:
-            await api.close()
-
-    try:
-        return asyncio.run(connected())
-    except ClusterError as error:
-        fail(error)
-
-
-def _show(output: str, text: Iterable[str], value: Any) -> None:
-    if output == "json":
-        click.echo(json.dumps(value, indent=2))
-    else:
-        for line in text:
-            click.echo(line)
 
 
 PAINT: Final = {Severity.OK: good, Severity.UNKNOWN: faint, Severity.WARNING: caution, Severity.PROBLEM: bad}

@@ -95,7 +95,7 @@ def has_pods(manifest: Manifest) -> bool:
 
 
 def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default") -> LevelVerdict:
-    """The verdict on an object that `judges` says yes to; `namespace` is for objects that name none."""
+    """The verdict on an object for which `has_pods` holds; `namespace` is for objects that name none."""
     causes, said = [], []
     for steps in TEMPLATES[_key(manifest)]:
         where = _shown(steps)

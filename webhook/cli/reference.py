@@ -7,11 +7,12 @@ from typing import Final
 
 import click
 
+from webhook import PROGRAM
 from webhook.admission import pipelines
 from webhook.api import yaml
-from webhook.cli import explain
-from webhook.cli.explain import Explanation, Setting
-from webhook.cli.main import PROGRAM, main
+from webhook.cli import explanations
+from webhook.cli.explanations import Explanation, Setting
+from webhook.cli.main import main
 from webhook.policy.document import PolicyDocument
 from webhook.predict.pod_security.table import table
 from webhook.server.metrics import METRICS
@@ -22,7 +23,7 @@ HELP_WIDTH: Final = 100
 
 def pages() -> dict[str, str]:
     """The text of every generated page by its path below the documentation's folder."""
-    entries = explain.entries()
+    entries = explanations.entries()
     return {
         f"reference/{name}.md": NOTICE + "\n".join(lines) + "\n"
         for name, lines in {
@@ -68,7 +69,7 @@ def _entries(title: str, kind: str, entries: Iterable[Explanation]) -> Iterator[
 def _policy(entries: Iterable[Explanation]) -> Iterator[str]:
     yield "# Policy document\n"
     yield _INTRODUCTIONS["policy"] + "\n"
-    top = [setting for setting in explain.settings(PolicyDocument) if setting.name not in {"rules", "injections"}]
+    top = [setting for setting in explanations.settings(PolicyDocument) if setting.name not in {"rules", "injections"}]
     yield from _settings(top)
     for kind in ("rule", "injection"):
         yield f"\n## {kind}s\n"

@@ -1,59 +1,24 @@
 """The command `serve`: how the service listens, where its certificate comes from, what it follows."""
 
 import sys
-from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import click
 
-from webhook.api import duration
+from webhook.cli.options import FILE, KUEUE_NAMESPACE, POLICY, POLICY_NAMESPACE, Address, AddressType, DurationType
 
 LEVELS: Final = ("debug", "info", "warning", "error")
-FILE: Final = click.Path(path_type=Path, dir_okay=False)
 SECONDS: Final = click.FloatRange(min=0)
 COUNT: Final = click.IntRange(min=1)
-Address = tuple[str, int]
-
-
-class DurationType(click.ParamType[int]):
-    """A time such as 12h or 7d, in seconds."""
-
-    name = "duration"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The seconds in `value`."""
-        try:
-            return duration.parse(str(value))
-        except duration.DurationError as error:
-            self.fail(f"{value} {error}", param, ctx)
-
-
-class AddressType(click.ParamType[Address]):
-    """HOST:PORT as a pair, an IPv6 address in brackets; port 0 lets the system choose."""
-
-    name = "HOST:PORT"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Address:
-        """(host, port), else a usage error that says what is wrong."""
-        host, _, port = str(value).rpartition(":")
-        if not host.strip("[]"):
-            self.fail(f'"{value}" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443', param, ctx)
-        if not (port.isascii() and port.isdigit() and int(port[:6]) <= 65535):
-            self.fail(f'"{value}" has no port from 0 to 65535 after its last colon', param, ctx)
-        if host.startswith("[") and host.endswith("]"):
-            return host[1:-1], int(port)
-        if ":" in host:
-            self.fail(f'"{value}" is ambiguous, write an IPv6 address in brackets: [{host}]:{port}', param, ctx)
-        return host, int(port)
 
 
 @click.command()
 @click.option("--kubeconfig", type=FILE, help="The cluster. Default: in a pod its own, with --register kubectl's.")
 @click.option("--listen", type=AddressType(), help="Where the API server calls. Default: 0.0.0.0:8443.")
 @click.option("--ops-listen", type=AddressType(), help="Health and metrics, plain HTTP. Default: 0.0.0.0:8081.")
-@click.option("--policy", type=FILE, help="Policy document (kind MPIJobPolicy). Default: the built-in policy.")
-@click.option("--policy-namespace", metavar="NAMESPACE", default="mpijob-webhook", help="Where policy ConfigMaps are.")
-@click.option("--kueue-namespace", metavar="NAMESPACE", default="kueue-system", help="Where Kueue's configuration is.")
+@POLICY
+@POLICY_NAMESPACE
+@KUEUE_NAMESPACE
 @click.option("--register", is_flag=True, help="For development: tell the API server of this process until it ends.")
 @click.option("--tls-cert", type=FILE, help="Certificate chain (PEM). Default: one made for this process.")
 @click.option("--tls-key", type=FILE, help="Its private key (PEM).")

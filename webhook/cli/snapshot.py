@@ -1,125 +1,51 @@
-"""`mpijob-webhook snapshot`: what a cluster holds, in a file that the other commands take for the cluster."""
+"""The command `snapshot`: what a cluster holds, written to a file."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import sys
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import Any, Final
-from urllib.parse import quote
+from typing import Any, NoReturn
 
 import click
-import msgspec
 
-from webhook.api import mpijob, yaml
-from webhook.cli.terminal import caution, fail, faint, printable
-from webhook.client import calls
-from webhook.client.calls import ApiError, Client, ClusterError
-from webhook.client.reading import get, listed, read
-from webhook.cluster.resource import Place
-from webhook.policy import store
-from webhook.policy.store import REMEMBERED
-
-INCOMPLETE: Final = 1
-"""The exit code of a snapshot in which something is missing."""
-
-# The rest of a stored job's metadata no verdict depends on; annotations tell what kubectl applied.
-KEPT: Final = ("name", "namespace", "labels", "annotations")
-HEADING: Final = """\
-# What rules look at in a cluster, for `mpijob-webhook check --cluster` and `mpijob-webhook policy ... --cluster`.
-# The first object says what was read completely: what is missing there does not exist. Jobs stand here as they are
-# stored, with their environment: show this file to nobody who may not see them.
-"""
-
-KubernetesObject = dict[str, Any]
+from webhook.cli.options import CONTEXT, FILE, KUBECONFIG, KUEUE_NAMESPACE, POLICY_NAMESPACE
+from webhook.cli.terminal import fail
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotFile:
-    """What was read; `problems` say what could not be."""
+@click.command()
+@KUBECONFIG
+@CONTEXT
+@click.option("-n", "--namespace", "namespaces", multiple=True, help="Only this one; may be repeated. Default: all.")
+@POLICY_NAMESPACE
+@KUEUE_NAMESPACE
+@click.option("-o", "--output", type=FILE, help="The file to write. Default: standard output.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def snapshot(
+    *, kubeconfig: Path | None, namespaces: tuple[str, ...], output: Path | None, force: bool, **where: Any
+) -> NoReturn:
+    """Write what a cluster holds to a file.
 
-    documents: Sequence[KubernetesObject]
-    problems: Sequence[str]
+    The file is what the other commands take with --cluster: the jobs and policies there are, and of quotas, queues,
+    nodes and all else only the fields that rules look at. No Secret is read, and no ConfigMap's data but that of
+    policies and of Kueue's configuration. Jobs are kept as they are stored, with their environment: the file can be
+    read by its owner alone.
 
-    def text(self) -> Iterator[str]:
-        """The content of the file, in pieces. The same cluster gives the same text."""
-        yield HEADING
-        yield from map(yaml.dump_document, self.documents)
+    With --namespace, what is in other namespaces is unknown, not absent; rights to look into those suffice. Whatever
+    cannot be read is told and stays unknown, which never refuses a job.
 
+    \b
+    Examples:
+      mpijob-webhook snapshot -o cluster.yaml
+      mpijob-webhook snapshot -n team-a -n team-b --context prod -o teams.yaml
+      mpijob-webhook check job.yaml --cluster cluster.yaml
 
-def run(output: Path | None, **where: Any) -> int:
-    """Take a snapshot and write it, to standard output for None; the exit code. For `where` see `take`."""
-    try:
-        taken = asyncio.run(take(**where, tell=lambda line: click.echo(faint(printable(line)), err=True)))
-        if output is None:
-            for piece in taken.text():
-                click.echo(piece, nl=False)
-        else:
-            write(output, taken.text())
-    except ClusterError as error:
-        fail(error)
-    except OSError as error:
-        fail(f"cannot write {output}: {error.strerror}")
-    for problem in taken.problems:
-        click.echo(f"{caution('warning')}: {printable(problem)}", err=True)
-    return INCOMPLETE if taken.problems else 0
+    \b
+    Exit code:
+      0  written; kinds that the cluster does not have are no fault
+      1  written, but some of it could not be read
+      2  not written; the message says why
+    """
+    from webhook.cli import snapshot_file
 
-
-async def take(
-    kubeconfig: Path | None,
-    *,
-    context: str | None = None,
-    policy_namespace: str,
-    kueue_namespace: str,
-    namespaces: Sequence[str] = (),
-    tell: Callable[[str], None] = lambda _: None,
-) -> SnapshotFile:
-    """Read the cluster of a kubeconfig, in all namespaces or in these; ClusterError when it cannot be used."""
-    api = await calls.connect(kubeconfig, context=context)
-    places = {Place.OWN: policy_namespace, Place.KUEUE: kueue_namespace}
-    try:
-        reading = await read(api, places=places, namespaces=namespaces, more={"MPIJob": _stored}, tell=tell)
-        try:
-            policies = await _policies(api, policy_namespace)
-        except ApiError as error:
-            reading.problems.append(f"nothing is known of policies: {error}")
-        else:
-            for policy in policies:
-                reading.add(policy)
-            tell(f"policies: {len(policies)}")
-    finally:
-        await api.close()
-    return SnapshotFile(reading.documents(), reading.problems)
-
-
-def write(path: Path, pieces: Iterable[str]) -> None:
-    """Put a file in place whole or not at all, for its owner alone; OSError when that is not possible."""
-    with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
-        try:
-            file.writelines(pieces)
-            file.flush()
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-
-
-async def _policies(api: Client, namespace: str) -> list[KubernetesObject]:
-    """The policy ConfigMaps, and what the service remembers of them: nothing else of a ConfigMap is kept."""
-    path = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps"
-    found = await listed(api, path, labelSelector=f"{store.LABEL}=true")
-    policies = [_configmap(each, {store.LABEL: "true"}, keys=(store.KEY,)) for each in found]
-    remembered = await get(api, f"{path}/{REMEMBERED}")
-    return policies + ([_configmap(remembered, {}, keys=remembered.get("data") or ())] if remembered else [])
-
-
-def _configmap(found: KubernetesObject, labels: Mapping[str, str], *, keys: Iterable[str]) -> KubernetesObject:
-    metadata = {key: found["metadata"][key] for key in ("name", "namespace")} | {"labels": dict(labels)}
-    data = {key: found["data"][key] for key in keys if key in (found.get("data") or {})}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-
-
-def _stored(job: KubernetesObject) -> KubernetesObject:
-    """What is kept of a job besides what rules look at: a change to it is judged by all of its spec."""
-    mpijob.decode(msgspec.json.encode(job))  # whoever cannot read it could not read the file
-    return {"metadata": {key: job["metadata"][key] for key in KEPT if key in job["metadata"]}, "spec": job["spec"]}
+    if output is not None and output.exists() and not force:
+        fail(f"{output} is there already, --force replaces it")
+    sys.exit(snapshot_file.run(output, kubeconfig=kubeconfig, namespaces=namespaces, **where))

@@ -14,9 +14,9 @@ from tests.support.jobs import GOOD, changed, request
 from tests.support.paths import EXAMPLES
 from tests.support.strategies import PROPERTY, jobs
 from webhook.admission import pipelines
-from webhook.cli import demo, files
-from webhook.cli.demo import changes
+from webhook.cli import files, walkthrough
 from webhook.cli.main import main
+from webhook.cli.walkthrough import changes
 from webhook.cluster.view import NothingKnown
 
 FILES = sorted(EXAMPLES.glob("*.yaml"))
@@ -72,7 +72,7 @@ def test_one_problem_is_on_one_line_as_kubectl_writes_it() -> None:
 
 
 def test_an_example_that_does_something_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(demo, "EXAMPLES", (tmp_path / "none", tmp_path))
+    monkeypatch.setattr(walkthrough, "EXAMPLES", (tmp_path / "none", tmp_path))
     (tmp_path / "bad-job.yaml").write_text(json.dumps(GOOD))
     (tmp_path / "job.yaml").write_text(json.dumps(changed({"Worker.replicas": 1})))
     result = run()
@@ -105,7 +105,7 @@ def test_unusable_input(arguments: list[str], stdin: str | None, error: str) -> 
 
 
 def test_a_service_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "LOOPBACK", ("192.0.2.1", 0))
+    monkeypatch.setattr(walkthrough, "LOOPBACK", ("192.0.2.1", 0))
     result = run(str(EXAMPLES / "openmpi-pi.yaml"))
     assert result.exit_code == 2
     assert result.stderr.startswith("error: cannot listen on 192.0.2.1:0: ")
@@ -122,7 +122,7 @@ def test_every_example_says_what_it_shows(path: Path) -> None:
 @given(jobs())
 def test_the_patch_is_applied_as_any_json_patch_would_be(job: dict[str, Any]) -> None:
     decision = pipelines.mutate(request(job), policy=pipelines.load_policy(None), view=NothingKnown())
-    assert demo.apply(job, decision.patch) == jsonpatch.apply_patch(job, decision.patch)
+    assert walkthrough.apply(job, decision.patch) == jsonpatch.apply_patch(job, decision.patch)
 
 
 def test_apply_to_lists_and_escaped_keys() -> None:
@@ -133,7 +133,7 @@ def test_apply_to_lists_and_escaped_keys() -> None:
         {"op": "add", "path": "/l/1/x", "value": 1},
     ]
     before: dict[str, Any] = {"a/b": {}, "l": [{}]}
-    assert demo.apply(before, operations) == {"a/b": {"~": 1}, "l": [0, {"x": 1}, 3]}
+    assert walkthrough.apply(before, operations) == {"a/b": {"~": 1}, "l": [0, {"x": 1}, 3]}
     assert before == {"a/b": {}, "l": [{}]}
 
 

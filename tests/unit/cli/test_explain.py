@@ -1,134 +1,54 @@
-"""What `explain` and `rules` say, taken from the code."""
+"""The commands `explain` and `rules`; what they explain is in test_explanations.py."""
 
-from typing import Annotated, Literal
+import json
 
-import pytest
-from pydantic import Field
+from click.testing import CliRunner, Result
 
-from webhook import injections, rules
-from webhook.admission import pipelines
-from webhook.cli import explain
-from webhook.cli.explain import Setting
-from webhook.kit.settings import Action, Settings
+from webhook.cli import explanations
+from webhook.cli.main import main
 
 
-class Inner(Settings):
-    """Something nested."""
-
-    depth: float = Field(0.5, le=1, description="How deep.")
-    reason: str = Field(description="Why.")
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments, catch_exceptions=False)
 
 
-class Example(Settings):
-    """Every kind of setting there is."""
-
-    action: Action = Field(Action.OFF, description="An enum.")
-    choice: Literal["one", "two", 3] = Field("one", description="A choice.")
-    fixed: Literal["this"] = Field("this", description="A constant.")
-    some_number: int = Field(2, ge=1, le=9, description="A number.")
-    less: int = Field(2, le=9, description="A number.")
-    optional: str | None = Field(None, description="Text or nothing.")
-    switch: bool = Field(True, description="A switch.")
-    names: tuple[Annotated[str, Field(max_length=3)], ...] = Field(("a", "b"), description="Names.")
-    free: dict[str, object] = Field({}, description="Anything.")
-    by_name: dict[str, int] = Field({"a": 1}, description="Numbers by name.")
-    inner: Inner = Field(default_factory=lambda: Inner(reason="so"), description="Nested.")
-    several: tuple[Inner, ...] = Field((), description="Nested many times.")
+def test_rules() -> None:
+    result = run("rules")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    for entry in explanations.entries():
+        assert [entry.id, entry.default, *entry.summary.split()] in [line.split() for line in lines]
+    assert lines[-1] == "`mpijob-webhook explain NAME` says more."
 
 
-def test_settings_in_words() -> None:
-    assert explain.settings(Example) == (
-        Setting("action", "deny, warn, audit or off", "'off'", "An enum."),
-        Setting("choice", "one, two or 3", "one", "A choice."),
-        Setting("fixed", "this", "this", "A constant."),
-        Setting("someNumber", "whole number, 1 to 9", "2", "A number."),
-        Setting("less", "whole number, 9 or less", "2", "A number."),
-        Setting("optional", "text or null", "null", "Text or nothing."),
-        Setting("switch", "true or false", "true", "A switch."),
-        Setting("names", "list of text", "[a, b]", "Names."),
-        Setting("free", "mapping of text to anything", "{}", "Anything."),
-        Setting("byName", "mapping of text to whole number", "{a: 1}", "Numbers by name."),
-        Setting("inner", "mapping", "", "Nested."),
-        Setting("inner.depth", "number, 1 or less", "0.5", "How deep."),
-        Setting("inner.reason", "text", "", "Why.", required=True),
-        Setting("several", "list of mapping", "[]", "Nested many times."),
-        Setting("several[].depth", "number, 1 or less", "0.5", "How deep."),
-        Setting("several[].reason", "text", "", "Why.", required=True),
+def test_rules_for_programs() -> None:
+    found = json.loads(run("rules", "-o", "json").stdout)
+    assert list(found) == ["rules", "injections"]
+    assert {
+        "id": "worker-count",
+        "default": "deny",
+        "summary": "The number of workers stays within what the cluster supports.",
+        "since": "0.1",
+    } in found["rules"]
+    assert {entry["id"] for entry in found["injections"]} == {
+        e.id for e in explanations.entries() if e.kind == "injection"
+    }
+
+
+def test_explain() -> None:
+    result = run("explain", "clean-pod-policy")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("clean-pod-policy (rule, action: deny, since 0.1)\n\n")
+    assert "\n\nclean-pod-policy (injection, default: on, since 0.1)\n\n" in result.stdout
+
+
+def test_explain_something_unknown() -> None:
+    result = run("explain", "worker_counts")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr == 'error: there is no rule or injection "worker_counts", did you mean worker-count?\n'
+    result = run("explain", "\x1b[2Jqqqq")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        'error: there is no rule or injection "\N{REPLACEMENT CHARACTER}[2Jqqqq", `mpijob-webhook rules` lists them\n'
     )
-
-
-def test_every_rule_and_injection_is_explained() -> None:
-    entries = explain.entries()
-    assert [entry.id for entry in entries if entry.kind == "rule"] == sorted([*rules.REGISTRY, pipelines.SCHEMA])
-    assert [entry.id for entry in entries if entry.kind == "injection"] == list(injections.REGISTRY)
-    for entry in entries:
-        assert entry.summary.endswith("."), entry.id
-        assert entry.default in {"on", "off", *Action}, entry.id
-        assert all(setting.description for setting in entry.settings), entry.id
-
-
-@pytest.mark.parametrize("entry", explain.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
-def test_the_policy_that_is_shown_is_the_default_policy(entry: explain.Explanation) -> None:
-    if entry.policy:
-        assert pipelines.load_policy(entry.policy).document == pipelines.load_policy(None).document
-
-
-def test_settings_in_text() -> None:
-    entry = explain.Explanation("x", "rule", "Summary.", "", "deny", "0.1", explain.settings(Example))
-    lines = list(entry.as_text())
-    assert "  optional: text or null, default null" in lines
-    assert "  inner: mapping" in lines
-    assert "  inner.reason: text, required" in lines
-
-
-def test_a_rule_in_text() -> None:
-    (entry,) = explain.find("worker-count")
-    assert list(entry.as_text()) == [
-        "\x1b[1mworker-count\x1b[0m (rule, action: deny, since 0.1)",
-        "",
-        "The number of workers stays within what the cluster supports.",
-        "",
-        "Distributed training needs at least two workers, and the platform is tested up to one hundred. With",
-        "`runLauncherAsWorker` the launcher takes part in the training, so it counts too.",
-        "",
-        "\x1b[1mSettings\x1b[0m",
-        "  action: deny, warn, audit or off, default deny",
-        "      What a violation leads to: deny, warn, audit or off.",
-        "  min: whole number, 1 or more, default 2",
-        "      Fewest workers a job may ask for.",
-        "  max: whole number, 1 or more, default 100",
-        "      Most workers a job may ask for.",
-        "",
-        "\x1b[1mIn a policy file, with the defaults\x1b[0m",
-        "  apiVersion: policy.training.openshift.io/v1",
-        "  kind: MPIJobPolicy",
-        "  rules:",
-        "    worker-count:",
-        "      action: deny",
-        "      min: 2",
-        "      max: 100",
-    ]
-
-
-def test_an_injection_in_text() -> None:
-    (entry,) = explain.find("labels")
-    lines = list(entry.as_text())
-    assert lines[0] == "\x1b[1mlabels\x1b[0m (injection, default: on, since 0.1)"
-    assert "  injections:" in lines
-
-
-def test_a_name_that_is_both() -> None:
-    assert [entry.kind for entry in explain.find("clean-pod-policy")] == ["rule", "injection"]
-
-
-@pytest.mark.parametrize(
-    ("asked", "meant"),
-    [("WORKER_COUNT", "worker-count"), ("Workercount", "worker-count"), ("isto", "istio"), ("image", "images")],
-)
-def test_similar(asked: str, meant: str) -> None:
-    assert not explain.find(asked)
-    assert explain.similar(asked)[0] == meant
-
-
-def test_nothing_similar() -> None:
-    assert explain.similar("qqqqqqqq") == []

@@ -1,1 +1,7 @@
-"""What `mpijob-webhook policy` does: `commands` parses, calls and prints; each command's work is a module beside it."""
+"""The commands `mpijob-webhook policy ...`, one file a command: what administrators need to write a policy.
+
+`commands` is the group. What each command does is in a module beside it, which is imported when the command runs;
+`documents` finds policies in files, `cluster` in a cluster, `inputs` ends a command that cannot use what it was given.
+
+What a policy means is not decided here but in `webhook.policy`, and a job is judged in `webhook.admission`.
+"""

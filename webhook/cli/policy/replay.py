@@ -1,81 +1,55 @@
-"""`policy replay`: what would become of the jobs in a cluster under other policies."""
+"""The command `policy replay`: what would become of a cluster's jobs under other policies."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import date
-from typing import Any
+import sys
+from pathlib import Path
+from typing import NoReturn
 
-from webhook.admission.replay import Replay, Replayer
-from webhook.cli.policy.cluster import ClusterPolicies
-from webhook.cli.terminal import bad, good, heading, printable
-from webhook.policy.in_force import PolicySet
-from webhook.policy.layers import Layer
+import click
 
-
-@dataclass(frozen=True, slots=True)
-class WhatIf:
-    """The outcome: `before` are the policies in force, which come from `origin`, `after` those that would be."""
-
-    origin: str
-    before: Sequence[Layer]
-    after: Sequence[Layer]
-    result: Replay
-
-    @property
-    def safe(self) -> bool:
-        """Whether nothing would be newly denied."""
-        return not self.result.newly_denied
-
-    def as_text(self) -> Iterator[str]:
-        """For people, in lines."""
-        yield printable(f"now:  {_listed(self.before)} ({self.origin})")
-        yield printable(f"then: {', '.join(self._then()) or 'the built-in defaults'}")
-        kept = {layer.name for layer in self.after}
-        if gone := [layer.name for layer in self.before if layer.name not in kept]:
-            yield printable(f"gone: {', '.join(gone)}")
-        yield ""
-        if self.result.newly_denied:
-            yield heading("would newly be denied")
-            for name, rules in sorted(self.result.newly_denied.items()):
-                yield f"  {printable(name)}: {bad(', '.join(rules))}"
-            yield ""
-        if self.result.newly_admitted:
-            yield heading("would newly be admitted")
-            yield from (f"  {good(printable(name))}" for name in sorted(self.result.newly_admitted))
-            yield ""
-        yield printable(self.result.summary())
-
-    def as_json(self) -> dict[str, Any]:
-        """For programs."""
-        return {
-            "before": [layer.name for layer in self.before],
-            "after": [layer.name for layer in self.after],
-            "jobs": self.result.total,
-            "newlyDenied": dict(sorted(self.result.newly_denied.items())),
-            "newlyAdmitted": sorted(self.result.newly_admitted),
-            "summary": self.result.summary(),
-        }
-
-    def _then(self) -> Iterator[str]:
-        before = {layer.name: _content(layer) for layer in self.before}
-        for layer in self.after:
-            if layer.name not in before:
-                yield f"{layer.name} (new)"
-            else:
-                yield layer.name if _content(layer) == before[layer.name] else f"{layer.name} (changed)"
+from webhook.cli.options import OUTPUT, about_new_policies, show, today
+from webhook.cli.terminal import fail
 
 
-def replay(cluster: ClusterPolicies, after: Sequence[Layer], *, today: date) -> WhatIf:
-    """Judge every job of `cluster` under its policies and under `after`; `today` (UTC) is for exemptions."""
-    replayer = Replayer(before=PolicySet(cluster.layers), after=PolicySet(after), view=cluster.view, today=today)
-    replayer.add(cluster.jobs)
-    return WhatIf(cluster.origin, cluster.layers, after, replayer.result)
+@click.command()
+@about_new_policies
+@OUTPUT
+def replay(
+    *,
+    files: tuple[str, ...],
+    without: tuple[str, ...],
+    cluster: Path | None,
+    kubeconfig: Path | None,
+    policy_namespace: str,
+    output: str,
+) -> NoReturn:
+    """Judge the jobs that exist under other policies.
 
+    Every MPIJob of the cluster is judged as if it were submitted now, under the policies in force and under those that
+    would be: ConfigMaps take the place of those with the same name, as `kubectl apply` would do it; a bare document
+    stands in place of all of them; those named with --without are gone. Nothing is changed, and jobs that exist go on
+    whatever the policy says.
 
-def _listed(found: Sequence[Layer]) -> str:
-    return ", ".join(layer.name for layer in found) or "the built-in defaults"
+    \b
+    Examples:
+      mpijob-webhook policy replay --policy new.yaml
+      mpijob-webhook policy replay --policy policies/ --kubeconfig ~/.kube/config -o json
+      mpijob-webhook policy replay --without mpijob-policy-audit-only
+      kubectl get namespaces,mpijobs,priorityclasses -A -o yaml > cluster.yaml
+      mpijob-webhook policy replay --policy new.yaml --cluster cluster.yaml
 
+    \b
+    Exit code:
+      0  no job would newly be denied
+      1  at least one would
+      2  unusable input: a file, a policy in it or the cluster
+    """
+    from webhook.cli.policy import inputs, replay_report
 
-def _content(layer: Layer) -> dict[str, Any]:
-    """What its author wrote: a value that is set to its default still wins over documents of lower priority."""
-    return layer.document.model_dump(exclude_unset=True)
+    if not files and not without:
+        fail("nothing would change: name policies with --policy or --without")
+    given = inputs.policies(files)
+    known = inputs.cluster(cluster, kubeconfig, policy_namespace, jobs=True)
+    report = replay_report.replay(known, inputs.after(given, known, without), today=today())
+    show(output, report.as_text(), report.as_json())
+    sys.exit(0 if report.safe else 1)

@@ -1,186 +1,32 @@
-"""The policy document described: a JSON Schema for editors, what a field accepts, and a document to start from."""
+"""The commands `policy schema` and `policy init`: the policy document described, and one to start from."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import json
-import re
-import textwrap
-from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
-from functools import cache
-from typing import Any, Final
 
-from webhook import injections, rules
-from webhook.api import yaml
-from webhook.cli.explain import in_words, resolved
-from webhook.policy.document import API_VERSION, KIND
-from webhook.policy.exemptions import EVERY_RULE
-from webhook.policy.in_force import policy_model
-
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-ID: Final = "https://policy.training.openshift.io/v1/mpijobpolicy.schema.json"
-COMMENT_WIDTH: Final = 100
-
-HEADER: Final = """\
-# What is enforced for MPIJobs and put into them; here every setting has its default.
-# Keep what you change and delete the rest: what stands here is set, and wins over documents of lower priority.
-# `mpijob-webhook policy validate FILE` checks it, `mpijob-webhook explain NAME` explains a rule or an injection.
-"""
-# What defaults cannot show.
-EXAMPLES: Final[dict[str, Any]] = {
-    "namespaces": {"matchLabels": {"tier": "premium"}},
-    "exemptions": [
-        {"rules": ["images"], "users": ["alice"], "expires": "2027-01-31", "reason": "legacy image, OPS-42"}
-    ],
-}
-# A mapping of which more is said than that it maps text to something.
-_SAYS_NOTHING: Final = re.compile(r"\bmapping\b(?! of)")
-_TEXT: Final = {"type": "string"}
-_SELECTOR: Final = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "matchLabels": {"type": "object", "additionalProperties": _TEXT, "description": "Labels that must be there."},
-        "matchExpressions": {
-            "type": "array",
-            "description": "Conditions on labels, which all must hold.",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["key", "operator"],
-                "properties": {
-                    "key": {**_TEXT, "description": "The label."},
-                    "operator": {
-                        "enum": ["In", "NotIn", "Exists", "DoesNotExist"],
-                        "description": "What is said about its value.",
-                    },
-                    "values": {"type": "array", "items": _TEXT, "description": "For In and NotIn."},
-                },
-            },
-        },
-    },
-}
+import click
 
 
-@cache
-def json_schema() -> dict[str, Any]:
-    """The document's JSON Schema (draft 2020-12). It must not be changed.
+@click.command()
+def schema() -> None:
+    """Write the JSON Schema of policy documents, for editors.
 
-    pydantic's own has a `$defs` entry named after the module of each rule: those are put in place.
+    \b
+    Examples:
+      mpijob-webhook policy schema > mpijobpolicy.schema.json
     """
-    schema = policy_model().model_json_schema()
-    definitions = schema.pop("$defs")
-    properties = schema["properties"]
-    for name, registry in (("rules", rules.REGISTRY), ("injections", injections.REGISTRY)):
-        section = _inlined(properties[name], definitions)
-        section["properties"] = {
-            entry.id: _inlined(section["properties"][entry.id], definitions) | {"description": entry.documentation[0]}
-            for entry in registry.values()
-        }
-        properties[name] = section
-    properties["namespaces"]["anyOf"][0] = _SELECTOR
-    exemption = definitions["Exemption"]["properties"]
-    exemption["rules"]["items"] = {"enum": [EVERY_RULE, *rules.REGISTRY]}
-    for name, example in EXAMPLES.items():
-        properties[name]["examples"] = [example]
-    whole = {**schema, "$defs": {name: definitions[name] for name in sorted(_used(schema, definitions))}}
-    head = {"$schema": DIALECT, "$id": ID, "title": KIND, "type": "object", "required": ["apiVersion", "kind"]}
-    bare: dict[str, Any] = _without_titles(whole)
-    return head | bare
+    from webhook.cli.policy.document_schema import json_schema
+
+    click.echo(json.dumps(json_schema(), indent=2))
 
 
-def accepted(field: str) -> str:
-    """What a field of a document accepts, in words; "" where there is nothing to say.
+@click.command()
+def init() -> None:
+    """Write a policy document with every setting at its default.
 
-    `field` is a path as in `document.Fault`. Where it has a part that is no setting, these are the settings that there
-    are instead, and which one is probably meant.
+    \b
+    Examples:
+      mpijob-webhook policy init > policy.yaml
     """
-    schema = json_schema()
-    definitions = schema["$defs"]
-    node: Mapping[str, Any] = schema
-    for part in re.findall(r"[^.\[\]]+", field):
-        node = _structure(resolved(node, definitions), definitions)
-        known = node.get("properties", {})
-        if part in known:
-            node = known[part]
-        elif "items" in node:
-            node = node["items"]
-        elif known:
-            meant = get_close_matches(part, known, n=1, cutoff=0.6)
-            return ", ".join(known) + (f" (did you mean {meant[0]}?)" if meant else "")
-        else:
-            break  # a key that the author chose
-    node = resolved(node, definitions)
-    return "" if "properties" in node else in_words(node, definitions)
+    from webhook.cli.policy.document_schema import starting_document
 
-
-def starting_document() -> str:
-    """A document in YAML with every setting at its default, each with what it means and what it accepts."""
-    values = {**policy_model()().model_dump(mode="json", by_alias=True), "apiVersion": API_VERSION, "kind": KIND}
-    text = yaml.dump(values)
-    at = yaml.lines(text)
-    before = {at[path]: (path, comment) for path, comment in _comments(json_schema(), ()) if path in at}
-    rows = [HEADER]
-    for number, row in enumerate(text.splitlines(), start=1):
-        if number in before:
-            path, comment = before[number]
-            rows += [""] if len(path) < 3 else []  # between settings of the document, rules and injections
-            rows += ["  " * (len(path) - 1) + f"# {line}" for line in comment]
-        rows.append(row)
-    return "\n".join(rows) + "\n"
-
-
-def _comments(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Iterator[str]]]:
-    """(path, lines) of each setting that can be changed."""
-    definitions = json_schema()["$defs"]
-    for name, field in schema["properties"].items():
-        inner = resolved(field, definitions)
-        if "const" not in inner:
-            yield (*path, name), _comment(inner, in_words(field, definitions))
-        if "properties" in inner:
-            yield from _comments(inner, (*path, name))
-
-
-def _comment(field: Mapping[str, Any], words: str) -> Iterator[str]:
-    text: str = field.get("description", "")
-    value = f"Value: {words}." if words not in text and not _SAYS_NOTHING.search(words) else ""
-    paragraphs = [f"{text} {value}".strip()] if len(text) + len(value) < COMMENT_WIDTH else [text, value]
-    for paragraph in paragraphs:
-        yield from textwrap.wrap(paragraph, COMMENT_WIDTH, break_on_hyphens=False)
-    for example in field.get("examples", ()):
-        yield from ("Example:", *(f"  {row}" for row in yaml.dump(example).splitlines()))
-
-
-def _structure(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The choice with fields or items in it, where there are several."""
-    choices = [resolved(choice, definitions) for choice in schema.get("anyOf", ())]
-    return next((choice for choice in choices if {"properties", "items"} & choice.keys()), schema)
-
-
-def _used(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> set[str]:
-    """The definitions that are referred to, directly or by another one."""
-    used: set[str] = set()
-    text = json.dumps(schema)
-    while found := {name for name in definitions if f'"#/$defs/{name}"' in text} - used:
-        used |= found
-        text = json.dumps([definitions[name] for name in found])
-    return used
-
-
-def _inlined(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in resolved(schema, definitions).items() if key != "$ref"}
-
-
-def _without_titles(schema: Any) -> Any:
-    """Names of Python classes and fields mean nothing to an editor's user; a property called `title` stays."""
-    if isinstance(schema, list):
-        return [_without_titles(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: {name: _without_titles(field) for name, field in value.items()}
-        if key in {"properties", "$defs"}
-        else value
-        if key in {"default", "examples", "enum"}
-        else _without_titles(value)
-        for key, value in schema.items()
-        if key != "title"
-    }
+    click.echo(starting_document(), nl=False)

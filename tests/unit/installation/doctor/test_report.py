@@ -1,30 +1,18 @@
-"""What `doctor` and `certs status` show, and where they look for certificates."""
+"""Where the doctor looks for certificates, and what it does not get to read."""
 
-import json
 import socket
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from certs.authority import Authority
 from certs.store import StoreError
 from tests.support.doctor_facts import (
-    FILES_MOUNTED,
     HEALTHY,
-    HOST,
-    NOW,
     UNREAD,
-    certificates,
-    chain,
     deployment,
-    hook,
 )
-from webhook.cli.certs import CertsStatus
-from webhook.cli.doctor import DoctorReport
 from webhook.client.calls import ApiError, ClusterError
-from webhook.installation.doctor import checks
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, addresses, read, source
 from webhook.installation.doctor.facts import arguments
 from webhook.installation.doctor.unread import Unread, attempt
@@ -55,63 +43,6 @@ def with_arguments(*arguments: str, **spec: Any) -> Any:
 )
 def test_where_the_certificates_come_from(found: Any, flag: str, expected: tuple[str, str]) -> None:
     assert source(found, arguments(found), flag) == expected
-
-
-# What is shown
-
-
-def test_the_report() -> None:
-    facts = replace(HEALTHY, **hook("validate", failurePolicy="Ignore"), rights=UNREAD, policies=UNREAD, crd=None)
-    report = DoctorReport("https://api.example", "mpijob-webhook", list(checks.run(facts)))
-    lines = list(report.as_text())
-    assert "mpijob-webhook in namespace mpijob-webhook of the cluster at https://api.example" in lines[0]
-    assert lines[-1] == "1 problem, 1 warning, 2 unknown, 6 ok"
-    assert sum("cluster-admin" in line for line in lines) == 1, "said once"
-    assert not report.good
-    data = json.loads(json.dumps(report.as_json()))
-    assert data["good"] is False
-    assert {each["check"] for each in data["findings"]} == set(checks.CHECKS) - {"probe"}
-
-
-def test_warnings_alone_are_good() -> None:
-    facts = replace(HEALTHY, **hook("validate", failurePolicy="Ignore"))
-    assert DoctorReport("", "", list(checks.run(facts))).good
-
-
-def test_the_status_of_certificates() -> None:
-    status = CertsStatus.at(NOW, HEALTHY.certificates)
-    lines = list(status.as_text())
-    assert "Self-managed, CA in Secret mpijob-webhook/mpijob-webhook-ca: steady (one CA, which signs)" in lines[0]
-    assert [line.split("  ")[0] for line in lines[1:4]] == ["CERTIFICATE", "signing CA", "served"]
-    assert lines[-1] == "nothing needs doing"
-    data = json.loads(json.dumps(status.as_json()))
-    assert [each["role"] for each in data["certificates"]] == ["signing CA", "served"]
-    assert [each["trustsServed"] for each in data["caBundles"]] == [True, True]
-    assert data["served"] == ["192.0.2.1:8443"]
-
-
-STATUS: list[tuple[dict[str, Any], str]] = [
-    (certificates(data=None), "the CA Secret does not exist"),
-    (certificates(bundles=()), "no webhook configuration calls the Service"),
-    (certificates(**FILES_MOUNTED, data=None), "the Secret mpijob-webhook-tls does not exist"),
-]
-
-
-@pytest.mark.parametrize(("changes", "text"), STATUS)
-def test_a_status_that_needs_doing(changes: dict[str, Any], text: str) -> None:
-    status = CertsStatus.at(NOW, changes["certificates"])
-    assert text in [issue.text for issue in status.issues]
-    lines = list(status.as_text())
-    assert any(text in line for line in lines)
-    assert "nothing needs doing" not in lines
-
-
-def test_replicas_that_serve_different_certificates() -> None:
-    other = Authority("x", lifetime=timedelta(days=1)).issue([HOST], lifetime=timedelta(hours=5))
-    served = {**HEALTHY.certificates.served, ("192.0.2.2", 8443): chain(other.certificate_pem)}
-    status = CertsStatus.at(NOW, replace(HEALTHY.certificates, served=served))
-    assert [each.trusts_served for each in status.status.bundles] == [False, False]
-    assert len([each for each in status.status.certificates if each.role == "served"]) == 2
 
 
 # What is read

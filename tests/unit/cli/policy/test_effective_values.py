@@ -4,7 +4,7 @@ import click
 import pytest
 
 from tests.support.policies import layer
-from webhook.cli.policy.effective import EffectiveReport, effective
+from webhook.cli.policy.effective_values import EffectiveValues, for_namespace
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 from webhook.policy.in_force import PolicySet, load_policy
@@ -24,15 +24,15 @@ PREMIUM = layer(
 )
 
 
-def report(*layers: Layer, known: Namespace | Answer = TEAM_A, origin: str = "") -> EffectiveReport:
-    return effective(PolicySet(layers), "team-a", known, today=TODAY, origin=origin)
+def report(*layers: Layer, known: Namespace | Answer = TEAM_A, origin: str = "") -> EffectiveValues:
+    return for_namespace("team-a", known, PolicySet(layers), today=TODAY, origin=origin)
 
 
-def text(found: EffectiveReport) -> list[str]:
+def text(found: EffectiveValues) -> list[str]:
     return [click.unstyle(line) for line in found.as_text()]
 
 
-def shown(found: EffectiveReport, path: str) -> str:
+def shown(found: EffectiveValues, path: str) -> str:
     """The line of one setting, its columns one space apart."""
     (line,) = [line for line in text(found) if line.startswith(f"{path} ")]
     return " ".join(line.split())

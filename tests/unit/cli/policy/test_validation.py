@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.policies import configmap
 from webhook.cli.policy.documents import PolicyFile
-from webhook.cli.policy.validate import Validation, validate
+from webhook.cli.policy.validation import Validation, validate
 from webhook.policy.document import HINT, PolicyFault
 
 TODAY = date(2026, 11, 21)

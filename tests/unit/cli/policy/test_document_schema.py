@@ -10,8 +10,8 @@ import pytest
 from tests.support.policies import HEADER
 from webhook import injections, rules
 from webhook.api import yaml
-from webhook.cli import explain
-from webhook.cli.policy.schema import DIALECT, EXAMPLES, accepted, json_schema, starting_document
+from webhook.cli import explanations
+from webhook.cli.policy.document_schema import DIALECT, EXAMPLES, accepted, json_schema, starting_document
 from webhook.policy import document
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import load_policy, policy_model
@@ -93,8 +93,8 @@ def test_every_rule_and_injection_has_its_summary_there() -> None:
         }
 
 
-@pytest.mark.parametrize("entry", explain.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
-def test_the_documents_that_are_shown_are_valid(entry: explain.Explanation) -> None:
+@pytest.mark.parametrize("entry", explanations.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
+def test_the_documents_that_are_shown_are_valid(entry: explanations.Explanation) -> None:
     if entry.policy:
         assert fits(yaml.load_all(entry.policy)[0], SCHEMA)
 
@@ -164,7 +164,7 @@ def test_what_a_field_accepts(field: str, expected: str) -> None:
 
 
 def test_what_every_setting_accepts_is_what_the_reference_says() -> None:
-    for entry in explain.entries():
+    for entry in explanations.entries():
         for setting in entry.settings:
             field = f"{entry.kind}s.{entry.id}.{setting.name}".replace("[]", "[0]")
             assert accepted(field) == setting.type
@@ -188,9 +188,9 @@ class TestStartingDocument:
             for before, row in pairwise(rows)
             if before.strip().startswith("#") and row and not row.strip().startswith("#")
         ]
-        settings = [entry.settings for entry in explain.entries()]
+        settings = [entry.settings for entry in explanations.entries()]
         expected = [f"    {setting.name}" for setting in chain(*settings) if not {".", "["} & set(setting.name)]
-        expected += [f"  {entry.id}" for entry in explain.entries() if entry.policy]
+        expected += [f"  {entry.id}" for entry in explanations.entries() if entry.policy]
         expected += [name for name in SCHEMA["properties"] if name not in {"apiVersion", "kind"}]
         assert sorted(explained) == sorted(expected)
 

@@ -7,7 +7,7 @@ import click
 from tests.support.jobs import changed
 from tests.support.policies import layer
 from webhook.cli.policy.cluster import ClusterPolicies
-from webhook.cli.policy.replay import WhatIf, replay
+from webhook.cli.policy.replay_report import ReplayReport, replay
 from webhook.cluster.snapshot import Snapshot
 from webhook.policy.layers import Layer
 
@@ -20,12 +20,12 @@ def job(name: str, workers: int, namespace: str = "team-a") -> bytes:
     ).encode()
 
 
-def what_if(after: list[Layer], *before: Layer, jobs: list[bytes], objects: Any = ()) -> WhatIf:
+def what_if(after: list[Layer], *before: Layer, jobs: list[bytes], objects: Any = ()) -> ReplayReport:
     cluster = ClusterPolicies("namespace n of c", layers=before, view=Snapshot(objects), jobs=jobs)
     return replay(cluster, after, today=TODAY)
 
 
-def text(outcome: WhatIf) -> list[str]:
+def text(outcome: ReplayReport) -> list[str]:
     return [click.unstyle(line) for line in outcome.as_text()]
 
 

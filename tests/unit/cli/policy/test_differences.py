@@ -6,7 +6,7 @@ import click
 import pytest
 
 from tests.support.policies import configmap
-from webhook.cli.policy.diff import Change, differences
+from webhook.cli.policy.differences import Change, differences
 from webhook.cli.policy.documents import PolicyFile
 
 TODAY = date(2026, 11, 21)

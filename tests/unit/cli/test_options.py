@@ -1,0 +1,47 @@
+"""Values that options take."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from webhook.cli.main import main
+from webhook.cli.options import AddressType
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("127.0.0.1:8443", ("127.0.0.1", 8443)),
+        ("localhost:0", ("localhost", 0)),
+        ("[::1]:65535", ("::1", 65535)),
+        ("[::]:1", ("::", 1)),
+        ("example.com:443", ("example.com", 443)),
+    ],
+)
+def test_addresses(text: str, expected: tuple[str, int]) -> None:
+    assert AddressType().convert(text, None, None) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("8443", '"8443" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443'),
+        (":8443", '":8443" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443'),
+        ("", '"" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443'),
+        ("::1:80", '"::1:80" is ambiguous, write an IPv6 address in brackets: [::1]:80'),
+        ("[::1]", '"[::1]" has no port from 0 to 65535 after its last colon'),
+        ("host:", '"host:" has no port from 0 to 65535 after its last colon'),
+        ("host:65536", '"host:65536" has no port from 0 to 65535 after its last colon'),
+        ("host:" + "9" * 5000, None),
+        ("host:-1", '"host:-1" has no port from 0 to 65535 after its last colon'),
+        ("host:\N{FULLWIDTH DIGIT EIGHT}", None),
+        ("[]:80", '"[]:80" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443'),
+    ],
+)
+def test_what_is_no_address(text: str, message: str | None) -> None:
+    with pytest.raises(click.BadParameter) as caught:
+        AddressType().convert(text, None, None)
+    assert message is None or caught.value.message == message
+    result = CliRunner().invoke(main, ["serve", "--listen", text], catch_exceptions=False)
+    assert result.exit_code == 2
+    assert "Invalid value for '--listen'" in result.stderr

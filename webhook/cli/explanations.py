@@ -1,0 +1,202 @@
+"""What there is to know about each rule and injection, taken from the code: for the command line and the reference."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final, Literal
+
+from webhook import injections, rules
+from webhook.admission import pipelines
+from webhook.api import yaml
+from webhook.cli.terminal import heading
+from webhook.injections import Injection
+from webhook.kit.settings import Settings
+from webhook.policy.document import API_VERSION, KIND
+from webhook.rules import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its name in the policy (`a.b` inside of a, `a[].b` in the items of a), and its default as YAML.
+
+    `default` is empty where there is none: the setting is required, or the ones inside of it have defaults.
+    """
+
+    name: str
+    type: str
+    default: str
+    description: str
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A rule or an injection. `default` is the rule's action, or on or off; `defaults` the settings' values."""
+
+    id: str
+    kind: Literal["rule", "injection"]
+    summary: str
+    explanation: str
+    default: str
+    since: str
+    settings: tuple[Setting, ...] = ()
+    defaults: Mapping[str, Any] | None = None
+
+    @property
+    def policy(self) -> str:
+        """A policy document that sets everything to its default, empty where nothing can be set."""
+        if self.defaults is None:
+            return ""
+        section = {self.id: dict(self.defaults)}
+        return yaml.dump({"apiVersion": API_VERSION, "kind": KIND, f"{self.kind}s": section})
+
+    def as_text(self) -> Iterator[str]:
+        """The whole explanation in lines."""
+        word = "action" if self.kind == "rule" else "default"
+        yield heading(self.id) + f" ({self.kind}, {word}: {self.default}, since {self.since})"
+        yield ""
+        yield self.summary
+        if self.explanation:
+            yield from ("", *self.explanation.splitlines())
+        if self.settings:
+            yield from ("", heading("Settings"))
+        for setting in self.settings:
+            default = f", default {setting.default}" if setting.default else ", required" if setting.required else ""
+            yield f"  {setting.name}: {setting.type}{default}"
+            yield f"      {setting.description}"
+        if self.policy:
+            yield from ("", heading("In a policy file, with the defaults"))
+            yield from (f"  {line}" for line in self.policy.splitlines())
+
+
+SCHEMA: Final = Explanation(
+    id=pipelines.SCHEMA,
+    kind="rule",
+    summary="The object is an MPIJob of the version that the operator serves, and its fields have the right types.",
+    explanation="Nothing else can be said about an object that cannot be read, so this comes first. The message says\n"
+    "which field has which type and which it must have. There are no settings; only the policy's `mode` weakens it.",
+    default="deny",
+    since="0.1",
+)
+
+
+def entries() -> list[Explanation]:
+    """Every rule, then every injection, each in the order of their ids."""
+    found = [_rule(rule) for rule in rules.REGISTRY.values()]
+    return sorted([SCHEMA, *found], key=lambda entry: entry.id) + [_injection(i) for i in injections.REGISTRY.values()]
+
+
+def find(entry_id: str) -> list[Explanation]:
+    """The rule, the injection, or both that are called so."""
+    return [entry for entry in entries() if entry.id == entry_id]
+
+
+def similar(entry_id: str) -> list[str]:
+    """Up to three ids that may be meant."""
+    known = list(dict.fromkeys(entry.id for entry in entries()))
+    return get_close_matches(entry_id.lower().replace("_", "-"), known, n=3, cutoff=0.5)
+
+
+def settings(model: type[Settings]) -> tuple[Setting, ...]:
+    """The settings of a model, nested ones after the one that holds them."""
+    schema = model.model_json_schema()
+    return tuple(_settings(schema, schema.get("$defs", {}), prefix=""))
+
+
+def _rule(rule: Rule) -> Explanation:
+    defaults = rule.settings()
+    return _entry("rule", rule, str(defaults.action), defaults)
+
+
+def _injection(injection: Injection) -> Explanation:
+    defaults = injection.settings()
+    return _entry("injection", injection, "on" if defaults.enabled else "off", defaults)
+
+
+def _entry(kind: Literal["rule", "injection"], of: Rule | Injection, default: str, defaults: Settings) -> Explanation:
+    summary, explanation = of.documentation
+    return Explanation(
+        id=of.id,
+        kind=kind,
+        summary=summary,
+        explanation=explanation,
+        default=default,
+        since=of.since,
+        settings=settings(of.settings),
+        defaults=defaults.model_dump(mode="json", by_alias=True),
+    )
+
+
+def _settings(schema: Mapping[str, Any], definitions: Mapping[str, Any], prefix: str) -> Iterator[Setting]:
+    for name, field in schema.get("properties", {}).items():
+        default = yaml.dump_inline(field["default"]) if "default" in field else ""
+        required = name in schema.get("required", ())
+        yield Setting(prefix + name, in_words(field, definitions), default, field.get("description", ""), required)
+        inner = resolved(field, definitions)
+        yield from _settings(inner, definitions, f"{prefix}{name}.")
+        yield from _settings(resolved(inner.get("items", {}), definitions), definitions, f"{prefix}{name}[].")
+
+
+def resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A JSON schema with what it refers to in `definitions`."""
+    reference = schema.get("$ref", "").removeprefix("#/$defs/")
+    return {**definitions[reference], **schema} if reference else schema
+
+
+def in_words(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    """A JSON schema in words."""
+    schema = resolved(schema, definitions)
+    if "anyOf" in schema:
+        return " or ".join(in_words(choice, definitions) for choice in schema["anyOf"])
+    if choices := schema.get("enum", [schema["const"]] if "const" in schema else None):
+        *most, last = (choice if isinstance(choice, str) else yaml.dump_inline(choice) for choice in choices)
+        return f"{', '.join(most)} or {last}" if most else last
+    match schema.get("type"):
+        case "array":
+            return f"list of {in_words(schema.get('items', {}), definitions)}"
+        case "object" if "properties" not in schema:
+            values = schema.get("additionalProperties")
+            return f"mapping of text to {in_words(values if isinstance(values, dict) else {}, definitions)}"
+        case "string" if schema.get("format") == "date":
+            return "date as 2027-01-31"
+        case kind:
+            return _WORDS.get(kind or "", "anything") + _bounds(schema)
+
+
+def _bounds(schema: Mapping[str, Any]) -> str:
+    match schema.get("minimum"), schema.get("maximum"):
+        case None, None:
+            return ""
+        case low, None:
+            return f", {low} or more"
+        case None, high:
+            return f", {high} or less"
+        case low, high:
+            return f", {low} to {high}"
+
+
+_WORDS: Final = {
+    "boolean": "true or false", "integer": "whole number", "null": "null", "number": "number", "object": "mapping",
+    "string": "text",
+}  # fmt: skip
+
+
+def overview(found: Sequence[Explanation]) -> Iterator[str]:
+    """One line for each, in lines."""
+    width = max(len(entry.id) for entry in found)
+    for kind, title in (("rule", "Rules: what a job is checked for"), ("injection", "Injections: what is put in")):
+        yield heading(title)
+        yield from (f"  {e.id:{width}}  {e.default:6}  {e.summary}" for e in found if e.kind == kind)
+        yield ""
+
+
+def as_json(found: Iterable[Explanation]) -> dict[str, list[dict[str, str]]]:
+    """Rules and injections for programs, without their settings."""
+    return {
+        f"{kind}s": [
+            {"id": entry.id, "default": entry.default, "summary": entry.summary, "since": entry.since}
+            for entry in found
+            if entry.kind == kind
+        ]
+        for kind in ("rule", "injection")
+    }

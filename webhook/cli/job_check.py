@@ -1,0 +1,179 @@
+"""The verdict on jobs in files: the same pipelines as in the server, without a server and without a cluster.
+
+What the API server does before and between the webhooks is done here too: nulls are dropped, the namespace is filled
+in, fields that a client cannot set are cleared. Its check against the MPIJob schema is not.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+
+from webhook.admission import pipelines
+from webhook.admission.messages import Finding
+from webhook.admission.pipelines import SCHEMA, Decision, Policy
+from webhook.api import mpijob
+from webhook.api.review import AdmissionRequest, GroupVersionKind
+from webhook.cli import files
+from webhook.cli.files import Manifest
+from webhook.cli.terminal import added, bad, caution, fail, good, printable
+from webhook.cluster.snapshot import Snapshot, SnapshotError
+from webhook.policy.document import PolicyError
+from webhook.rules import CauseReason, Violation
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What would become of one job. `updates`: the cluster has it already, so it was checked as a change to it."""
+
+    manifest: Manifest
+    namespace: str
+    validation: Decision
+    mutation: Decision = field(default_factory=Decision)
+    updates: bool = False
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the job would be admitted."""
+        return self.validation.allowed
+
+    @property
+    def warnings(self) -> list[str]:
+        """What kubectl would print as warnings."""
+        return [*self.mutation.warnings, *self.validation.warnings]
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs; `causes` are all violations that refuse the job, `patch` what is put in (RFC 6902)."""
+        return {
+            "name": self.manifest.title,
+            "namespace": self.namespace,
+            "allowed": self.allowed,
+            "message": self.validation.message,
+            "causes": [
+                {
+                    "rule": found.rule,
+                    "field": found.violation.path,
+                    "message": f"{found.violation.message}. {found.violation.fix}",
+                }
+                for found in self.validation.denied
+            ],
+            "warnings": self.warnings,
+            "patch": self.mutation.patch,
+        }
+
+    def as_text(self) -> Iterator[str]:
+        """For people, in lines; colours are in them."""
+        verdict = good("admitted") if self.allowed else bad("refused")
+        update = " (as a change to the job that the cluster has)" if self.updates else ""
+        yield f"{printable(f'{self.manifest.source}: {self.namespace}/{self.manifest.title}')}: {verdict}{update}"
+        for line in self.validation.message.splitlines()[1:]:
+            yield f"  {printable(line)}"
+        for found in self.validation.warned:
+            yield f"  {caution('warning')}: {printable(f'{found.violation.path}: {found.sentence}')}"
+        for note in self.mutation.notes if self.allowed else ():
+            yield f"  {added('put in')}: {printable(note)}"
+
+
+def is_job(manifest: Manifest) -> bool:
+    """Whether it is a job."""
+    return manifest.kind == "MPIJob"
+
+
+def check(manifest: Manifest, *, policy: Policy, cluster: Snapshot, namespace: str = "default") -> Verdict:
+    """The verdict on one MPIJob; `namespace` is for jobs that name none."""
+    namespace = manifest.namespace or namespace
+    if manifest.api_version != mpijob.API_VERSION:
+        return Verdict(manifest, namespace, validation=_not_served(manifest))
+    stored = cluster.stored(namespace, manifest.name) if manifest.name else None
+    request = _request(manifest, namespace=namespace, stored=stored)
+    mutation = pipelines.mutate(request, policy=policy, view=cluster)
+    if mutation.document is not None:
+        request = msgspec.structs.replace(request, object=_encode(mutation.document))
+    today = datetime.now(UTC).date()
+    validation = pipelines.validate(request, policy=policy, view=cluster, today=today)
+    return Verdict(manifest, namespace, validation=validation, mutation=mutation, updates=stored is not None)
+
+
+def _request(manifest: Manifest, *, namespace: str, stored: Mapping[str, Any] | None) -> AdmissionRequest:
+    """What the API server would send to the first webhook."""
+    document = manifest.created_in(namespace)
+    group, version = mpijob.API_VERSION.split("/")
+    return AdmissionRequest(
+        uid="check",
+        operation="CREATE" if stored is None else "UPDATE",
+        kind=GroupVersionKind(group, version, "MPIJob"),
+        name=manifest.name,
+        namespace=namespace,
+        object=_encode(_applied(stored, document, _last_applied(stored)) if stored else document),
+        old_object=_encode(stored),
+    )
+
+
+def _last_applied(stored: Mapping[str, Any]) -> Any:
+    """What kubectl applied before, which tells a field that the user took out from one that was put in."""
+    try:
+        return msgspec.json.decode(stored["metadata"]["annotations"][LAST_APPLIED])
+    except (LookupError, TypeError, msgspec.DecodeError):
+        return {}
+
+
+def _applied(stored: Mapping[str, Any], new: Mapping[str, Any], previous: Any) -> dict[str, Any]:
+    """`stored` after `kubectl apply` of `new`: mappings are merged, lists replaced, fields no longer applied go."""
+    before: Mapping[str, Any] = previous if isinstance(previous, dict) else {}
+    result = {key: value for key, value in stored.items() if key in new or key not in before}
+    for key, value in new.items():
+        old = result.get(key)
+        mergeable = isinstance(value, dict) and isinstance(old, dict)
+        result[key] = _applied(cast("dict[str, Any]", old), value, before.get(key)) if mergeable else value
+    return result
+
+
+def _encode(document: Mapping[str, Any] | None) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(document))
+
+
+def _not_served(manifest: Manifest) -> Decision:
+    violation = Violation(
+        "apiVersion",
+        f'"{manifest.api_version[:100]}" is not served, the MPI operator knows only {mpijob.API_VERSION}',
+        fix=f"Set apiVersion to {mpijob.API_VERSION}, and check the fields: older versions had others.",
+        reason=CauseReason.NOT_SUPPORTED,
+    )
+    return Decision(denied=[Finding(SCHEMA, violation)], name=manifest.title)
+
+
+def report(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """All verdicts in lines, with a summary at the end; nothing for no job at all."""
+    for verdict in verdicts:
+        yield from verdict.as_text()
+        yield ""
+    if verdicts:
+        refused = sum(not verdict.allowed for verdict in verdicts)
+        jobs = "1 job" if len(verdicts) == 1 else f"{len(verdicts)} jobs"
+        yield f"{jobs}: {len(verdicts) - refused} admitted, {refused} refused"
+
+
+def load_policy(path: Path | None) -> Policy:
+    """The policy in the file at `path`, the built-in one for None."""
+    try:
+        return pipelines.load_policy(files.read(str(path)) if path else None)
+    except files.ManifestError as error:
+        fail(error)
+    except PolicyError as error:
+        fail(*(f"{path}: {line}" for line in str(error).splitlines()))
+
+
+def load_cluster(path: Path | None) -> Snapshot:
+    """The cluster in the file at `path`, one of which nothing is known for None."""
+    found, errors = files.load([str(path)] if path else [])
+    if errors:
+        fail(*errors)
+    try:
+        return Snapshot(manifest.document for manifest in found)
+    except SnapshotError as error:
+        fail(f"{path}: {error}")

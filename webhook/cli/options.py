@@ -1,0 +1,142 @@
+"""What the commands have in common: options, exit codes, types of values, and how an outcome is shown."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+
+import click
+
+from webhook import PROGRAM
+from webhook.api import duration
+from webhook.cli.terminal import fail
+
+if TYPE_CHECKING:
+    from webhook.client.calls import Client
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., NoReturn])
+Address = tuple[str, int]
+
+REFUSED: Final = 1
+"""The exit code of a command that did its work, and the answer is no: refused, broken, different, incomplete."""
+
+FILE: Final = click.Path(path_type=Path, dir_okay=False)
+OUTPUT: Final = click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
+)
+KUBECONFIG: Final = click.option("--kubeconfig", type=FILE, help="The cluster. Default: as kubectl.")
+CONTEXT: Final = click.option("--context", help="The context of the kubeconfig. Default: its current one.")
+POLICY: Final = click.option(
+    "--policy", type=FILE, help="Policy document (kind MPIJobPolicy). Default: the built-in policy."
+)
+POLICY_NAMESPACE: Final = click.option(
+    "--policy-namespace", metavar="NAMESPACE", default=PROGRAM, help="Where policy ConfigMaps are."
+)
+KUEUE_NAMESPACE: Final = click.option(
+    "--kueue-namespace", metavar="NAMESPACE", default="kueue-system", help="Where Kueue's configuration is."
+)
+CLUSTER_FILE: Final = click.option(
+    "--cluster", type=FILE, help="What the cluster holds, as `kubectl get ... -o yaml` prints it."
+)
+EMPTY: Final[dict[str, Any]] = {"default": "", "show_default": False}
+"""An option that is empty by default, about which --help says nothing."""
+
+
+class DurationType(click.ParamType[int]):
+    """A time such as 12h or 7d, in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The seconds in `value`."""
+        try:
+            return duration.parse(str(value))
+        except duration.DurationError as error:
+            self.fail(f"{value} {error}", param, ctx)
+
+
+class AddressType(click.ParamType[Address]):
+    """HOST:PORT as a pair, an IPv6 address in brackets; port 0 lets the system choose."""
+
+    name = "HOST:PORT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Address:
+        """(host, port), else a usage error that says what is wrong."""
+        host, _, port = str(value).rpartition(":")
+        if not host.strip("[]"):
+            self.fail(f'"{value}" is not HOST:PORT, such as 127.0.0.1:8443 or [::1]:8443', param, ctx)
+        if not (port.isascii() and port.isdigit() and int(port[:6]) <= 65535):
+            self.fail(f'"{value}" has no port from 0 to 65535 after its last colon', param, ctx)
+        if host.startswith("[") and host.endswith("]"):
+            return host[1:-1], int(port)
+        if ":" in host:
+            self.fail(f'"{value}" is ambiguous, write an IPv6 address in brackets: [{host}]:{port}', param, ctx)
+        return host, int(port)
+
+
+def about_an_installation(command: Command) -> Command:
+    """The options of a command that looks at an installation in a cluster."""
+    return _with(
+        command,
+        KUBECONFIG,
+        CONTEXT,
+        click.option("--policy-namespace", metavar="NAMESPACE", default=PROGRAM, help="Where the service is."),
+        click.option("--service", metavar="NAME", default=PROGRAM, help="Its Service."),
+        click.option("--ca-secret", metavar="NAME", **EMPTY, help="Its CA Secret. Default: as in the Deployment."),
+        click.option("--address", type=AddressType(), help="Where a replica is reached. Default: its endpoints."),
+        OUTPUT,
+    )
+
+
+def about_new_policies(command: Command) -> Command:
+    """The options of a command that compares what a cluster has with what it would have."""
+    return _with(
+        command,
+        click.option("--policy", "files", multiple=True, metavar="FILE", help="Policies to apply; may be repeated."),
+        click.option("--without", multiple=True, metavar="NAME", help="A policy to delete; may be repeated."),
+        CLUSTER_FILE,
+        click.option("--kubeconfig", type=FILE, help="The cluster to ask. Default without --cluster: as kubectl."),
+        click.option("--policy-namespace", default=PROGRAM, help="Where the service's policy ConfigMaps are."),
+    )
+
+
+def _with(command: Command, *options: Callable[[Command], Command]) -> Command:
+    """The command with these options, which --help lists in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def with_api(kubeconfig: Path | None, context: str | None, ask: "Callable[[Client], Awaitable[T]]") -> T:
+    """What `ask` gets through a client; the command ends where the API server cannot be used."""
+    import asyncio  # noqa: PLC0415 - keeps --help and completion quick
+
+    from webhook.client import calls  # noqa: PLC0415
+
+    async def connected() -> T:
+        api = await calls.connect(kubeconfig, context=context)
+        try:
+            return await ask(api)
+        finally:
+            await api.close()
+
+    try:
+        return asyncio.run(connected())
+    except calls.ClusterError as error:
+        fail(error)
+
+
+def show(output: str, text: Iterable[str], value: Any) -> None:
+    """Print an outcome: `text` in lines for people, `value` as JSON for programs."""
+    if output == "json":
+        click.echo(json.dumps(value, indent=2))
+    else:
+        for line in text:
+            click.echo(line)
+
+
+def today() -> date:
+    """The date that the service goes by, which is UTC's."""
+    return datetime.now(UTC).date()

@@ -1,0 +1,113 @@
+"""What changes between two policies, or two sets of them, value by value."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import PurePath
+from typing import Any
+
+from webhook.cli.policy.documents import PolicyFile
+from webhook.cli.policy.wording import exemption_in_words, inline
+from webhook.cli.terminal import added, bad, heading, printable
+from webhook.policy import layers
+from webhook.policy.document import PolicyDocument
+from webhook.policy.exemptions import Exemption
+from webhook.policy.in_force import policy_model
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value that a document sets, or the built-in default where it does not."""
+
+    value: Any
+    is_set: bool
+
+    def __str__(self) -> str:
+        return inline(self.value) if self.is_set else f"not set (default {inline(self.value)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What changes in one document; `what` is "changes", "comes" or "goes"."""
+
+    name: str
+    what: str
+    values: Sequence[tuple[str, Value, Value]]
+    exemptions_gone: Sequence[Exemption]
+    exemptions_new: Sequence[Exemption]
+
+    def as_text(self, today: date) -> Iterator[str]:
+        """For people, in lines."""
+        yield heading(printable(f"{self.name} {self.what}"))
+        for path, old, new in self.values:
+            yield f"  {path}: {printable(f'{old} -> {new}')}"
+        for exemption in self.exemptions_gone:
+            yield f"  {bad('- exemption')} {printable(exemption_in_words(exemption, today))}"
+        for exemption in self.exemptions_new:
+            yield f"  {added('+ exemption')} {printable(exemption_in_words(exemption, today))}"
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "policy": self.name,
+            "what": self.what,
+            "values": [
+                {"path": path, "old": old.value, "oldIsSet": old.is_set, "new": new.value, "newIsSet": new.is_set}
+                for path, old, new in self.values
+            ],
+            "exemptionsGone": [each.model_dump(mode="json", by_alias=True) for each in self.exemptions_gone],
+            "exemptionsNew": [each.model_dump(mode="json", by_alias=True) for each in self.exemptions_new],
+        }
+
+
+def differences(old: Sequence[PolicyFile], new: Sequence[PolicyFile]) -> list[Change]:
+    """What changes from `old` to `new`, of which all are good; one document is compared with one, more by name."""
+    before, after = _by_name(old), _by_name(new)
+    if len(before) == len(after) == 1:
+        (old_name,), (new_name,) = before, after
+        name = new_name if old_name == new_name else f"{old_name} -> {new_name}"
+        before, after = {name: before[old_name]}, {name: after[new_name]}
+    changes = []
+    for name in sorted(before.keys() | after.keys()):
+        what = "comes" if name not in before else "goes" if name not in after else "changes"
+        empty = policy_model()()
+        change = _change(name, what, before.get(name, empty), after.get(name, empty))
+        if what != "changes" or change.values or change.exemptions_gone or change.exemptions_new:
+            changes.append(change)
+    return changes
+
+
+def _by_name(policies: Sequence[PolicyFile]) -> dict[str, PolicyDocument]:
+    return {
+        each.name if each.in_configmap else PurePath(each.name).name: each.document
+        for each in policies
+        if each.document is not None
+    }
+
+
+def _change(name: str, what: str, old: PolicyDocument, new: PolicyDocument) -> Change:
+    before, after = _values(old), _values(new)
+    unset = {path: Value(value, is_set=False) for path, value in _leaves(policy_model()())}
+    values = [
+        (path, before.get(path, unset[path]), after.get(path, unset[path]))
+        for path in unset
+        if before.get(path) != after.get(path)
+    ]
+    return Change(
+        name,
+        what,
+        values,
+        [exemption for exemption in old.exemptions if exemption not in new.exemptions],
+        [exemption for exemption in new.exemptions if exemption not in old.exemptions],
+    )
+
+
+def _values(document: PolicyDocument) -> dict[str, Value]:
+    """What the document sets, and whom it is for and when it wins, which always have a value."""
+    own = {"priority": document.priority, "namespaces": document.namespaces}
+    return {path: Value(value, is_set=True) for path, value in (*own.items(), *layers.leaves(layers.written(document)))}
+
+
+def _leaves(document: PolicyDocument) -> Iterator[tuple[str, Any]]:
+    values = document.model_dump(mode="json", by_alias=True)
+    yield from layers.leaves({key: value for key, value in values.items() if key not in {"apiVersion", "kind"}})

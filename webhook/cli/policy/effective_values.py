@@ -1,0 +1,162 @@
+"""What is in force in one namespace, and which document each value comes from."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+from webhook.api import yaml
+from webhook.cli.policy.wording import exemption_in_words, inline, selection
+from webhook.cli.terminal import caution, faint, heading, printable
+from webhook.cluster.resources.namespaces import Namespace
+from webhook.cluster.view import ABSENT, Answer
+from webhook.kit.settings import Action
+from webhook.policy import layers
+from webhook.policy.document import API_VERSION, KIND
+from webhook.policy.exemptions import Exemption
+from webhook.policy.in_force import Policy, PolicySet
+from webhook.policy.layers import DEFAULTS, OWN, Effective
+
+NOT_KNOWN: Final = "the namespace's labels are not known: --kubeconfig, or --cluster with namespaces, would tell"
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveValues:
+    """What holds in `namespace`, of which `known` is known; `policy` has what each rule comes to.
+
+    `origin` says where policies were looked for, empty for nowhere but in the files that were given.
+    """
+
+    namespace: str
+    known: Namespace | Answer
+    policies: PolicySet
+    matching: Sequence[int]
+    merged: Effective
+    policy: Policy
+    today: date
+    origin: str
+
+    @property
+    def notes(self) -> list[str]:
+        """What else has to be known to understand the outcome."""
+        found = []
+        if isinstance(self.known, Answer):
+            found.append(f'there is no namespace "{self.namespace}"' if self.known is ABSENT else NOT_KNOWN)
+            selective = [layer.name for layer in self.policies.layers if layer.document.selector is not None]
+            if selective:
+                found.append(f"{', '.join(selective)} may be for it or not: the rules that this is about only warn")
+        found += [f"{name} is left out: {reason}" for name, reason in self.merged.dropped]
+        mode = self.merged.document.mode
+        if mode != "enforce":
+            found.append(f"the mode is {mode}: no rule does more than {mode}")
+        only = self.merged.document.inject_only
+        if only is not None:
+            found.append(f"injectOnly is [{', '.join(only)}]: no other injection is at work")
+        return found
+
+    @property
+    def actions(self) -> dict[str, Action]:
+        """What a violation of each rule leads to here, with the mode and what is not known taken into account."""
+        found = {rule.id: action for rule, _, action in self.policy.rules}
+        return {rule_id: found.get(rule_id, Action.OFF) for rule_id in self._values()["rules"]}
+
+    @property
+    def exemptions(self) -> list[tuple[str, Exemption]]:
+        """(layer, exemption) of all that hold."""
+        dropped = {name for name, _ in self.merged.dropped}
+        chosen = (self.policies.layers[index] for index in self.matching)
+        return [(each.name, item) for each in chosen if each.name not in dropped for item in each.document.exemptions]
+
+    def as_text(self) -> Iterator[str]:
+        """For people, in lines: one for each value, so that grep finds it."""
+        labels = self.known.labels if isinstance(self.known, Namespace) else {}
+        shown = ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))
+        yield heading(f"namespace {printable(self.namespace)}") + (f" ({printable(shown)})" if shown else "")
+        for index, layer in enumerate(self.policies.layers):
+            apart = "may be for it" if isinstance(self.known, Answer) else "is not for it"
+            verb = "holds" if index in self.matching else apart
+            about = f"priority {layer.document.priority}, {selection(layer.document)}"
+            yield printable(f"  {layer.name} {verb}: {about}")
+        if not self.policies.layers:
+            where = f" in {self.origin}" if self.origin else ""
+            yield printable(f"  no policy{where}: the built-in defaults hold")
+        yield from (f"{caution('note')}: {printable(note)}" for note in self.notes)
+        yield ""
+        yield from self._table()
+        yield ""
+        yield heading("exemptions")
+        for name, exemption in self.exemptions:
+            yield printable(f"  {name}: {exemption_in_words(exemption, self.today)}")
+        if not self.exemptions:
+            yield "  none"
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "namespace": self.namespace,
+            "known": not isinstance(self.known, Answer),
+            "labels": self.known.labels if isinstance(self.known, Namespace) else None,
+            "policies": [
+                {"name": layer.name, "priority": layer.document.priority, "holds": index in self.matching}
+                for index, layer in enumerate(self.policies.layers)
+            ],
+            "notes": self.notes,
+            "values": [{"path": p, "value": value, "source": source} for p, value, source in self._rows()],
+            "actions": {rule_id: str(action) for rule_id, action in self.actions.items()},
+            "exemptions": [
+                {**exemption.model_dump(mode="json", by_alias=True), "source": name}
+                for name, exemption in self.exemptions
+            ],
+        }
+
+    def as_yaml(self) -> str:
+        """The outcome as one policy document; values that are not defaults are marked with their source."""
+        text = yaml.dump({"apiVersion": API_VERSION, "kind": KIND, **self._values()})
+        at = {".".join(map(str, path)): line for path, line in yaml.lines(text).items()}
+        marked = {at[path]: source for path, source in self.merged.sources.items()}
+        marked |= {at[f"exemptions.{index}"]: source for index, (source, _) in enumerate(self.exemptions)}
+        rows = [
+            f"{row}  # {printable(marked[n])}" if n in marked else row
+            for n, row in enumerate(text.splitlines(), start=1)
+        ]
+        return "\n".join([*(printable(f"# {note}") for note in self.notes), *rows]) + "\n"
+
+    def _values(self) -> dict[str, Any]:
+        values = self.merged.document.model_dump(mode="json", by_alias=True)
+        return {key: value for key, value in values.items() if key not in OWN}
+
+    def _rows(self) -> Iterator[tuple[str, Any, str]]:
+        for path, value in layers.leaves(self._values()):
+            yield path, value, self.merged.sources.get(path, DEFAULTS)
+
+    def _table(self) -> Iterator[str]:
+        rows = list(self._rows())
+        paths, sources = (max(len(str(row[column])) for row in rows) for column in (0, 2))
+        yield heading(f"{'setting':{paths}}  {'from':{sources}}  value")
+        for path, value, source in rows:
+            shown = f"{printable(source):{sources}}"
+            shown = faint(shown) if source == DEFAULTS else shown
+            yield f"{path:{paths}}  {shown}  {printable(inline(value))}{self._weakened(path)}"
+
+    def _weakened(self, path: str) -> str:
+        """What an action, or `enabled`, comes to where that is less than it says."""
+        section, _, rest = path.partition(".")
+        entry_id, _, name = rest.partition(".")
+        document = self.merged.document
+        if (section, name) == ("rules", "action"):
+            said, done = document.settings_of_rule(entry_id).action, self.actions[entry_id]
+            return "" if said is done else faint(f" ({done} here)")
+        if (section, name) == ("injections", "enabled"):
+            off = document.settings_of_injection(entry_id).enabled and not document.injects(entry_id)
+            return faint(" (false here)") if off else ""
+        return ""
+
+
+def for_namespace(
+    namespace: str, known: Namespace | Answer, policies: PolicySet, *, today: date, origin: str = ""
+) -> EffectiveValues:
+    """What `policies` come to in `namespace`; `today` (UTC) is what exemptions expire by."""
+    labels = known.labels if isinstance(known, Namespace) else None
+    matching = [index for index, layer in enumerate(policies.layers) if layer.selects(labels)]
+    merged = policies.merged(matching)
+    return EffectiveValues(namespace, known, policies, matching, merged, policies.for_namespace(known), today, origin)

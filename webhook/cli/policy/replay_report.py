@@ -1,0 +1,81 @@
+"""What would become of the jobs in a cluster under other policies."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from webhook.admission.replay import Replay, Replayer
+from webhook.cli.policy.cluster import ClusterPolicies
+from webhook.cli.terminal import bad, good, heading, printable
+from webhook.policy.in_force import PolicySet
+from webhook.policy.layers import Layer
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReport:
+    """The outcome: `before` are the policies in force, which come from `origin`, `after` those that would be."""
+
+    origin: str
+    before: Sequence[Layer]
+    after: Sequence[Layer]
+    result: Replay
+
+    @property
+    def safe(self) -> bool:
+        """Whether nothing would be newly denied."""
+        return not self.result.newly_denied
+
+    def as_text(self) -> Iterator[str]:
+        """For people, in lines."""
+        yield printable(f"now:  {_listed(self.before)} ({self.origin})")
+        yield printable(f"then: {', '.join(self._then()) or 'the built-in defaults'}")
+        kept = {layer.name for layer in self.after}
+        if gone := [layer.name for layer in self.before if layer.name not in kept]:
+            yield printable(f"gone: {', '.join(gone)}")
+        yield ""
+        if self.result.newly_denied:
+            yield heading("would newly be denied")
+            for name, rules in sorted(self.result.newly_denied.items()):
+                yield f"  {printable(name)}: {bad(', '.join(rules))}"
+            yield ""
+        if self.result.newly_admitted:
+            yield heading("would newly be admitted")
+            yield from (f"  {good(printable(name))}" for name in sorted(self.result.newly_admitted))
+            yield ""
+        yield printable(self.result.summary())
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "before": [layer.name for layer in self.before],
+            "after": [layer.name for layer in self.after],
+            "jobs": self.result.total,
+            "newlyDenied": dict(sorted(self.result.newly_denied.items())),
+            "newlyAdmitted": sorted(self.result.newly_admitted),
+            "summary": self.result.summary(),
+        }
+
+    def _then(self) -> Iterator[str]:
+        before = {layer.name: _content(layer) for layer in self.before}
+        for layer in self.after:
+            if layer.name not in before:
+                yield f"{layer.name} (new)"
+            else:
+                yield layer.name if _content(layer) == before[layer.name] else f"{layer.name} (changed)"
+
+
+def replay(cluster: ClusterPolicies, after: Sequence[Layer], *, today: date) -> ReplayReport:
+    """Judge every job of `cluster` under its policies and under `after`; `today` (UTC) is for exemptions."""
+    replayer = Replayer(before=PolicySet(cluster.layers), after=PolicySet(after), view=cluster.view, today=today)
+    replayer.add(cluster.jobs)
+    return ReplayReport(cluster.origin, cluster.layers, after, replayer.result)
+
+
+def _listed(found: Sequence[Layer]) -> str:
+    return ", ".join(layer.name for layer in found) or "the built-in defaults"
+
+
+def _content(layer: Layer) -> dict[str, Any]:
+    """What its author wrote: a value that is set to its default still wins over documents of lower priority."""
+    return layer.document.model_dump(exclude_unset=True)

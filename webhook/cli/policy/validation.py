@@ -1,0 +1,109 @@
+"""What is wrong with documents, and what is suspicious about them."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from itertools import combinations
+from typing import Any
+
+from webhook.cli.policy.document_schema import accepted
+from webhook.cli.policy.documents import PolicyFile
+from webhook.cli.policy.wording import selection
+from webhook.cli.terminal import bad, caution, good, printable
+from webhook.policy import layers, store
+from webhook.policy.document import HINT, PolicyDocument, PolicyFault
+from webhook.policy.in_force import policy_model
+from webhook.policy.layers import Layer
+from webhook.policy.overlap import may_meet
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """The documents, and warnings about those that are good."""
+
+    policies: Sequence[PolicyFile]
+    warnings: Sequence[str]
+
+    @property
+    def good(self) -> bool:
+        """Whether every document can be used."""
+        return not any(policy.faults for policy in self.policies)
+
+    def as_text(self) -> Iterator[str]:
+        """For people, in lines."""
+        for policy in self.policies:
+            if policy.document is not None:
+                yield f"{printable(policy.title)}: {good('good')} ({printable(_summary(policy.document))})"
+                continue
+            yield f"{printable(policy.title)}: {bad('broken')}"
+            for fault in policy.faults:
+                yield f"  {printable(str(_brief(fault)))}"
+                if values := accepted(fault.field):
+                    yield f"    accepted: {values}"
+        yield from (f"{caution('warning')}: {printable(warning)}" for warning in self.warnings)
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs; `line` is null where it is not known."""
+        return {
+            "documents": [
+                {
+                    "name": policy.name,
+                    "title": policy.title,
+                    "good": policy.document is not None,
+                    "faults": [
+                        {"field": f.field, "reason": f.reason, "line": f.line, "accepted": accepted(f.field)}
+                        for f in map(_brief, policy.faults)
+                    ],
+                }
+                for policy in self.policies
+            ],
+            "warnings": list(self.warnings),
+        }
+
+
+def validate(policies: Sequence[PolicyFile], *, today: date) -> Validation:
+    """Judge `policies` one by one and together; `today` (UTC) is what exemptions expire by."""
+    return Validation(policies, [*_each(policies, today), *_together(policies)])
+
+
+def _brief(fault: PolicyFault) -> PolicyFault:
+    """The fault without the hint where to look: what is accepted stands beside it."""
+    return replace(fault, reason=fault.reason.removesuffix(f"; {HINT}"))
+
+
+def _summary(document: PolicyDocument) -> str:
+    settings = sum(1 for path, _ in layers.leaves(layers.written(document)) if path != "mode")
+    parts = [
+        selection(document),
+        f"priority {document.priority}",
+        f"mode {document.mode}",
+        "1 setting" if settings == 1 else f"{settings} settings",
+    ]
+    if count := len(document.exemptions):
+        parts.append("1 exemption" if count == 1 else f"{count} exemptions")
+    return ", ".join(parts)
+
+
+def _each(policies: Sequence[PolicyFile], today: date) -> Iterator[str]:
+    for policy in policies:
+        if policy.in_configmap and not policy.labelled:
+            yield f'{policy.title}: has no label {store.LABEL}: "true", so the service does not see it'
+        for index, exemption in enumerate(policy.document.exemptions if policy.document else ()):
+            if exemption.expired(today):
+                yield f"{policy.title}: exemptions[{index}] ended on {exemption.expires}, and exempts nobody"
+    names = Counter(policy.name for policy in policies if policy.in_configmap)
+    yield from (f'{count} ConfigMaps are called "{name}"' for name, count in names.items() if count > 1)
+
+
+def _together(policies: Sequence[PolicyFile]) -> Iterator[str]:
+    """What happens in a namespace that two of the documents are for."""
+    found = layers.in_order(Layer(each.name, each.document) for each in policies if each.document is not None)
+    for pair in combinations(found, 2):
+        if not may_meet(*pair):
+            continue
+        for first, second, path in layers.ties(pair):
+            yield f'{path}: "{first}" and "{second}" have the same priority and other values; that of "{second}" wins'
+        for dropped, reason in layers.merge(pair, policy_model()).dropped:
+            other = next(layer.name for layer in pair if layer.name != dropped)
+            yield f'"{dropped}" does not go with "{other}", and is left out where both are in force: {reason}'
