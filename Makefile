@@ -57,6 +57,7 @@ playground: install  ## A real API server, operator, nodes and the webhook to ty
 
 docs: install  ## Write the generated parts of docs/ anew.
 	@$(BIN)/python -m webhook.cli.reference docs
+	@$(BIN)/python -m tests.support.architecture docs/architecture.svg
 
 manifests: install  ## Write those parts of manifests/base anew that follow from the code.
 	@$(BIN)/python -m webhook.installation.manifests manifests/base

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.support import architecture
 from tests.support.paths import DOCS, EXAMPLES
 from webhook.admission import pipelines
 from webhook.api import annotations
@@ -25,6 +26,7 @@ WRITTEN = (
     "runbook.md",
     "pod-security.md",
     "development.md",
+    "architecture.md",
 )
 PAGES = reference.pages()
 COMMANDS = dict(reference.commands())
@@ -37,6 +39,10 @@ def page(name: str) -> str:
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_the_generated_pages_are_as_the_code_is(name: str) -> None:
     assert page(name) == PAGES[name], "run `make docs`"
+
+
+def test_the_picture_of_the_rooms_is_as_the_imports_are() -> None:
+    assert architecture.PICTURE.read_text(encoding="utf-8") == architecture.draw(), "run `make docs`"
 
 
 def test_no_generated_page_is_left_over() -> None:
