@@ -1,10 +1,11 @@
-"""Running one rule on one job."""
+"""Running one rule on one job: the good job with changes (`violations`), or a whole job (`run`)."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from tests.support.jobs import changed
+from webhook.admission.messages import MAX_WARNING_LENGTH, Finding
 from webhook.api import mpijob
 from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.kit.context import Context
@@ -21,19 +22,35 @@ def violations(
 ) -> list[Violation]:
     """What the rule finds in the good job with `changes` (paths as in `tests.support.jobs.changed`).
 
-    `settings` as an administrator writes them; with `old` (changes too) it is an UPDATE; without `view`
-    nothing is known of the cluster.
+    With `old` (changes too) it is an UPDATE; the rest is as in `run`.
+    """
+    before = None if old is None else changed(old)
+    return run(rule_id, changed(changes), settings, old=before, view=view)
+
+
+def run(
+    rule_id: str,
+    job: Mapping[str, Any],
+    settings: Mapping[str, Any] | None = None,
+    *,
+    old: Mapping[str, Any] | None = None,
+    view: ClusterView | None = None,
+) -> list[Violation]:
+    """What the rule finds in a whole job.
+
+    `settings` as an administrator writes them; with `old` it is an UPDATE; without `view` nothing is known of the
+    cluster.
     """
     rule = REGISTRY[rule_id]
     context = Context(
         operation="CREATE" if old is None else "UPDATE",
         namespace="team-a",
         username="alice",
-        old=None if old is None else defaulted(changed(old)),
-        document=json.dumps(changed(changes)).encode(),
+        old=None if old is None else defaulted(old),
+        document=json.dumps(job).encode(),
         view=view or NothingKnown(),
     )
-    return list(rule.check(defaulted(changed(changes)), rule.settings.model_validate(settings or {}), context))
+    return list(rule.check(defaulted(job), rule.settings.model_validate(settings or {}), context))
 
 
 def defaulted(job: Any) -> mpijob.MPIJob:
@@ -44,3 +61,8 @@ def defaulted(job: Any) -> mpijob.MPIJob:
 def found(result: list[Violation]) -> list[str]:
     """`path: message` of each violation, advisory ones marked."""
     return [f"{'(advice) ' if v.advisory else ''}{v.path}: {v.message}" for v in result]
+
+
+def fits_a_warning(rule_id: str, violation: Violation) -> bool:
+    """Whether the violation is shown uncut when it only warns, as an advisory one always does."""
+    return len(f"{violation.path}: {Finding(rule_id, violation).sentence}") <= MAX_WARNING_LENGTH

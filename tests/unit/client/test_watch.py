@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 
 from tests.support.watch_api import bookmark, event, page, refused, stream, thing
-from tests.unit.client.conftest import THINGS, Thing, World
+from tests.support.watching import THINGS, Thing, World
 from webhook.client.store import Kind
 from webhook.client.watch import RELIST_AFTER, WATCH_SECONDS
 from webhook.client.wire import FaultReason

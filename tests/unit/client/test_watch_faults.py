@@ -16,7 +16,7 @@ from tests.support.watch_api import (
     stream,
     thing,
 )
-from tests.unit.client.conftest import THINGS, Thing, World
+from tests.support.watching import THINGS, Thing, World
 from webhook.client import connection
 from webhook.client.connection import Connection
 from webhook.client.store import Kind

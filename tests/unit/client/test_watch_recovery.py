@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.watch_api import answer, bookmark, error, event, page, refused, serving, stream, thing
-from tests.unit.client.conftest import Thing, World
+from tests.support.watching import Thing, World
 from webhook.client import connection
 from webhook.client.wire import FaultReason
 from webhook.cluster.view import ABSENT, UNKNOWN

@@ -17,7 +17,7 @@ from tests.controlplane.build import cache_root, ensure_built
 from tests.controlplane.process import ControlPlaneError, wait_for
 from tests.controlplane.progress import Progress
 from tests.controlplane.recipe import HERE, TARGETS, cache_key, go_minimum, linker_flags, sources
-from tests.unit.controlplane.conftest import FakeGo
+from tests.support.fake_go import FakeGo
 
 PACKAGES = [target.package for target in TARGETS]
 COMMAND = [sys.executable, "-m", "tests.controlplane.build"]

@@ -9,7 +9,7 @@ import pytest
 from tests.controlplane import toolchain
 from tests.controlplane.process import ControlPlaneError
 from tests.controlplane.toolchain import find_go, go_environment, install_go
-from tests.unit.controlplane.conftest import FakeGo
+from tests.support.fake_go import FakeGo
 
 
 @pytest.fixture

@@ -7,9 +7,8 @@ from hypothesis import given
 
 from tests.controlplane.nodes import GPU, gpu_nodes
 from tests.support.any_job import Json, any_job
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import found, run, violations
 from tests.support.strategies import PROPERTY
-from tests.unit.rules.conftest import run
 from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY

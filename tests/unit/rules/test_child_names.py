@@ -7,9 +7,8 @@ from hypothesis import given
 
 from tests.support.any_job import Json, any_job
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import fits_a_warning, found, run, violations
 from tests.support.strategies import PROPERTY
-from tests.unit.rules.conftest import fits_a_warning, run
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import CauseReason, Violation
 

@@ -7,9 +7,8 @@ from pydantic import ValidationError
 
 from tests.support.any_job import Json, any_job
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import found, run, violations
 from tests.support.strategies import PROPERTY
-from tests.unit.rules.conftest import run
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY, CauseReason, Violation
 

@@ -15,9 +15,8 @@ from tests.support.kueue_objects import (
     namespace,
     topology,
 )
-from tests.support.rule_checks import defaulted, violations
+from tests.support.rule_checks import defaulted, fits_a_warning, violations
 from tests.support.strategies import PROPERTY
-from tests.unit.rules.conftest import fits_a_warning
 from webhook.api.kueue import QUEUE_NAME
 from webhook.cluster.snapshot import Snapshot
 from webhook.kit.context import Context

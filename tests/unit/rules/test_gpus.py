@@ -6,9 +6,8 @@ from pydantic import ValidationError
 
 from tests.support.any_job import Json, any_job
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import violations
+from tests.support.rule_checks import fits_a_warning, run, violations
 from tests.support.strategies import PROPERTY
-from tests.unit.rules.conftest import fits_a_warning, run
 from webhook.rules import CauseReason, Violation
 from webhook.rules.gpus import Settings
 

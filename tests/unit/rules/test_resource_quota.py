@@ -9,9 +9,8 @@ from pydantic import ValidationError
 from tests.support.any_job import Json, any_job
 from tests.support.jobs import REMOVE, changed
 from tests.support.quota_objects import cluster, limit_range, pods, quota, reserved
-from tests.support.rule_checks import violations
+from tests.support.rule_checks import fits_a_warning, run, violations
 from tests.support.strategies import PROPERTY
-from tests.unit.rules.conftest import fits_a_warning, run
 from webhook.admission.messages import Finding, denial
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY, CauseReason, Violation

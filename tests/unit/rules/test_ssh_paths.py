@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from tests.support.any_job import Json, any_job
 from tests.support.jobs import REMOVE, changed
 from tests.support.paths import EXAMPLES as EXAMPLES_FOLDER
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import found, run, violations
 from tests.support.strategies import PROPERTY
-from tests.unit.rules.conftest import run
 from webhook.admission.messages import MAX_WARNING_LENGTH, Finding
 from webhook.api import yaml
 from webhook.rules import Violation

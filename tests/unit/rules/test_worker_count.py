@@ -6,9 +6,8 @@ from pydantic import ValidationError
 
 from tests.support.any_job import Json, any_job
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import violations
+from tests.support.rule_checks import run, violations
 from tests.support.strategies import PROPERTY
-from tests.unit.rules.conftest import run
 from webhook.rules import Violation
 from webhook.rules.worker_count import Settings
 

@@ -1,0 +1,36 @@
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tests.support.jobs import REMOVE
+from tests.support.rule_checks import found, violations
+from webhook.rules import REGISTRY
+
+ID = "clean-pod-policy"
+REFUSED = 'spec.runPolicy.cleanPodPolicy: "None" is not allowed here (a job that does not say gets "None")'
+
+
+@pytest.mark.parametrize(
+    ("value", "allowed", "expected"),
+    [
+        ("Running", None, []),
+        ("None", None, []),
+        (REMOVE, None, []),
+        ("None", ["Running", "All"], [REFUSED]),
+        (REMOVE, ["Running", "All"], [REFUSED]),  # the operator then takes None
+        ("All", ["Running", "All"], []),
+        ("nonsense", ["Running"], []),  # upstream-contract says so
+    ],
+)
+def test_only_what_is_allowed(value: Any, allowed: list[str] | None, expected: list[str]) -> None:
+    settings = {"allowed": allowed} if allowed else {}
+    result = violations(ID, {"spec.runPolicy.cleanPodPolicy": value}, settings=settings)
+    assert found(result) == expected
+    assert all(violation.fix == "Use one of Running, All." for violation in result)
+
+
+@pytest.mark.parametrize("allowed", [[], ["Sometimes"]])
+def test_the_allowed_values_must_be_real_ones(allowed: list[str]) -> None:
+    with pytest.raises(ValidationError):
+        REGISTRY[ID].settings.model_validate({"allowed": allowed})

@@ -1,0 +1,34 @@
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tests.support.jobs import REMOVE
+from tests.support.rule_checks import found, violations
+from webhook.rules import REGISTRY
+
+ID = "mpi-implementation"
+REFUSED = 'spec.mpiImplementation: "{}" is not allowed here (a job that does not say gets "OpenMPI")'
+
+
+@pytest.mark.parametrize(
+    ("value", "allowed", "expected"),
+    [
+        ("MPICH", None, []),
+        ("MPICH", ["OpenMPI", "Intel"], [REFUSED.format("MPICH")]),
+        (REMOVE, ["Intel"], [REFUSED.format("OpenMPI")]),
+        (REMOVE, ["OpenMPI"], []),
+        ("nonsense", ["OpenMPI"], []),  # upstream-contract says so
+    ],
+)
+def test_only_what_is_allowed(value: Any, allowed: list[str] | None, expected: list[str]) -> None:
+    settings = {"allowed": allowed} if allowed else {}
+    result = violations(ID, {"spec.mpiImplementation": value}, settings=settings)
+    assert found(result) == expected
+    assert [violation.fix for violation in result] == [f"Use one of {', '.join(allowed or ())}."] * len(expected)
+
+
+@pytest.mark.parametrize("allowed", [[], ["Sometimes"]])
+def test_the_allowed_values_must_be_real_ones(allowed: list[str]) -> None:
+    with pytest.raises(ValidationError):
+        REGISTRY[ID].settings.model_validate({"allowed": allowed})

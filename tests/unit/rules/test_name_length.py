@@ -1,0 +1,35 @@
+from typing import Any
+
+import pytest
+
+from tests.support.rule_checks import found, violations
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "expected"),
+    [
+        ({"metadata.name": "x" * 53}, {}, None),
+        ({"metadata.name": "x" * 54}, {}, "metadata.name: 54 characters leave no room for 100 workers"),
+        ({"metadata.name": "x" * 54}, {"scaleTo": 10}, None),
+        ({"metadata.name": "x" * 55}, {}, None),  # does not even fit today: upstream-contract says so
+        (
+            {"metadata.name": "", "metadata.generateName": "x" * 49},
+            {},
+            "metadata.generateName: 54 characters (5 of them generated) leave no room for 100 workers",
+        ),
+        ({"metadata.name": "", "metadata.generateName": "x" * 48}, {}, None),
+        (
+            {"metadata.name": "x" * 54, "metadata.generateName": "x" * 49},
+            {},
+            "metadata.generateName: 54 characters (5 of them generated) leave no room for 100 workers",
+        ),
+    ],
+)
+def test_room_for_the_names_of_workers(changes: dict[str, Any], settings: dict[str, Any], expected: str | None) -> None:
+    assert found(violations("name-length", changes, settings=settings)) == ([expected] if expected else [])
+
+
+def test_the_fix_says_how_long_a_name_may_be() -> None:
+    assert violations("name-length", {"metadata.name": "x" * 54})[0].fix == "Use a name of at most 53 characters."
+    generated = violations("name-length", {"metadata.name": "", "metadata.generateName": "x" * 49})
+    assert generated[0].fix == "Use a generateName of at most 48 characters."

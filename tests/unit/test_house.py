@@ -1,0 +1,47 @@
+"""What holds for the tests themselves: where they are, and what they import."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.injecting import module_of_tests
+from tests.support.paths import ROOT
+from webhook import injections, rules
+
+TESTS = ROOT / "tests"
+SUPPORT = sorted(path for path in (TESTS / "support").rglob("*.py") if path.read_text())
+
+
+@pytest.mark.parametrize("rule", rules.REGISTRY.values(), ids=list(rules.REGISTRY))
+def test_every_rule_has_its_file_and_its_test_file(rule: rules.Rule) -> None:
+    name = rule.id.replace("-", "_")
+    assert rule.check.__module__ == f"webhook.rules.{name}"
+    assert (TESTS / "unit" / "rules" / f"test_{name}.py").exists()
+
+
+@pytest.mark.parametrize("injection", injections.REGISTRY.values(), ids=list(injections.REGISTRY))
+def test_every_injection_has_its_file_and_its_test_file(injection: injections.Injection) -> None:
+    assert injection.inject.__module__ == f"webhook.injections.{injection.id.replace('-', '_')}"
+    assert (ROOT / module_of_tests(injection.id).replace(".", "/")).with_suffix(".py").exists()
+
+
+@pytest.mark.parametrize("package", ["rules", "injections"])
+def test_no_test_file_is_left_of_what_has_gone(package: str) -> None:
+    tested = {path.name.removeprefix("test_") for path in (TESTS / "unit" / package).glob("test_*.py")}
+    assert tested <= {path.name for path in (ROOT / "webhook" / package).glob("*.py")}
+
+
+def test_no_test_imports_a_conftest() -> None:
+    found = [
+        str(path.relative_to(ROOT))
+        for path in TESTS.rglob("*.py")
+        if re.search(r"^\s*(from|import) .*\bconftest\b", path.read_text(), re.MULTILINE)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("path", SUPPORT, ids=lambda path: str(path.relative_to(TESTS / "support")))
+def test_every_support_module_says_what_it_holds(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text()))
