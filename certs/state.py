@@ -29,7 +29,7 @@ MOST_OLD = 10
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The Secret's content, as far as it can be used; `damage` says what could not."""
+    """The Secret's content, as far as it can be used."""
 
     current: Authority | None = None
     successor: Authority | None = None
@@ -37,6 +37,7 @@ class State:
     old: tuple[x509.Certificate, ...] = ()
     retired_at: datetime | None = None
     damage: tuple[str, ...] = ()
+    """What could not be used, and why."""
     other: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     @property

@@ -29,16 +29,17 @@ STUCK = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """Something is wrong: `error` when calls fail (or will, without help), else `warning`."""
+    """Something is wrong with the certificates."""
 
     severity: str
+    """`error` when calls fail or will fail, else `warning`."""
     text: str
     advice: str
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One certificate. `remaining` is negative once it has expired."""
+    """One certificate."""
 
     role: str
     """`signing CA`, `next CA`, `old CA`, `served`, or `caBundle` for a CA that only a caBundle holds."""
@@ -49,6 +50,7 @@ class Described:
     not_before: datetime
     not_after: datetime
     remaining: timedelta
+    """Negative once it has expired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,10 @@ class DescribedBundle:
 
 @dataclass(frozen=True, slots=True)
 class TrustStatus:
-    """Everything that there is to say; `phase` only where the certificates are self-managed."""
+    """The certificates, the caBundles, and what is wrong with them."""
 
     phase: Phase | None
+    """None unless the certificates are self-managed."""
     certificates: tuple[Described, ...]
     bundles: tuple[DescribedBundle, ...]
     issues: tuple[Issue, ...]

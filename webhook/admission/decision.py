@@ -14,28 +14,34 @@ QUOTA_RULE = "resource-quota"
 
 @dataclass(slots=True)
 class Decision:
-    """What was decided, for the reply, the log, the metrics and the command line.
-
-    `denied`, `warned` and `audited` are the findings by what they led to, `exempted` those that were excused, with the
-    reason; `requested` are rules that deny unless the requester may exempt; `skipped` says why nothing was looked at;
-    `patch` and `authors` (the injection of each operation) run in parallel, `document` is the patched object;
-    `annotations` are added to those of the audit log. `reservation` is what the job takes of the namespace's quotas,
-    None where none counts it.
-    """
+    """What was decided, for the reply, the log, the metrics and the command line."""
 
     denied: list[Finding] = field(default_factory=list)
+    """Findings that refuse the job."""
     warned: list[Finding] = field(default_factory=list)
+    """Findings that the user reads as warnings."""
     audited: list[Finding] = field(default_factory=list)
+    """Findings for the audit log alone."""
     exempted: list[tuple[Finding, str]] = field(default_factory=list)
+    """Findings that were excused, with the reason."""
     requested: list[str] = field(default_factory=list)
+    """Rules that deny unless the requester may exempt jobs from them."""
     notes: list[str] = field(default_factory=list)
+    """What was injected, for the user."""
     skipped: str = ""
+    """Why nothing was looked at; empty when it was."""
     name: str = ""
+    """Of the object, for messages."""
     patch: list[dict[str, object]] = field(default_factory=list)
+    """JSON Patch operations."""
     authors: list[str] = field(default_factory=list)
+    """The injection behind each operation of `patch`."""
     document: dict[str, Any] | None = None
+    """The object with the patch applied."""
     reservation: Reservation | None = None
+    """What the job takes of the namespace's quotas; None where none counts it."""
     annotations: dict[str, str] = field(default_factory=dict)
+    """Added to those of the audit log."""
 
     def add(self, finding: Finding, action: Action) -> None:
         """Note a finding by what it leads to."""

@@ -13,14 +13,14 @@ from webhook.policy.exemptions import EVERY_RULE, REASON, asked_rules
 
 @dataclass(frozen=True, slots=True)
 class ExemptionVerdict:
-    """`reason` is why the finding is excused, empty when it is not: then `finding` says why not, where that was asked.
-
-    `requested`: it depends on whether the requester may exempt jobs from the rule.
-    """
+    """Whether a finding is excused."""
 
     finding: Finding
+    """As it was, with a note why it is not excused where that was asked for."""
     reason: str = ""
+    """Why it is excused; empty when it is not."""
     requested: bool = False
+    """It depends on whether the requester may exempt jobs from the rule."""
 
 
 def judge(

@@ -41,12 +41,13 @@ class ConfigMap(msgspec.Struct):
 
 @dataclass(slots=True)
 class PolicyVerdict:
-    """`after` are the policies as they would be, None when nothing would change or the document is broken."""
+    """What the review of a policy ConfigMap found."""
 
     uid: str
     name: str
     error: PolicyError | None = None
     after: PolicySet | None = None
+    """The policies as they would be; None when nothing would change or the document is broken."""
     notes: list[str] = field(default_factory=list)
 
     @property

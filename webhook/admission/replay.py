@@ -34,12 +34,14 @@ class _Job(msgspec.Struct):
 
 @dataclass(slots=True)
 class Replay:
-    """Counts over the jobs seen so far; `complete` is False when there were more than could be looked at in time."""
+    """Counts over the jobs seen so far."""
 
     total: int = 0
     newly_denied: dict[str, list[str]] = field(default_factory=dict)
+    """The rules that would deny, by job."""
     newly_admitted: list[str] = field(default_factory=list)
     complete: bool = True
+    """False when there were more jobs than there was time for."""
 
     def summary(self) -> str:
         """One line for a user: what would change, most frequent rule first."""

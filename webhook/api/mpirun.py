@@ -24,17 +24,17 @@ MAX_WORDS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call of mpirun or its like.
-
-    `ranks`: how many it starts, None if that cannot be told. `per_node`: it says itself how many go to each worker.
-    `refuses`: more ranks than slots are an error to it, unless `oversubscribe`, which the user asked for, is set.
-    """
+    """One call of mpirun or its like."""
 
     program: str
     ranks: int | None = None
+    """How many it starts; None if the command line does not show it."""
     per_node: bool = False
+    """It says itself how many go to each worker."""
     refuses: bool = False
+    """More ranks than slots are an error to it."""
     oversubscribe: bool = False
+    """The user asked for more ranks than slots to be allowed."""
 
 
 _OWN_DIALECT: Final = {

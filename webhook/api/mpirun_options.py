@@ -15,17 +15,16 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One family of launchers.
-
-    `words`: how many words follow an option, by its name without dashes. `ranks`: the options that say how many ranks.
-    `refuses`: more ranks than slots are an error, not shared slots. `needs_hostfile`: without a hostfile it starts
-    everything on the launcher.
-    """
+    """One family of launchers."""
 
     words: dict[str, int]
+    """How many words follow an option, by its name without dashes."""
     ranks: frozenset[str]
+    """The options that say how many ranks to start."""
     refuses: bool
+    """More ranks than slots are an error, rather than sharing slots."""
     needs_hostfile: bool
+    """Without a hostfile it starts every rank on the launcher."""
 
 
 def _dialect(*, flags: str, one: str, two: str, ranks: str, refuses: bool, needs_hostfile: bool) -> Dialect:

@@ -36,10 +36,7 @@ class Charge(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class PodShape:
-    """What counts of a pod template: what it asks for, what scopes ask about it, and the claims it makes.
-
-    `pod_level`: the pod as a whole has resources, so its containers do not decide whether it is best effort.
-    """
+    """What counts of a pod template: what it asks for, what scopes ask about it, and the claims it makes."""
 
     resources: PodResources
     runtime_class: str = ""
@@ -47,6 +44,7 @@ class PodShape:
     terminating: bool = False
     cross_namespace: bool = False
     pod_level: bool = False
+    """The pod as a whole has resources, so its containers do not decide whether it is best effort."""
     claims: tuple["ClaimShape", ...] = ()
 
     def __hash__(self) -> int:

@@ -42,27 +42,29 @@ class Wire(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Resource(Generic[K, T]):
-    """A resource that is watched. Make it with `namespaced` or `cluster_wide`.
-
-    `api_versions` are tried in this order, the first that the cluster serves is used. `wire` holds the fields that
-    count, and is what a snapshot file keeps of an object; `record` makes the small frozen record of it that rules see,
-    or None for an object that does not count. It must not refer to the object that it was made of. `group` sorts
-    records, by namespace where it has one.
-    With `metadata_only` the API server leaves out all but the metadata. `label_selector` and `field_selector` narrow
-    what is watched, `place` to a single namespace, the name of which is a setting of the service.
-    """
+    """A resource that is watched. Make it with `namespaced` or `cluster_wide`."""
 
     plural: str
     kind: str
     api_versions: tuple[str, ...]
+    """Tried in this order: the first that the cluster serves is used."""
     is_namespaced: bool
     wire: type[Wire]
+    """The fields that are read; a snapshot file keeps these of an object."""
     record: Callable[[Any], T | None]
+    """Makes the small frozen record that rules see, or None for an object that does not count.
+
+    The record must not refer to the object that it was made of.
+    """
     group: Callable[[T], Hashable] | None
+    """Sorts records, by namespace where they have one."""
     metadata_only: bool = False
+    """The API server leaves out all but the metadata."""
     label_selector: str = ""
+    """Narrows what is watched, as `field_selector` does."""
     field_selector: str = ""
     place: Place | None = None
+    """The single namespace that is watched; its name is a setting of the service."""
 
     @property
     def name(self) -> str:

@@ -11,18 +11,16 @@ from webhook.cluster.view import ClusterView, NothingKnown
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One request: who asks for what, and what is known of the cluster.
-
-    `old` is the stored job on UPDATE, with the operator's defaults applied, else None. `document` is the JSON of the
-    job in question, for fields that the wire types leave out. `memo` is for what several rules work out of the same
-    object: (what, id of the object) to result.
-    """
+    """One request: who asks for what, and what is known of the cluster."""
 
     operation: Literal["CREATE", "UPDATE"] = "CREATE"
     namespace: str = ""
     username: str = ""
     groups: tuple[str, ...] = ()
     old: MPIJob | None = None
+    """The stored job on UPDATE, with the operator's defaults applied, else None."""
     document: bytes | msgspec.Raw = b"{}"
+    """The JSON of the job in question, for fields that the wire types leave out."""
     view: ClusterView = field(default_factory=NothingKnown)
     memo: dict[tuple[str, int], Any] = field(default_factory=dict, compare=False, repr=False)
+    """What several rules work out of the same object: (what, id of the object) to result."""

@@ -17,12 +17,14 @@ from webhook.rules import Rule
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy document, ready for the hot path: what is off is not in it. `sources` as in `layers.Effective`."""
+    """A policy document, ready for the hot path."""
 
     document: PolicyDocument
     rules: tuple[tuple[Rule, RuleSettings, Action], ...]
+    """Those that are not off, with the action after every ceiling."""
     injections: tuple[tuple[Injection, InjectionSettings], ...]
     sources: Mapping[str, str] = field(default_factory=dict)
+    """As in `layers.Effective`."""
 
 
 @cache

@@ -33,14 +33,13 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """The outcome. `sources` has the layer's name for each value that is not a default, by path (`rules.gpus.max`).
-
-    `dropped` are (layer, reason) of documents that would have made the outcome invalid and were left out.
-    """
+    """What several documents come to."""
 
     document: PolicyDocument
     sources: Mapping[str, str]
+    """The layer's name for each value that is not a default, by path (`rules.gpus.max`)."""
     dropped: tuple[tuple[str, str], ...] = ()
+    """(layer, reason) for documents that would have made the outcome invalid, and were left out."""
 
 
 def in_order(layers: Iterable[Layer]) -> list[Layer]:

@@ -21,26 +21,26 @@ State = Literal["current", "last-good", "unusable"]
 
 @dataclass(frozen=True, slots=True)
 class PolicySource:
-    """A policy ConfigMap: name, uid and version, and the text under `policy.yaml` (None when that is missing)."""
+    """A policy ConfigMap."""
 
     name: str
     uid: str
     version: str
     text: str | None
+    """What is under `policy.yaml`; None when that is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What came of the ConfigMaps.
-
-    `states` says for each what is in force: its current document, its last good one, or none of it; `errors` why it is
-    not the current one. `last_good` are the texts to remember, for all ConfigMaps that still exist.
-    """
+    """What came of the ConfigMaps."""
 
     layers: tuple[Layer, ...] = ()
     states: Mapping[str, State] = field(default_factory=dict)
+    """For each ConfigMap: its current document is in force, its last good one, or none of it."""
     errors: Mapping[str, str] = field(default_factory=dict)
+    """Why it is not the current one."""
     last_good: Mapping[str, str] = field(default_factory=dict)
+    """The texts to remember, for all ConfigMaps that still exist."""
 
 
 def load(sources: Iterable[PolicySource], remembered: Mapping[str, str], model: type[PolicyDocument]) -> Loaded:

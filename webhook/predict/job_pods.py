@@ -21,19 +21,19 @@ from webhook.kit.context import Context
 
 @dataclass(frozen=True)
 class JobPods:
-    """The pods of one role. `template` is as the user has it, `resources` as the API server will store them.
-
-    Not `certain`: the cluster may add requests or limits that nobody can tell. `disputed` are the resources for which
-    a container gets a default on which LimitRanges differ: what is in `resources` is then the least that it may get.
-    """
+    """The pods of one role."""
 
     role: str
     path: str
     count: int
     template: PodTemplate
+    """As the user wrote it."""
     resources: PodResources
+    """As the API server will store them; where `disputed`, the least that the pods may get."""
     certain: bool
+    """False where the cluster may add requests or limits that are unknown here."""
     disputed: frozenset[str] = frozenset()
+    """Resources for which a container gets a default on which LimitRanges differ."""
 
     @cached_property
     def requests(self) -> dict[str, Quantity]:

@@ -25,19 +25,19 @@ Written = ResourceRequirements
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What counts of one resource; `path`, below the template, is where its `limits` and `requests` are written.
-
-    `own_request`, `own_limit`: it stays as it is when the user changes the other of the two. `several`: they are the
-    sums of several containers, and `path` is that of all of them.
-    """
+    """What counts of one resource."""
 
     path: str
+    """Where its `limits` and `requests` are written, below the template."""
     name: str
     request: Amount
     limit: Amount
     own_request: bool = True
+    """The request stays as it is when the user changes the limit."""
     own_limit: bool = True
+    """The limit stays as it is when the user changes the request."""
     several: bool = False
+    """Both are sums over several containers, and `path` is that of all of them."""
 
     def fitting(self, kept: Bounds) -> Fit | None:
         """What the user could ask for instead, so that these bounds are kept."""
@@ -48,14 +48,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class OutOfBounds:
-    """A bound that is not kept. `fit` keeps all of them, None where nothing does; `sources` name the LimitRanges."""
+    """A bound that is not kept."""
 
     kind: str
     asked: Asked
     bound: Bound
     bounds: Bounds
     fit: Fit | None
+    """What keeps every bound; None where nothing does."""
     sources: tuple[str, ...]
+    """The names of the LimitRanges that say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +70,16 @@ class NoLimit:
 
 @dataclass(frozen=True, slots=True)
 class AbovePod:
-    """With defaults, containers request `amount`, or one has it as its limit, and the pod as a whole has less: `most`.
-
-    `path`, below the template, is where to write another amount.
-    """
+    """With defaults filled in, containers have more of a resource than the pod as a whole."""
 
     path: str
+    """Where to write another amount, below the template."""
     amount: Quantity
+    """What the containers request together, or one of them has as its limit."""
     most: Quantity
+    """What the pod as a whole has."""
     requested: bool
+    """Whether requests are compared, else limits."""
 
 
 @dataclass(frozen=True, slots=True)

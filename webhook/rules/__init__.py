@@ -28,18 +28,17 @@ class CauseReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What is wrong at `path` (in the user's YAML), and how to mend it.
-
-    `advisory`: likely, not certain, so it never does more than warn, whatever the rule's action. `audit_only`: it is
-    for the audit log, so the user never hears of it.
-    """
+    """What is wrong with a job, where, and what to do."""
 
     path: str
+    """The field in the user's YAML."""
     message: str
     fix: str
     reason: CauseReason = CauseReason.INVALID
     advisory: bool = False
+    """Likely, not certain: it never does more than warn, whatever the action of the rule."""
     audit_only: bool = False
+    """For the audit log alone: the user does not see it."""
 
     @property
     def ceiling(self) -> Action:

@@ -12,13 +12,17 @@ from webhook.cluster.resource import Wire, cluster_wide
 
 @dataclass(frozen=True, slots=True)
 class ClusterQueue:
-    """A ClusterQueue. `cohort` is empty for one that stands alone, `stop_policy` for one that is not stopped."""
+    """A ClusterQueue."""
 
     name: str
     cohort: str
+    """Empty for one that stands alone."""
     namespaces: Selector
+    """Whose LocalQueues may use it."""
     stop_policy: str
+    """Empty for one that is not stopped."""
     inactive: str
+    """Kueue's reason; empty for one that is active."""
     groups: tuple[kueue.Group, ...]
     quotas: kueue.Quotas
 

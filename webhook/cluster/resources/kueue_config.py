@@ -21,21 +21,22 @@ _DEFAULT_FRAMEWORKS: Final = ["batch/job"]
 
 @dataclass(frozen=True, slots=True)
 class KueueConfig:
-    """What of Kueue's configuration decides about jobs.
-
-    `selector_holds`: a namespace that the selector does not match is left alone even where a job names a queue; and
-    `topology_aware`: topology-aware scheduling is on. Both are None where they depend on Kueue's version.
-    `transformed` are the resources that Kueue turns into others before it counts.
-    """
+    """What of Kueue's configuration decides about jobs."""
 
     namespace: str
     frameworks: frozenset[str]
     namespaces: Selector
     selector_holds: bool | None
+    """A namespace that the selector does not match is left alone even where a job names a queue.
+
+    None where that depends on Kueue's version.
+    """
     manages_without_queue: bool
     topology_aware: bool | None
+    """Topology-aware scheduling is on; None where that depends on Kueue's version."""
     excluded_prefixes: tuple[str, ...]
     transformed: frozenset[str]
+    """Resources that Kueue turns into others before it counts."""
     ignores_undeclared: bool
     maps_devices: bool
 

@@ -129,19 +129,18 @@ class PodsRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class MPIJobRecord(msgspec.Struct, frozen=True, gc=False):
-    """An MPIJob that exists. One that is `over` has ended or is being deleted: it takes nothing more, so no `pods`.
-
-    It has `ended` if the operator here has seen it to its end.
-    """
+    """An MPIJob that exists."""
 
     namespace: str
     name: str
     uid: str
     over: bool = False
+    """It has ended or is being deleted: it takes nothing more, so it has no `pods`."""
     suspended: bool = False
     queue: str = ""
     pods: tuple[PodsRecord, ...] = ()
     ended: bool = False
+    """The operator of this cluster has seen it to its end."""
 
 
 def _record(found: _MPIJob) -> MPIJobRecord:

@@ -43,11 +43,13 @@ class LedgerEntry(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Reservations:
-    """What is reserved in `namespace`; `version` is the resourceVersion of the Lease `name` that says so."""
+    """What is reserved in a namespace."""
 
     namespace: str
     name: str
+    """Of the Lease that holds the entries."""
     version: str
+    """The resourceVersion of that Lease."""
     entries: tuple[LedgerEntry, ...]
 
 

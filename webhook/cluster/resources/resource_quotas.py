@@ -49,12 +49,13 @@ _STATED = {
 
 @dataclass(frozen=True, slots=True)
 class ResourceQuota:
-    """`hard` and `used` are by the quota's own resource names (`requests.cpu`); `used` lacks what nobody counted."""
+    """A quota; amounts are by its own resource names (`requests.cpu`)."""
 
     namespace: str
     name: str
     hard: Amounts
     used: Amounts
+    """Lacks what nobody has counted yet."""
     scopes: tuple[Scope, ...] = ()
 
     def counts(self, traits: Traits) -> bool:

@@ -28,19 +28,18 @@ Pairs = tuple[tuple[str, Quantity], ...]
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A job beside the quotas that may count it: what it takes, what it took before, and what others will still take.
-
-    `before` is None unless only what the job takes more of than then counts. `promised` is by the names of quotas.
-    `others` are the shapes of the pods of other jobs that are not suspended, and how many jobs have these; None when
-    nobody can tell.
-    """
+    """A job beside the quotas that may count it."""
 
     quotas: Quotas
     pods: tuple[JobPods, ...]
     demand: Demand
+    """What it takes."""
     before: Demand | None
+    """What the stored job took, where only what goes beyond that counts; else None."""
     promised: Mapping[str, Amounts]
+    """What other jobs will still take, by the names of quotas."""
     others: Mapping[tuple[PodShape, ...], int] | None
+    """The shapes of the pods of other jobs that run, and how many jobs have these; None for unknown."""
     charges: Callable[[PodShape], tuple[Charge, ...]]
     _most: dict[str, int] = field(default_factory=dict)
 

@@ -60,7 +60,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A resource of a quota of which there is not enough. `taken` is used, or promised to other jobs."""
+    """A resource of a quota of which there is not enough."""
 
     quota: ResourceQuota
     resource: str
@@ -68,6 +68,7 @@ class Shortage:
     whole: Quantity
     hard: Quantity
     taken: Quantity
+    """What is used, or promised to other jobs."""
 
     @property
     def available(self) -> Quantity:

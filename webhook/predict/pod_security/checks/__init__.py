@@ -14,28 +14,26 @@ from webhook.predict.pod_security.subject import Subject
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A pod is not allowed.
-
-    `reason` and `detail` are upstream's texts; `paths` are the fields that break the check or that it misses, relative
-    to the pod template: `spec.containers[0].securityContext.privileged`.
-    """
+    """A pod is not allowed; `reason` and `detail` are the texts of Kubernetes."""
 
     check: str
     reason: str
     detail: str
     paths: tuple[str, ...]
+    """The fields that break the check or that it misses, below the pod template.
+
+    Such as `spec.containers[0].securityContext.privileged`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """How a check reads from version `since` on, until its next revision.
-
-    `overrides`: baseline checks that restricted leaves out because this one says more.
-    """
+    """How a check reads from version `since` on, until its next revision."""
 
     since: Version
     run: Callable[[Subject], Result | None]
     overrides: tuple[str, ...] = ()
+    """Baseline checks that restricted leaves out because this one says more."""
 
 
 @dataclass(frozen=True, slots=True)
