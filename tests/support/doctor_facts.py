@@ -12,10 +12,11 @@ from certs.pem import load_certificates
 from certs.store import Bundle
 from tests.support.paths import ROOT
 from webhook.api import yaml
+from webhook.client.access_reviews import Right
 from webhook.installation import manifests, registration
 from webhook.installation.doctor import rights
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
-from webhook.installation.doctor.facts import Facts, Installation, Policies, Right
+from webhook.installation.doctor.facts import Facts, Location, Policies
 from webhook.installation.doctor.unread import Unread
 
 MANIFESTS = ROOT / "manifests"
@@ -72,11 +73,11 @@ KUEUE_WEBHOOK: dict[str, Any] = {
     "metadata": {"name": "kueue-mutating-webhook-configuration"},
     "webhooks": [{"name": "mmpijob.kb.io", "reinvocationPolicy": "Never"}],
 }
-SITE = Installation()
-NEEDED = rights.purposes(SITE, ca_secret="mpijob-webhook-ca", remove_keys=False)
+LOCATION = Location()
+NEEDED = rights.purposes(LOCATION, ca_secret="mpijob-webhook-ca", remove_keys=False)
 HAS = dict.fromkeys((right for purpose in NEEDED for right in purpose.rights), True)
 HEALTHY = Facts(
-    site=SITE,
+    location=LOCATION,
     now=NOW,
     server_time=NOW,
     version={"gitVersion": "v1.35.4"},

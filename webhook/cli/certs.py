@@ -59,13 +59,13 @@ def status(
       2  the cluster cannot be looked at; the message says why
     """
     from webhook.cli.certs_status import CertsStatus
-    from webhook.installation.doctor.facts import Installation
+    from webhook.installation.doctor.facts import Location
     from webhook.installation.doctor.gather import look_at_certificates
 
-    site = Installation(namespace=policy_namespace, service=service)
+    location = Location(namespace=policy_namespace, service=service)
 
     async def look(api: "Client") -> "CertsStatus":
-        found = await look_at_certificates(api, site, ca_secret=ca_secret, address=address)
+        found = await look_at_certificates(api, location, ca_secret=ca_secret, address=address)
         return CertsStatus.at(api.server_time or datetime.now(UTC), found)
 
     found = with_api(kubeconfig, context, look)

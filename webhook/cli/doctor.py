@@ -60,13 +60,13 @@ def doctor(
       2  the cluster cannot be looked at; the message says why
     """
     from webhook.installation.doctor import checks
-    from webhook.installation.doctor.facts import Installation
+    from webhook.installation.doctor.facts import Location
     from webhook.installation.doctor.gather import gather
 
-    site = Installation(namespace=policy_namespace, service=service, kueue_namespace=kueue_namespace)
+    location = Location(namespace=policy_namespace, service=service, kueue_namespace=kueue_namespace)
 
     async def look(api: "Client") -> "tuple[str, Facts]":
-        return api.host, await gather(api, site, ca_secret=ca_secret, address=address, probe=probe)
+        return api.host, await gather(api, location, ca_secret=ca_secret, address=address, probe=probe)
 
     host, facts = with_api(kubeconfig, context, look)
     report = DoctorReport(host, policy_namespace, list(checks.run(facts)))

@@ -15,7 +15,8 @@ from webhook.api import mpijob, yaml
 from webhook.cli.terminal import caution, fail, faint, printable
 from webhook.client import calls
 from webhook.client.calls import ApiError, Client, ClusterError
-from webhook.client.reading import get, listed, read
+from webhook.client.objects import get, listed
+from webhook.client.reading import read
 from webhook.cluster.resource import Place
 from webhook.policy import store
 from webhook.policy.store import REMEMBERED

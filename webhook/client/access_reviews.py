@@ -1,9 +1,11 @@
-"""Who may exempt jobs from rules: the API server is asked, with a SubjectAccessReview.
+"""Whether somebody has a right: the API server is asked, with a SubjectAccessReview.
 
-RBAC grants the verb `exempt` on `mpijobs.kubeflow.org`, with the ids of rules as resourceNames.
+Who may exempt jobs from rules is such a question: RBAC grants the verb `exempt` on `mpijobs.kubeflow.org`, with the ids
+of rules as resourceNames.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from webhook.api import mpijob
@@ -11,29 +13,53 @@ from webhook.api.review import AdmissionRequest
 from webhook.client.calls import Client
 
 PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-VERB = "exempt"
+EXEMPT = "exempt"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Right:
+    """One call that RBAC allows or not."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str = ""
+    """Empty for all of them."""
+    name: str = ""
+    """Empty for all objects."""
+
+    def __str__(self) -> str:
+        resource = f"{self.resource}.{self.group}" if self.group else self.resource
+        name = f"/{self.name}" if self.name else ""
+        return f"{self.verb} {resource}{name}" + (f" in {self.namespace}" if self.namespace else "")
+
+
+async def has_right(api: Client, subject: Mapping[str, Any], right: Right) -> bool:
+    """Whether `subject` has `right`; ClusterError when that is unknown.
+
+    `subject` has the fields of a SubjectAccessReviewSpec that say who it is: user, groups, uid, extra.
+    """
+    attributes = {
+        "verb": right.verb,
+        "group": right.group,
+        "resource": right.resource,
+        "namespace": right.namespace,
+        "name": right.name,
+    }
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {**subject, "resourceAttributes": attributes},
+    }
+    status = (await api.request("POST", PATH, body)).get("status")
+    return isinstance(status, dict) and status.get("allowed") is True
 
 
 async def may_exempt(api: Client, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
-    """For each rule whether the requester may exempt jobs in that namespace; ClusterError if nobody can tell."""
-    return {rule: await _allowed(api, request, rule) for rule in rules}
-
-
-async def _allowed(api: Client, request: AdmissionRequest, rule: str) -> bool:
+    """For each rule whether the requester may exempt jobs in that namespace; ClusterError when that is unknown."""
     user = request.user_info
-    spec: dict[str, Any] = {
-        "user": user.username,
-        "groups": user.groups or [],
-        "uid": user.uid,
-        "extra": user.extra or {},
-        "resourceAttributes": {
-            "verb": VERB,
-            "group": mpijob.GROUP,
-            "resource": "mpijobs",
-            "namespace": request.namespace,
-            "name": rule,
-        },
+    subject = {"user": user.username, "groups": user.groups or [], "uid": user.uid, "extra": user.extra or {}}
+    return {
+        rule: await has_right(api, subject, Right(EXEMPT, mpijob.GROUP, "mpijobs", request.namespace, rule))
+        for rule in rules
     }
-    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-    status = (await api.request("POST", PATH, body)).get("status")
-    return isinstance(status, dict) and status.get("allowed") is True

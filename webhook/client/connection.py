@@ -1,6 +1,6 @@
 """Lists and watches as bytes, over the official client's connection: its addresses, TLS, proxies and credentials.
 
-Whatever goes wrong is a Fault; what follows from it is decided in `watch`.
+Whatever goes wrong is a WatchFault; what follows from it is decided in `watch`.
 """
 
 import socket
@@ -17,8 +17,10 @@ from aiohttp import (
     ClientTimeout,
 )
 from aiohttp.http_exceptions import BadHttpMessage
+from msgspec import Raw
 
-from webhook.client.wire import FaultReason, WatchFault, refusal
+from webhook.client import wire
+from webhook.client.wire import FaultReason, Page, WatchFault, refusal
 
 JSON = "application/json"
 # What the API server then sends of each object is `metadata`, which for ConfigMaps keeps everybody's data out of here.
@@ -58,7 +60,7 @@ class Connection:
             await self._renew()
 
     async def page(self, target: str, *, metadata_only: bool = False) -> bytes:
-        """The JSON answer to a GET of `target`, a path with its query; Fault when there is none."""
+        """The JSON answer to a GET of `target`, a path with its query; WatchFault when there is none."""
         limits = ClientTimeout(total=PAGE_TIMEOUT, sock_connect=CONNECT_TIMEOUT)
         async with self._get(target, METADATA % "List" if metadata_only else JSON, limits) as response:
             chunks = []
@@ -70,13 +72,20 @@ class Connection:
                     raise WatchFault(FaultReason.GARBAGE, f"a list of more than {MAX_PAGE} bytes")
             return b"".join(chunks)
 
+    async def list_page(self, target: str, *, metadata_only: bool = False) -> Page[Raw]:
+        """The page of a list that a GET of `target` gives; WatchFault when there is none."""
+        page = wire.decode(wire.pages, await self.page(target, metadata_only=metadata_only))
+        if not page.metadata.resource_version:
+            raise WatchFault(FaultReason.GARBAGE, "a list without version or end")
+        return page
+
     @asynccontextmanager
     async def watch(
         self, target: str, seconds: float, *, metadata_only: bool = False
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The lines that come from a GET of `target`, which the server ends after `seconds`; Fault for any other end.
+        """The lines that come from a GET of `target`, which the server ends after `seconds`.
 
-        The block begins when the server has agreed to the watch.
+        The block begins when the server has agreed to the watch. WatchFault for any other end.
         """
         longest = seconds + OVERDUE
         silence = min(self._inactivity, longest)
@@ -88,7 +97,7 @@ class Connection:
 
     @asynccontextmanager
     async def _get(self, target: str, accept: str, limits: ClientTimeout) -> AsyncIterator[ClientResponse]:
-        """The JSON reply to a GET, its body unread; whatever ends it early is a Fault."""
+        """The JSON reply to a GET, its body unread; whatever ends it early is a WatchFault."""
         try:
             prepared = await self._api.param_serialize(
                 method="GET",

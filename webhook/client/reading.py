@@ -1,17 +1,20 @@
 """A cluster read once, for commands: page by page, no more of each object than counts."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import msgspec
 
 from webhook.client import wire
-from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.calls import Client, ClusterError
 from webhook.client.connection import Connection
+from webhook.client.objects import KubernetesObject
+from webhook.client.paging import pages
 from webhook.client.wire import FaultReason, WatchFault
 from webhook.cluster.resource import Place, Resource
 from webhook.cluster.resources import watched_resources
@@ -19,8 +22,6 @@ from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import Extent, Head
 
 PAGE: Final = 500
-# Lists of objects that commands read whole.
-WHOLE_PAGE: Final = 200
 # A list that takes longer than the API server keeps its beginning (five minutes) has to start again.
 ATTEMPTS: Final = 3
 PAUSE: Final = 1.0
@@ -34,8 +35,6 @@ AGAIN: Final = {
 NOT_INSTALLED: Final = "not installed"
 ALL: Final = ""
 """In place of the name of a namespace."""
-
-KubernetesObject = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -85,33 +84,6 @@ async def read(
     return reader.reading
 
 
-async def listed(api: Client, path: str, **query: str) -> list[KubernetesObject]:
-    """Every object of a collection, whole; ClusterError when there is no complete list."""
-    objects: list[KubernetesObject] = []
-    token = ""
-    while True:
-        following = {"continue": token} if token else {}
-        page = await api.request("GET", f"{path}?{urlencode({**query, 'limit': WHOLE_PAGE, **following})}")
-        if not str(page.get("kind")).endswith("List"):
-            raise ClusterError(f"what answers at {api.host} is no API server")
-        objects += page.get("items") or []
-        before, token = token, str((page.get("metadata") or {}).get("continue") or "")
-        if not token:
-            return objects
-        if token == before:
-            raise ClusterError(f"the cluster at {api.host} sends a list without end")
-
-
-async def get(api: Client, path: str) -> KubernetesObject | None:
-    """The object at `path`, None for one that does not exist; ClusterError when that is not known."""
-    try:
-        return await api.request("GET", path)
-    except ApiError as error:
-        if error.status == 404:
-            return None
-        raise
-
-
 @dataclass(slots=True)
 class _Reader:
     connection: Connection
@@ -120,7 +92,7 @@ class _Reader:
     reading: Reading = field(default_factory=Reading)
 
     async def read(self, resource: Resource[Any, Any], where: Sequence[str]) -> None:
-        """Read a resource in each of these namespaces; Fault when the API server itself is out of reach."""
+        """Read a resource in each of these namespaces; WatchFault when the API server itself is out of reach."""
         head = self.reading.head
         extent = Extent(None if where == [ALL] else [])
         count = 0
@@ -166,7 +138,7 @@ class _Reader:
 
 
 async def _objects(connection: Connection, resource: Resource[Any, Any], namespace: str) -> list[msgspec.Raw]:
-    """The objects of the first version that is served; Fault with NOT_FOUND where none is."""
+    """The objects of the first version that is served; WatchFault with NOT_FOUND where none is."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
             if resource is NAMESPACES and namespace:
@@ -193,30 +165,22 @@ async def _served(connection: Connection, resource: Resource[Any, Any], namespac
     *before, last = resource.api_versions
     for version in before:
         try:
-            return [data async for data in _pages(connection, resource, version, namespace)]
+            return await _all(connection, resource, version, namespace)
         except WatchFault as fault:
             if fault.reason is not FaultReason.NOT_FOUND:
                 raise
-    return [data async for data in _pages(connection, resource, last, namespace)]
+    return await _all(connection, resource, last, namespace)
 
 
-async def _pages(
-    connection: Connection, resource: Resource[Any, Any], version: str, namespace: str
-) -> AsyncIterator[msgspec.Raw]:
-    """Every object in a collection: all pages are of the moment of the first one."""
-    selectors = {"labelSelector": resource.label_selector, "fieldSelector": resource.field_selector}
-    query = {"limit": str(PAGE)} | {name: selector for name, selector in selectors.items() if selector}
-    while True:
-        target = f"{resource.path(version, quote(namespace, safe=''))}?{urlencode(query)}"
-        page = wire.decode(wire.pages, await connection.page(target, metadata_only=resource.metadata_only))
-        for data in page.items or ():
-            yield data
-        token = page.metadata.token
-        if not page.metadata.resource_version or (token and token == query.get("continue")):
-            raise WatchFault(FaultReason.GARBAGE, "a list without version or end")
-        if not token:
-            return
-        query["continue"] = token
+async def _all(connection: Connection, resource: Resource[Any, Any], version: str, namespace: str) -> list[msgspec.Raw]:
+    found = pages(
+        partial(connection.list_page, metadata_only=resource.metadata_only),
+        resource.path(version, quote(namespace, safe="")),
+        limit=PAGE,
+        labelSelector=resource.label_selector,
+        fieldSelector=resource.field_selector,
+    )
+    return [data async for page in found for data in page.items or ()]
 
 
 def _merged(before: KubernetesObject, after: KubernetesObject) -> KubernetesObject:

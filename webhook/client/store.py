@@ -101,7 +101,7 @@ class Store(Generic[K, T]):
         self._on_list.append(callback)
 
     def read(self, objects: Iterable[msgspec.Raw], contents: Contents[K, T]) -> None:
-        """Add `objects` to `contents`; Fault for what is no object."""
+        """Add `objects` to `contents`; WatchFault for what is no object."""
         for data in objects:
             metadata = wire.decode(wire.objects, data).metadata
             self._take(metadata, data, contents)

@@ -9,10 +9,13 @@ from math import inf
 from typing import Any, Generic, NoReturn
 from urllib.parse import urlencode
 
+from msgspec import Raw
+
 from webhook.client import wire
 from webhook.client.connection import Connection
+from webhook.client.paging import pages
 from webhook.client.store import Kind, Store
-from webhook.client.wire import Event, FaultReason, WatchFault
+from webhook.client.wire import Event, FaultReason, Page, WatchFault
 from webhook.cluster.resource import K, T
 from webhook.cluster.view import UNKNOWN, Answer
 
@@ -114,36 +117,35 @@ class Watch(Generic[K, T]):
             await self._sleep(self._delay(fault, failures))
 
     async def _list(self) -> None:
-        """Read all objects, page by page, then put them in place at once."""
-        # Not with resourceVersion=0: API servers then ignore `limit`, and may answer with the past.
+        """Read all objects, page by page, then replace the store's contents at once."""
         contents = self.store.contents()
-        version = token = ""
-        while True:
-            self.requests += 1
-            following = {"continue": token} if token else {}
-            target = self._target(limit=self.kind.page, **following)
-            page = wire.decode(wire.pages, await self._connection.page(target, metadata_only=self.kind.metadata_only))
+        version = ""
+        async for page in pages(self._page, self.kind.path, limit=self.kind.page, **self._selectors):
             self.store.read(page.items or (), contents)
             self._touch()
             version = version or page.metadata.resource_version
-            if not version or (token and token == page.metadata.token):
-                raise WatchFault(FaultReason.GARBAGE, "a list without version or end")
-            token = page.metadata.token
-            if not token:
-                break
         self._version = version
         self.synced = True
         self._refusals = 0
         self._settled.set()
         self.store.replace(contents)
 
+    async def _page(self, target: str) -> Page[Raw]:
+        self.requests += 1
+        return await self._connection.list_page(target, metadata_only=self.kind.metadata_only)
+
     async def _watch(self) -> WatchFault:
         """Follow the changes since the last known version. Gives the server's own end of it; others are raised."""
         self.requests += 1
         seconds = round(self._uniform(*WATCH_SECONDS))
-        target = self._target(
-            watch="true", allowWatchBookmarks="true", timeoutSeconds=seconds, resourceVersion=self._version
-        )
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": seconds,
+            "resourceVersion": self._version,
+            **self._selectors,
+        }
+        target = f"{self.kind.path}?{urlencode(query)}"
         heard = False
         async with self._connection.watch(target, seconds, metadata_only=self.kind.metadata_only) as lines:
             self._opened = self._clock()
@@ -175,10 +177,10 @@ class Watch(Generic[K, T]):
         self.events += event.type != "BOOKMARK"
         self._version = metadata.resource_version
 
-    def _target(self, **query: object) -> str:
+    @property
+    def _selectors(self) -> dict[str, str]:
         selectors = {"labelSelector": self.kind.label_selector, "fieldSelector": self.kind.field_selector}
-        query |= {name: selector for name, selector in selectors.items() if selector}
-        return f"{self.kind.path}?{urlencode(query)}"
+        return {name: selector for name, selector in selectors.items() if selector}
 
     def _touch(self, *, heard: bool = True) -> None:
         """The server is there; `heard` when it also told something."""

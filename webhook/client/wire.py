@@ -6,9 +6,12 @@ https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection
 import traceback
 from contextlib import suppress
 from enum import StrEnum
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
+
+D = TypeVar("D")
+Item = TypeVar("Item")
 
 
 class FaultReason(StrEnum):
@@ -68,11 +71,11 @@ class PageMetadata(msgspec.Struct, rename={"resource_version": "resourceVersion"
     token: str = ""
 
 
-class Page(msgspec.Struct):
+class Page(msgspec.Struct, Generic[Item]):
     """One page of a list."""
 
     metadata: PageMetadata
-    items: list[msgspec.Raw] | None = None
+    items: list[Item] | None = None
 
 
 class Event(msgspec.Struct):
@@ -93,13 +96,12 @@ class _Status(msgspec.Struct):
 
 
 objects = msgspec.json.Decoder(Object)
-pages = msgspec.json.Decoder(Page)
+pages = msgspec.json.Decoder(Page[msgspec.Raw])
 events = msgspec.json.Decoder(Event)
-D = TypeVar("D")
 
 
 def decode(decoder: msgspec.json.Decoder[D], data: bytes | msgspec.Raw) -> D:
-    """What `decoder` finds in `data`; Fault when that is something else."""
+    """What `decoder` finds in `data`; WatchFault when that is something else."""
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from certs.settings import RotationSettings
 from certs.store import Bundle, Conflict, Secret, StoreError
 from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.objects import get
 from webhook.installation import registration
 
 NAME = "mpijob-webhook"
@@ -94,12 +95,10 @@ class CertificateStore:
 
     async def _get(self, path: str, *, forbidden_is_absent: bool = False) -> dict[str, Any] | None:
         try:
-            return await self._api.request("GET", path)
-        except ApiError as error:
-            if error.status == 404 or (forbidden_is_absent and error.status == 403):
-                return None
-            raise StoreError(str(error)) from None
+            return await get(self._api, path)
         except ClusterError as error:
+            if forbidden_is_absent and isinstance(error, ApiError) and error.status == 403:
+                return None
             raise StoreError(str(error)) from None
 
     async def _patch(self, path: str, operations: list[dict[str, Any]]) -> None:

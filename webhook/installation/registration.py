@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.objects import get
 from webhook.policy.store import LABEL
 
 NAME = "admission.mpijob.training.openshift.io"
@@ -217,12 +218,9 @@ class Registration:
 
     async def _stale(self, path: str) -> str | None:
         """The uid of what an earlier `--register` left at `path`; ClusterError when somebody else's is there."""
-        try:
-            found = await self._client.request("GET", path)
-        except ApiError as error:
-            if error.status == 404:
-                return None
-            raise
+        found = await get(self._client, path)
+        if found is None:
+            return None
         if (found["metadata"].get("labels") or {}).get(MADE_BY) != BY_REGISTER:
             raise ClusterError(
                 f"{path.rsplit('/', 2)[-2]}/{NAME} exists and was not made by --register; "

@@ -7,19 +7,14 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
-
-import msgspec
 
 from webhook.admission.decision import Decision
-from webhook.admission.replay import Replay, Replayer
 from webhook.api.review import AdmissionRequest
-from webhook.client import access_reviews, calls, wire
+from webhook.client import access_reviews, calls
 from webhook.client.calls import Client
 from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView
 from webhook.client.watch import Watch
-from webhook.client.wire import WatchFault
 from webhook.cluster.resource import Place
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
@@ -27,6 +22,7 @@ from webhook.companions.reservations.ledger import LedgerOutcome, QuotaLedger
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
+from webhook.server.policy_impact import policy_impact
 from webhook.server.policy_watch import PolicyWatch, policies
 
 
@@ -59,15 +55,13 @@ class ClusterLink:
         """The verdict by the quotas of this moment, shared by all replicas; ClusterError if there is none in time."""
         return await self.ledger.judge(namespace, judge, writes=writes, seconds=seconds)
 
-    async def what_if(self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]) -> str:
-        """One line on what `after` would do to the jobs that exist."""
-        try:
-            outcome = await replay(
-                self.connection, before=before, after=after, view=self.view, today=today, time_left=time_left
-            )
-        except WatchFault as fault:
-            return f"what it would change is unknown: existing jobs cannot be listed ({fault})"
-        return outcome.summary()
+    async def policy_impact(
+        self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]
+    ) -> str:
+        """One line on what `after` would do to the jobs that exist, compared with `before`."""
+        return await policy_impact(
+            self.connection, before=before, after=after, view=self.view, today=today, time_left=time_left
+        )
 
 
 @asynccontextmanager
@@ -114,43 +108,3 @@ async def linked(
             await ledger.close()
     finally:
         await api.close()
-
-
-JOBS = "/apis/kubeflow.org/v2beta1/mpijobs"
-PAGE = 200
-# Jobs judged at a stretch: other reviews wait for that long, a few milliseconds.
-PORTION = 20
-
-
-async def replay(
-    connection: Connection,
-    *,
-    before: PolicySet,
-    after: PolicySet,
-    view: ClusterView,
-    today: date,
-    time_left: Callable[[], float],
-) -> Replay:
-    """The outcome for every existing job, or for as many as can be judged in time; Fault when none can be listed."""
-    replayer = Replayer(before=before, after=after, view=view, today=today)
-    async for jobs in _pages(connection):
-        for start in range(0, len(jobs), PORTION):
-            if time_left() <= 0:
-                replayer.result.complete = False
-                return replayer.result
-            replayer.add(jobs[start : start + PORTION])
-            await asyncio.sleep(0)
-    return replayer.result
-
-
-async def _pages(connection: Connection) -> AsyncIterator[list[msgspec.Raw]]:
-    token = ""
-    while True:
-        query: dict[str, Any] = {"limit": PAGE} | ({"continue": token} if token else {})
-        page = wire.decode(wire.pages, await connection.page(f"{JOBS}?{urlencode(query)}"))
-        yield page.items or []
-        if not page.metadata.token:
-            return
-        if page.metadata.token == token:
-            raise WatchFault(wire.FaultReason.GARBAGE, "a list without end")
-        token = page.metadata.token

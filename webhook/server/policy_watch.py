@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.objects import get
 from webhook.client.store import Kind, by_name
 from webhook.client.watch import Watch
 from webhook.policy import store
@@ -117,12 +118,9 @@ class PolicyWatch:
         if self._written is not None:
             return
         try:
-            self._written = _texts(await self._api.request("GET", f"{self._configmaps}/{REMEMBERED}"))
+            self._written = _texts(await get(self._api, f"{self._configmaps}/{REMEMBERED}") or {})
         except ClusterError as error:
-            if isinstance(error, ApiError) and error.status == 404:
-                self._written = {}
-            else:
-                self._log.warning("last good policies not readable", reason=str(error))
+            self._log.warning("last good policies not readable", reason=str(error))
 
     async def _remember(self, last_good: Mapping[str, str]) -> bool:
         """Write the texts down unless they are there already; False when that has to be tried again."""
@@ -140,14 +138,10 @@ class PolicyWatch:
     async def _write(self, texts: Mapping[str, str]) -> None:
         metadata: dict[str, Any] = {"name": REMEMBERED, "labels": {"app.kubernetes.io/name": COMPONENT}}
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(texts)}
-        try:
-            found = await self._api.request("GET", f"{self._configmaps}/{REMEMBERED}")
-        except ApiError as error:
-            if error.status != 404:
-                raise
+        found = await get(self._api, f"{self._configmaps}/{REMEMBERED}")
+        if found is None:
             await self._api.request("POST", self._configmaps, body)
-            return
-        if _texts(found) != texts:
+        elif _texts(found) != texts:
             metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
             await self._api.request("PUT", f"{self._configmaps}/{REMEMBERED}", body)
 

@@ -50,8 +50,10 @@ class ClusterAnswers(Protocol):
         """The verdict by the quotas of this moment, shared by all replicas; ClusterError if there is none in time."""
         ...
 
-    async def what_if(self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]) -> str:
-        """One line on what other policies would do to the jobs that exist."""
+    async def policy_impact(
+        self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]
+    ) -> str:
+        """One line on what `after` would do to the jobs that exist, compared with `before`."""
         ...
 
 
@@ -209,7 +211,7 @@ class ReviewHandler:
             today=today(),
         )
         if verdict.after is not None and self.cluster is not None:
-            note = await self.cluster.what_if(
+            note = await self.cluster.policy_impact(
                 self.policies, verdict.after, today=today(), time_left=lambda: deadline - monotonic()
             )
             verdict.notes.insert(0, note)

@@ -23,7 +23,7 @@ from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
-from webhook.server import certificates, ops, start_check
+from webhook.server import certificates, configuration_concerns, ops
 from webhook.server import settings as serve_settings
 from webhook.server.cluster_link import ClusterLink, linked
 from webhook.server.ops import Readiness
@@ -203,7 +203,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     async def settle() -> None:
         await link.settled.wait()
         _settled(service)
-        await start_check.warn_about_hooks(link.api, telemetry)
+        await configuration_concerns.report_concerns(link.api, telemetry)
 
     stack.callback(asyncio.create_task(settle()).cancel)
     return link

@@ -17,7 +17,8 @@ from webhook.cli import files
 from webhook.cli.policy.documents import mapping
 from webhook.client import calls
 from webhook.client.calls import ApiError, Client, ClusterError
-from webhook.client.reading import get, listed, read
+from webhook.client.objects import get, listed
+from webhook.client.reading import read
 from webhook.cluster.resource import KUEUE_NAMESPACE, Place
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.snapshot import Snapshot, SnapshotError

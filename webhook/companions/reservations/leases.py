@@ -9,6 +9,7 @@ import msgspec
 from webhook.admission.pipelines import DeadlineExceeded
 from webhook.client.calls import ApiError, Client
 from webhook.client.connection import JSON, METADATA
+from webhook.client.objects import get
 from webhook.cluster.group import Group
 from webhook.cluster.owned import Owned
 from webhook.cluster.resource import ByNamespace, Resource, T
@@ -44,12 +45,9 @@ class LedgerApi:
         """What is reserved in the namespace; nothing where there is no Lease, or one that nobody can read."""
         version = ""
         try:
-            found = await self._api.request("GET", self._path(lease_name(namespace)))
-            version = found["metadata"]["resourceVersion"]
-            return reservations.record(msgspec.convert(found, Lease))
-        except ApiError as error:
-            if error.status != 404:
-                raise
+            if found := await get(self._api, self._path(lease_name(namespace))):
+                version = found["metadata"]["resourceVersion"]
+                return reservations.record(msgspec.convert(found, Lease))
         except (msgspec.DecodeError, msgspec.ValidationError):
             self._log.warning("reservations are unreadable", namespace=namespace)
         return Reservations(namespace, lease_name(namespace), version, ())

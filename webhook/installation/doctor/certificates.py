@@ -17,7 +17,7 @@ from certs.status import TrustStatus
 from certs.store import Bundle
 from webhook.api import duration
 from webhook.client.calls import Address, Client
-from webhook.client.reading import get
+from webhook.client.objects import get
 from webhook.installation.certificate_store import CertificateStore, rotation
 from webhook.installation.doctor.unread import Unread, attempt
 

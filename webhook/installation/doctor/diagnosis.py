@@ -27,7 +27,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class Ailment:
+class DiagnosisKind:
     """Something that can be found; a check declares what it can find as constants of its module."""
 
     id: str
@@ -43,7 +43,7 @@ def ok(text: str) -> Diagnosis:
     return Diagnosis(Severity.OK, "", text)
 
 
-NOT_KNOWN = Ailment("not-known", Severity.UNKNOWN)
+NOT_KNOWN = DiagnosisKind("not-known", Severity.UNKNOWN)
 """The API server does not say; declared once for all checks."""
 
 

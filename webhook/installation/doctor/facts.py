@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from webhook.client.access_reviews import Right
 from webhook.client.calls import Address
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.installation import registration
@@ -21,29 +22,15 @@ KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Installation:
-    """Where the installation is."""
+class Location:
+    """Where on the cluster an installation is found."""
 
     namespace: str = NAME
+    """That of the service and of its policies."""
     service: str = NAME
+    """The name of its Service."""
     kueue_namespace: str = KUEUE_NAMESPACE
     """Empty for what the Deployment says."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Right:
-    """One call that RBAC allows or not; without a namespace in all of them, without a name on all objects."""
-
-    verb: str
-    group: str
-    resource: str
-    namespace: str = ""
-    name: str = ""
-
-    def __str__(self) -> str:
-        resource = f"{self.resource}.{self.group}" if self.group else self.resource
-        name = f"/{self.name}" if self.name else ""
-        return f"{self.verb} {resource}{name}" + (f" in {self.namespace}" if self.namespace else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +53,7 @@ class Policies:
 class Facts:
     """One look at a cluster. An object is None where it does not exist; Unread says why nobody knows."""
 
-    site: Installation
+    location: Location
     now: datetime
     """By the clock of this machine."""
     server_time: datetime | None

@@ -7,19 +7,19 @@ from typing import Final
 from urllib.parse import quote
 
 from webhook.api import mpijob
+from webhook.client.access_reviews import Right
 from webhook.client.calls import Address, ApiError, Client
-from webhook.client.reading import get, listed
+from webhook.client.objects import get, listed
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.cluster.resources.kueue_config import NAME as KUEUE_CONFIG
 from webhook.installation.doctor import certificates, rights
 from webhook.installation.doctor.certificates import Certificates
 from webhook.installation.doctor.facts import (
     Facts,
-    Installation,
     KubernetesObject,
+    Location,
     Policies,
     Probe,
-    Right,
     arguments,
     configuration,
     hooks,
@@ -51,7 +51,7 @@ JOB: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Installation:
+class _ServiceState:
     """What belongs to the service itself."""
 
     mutating: Sequence[KubernetesObject] | Unread
@@ -63,7 +63,7 @@ class _Installation:
 
 
 async def gather(
-    api: Client, site: Installation, *, ca_secret: str = "", address: Address | None = None, probe: str = ""
+    api: Client, location: Location, *, ca_secret: str = "", address: Address | None = None, probe: str = ""
 ) -> Facts:
     """One look; ClusterError when the API server cannot be used. `address` is where a replica is reached.
 
@@ -71,12 +71,12 @@ async def gather(
     """
     version = await api.request("GET", "/version")
     clock, now = api.server_time, datetime.now(UTC)
-    ours = await _installation(api, site, ca_secret, address)
-    kueue = site.kueue_namespace or arguments(ours.deployment).get("--kueue-namespace") or KUEUE_NAMESPACE
-    site = replace(site, kueue_namespace=kueue)
+    ours = await _service_state(api, location, ca_secret, address)
+    kueue = location.kueue_namespace or arguments(ours.deployment).get("--kueue-namespace") or KUEUE_NAMESPACE
+    location = replace(location, kueue_namespace=kueue)
     configmap = f"{_within(kueue)}/configmaps/{KUEUE_CONFIG}"
     return Facts(
-        site=site,
+        location=location,
         now=now,
         server_time=clock,
         version=version,
@@ -86,42 +86,42 @@ async def gather(
         endpoints=ours.endpoints,
         deployment=ours.deployment,
         certificates=ours.certificates,
-        pods=await attempt(listed(api, f"{_within(site.namespace)}/pods", labelSelector=SELECTOR)),
+        pods=await attempt(listed(api, f"{_within(location.namespace)}/pods", labelSelector=SELECTOR)),
         deployments=await attempt(listed(api, f"{APPS}/deployments")),
         crd=await attempt(get(api, CRD)),
         kueue_config=await attempt(get(api, configmap)),
-        rights=await attempt(_rights(api, site, ours)),
-        policies=await attempt(_policies(api, site.namespace)),
+        rights=await attempt(_rights(api, location, ours)),
+        policies=await attempt(_policies(api, location.namespace)),
         probe=await _probe(api, probe) if probe else None,
     )
 
 
 async def look_at_certificates(
-    api: Client, site: Installation, *, ca_secret: str, address: Address | None
+    api: Client, location: Location, *, ca_secret: str, address: Address | None
 ) -> Certificates:
     """Of all this the certificates alone; ClusterError when the API server cannot be used."""
     await api.request("GET", "/version")
-    return (await _installation(api, site, ca_secret, address)).certificates
+    return (await _service_state(api, location, ca_secret, address)).certificates
 
 
-async def _installation(api: Client, site: Installation, ca_secret: str, address: Address | None) -> _Installation:
+async def _service_state(api: Client, location: Location, ca_secret: str, address: Address | None) -> _ServiceState:
     mutating, validating = [await attempt(listed(api, f"{API}/{plural}")) for plural in RESOURCES.values()]
-    service = await attempt(get(api, f"{_within(site.namespace)}/services/{quote(site.service, safe='')}"))
-    deployment = await attempt(get(api, f"{APPS}/namespaces/{quote(site.namespace, safe='')}/deployments/{NAME}"))
+    service = await attempt(get(api, f"{_within(location.namespace)}/services/{quote(location.service, safe='')}"))
+    deployment = await attempt(get(api, f"{APPS}/namespaces/{quote(location.namespace, safe='')}/deployments/{NAME}"))
     where = certificates.addresses(
-        api, namespace=site.namespace, service=service, port=_port(mutating) or _port(validating) or 443
+        api, namespace=location.namespace, service=service, port=_port(mutating) or _port(validating) or 443
     )
     endpoints = await attempt(where)
     found = await certificates.read(
         api,
-        namespace=site.namespace,
-        service=site.service,
+        namespace=location.namespace,
+        service=location.service,
         deployment=deployment,
         options=arguments(deployment),
         ca_secret=ca_secret,
         addresses=[address] if address else () if isinstance(endpoints, Unread) else endpoints,
     )
-    return _Installation(mutating, validating, service, endpoints, deployment, found)
+    return _ServiceState(mutating, validating, service, endpoints, deployment, found)
 
 
 def _port(found: Sequence[KubernetesObject] | Unread) -> int | None:
@@ -133,14 +133,15 @@ def _port(found: Sequence[KubernetesObject] | Unread) -> int | None:
     return next(iter(ports), None)
 
 
-async def _rights(api: Client, site: Installation, ours: _Installation) -> Mapping[Right, bool]:
+async def _rights(api: Client, location: Location, ours: _ServiceState) -> Mapping[Right, bool]:
     options, account = arguments(ours.deployment), NAME
     if isinstance(ours.deployment, Mapping):
         account = ours.deployment["spec"]["template"]["spec"].get("serviceAccountName") or "default"
     remove_keys = "--remove-keys" in options
-    wanted = rights.purposes(site, ca_secret=ours.certificates.ca_secret, remove_keys=remove_keys)
-    needed = [right for purpose in wanted for right in purpose.rights]
-    return await rights.ask(api, account, site.namespace, [*needed, *rights.excess(site, remove_keys=remove_keys)])
+    wanted = rights.purposes(location, ca_secret=ours.certificates.ca_secret, remove_keys=remove_keys)
+    asked = [right for purpose in wanted for right in purpose.rights]
+    asked += rights.excess(location, remove_keys=remove_keys)
+    return await rights.ask(api, account, location.namespace, asked)
 
 
 async def _policies(api: Client, namespace: str) -> Policies:

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from webhook.client.access_reviews import PATH as REVIEWS
+from webhook.client.access_reviews import Right, has_right
 from webhook.client.calls import Client
 from webhook.cluster.resource import Place
 from webhook.installation import manifests, registration
-from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Installation, Right
+from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Location
 from webhook.policy.store import REMEMBERED
 
 SECRET_VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete")
@@ -29,11 +29,11 @@ class Purpose:
     essential: bool = False
 
 
-def purposes(site: Installation, *, ca_secret: str, remove_keys: bool) -> tuple[Purpose, ...]:
+def purposes(location: Location, *, ca_secret: str, remove_keys: bool) -> tuple[Purpose, ...]:
     """All that the service asks of the API server."""
-    own = site.namespace
+    own = location.namespace
     found = [
-        Purpose("what rules ask about them is unknown, which refuses nobody", _view(site)),
+        Purpose("what rules ask about them is unknown, which refuses nobody", _view(location)),
         Purpose(
             "policies are not followed",
             (*_each(["get", "list", "watch"], "", "configmaps", own),),
@@ -73,10 +73,10 @@ def purposes(site: Installation, *, ca_secret: str, remove_keys: bool) -> tuple[
     return tuple(found)
 
 
-def excess(site: Installation, *, remove_keys: bool) -> tuple[Right, ...]:
+def excess(location: Location, *, remove_keys: bool) -> tuple[Right, ...]:
     """Rights on Secrets that the service needs for nothing."""
     verbs = [verb for verb in SECRET_VERBS if not (remove_keys and verb == "delete")]
-    return tuple(Right(verb, "", "secrets", namespace) for namespace in ("", site.namespace) for verb in verbs)
+    return tuple(Right(verb, "", "secrets", namespace) for namespace in ("", location.namespace) for verb in verbs)
 
 
 async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]) -> Mapping[Right, bool]:
@@ -84,28 +84,20 @@ async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]
     gate = asyncio.Semaphore(AT_ONCE)
     wanted = tuple(dict.fromkeys(rights))
 
+    subject = {
+        "user": f"system:serviceaccount:{namespace}:{account}",
+        "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"],
+    }
+
     async def allowed(right: Right) -> bool:
-        spec = {
-            "user": f"system:serviceaccount:{namespace}:{account}",
-            "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"],
-            "resourceAttributes": {
-                "verb": right.verb,
-                "group": right.group,
-                "resource": right.resource,
-                "namespace": right.namespace,
-                "name": right.name,
-            },
-        }
-        body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
         async with gate:
-            answer = await api.request("POST", REVIEWS, body)
-        return bool((answer.get("status") or {}).get("allowed"))
+            return await has_right(api, subject, right)
 
     return dict(zip(wanted, await asyncio.gather(*map(allowed, wanted)), strict=True))
 
 
-def _view(site: Installation) -> tuple[Right, ...]:
-    namespaces = {None: "", Place.OWN: site.namespace, Place.KUEUE: site.kueue_namespace}
+def _view(location: Location) -> tuple[Right, ...]:
+    namespaces = {None: "", Place.OWN: location.namespace, Place.KUEUE: location.kueue_namespace}
     return tuple(
         Right(verb, group, resource, namespace, name)
         for place, namespace in namespaces.items()

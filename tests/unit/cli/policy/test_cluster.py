@@ -7,18 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp.test_utils import RawTestServer
 
 from tests.support.jobs import changed
 from tests.support.object_api import FakeApi, fake_api, kubeconfig
 from tests.support.policies import HEADER
-from tests.support.watch_api import FakeApi as Lists
-from tests.support.watch_api import answer, page, refused, thing
 from webhook.cli.policy import cluster
 from webhook.cli.policy.cluster import ClusterPolicies
-from webhook.client import calls
 from webhook.client.calls import ClusterError
-from webhook.client.reading import listed
 from webhook.cluster import resources
 from webhook.cluster.resource import KUEUE_NAMESPACE, Place
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
@@ -191,39 +186,3 @@ class TestApi:
         api.objects[CONFIGMAPS] = {"hello": "world"}
         with pytest.raises(ClusterError, match=r"what answers at .* is no API server"):
             self.read(api, tmp_path)
-
-
-class TestPages:
-    async def listed(self, folder: Path, *answers: Any) -> tuple[list[str], list[dict[str, str]]]:
-        """The names that were found, and the queries."""
-        lists = Lists()
-        lists.lists = list(answers)
-        async with RawTestServer(lists.handle) as server:
-            api = await calls.connect(kubeconfig(folder / "config", str(server.make_url("")).rstrip("/")))
-            try:
-                items = await listed(api, "/api/v1/things", labelSelector="a=b")
-            finally:
-                await api.close()
-        return [item["metadata"]["name"] for item in items], lists.queries(watch=False)
-
-    async def test_lists_are_read_in_pages(self, tmp_path: Path) -> None:
-        names, queries = await self.listed(tmp_path, page(thing("a"), thing("b"), token="t/1="), page(thing("c")))
-        assert names == ["a", "b", "c"]
-        assert queries == [
-            {"labelSelector": "a=b", "limit": "200"},
-            {"labelSelector": "a=b", "limit": "200", "continue": "t/1="},
-        ]
-
-    async def test_an_empty_list_may_be_null(self, tmp_path: Path) -> None:
-        assert await self.listed(tmp_path, answer('{"kind": "ThingList", "metadata": null, "items": null}')) == (
-            [],
-            [{"labelSelector": "a=b", "limit": "200"}],
-        )
-
-    async def test_a_list_that_breaks_off_is_no_list(self, tmp_path: Path) -> None:
-        with pytest.raises(ClusterError, match="too old"):
-            await self.listed(tmp_path, page(thing("a"), token="t"), refused(410, "the continue parameter is too old"))
-
-    async def test_a_list_without_end(self, tmp_path: Path) -> None:
-        with pytest.raises(ClusterError, match="a list without end"):
-            await self.listed(tmp_path, page(thing("a"), token="t"))

@@ -33,11 +33,12 @@ from tests.support.doctor_facts import (
     stored,
     with_kueue,
 )
+from webhook.client.access_reviews import Right
 from webhook.installation import registration
 from webhook.installation.doctor import checks
 from webhook.installation.doctor.diagnosis import Severity
-from webhook.installation.doctor.facts import Policies, Probe, Right
-from webhook.server import start_check
+from webhook.installation.doctor.facts import Policies, Probe
+from webhook.server import configuration_concerns
 
 # What is changed, the findings (id: words of it).
 CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
@@ -268,7 +269,7 @@ def test_nothing_can_be_read() -> None:
     ],
 )
 def test_concerns_at_the_start(mutating: list[Any], ids: list[str]) -> None:
-    assert [each.id for each in start_check.concerns(mutating)] == ids
+    assert [each.id for each in configuration_concerns.concerns(mutating)] == ids
 
 
 # The runbook

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.doctor_facts import MANIFESTS, SITE
+from tests.support.doctor_facts import LOCATION, MANIFESTS
 from webhook.api import yaml
+from webhook.client.access_reviews import Right
 from webhook.installation.doctor import rights
-from webhook.installation.doctor.facts import Right
 
 
 def granted(*files: str) -> set[Any]:
@@ -40,7 +40,7 @@ def test_the_rights_are_those_of_the_manifests(ca_secret: str, remove_keys: bool
             "" if right.namespace == "kueue-system" else right.namespace,
             right.name,
         )
-        for purpose in rights.purposes(SITE, ca_secret=ca_secret, remove_keys=remove_keys)
+        for purpose in rights.purposes(LOCATION, ca_secret=ca_secret, remove_keys=remove_keys)
         for right in purpose.rights
     }
     assert asked == granted(*files)
@@ -50,8 +50,8 @@ def test_the_rights_are_those_of_the_manifests(ca_secret: str, remove_keys: bool
 def test_no_right_is_both_needed_and_too_much(remove_keys: bool) -> None:
     needed = {
         right
-        for purpose in rights.purposes(SITE, ca_secret="mpijob-webhook-ca", remove_keys=remove_keys)
+        for purpose in rights.purposes(LOCATION, ca_secret="mpijob-webhook-ca", remove_keys=remove_keys)
         for right in purpose.rights
     }
-    assert not needed & set(rights.excess(SITE, remove_keys=remove_keys)) - {Right("delete", "", "secrets")}
-    assert (Right("delete", "", "secrets") in rights.excess(SITE, remove_keys=True)) is False
+    assert not needed & set(rights.excess(LOCATION, remove_keys=remove_keys)) - {Right("delete", "", "secrets")}
+    assert (Right("delete", "", "secrets") in rights.excess(LOCATION, remove_keys=True)) is False

@@ -18,7 +18,7 @@ from webhook.installation.doctor.checks import (
     trust,
     versions,
 )
-from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity
 from webhook.installation.doctor.facts import Facts
 
 CHECKS: Final[Mapping[str, ModuleType]] = {
@@ -46,7 +46,7 @@ def run(facts: Facts) -> Iterator[tuple[str, Diagnosis]]:
         yield from ((name, each) for each in faults or found)
 
 
-def kinds() -> tuple[Ailment, ...]:
+def kinds() -> tuple[DiagnosisKind, ...]:
     """Everything that can be found."""
     declared = [value for module in (diagnosis, *CHECKS.values()) for value in vars(module).values()]
-    return tuple(dict.fromkeys(value for value in declared if isinstance(value, Ailment)))
+    return tuple(dict.fromkeys(value for value in declared if isinstance(value, DiagnosisKind)))

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts
 
-CLOCK_SKEW: Final = Ailment("clock-skew", Severity.WARNING)
+CLOCK_SKEW: Final = DiagnosisKind("clock-skew", Severity.WARNING)
 MOST: Final = timedelta(seconds=30)
 
 

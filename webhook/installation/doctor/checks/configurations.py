@@ -4,20 +4,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from webhook.installation import registration
-from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts, KubernetesObject, configuration, hooks
 from webhook.installation.doctor.unread import Unread
 
-CONFIGURATION_MISSING: Final = Ailment("configuration-missing", Severity.PROBLEM)
-CONFIGURATION_RENAMED: Final = Ailment("configuration-renamed", Severity.PROBLEM)
-CONFIGURATION_DEVELOPMENT: Final = Ailment("configuration-development", Severity.WARNING)
-HOOK_MISSING: Final = Ailment("hook-missing", Severity.PROBLEM)
-HOOK_UNKNOWN: Final = Ailment("hook-unknown", Severity.WARNING)
-HOOK_ELSEWHERE: Final = Ailment("hook-elsewhere", Severity.PROBLEM)
-HOOK_RULES: Final = Ailment("hook-rules", Severity.PROBLEM)
-HOOK_FAILS_OPEN: Final = Ailment("hook-fails-open", Severity.WARNING)
-HOOK_FAILS_CLOSED: Final = Ailment("hook-fails-closed", Severity.WARNING)
-HOOK_ALTERED: Final = Ailment("hook-altered", Severity.WARNING)
+CONFIGURATION_MISSING: Final = DiagnosisKind("configuration-missing", Severity.PROBLEM)
+CONFIGURATION_RENAMED: Final = DiagnosisKind("configuration-renamed", Severity.PROBLEM)
+CONFIGURATION_DEVELOPMENT: Final = DiagnosisKind("configuration-development", Severity.WARNING)
+HOOK_MISSING: Final = DiagnosisKind("hook-missing", Severity.PROBLEM)
+HOOK_UNKNOWN: Final = DiagnosisKind("hook-unknown", Severity.WARNING)
+HOOK_ELSEWHERE: Final = DiagnosisKind("hook-elsewhere", Severity.PROBLEM)
+HOOK_RULES: Final = DiagnosisKind("hook-rules", Severity.PROBLEM)
+HOOK_FAILS_OPEN: Final = DiagnosisKind("hook-fails-open", Severity.WARNING)
+HOOK_FAILS_CLOSED: Final = DiagnosisKind("hook-fails-closed", Severity.WARNING)
+HOOK_ALTERED: Final = DiagnosisKind("hook-altered", Severity.WARNING)
 
 # What the API server writes where a manifest is silent.
 DEFAULTS: Final[Mapping[str, Any]] = {"namespaceSelector": {}, "objectSelector": {}, "matchConditions": []}
@@ -35,9 +35,9 @@ SEEN_BY_OTHERS: Final = {"rules", "failurePolicy", "clientConfig", "name"}
 def check(facts: Facts) -> Iterator[Diagnosis]:
     """Compares what is there with what the manifests have."""
     wanted = registration.configurations(
-        registration.by_service(facts.site.namespace, facts.site.service),
+        registration.by_service(facts.location.namespace, facts.location.service),
         labels={},
-        policy_namespace=facts.site.namespace,
+        policy_namespace=facts.location.namespace,
     )
     total = 0
     for expected, found in zip(wanted, (facts.mutating, facts.validating), strict=True):

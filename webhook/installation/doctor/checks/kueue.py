@@ -6,12 +6,12 @@ from typing import Final
 import msgspec
 
 from webhook.cluster.resources.kueue_config import KUEUE_CONFIG, NAME
-from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import KUEUE_HOOK, Facts, hooks
 from webhook.installation.doctor.unread import Unread
 
-KUEUE_WITHOUT_MPIJOBS: Final = Ailment("kueue-without-mpijobs", Severity.WARNING)
-KUEUE_CONFIG_UNKNOWN: Final = Ailment("kueue-config-unknown", Severity.WARNING)
+KUEUE_WITHOUT_MPIJOBS: Final = DiagnosisKind("kueue-without-mpijobs", Severity.WARNING)
+KUEUE_CONFIG_UNKNOWN: Final = DiagnosisKind("kueue-config-unknown", Severity.WARNING)
 FRAMEWORK: Final = "kubeflow.org/mpijob"
 
 
@@ -25,7 +25,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
     if isinstance(facts.kueue_config, Unread):
         yield not_known("Kueue's configuration", facts.kueue_config.reason)
         return
-    place = f"ConfigMap {NAME} in {facts.site.kueue_namespace}"
+    place = f"ConfigMap {NAME} in {facts.location.kueue_namespace}"
     if facts.kueue_config is None:
         yield KUEUE_CONFIG_UNKNOWN(
             f"Kueue is there, but not its {place}: whether it manages a job is unknown, and queues are not put in",
@@ -39,7 +39,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
     else:
         fault = "there is none under controller_manager_config.yaml"
     if config is None:
-        fix = f"kubectl -n {facts.site.kueue_namespace} get configmap {NAME} -o yaml"
+        fix = f"kubectl -n {facts.location.kueue_namespace} get configmap {NAME} -o yaml"
         yield KUEUE_CONFIG_UNKNOWN(f"the configuration in {place} cannot be read: {fault}", fix=fix)
     elif FRAMEWORK not in config.frameworks:
         yield KUEUE_WITHOUT_MPIJOBS(

@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from typing import Final
 
+from webhook.client.access_reviews import Right
 from webhook.installation.doctor import rights
-from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
-from webhook.installation.doctor.facts import Facts, Right, arguments
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
+from webhook.installation.doctor.facts import Facts, arguments
 from webhook.installation.doctor.unread import Unread
 
-RIGHT_ESSENTIAL: Final = Ailment("right-essential", Severity.PROBLEM)
-RIGHT_MISSING: Final = Ailment("right-missing", Severity.WARNING)
-SECRETS_OPEN: Final = Ailment("secrets-open", Severity.WARNING)
+RIGHT_ESSENTIAL: Final = DiagnosisKind("right-essential", Severity.PROBLEM)
+RIGHT_MISSING: Final = DiagnosisKind("right-missing", Severity.WARNING)
+SECRETS_OPEN: Final = DiagnosisKind("secrets-open", Severity.WARNING)
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:
@@ -19,13 +20,13 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
         yield not_known("the rights of the service", facts.rights.reason)
         return
     remove_keys = "--remove-keys" in arguments(facts.deployment)
-    wanted = rights.purposes(facts.site, ca_secret=facts.certificates.ca_secret, remove_keys=remove_keys)
+    wanted = rights.purposes(facts.location, ca_secret=facts.certificates.ca_secret, remove_keys=remove_keys)
     for purpose in wanted:
         missing = [right for right in purpose.rights if not facts.rights.get(right)]
         if missing:
             kind = RIGHT_ESSENTIAL if purpose.essential else RIGHT_MISSING
             yield kind(f"the service may not {_words(missing)}: {purpose.without}", fix=facts.again)
-    if open_ := [right for right in rights.excess(facts.site, remove_keys=remove_keys) if facts.rights.get(right)]:
+    if open_ := [right for right in rights.excess(facts.location, remove_keys=remove_keys) if facts.rights.get(right)]:
         yield SECRETS_OPEN(
             f"the service may {_words(open_)}, and needs it for nothing",
             fix="kubectl get clusterrolebindings,rolebindings -A -o wide | grep mpijob-webhook; "

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, ok
 from webhook.installation.doctor.facts import Facts, configuration, hooks
 from webhook.installation.doctor.unread import Unread
 from webhook.installation.registration import DOMAIN
 
-PROBE_FAILED: Final = Ailment("probe-failed", Severity.PROBLEM)
-PROBE_UNKNOWN: Final = Ailment("probe-unknown", Severity.UNKNOWN)
+PROBE_FAILED: Final = DiagnosisKind("probe-failed", Severity.PROBLEM)
+PROBE_UNKNOWN: Final = DiagnosisKind("probe-unknown", Severity.UNKNOWN)
 HOOK: Final = f"validate.{DOMAIN}"
 
 

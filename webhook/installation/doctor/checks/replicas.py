@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts, KubernetesObject
 from webhook.installation.doctor.unread import Unread
 from webhook.installation.manifests import NAME
 
-DEPLOYMENT_MISSING: Final = Ailment("deployment-missing", Severity.PROBLEM)
-REPLICAS_NONE: Final = Ailment("replicas-none", Severity.PROBLEM)
-REPLICAS_FEW: Final = Ailment("replicas-few", Severity.WARNING)
-IMAGES_DIFFER: Final = Ailment("images-differ", Severity.WARNING)
-SERVICE_MISSING: Final = Ailment("service-missing", Severity.PROBLEM)
-SERVICE_EMPTY: Final = Ailment("service-empty", Severity.PROBLEM)
+DEPLOYMENT_MISSING: Final = DiagnosisKind("deployment-missing", Severity.PROBLEM)
+REPLICAS_NONE: Final = DiagnosisKind("replicas-none", Severity.PROBLEM)
+REPLICAS_FEW: Final = DiagnosisKind("replicas-few", Severity.WARNING)
+IMAGES_DIFFER: Final = DiagnosisKind("images-differ", Severity.WARNING)
+SERVICE_MISSING: Final = DiagnosisKind("service-missing", Severity.PROBLEM)
+SERVICE_EMPTY: Final = DiagnosisKind("service-empty", Severity.PROBLEM)
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:
@@ -23,11 +23,11 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
         yield not_known("the Deployment", facts.deployment.reason)
         return
     if facts.deployment is None:
-        yield DEPLOYMENT_MISSING(f"there is no Deployment {NAME} in {facts.site.namespace}", fix=facts.again)
+        yield DEPLOYMENT_MISSING(f"there is no Deployment {NAME} in {facts.location.namespace}", fix=facts.again)
         return
     wanted = facts.deployment["spec"].get("replicas", 1)
     ready = (facts.deployment.get("status") or {}).get("readyReplicas") or 0
-    look = f"kubectl -n {facts.site.namespace} describe pods -l app.kubernetes.io/name={NAME}"
+    look = f"kubectl -n {facts.location.namespace} describe pods -l app.kubernetes.io/name={NAME}"
     if not ready:
         yield REPLICAS_NONE(f"no replica is ready{_why(facts)}: no job can be created or changed", fix=look)
     elif ready < wanted:
@@ -35,7 +35,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
     elif wanted < 2:
         yield REPLICAS_FEW(
             "there is a single replica: no job can be created while it restarts",
-            fix=f"kubectl -n {facts.site.namespace} scale deployment {NAME} --replicas=2",
+            fix=f"kubectl -n {facts.location.namespace} scale deployment {NAME} --replicas=2",
         )
     yield from _images(facts)
     yield ok(f"{ready} of {wanted} replicas ready, all of one image")
@@ -45,7 +45,8 @@ def _service(facts: Facts) -> Iterator[Diagnosis]:
     if isinstance(facts.service, Unread):
         yield not_known("the Service", facts.service.reason)
     elif facts.service is None:
-        yield SERVICE_MISSING(f"there is no Service {facts.site.service} in {facts.site.namespace}", fix=facts.again)
+        text = f"there is no Service {facts.location.service} in {facts.location.namespace}"
+        yield SERVICE_MISSING(text, fix=facts.again)
     elif isinstance(facts.endpoints, Unread):
         yield not_known("the endpoints of the Service", facts.endpoints.reason)
     elif not facts.endpoints and isinstance(facts.pods, list) and any(_ready(pod) for pod in facts.pods):
@@ -61,7 +62,7 @@ def _images(facts: Facts) -> Iterator[Diagnosis]:
     if len(images) > 1:
         yield IMAGES_DIFFER(
             f"the replicas are of different images: {', '.join(sorted(images))}",
-            fix=f"kubectl -n {facts.site.namespace} rollout status deployment/{NAME}",
+            fix=f"kubectl -n {facts.location.namespace} rollout status deployment/{NAME}",
         )
 
 

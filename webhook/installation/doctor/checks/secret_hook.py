@@ -5,13 +5,13 @@ from typing import Final
 
 from webhook.installation import registration
 from webhook.installation.doctor.checks.configurations import GUARDED
-from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts, KubernetesObject, configuration, hooks
 from webhook.installation.doctor.unread import Unread
 
-SECRET_HOOK_UNGUARDED: Final = Ailment("secret-hook-unguarded", Severity.PROBLEM)
-SECRET_HOOK_WIDE: Final = Ailment("secret-hook-wide", Severity.WARNING)
-SECRET_HOOK_FAILS_OPEN: Final = Ailment("secret-hook-fails-open", Severity.WARNING)
+SECRET_HOOK_UNGUARDED: Final = DiagnosisKind("secret-hook-unguarded", Severity.PROBLEM)
+SECRET_HOOK_WIDE: Final = DiagnosisKind("secret-hook-wide", Severity.WARNING)
+SECRET_HOOK_FAILS_OPEN: Final = DiagnosisKind("secret-hook-fails-open", Severity.WARNING)
 
 LEGACY: Final = "manifests/components/legacy-no-match-conditions"
 

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.installation.doctor.certificates import FILES, Certificates
-from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts
 from webhook.installation.doctor.unread import Unread
 
-CERTIFICATE_BROKEN: Final = Ailment("certificate-broken", Severity.PROBLEM)
-CERTIFICATE_ATTENTION: Final = Ailment("certificate-attention", Severity.WARNING)
-CERTIFICATE_SECRET_MISSING: Final = Ailment("certificate-secret-missing", Severity.PROBLEM)
-CERTIFICATE_UNSEEN: Final = Ailment("certificate-unseen", Severity.UNKNOWN)
+CERTIFICATE_BROKEN: Final = DiagnosisKind("certificate-broken", Severity.PROBLEM)
+CERTIFICATE_ATTENTION: Final = DiagnosisKind("certificate-attention", Severity.WARNING)
+CERTIFICATE_SECRET_MISSING: Final = DiagnosisKind("certificate-secret-missing", Severity.PROBLEM)
+CERTIFICATE_UNSEEN: Final = DiagnosisKind("certificate-unseen", Severity.UNKNOWN)
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api import mpijob
-from webhook.installation.doctor.diagnosis import Ailment, Diagnosis, Severity, not_known, ok
+from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts
 from webhook.installation.doctor.unread import Unread
 
-KUBERNETES_OLD: Final = Ailment("kubernetes-old", Severity.WARNING)
-MPIJOBS_MISSING: Final = Ailment("mpijobs-missing", Severity.PROBLEM)
-OPERATOR_MISSING: Final = Ailment("operator-missing", Severity.WARNING)
-OPERATOR_OLD: Final = Ailment("operator-old", Severity.WARNING)
-OPERATORS_SEVERAL: Final = Ailment("operators-several", Severity.WARNING)
+KUBERNETES_OLD: Final = DiagnosisKind("kubernetes-old", Severity.WARNING)
+MPIJOBS_MISSING: Final = DiagnosisKind("mpijobs-missing", Severity.PROBLEM)
+OPERATOR_MISSING: Final = DiagnosisKind("operator-missing", Severity.WARNING)
+OPERATOR_OLD: Final = DiagnosisKind("operator-old", Severity.WARNING)
+OPERATORS_SEVERAL: Final = DiagnosisKind("operators-several", Severity.WARNING)
 
 OLDEST: Final = (1, 27)
 # Before it, a job that Kueue suspended keeps the node selector that it had (mpi-operator#670).

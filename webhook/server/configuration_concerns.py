@@ -1,12 +1,13 @@
-"""What the service looks at by itself when it starts: how the API server has been told to call it.
+"""Once at its start the service looks at how the API server is configured to call it.
 
-Each concern is in the log, and in a metric for as long as the process lives; `mpijob-webhook doctor` tells more.
+Each concern goes to the log, and to a metric for as long as the process lives; `mpijob-webhook doctor` finds more.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.calls import Client, ClusterError
+from webhook.client.objects import get
 from webhook.installation import registration
 from webhook.installation.doctor.checks.order import after_kueue
 from webhook.installation.doctor.checks.secret_hook import unguarded
@@ -18,21 +19,21 @@ from webhook.server.telemetry import Telemetry
 KUEUE: Final = KUEUE_CONFIGURATION
 
 
-async def warn_about_hooks(api: Client, telemetry: Telemetry) -> None:
-    """Warn about webhook configurations that work against us; what cannot be read is no concern here."""
+async def report_concerns(api: Client, telemetry: Telemetry) -> None:
+    """Log and count what is wrong with the webhook configurations; one that cannot be read is no concern."""
     found: list[KubernetesObject] = []
     for name in (registration.NAME, KUEUE):
         path = f"{registration.API}/{registration.RESOURCES['MutatingWebhookConfiguration']}/{name}"
         try:
-            found.append(await api.request("GET", path))
+            if configuration := await get(api, path):
+                found.append(configuration)
         except ClusterError as error:
-            if not (isinstance(error, ApiError) and error.status == 404):
-                telemetry.log.info("webhook configuration not looked at", name=name, reason=str(error))
+            telemetry.log.info("webhook configuration not looked at", name=name, reason=str(error))
     for concern in concerns(found):
         telemetry.log.warning("webhook configuration", concern=concern.id, message=concern.text, advice=concern.fix)
         telemetry.configuration_concerns.labels(concern.id).set(1)
 
 
 def concerns(mutating: Sequence[KubernetesObject]) -> tuple[Diagnosis, ...]:
-    """What is wrong with the MutatingWebhookConfigurations of a cluster: ours, and as far as readable Kueue's."""
+    """What is wrong with the MutatingWebhookConfigurations of a cluster: ours, and Kueue's where it can be read."""
     return (*unguarded(mutating), *after_kueue(mutating))

@@ -7,7 +7,7 @@ import pytest
 
 from webhook.client.calls import ApiError, ClusterError
 from webhook.installation import manifests, registration
-from webhook.server.start_check import KUEUE, warn_about_hooks
+from webhook.server.configuration_concerns import KUEUE, report_concerns
 from webhook.server.telemetry import Telemetry
 
 OURS = manifests.webhooks()[0]
@@ -45,7 +45,7 @@ async def told(*answers: Any) -> tuple[Log, float | None]:
     api: Any = Api(*answers)
     log = Log()
     telemetry = Telemetry(log)
-    await warn_about_hooks(api, telemetry)
+    await report_concerns(api, telemetry)
     assert api.paths == [registration.NAME, KUEUE]
     name = "mpijob_webhook_configuration_concerns"
     return log, telemetry.registry.get_sample_value(name, {"concern": "secret-hook-unguarded"})

@@ -1,0 +1,82 @@
+"""Whole lists and single objects from a fake API server."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import RawTestServer
+
+from tests.support.object_api import fake_api, kubeconfig
+from tests.support.watch_api import FakeApi, answer, page, refused, thing
+from webhook.client import calls
+from webhook.client.calls import ApiError, ClusterError
+from webhook.client.objects import get, listed
+
+
+async def listed_names(folder: Path, *answers: Any) -> tuple[list[str], list[dict[str, str]]]:
+    """The names that were found, and the queries."""
+    lists = FakeApi()
+    lists.lists = list(answers)
+    async with RawTestServer(lists.handle) as server:
+        api = await calls.connect(kubeconfig(folder / "config", str(server.make_url("")).rstrip("/")))
+        try:
+            items = await listed(api, "/api/v1/things", labelSelector="a=b")
+        finally:
+            await api.close()
+    return [item["metadata"]["name"] for item in items], lists.queries(watch=False)
+
+
+async def test_lists_are_read_in_pages(tmp_path: Path) -> None:
+    names, queries = await listed_names(tmp_path, page(thing("a"), thing("b"), token="t/1="), page(thing("c")))
+    assert names == ["a", "b", "c"]
+    assert queries == [
+        {"labelSelector": "a=b", "limit": "200"},
+        {"labelSelector": "a=b", "limit": "200", "continue": "t/1="},
+    ]
+
+
+async def test_an_empty_list_may_be_null(tmp_path: Path) -> None:
+    assert await listed_names(tmp_path, answer('{"kind": "ThingList", "metadata": null, "items": null}')) == (
+        [],
+        [{"labelSelector": "a=b", "limit": "200"}],
+    )
+
+
+async def test_a_list_that_breaks_off_is_no_list(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="too old"):
+        await listed_names(tmp_path, page(thing("a"), token="t"), refused(410, "the continue parameter is too old"))
+
+
+async def test_a_list_without_end(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="a list without end"):
+        await listed_names(tmp_path, page(thing("a"), token="t"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"kind": "Thing", "items": []}',
+        '{"kind": "ThingList", "items": "none"}',
+        '{"kind": "ThingList", "metadata": [1], "items": []}',
+        "hello",
+    ],
+)
+async def test_what_is_no_list(tmp_path: Path, body: str) -> None:
+    with pytest.raises(ClusterError, match=r"what answers at http://127\.0\.0\.1:\d+ is no API server"):
+        await listed_names(tmp_path, answer(body))
+
+
+async def test_a_single_object(tmp_path: Path) -> None:
+    with fake_api() as server:
+        server.put("/api/v1/namespaces/team-a")
+        server.refusals["GET", "/api/v1/namespaces/team-c"] = (403, "no")
+        api = await calls.connect(kubeconfig(tmp_path / "config", server.url))
+        try:
+            found = await get(api, "/api/v1/namespaces/team-a")
+            assert found is not None
+            assert found["metadata"]["name"] == "team-a"
+            assert await get(api, "/api/v1/namespaces/team-b") is None
+            with pytest.raises(ApiError, match=r"refuses: no \(403\)"):
+                await get(api, "/api/v1/namespaces/team-c")
+        finally:
+            await api.close()

@@ -1,0 +1,39 @@
+"""Single objects and whole lists as plain JSON, for those who ask once and need all of each object."""
+
+from typing import Any, Final
+
+from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.paging import pages
+from webhook.client.wire import Page, PageMetadata, WatchFault
+
+PAGE: Final = 200
+
+KubernetesObject = dict[str, Any]
+
+
+async def get(api: Client, path: str) -> KubernetesObject | None:
+    """The object at `path`, None for one that does not exist; ClusterError when that is unknown."""
+    try:
+        return await api.request("GET", path)
+    except ApiError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
+async def listed(api: Client, path: str, **query: str) -> list[KubernetesObject]:
+    """Every object of a collection; ClusterError when there is no complete list."""
+
+    async def fetch(target: str) -> Page[KubernetesObject]:
+        answer = await api.request("GET", target)
+        metadata, items = answer.get("metadata") or {}, answer.get("items") or []
+        is_list = str(answer.get("kind")).endswith("List") and isinstance(items, list)
+        if not (is_list and isinstance(metadata, dict)):
+            raise ClusterError(f"what answers at {api.host} is no API server")
+        return Page(PageMetadata(token=str(metadata.get("continue") or "")), items)
+
+    try:
+        found = pages(fetch, path, limit=PAGE, **query)
+        return [each async for page in found for each in page.items or ()]
+    except WatchFault:
+        raise ClusterError(f"the cluster at {api.host} sends a list without end") from None

@@ -1,0 +1,27 @@
+"""Lists are read page by page, so that neither side ever holds all of a large one as JSON."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from urllib.parse import urlencode
+
+from webhook.client.wire import FaultReason, Item, Page, WatchFault
+
+
+async def pages(
+    fetch: Callable[[str], Awaitable[Page[Item]]], path: str, *, limit: int, **query: str
+) -> AsyncIterator[Page[Item]]:
+    """Every page of the collection at `path`, each with `limit` items at most; all show the moment of the first one.
+
+    `fetch` gets one page by its path and query. Parameters of `query` that are empty are left out.
+    WatchFault for a list without end, and whatever `fetch` raises.
+    """
+    # Not with resourceVersion=0: API servers then ignore `limit`, and may answer with the past.
+    parameters = {"limit": str(limit)} | {name: value for name, value in query.items() if value}
+    while True:
+        page = await fetch(f"{path}?{urlencode(parameters)}")
+        yield page
+        token = page.metadata.token
+        if not token:
+            return
+        if token == parameters.get("continue"):
+            raise WatchFault(FaultReason.GARBAGE, "a list without version or end")
+        parameters["continue"] = token

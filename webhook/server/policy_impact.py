@@ -1,0 +1,44 @@
+"""What a change of policies would do to the jobs that exist, for the administrator who makes the change."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import date
+from typing import Final
+
+from webhook.admission.replay import Replayer
+from webhook.api import mpijob
+from webhook.client.connection import Connection
+from webhook.client.paging import pages
+from webhook.client.wire import WatchFault
+from webhook.cluster.view import ClusterView
+from webhook.policy.in_force import PolicySet
+
+JOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
+PAGE: Final = 200
+# Jobs judged at a stretch: other reviews wait for that long, a few milliseconds.
+PORTION: Final = 20
+
+
+async def policy_impact(
+    connection: Connection,
+    *,
+    before: PolicySet,
+    after: PolicySet,
+    view: ClusterView,
+    today: date,
+    time_left: Callable[[], float],
+) -> str:
+    """One line on the verdicts that would change, over every job or as many as can be judged in time."""
+    replayer = Replayer(before=before, after=after, view=view, today=today)
+    try:
+        async for page in pages(connection.list_page, JOBS, limit=PAGE):
+            jobs = page.items or []
+            for start in range(0, len(jobs), PORTION):
+                if time_left() <= 0:
+                    replayer.result.complete = False
+                    return replayer.result.summary()
+                replayer.add(jobs[start : start + PORTION])
+                await asyncio.sleep(0)
+    except WatchFault as fault:
+        return f"what it would change is unknown: existing jobs cannot be listed ({fault})"
+    return replayer.result.summary()
