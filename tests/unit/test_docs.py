@@ -8,7 +8,7 @@ import click
 import pytest
 
 from tests.support import architecture
-from tests.support.paths import DOCS, EXAMPLES
+from tests.support.paths import DOCS, EXAMPLES, ROOT
 from webhook.admission import pipelines
 from webhook.api import annotations
 from webhook.cli import explanations, files, reference
@@ -120,6 +120,28 @@ def test_links_lead_somewhere(name: str) -> None:
         file = (DOCS / name).parent / path if path else DOCS / name
         assert file.exists(), target
         assert not anchor or anchor in _anchors(file), target
+
+
+# What the reader is to write.
+YOURS = re.compile(r"my_(rule|injection|kind|command)\b")
+
+
+@pytest.mark.parametrize("name", ["development.md", "architecture.md"])
+def test_every_file_that_is_named_exists(name: str) -> None:
+    named = re.findall(r"`((?:webhook|certs|tests|manifests|docs)/[^` ]*|[A-Z]+\.md|Makefile)`", page(name))
+    assert named
+    for path in named:
+        if YOURS.search(path):
+            assert (ROOT / path).parent.is_dir(), path
+        else:
+            assert (ROOT / path).exists(), path
+
+
+def test_every_make_target_that_is_shown_exists() -> None:
+    targets = re.findall(r"^([a-z]+):", page("../Makefile"), re.MULTILINE)
+    shown = re.findall(r"\bmake ((?:[a-z]+ ?)+)(?:`|  )", page("development.md"))
+    assert shown
+    assert {target for group in shown for target in group.split()} <= set(targets)
 
 
 def _anchors(file: Path) -> set[str]:
