@@ -3,34 +3,67 @@
 Liveness never depends on anything outside the process: a restart mends neither a certificate nor an API server.
 """
 
+from dataclasses import dataclass
+from typing import Protocol
+
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.aiohttp import make_aiohttp_handler
 
 
+class Check(Protocol):
+    """Something that the service cannot do without."""
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, on one line for the operator."""
+        ...
+
+    def healthy(self) -> bool:
+        """Whether nothing is wrong."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A check that somebody sets."""
+
+    problem: str
+
+    def healthy(self) -> bool:
+        return not self.problem
+
+
 class Readiness:
-    """Named checks; ready when every one of them passes. Whoever owns a check sets it when its state changes."""
+    """Named checks; ready while every one of them is healthy."""
 
     def __init__(self, *names: str) -> None:
         """The checks `names` fail until they are set."""
-        self._problems = dict.fromkeys(names, "not yet")
+        self._checks: dict[str, Check] = dict.fromkeys(names, _State("not yet"))
+
+    def follow(self, name: str, check: Check) -> None:
+        """From now on `check` itself is asked."""
+        self._checks[name] = check
 
     def passes(self, name: str) -> None:
-        """The check `name` is fine from now on."""
-        self._problems[name] = ""
+        """The check `name` is healthy from now on."""
+        self._checks[name] = _State("")
 
     def fails(self, name: str, problem: str) -> None:
         """The check `name` fails from now on; `problem` is for the operator, on one line."""
-        self._problems[name] = problem
+        self._checks[name] = _State(problem)
 
     @property
     def ready(self) -> bool:
-        """Whether every check passes."""
-        return not any(self._problems.values())
+        """Whether every check is healthy."""
+        return all(check.healthy() for check in self._checks.values())
 
     def report(self) -> str:
         """A line for each check, in the notation of Kubernetes' own components."""
-        lines = [f"[-]{name} failed: {why}" if why else f"[+]{name} ok" for name, why in self._problems.items()]
+        lines = [
+            f"[+]{name} ok" if check.healthy() else f"[-]{name} failed: {check.problem}"
+            for name, check in self._checks.items()
+        ]
         return "\n".join([*lines, f"readyz check {'passed' if self.ready else 'failed'}", ""])
 
 

@@ -10,7 +10,7 @@ from ssl import SSLContext
 
 from aiohttp import web
 
-from certs.serving import CertificateError, ServingCertificate
+from certs.serving import ServingCertificate
 from webhook.client import calls
 from webhook.client.calls import Address, ClusterError
 from webhook.cluster.view import NothingKnown
@@ -25,9 +25,10 @@ from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
 from webhook.server import certificates, configuration_concerns, ops
 from webhook.server import settings as serve_settings
+from webhook.server.certificates.source import CertificateSource
 from webhook.server.cluster_link import ClusterLink, linked
 from webhook.server.ops import Readiness
-from webhook.server.ports import CLOSE_SECONDS, EVERY_ADDRESS, ListenError, hang_up, listen
+from webhook.server.ports import CLOSE_SECONDS, ListenError, hang_up, listen
 from webhook.server.reviews import ReviewHandler
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
@@ -48,7 +49,6 @@ class Service:
     handler: ReviewHandler
     keys: KeyPool
     readiness: Readiness
-    certificate: ServingCertificate
     ca_pem: bytes | None
     site: web.BaseSite
     url: str
@@ -121,13 +121,15 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         timeout=settings.timeout_seconds,
     )
     telemetry.policies_in_force(_digest(handler.policies))
-    readiness = Readiness("policy", "cluster", certificates.CHECK, "serving")
+    source = certificates.source_for(settings, telemetry)
+    readiness = Readiness("policy", "cluster", "certificate", "serving")
+    readiness.follow("certificate", source)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(keys.filled())
         application = ops.application(readiness, telemetry.registry)
         ops_runner = web.AppRunner(application, access_log=None, shutdown_timeout=CLOSE_SECONDS)
         _, ops_url = await _open(stack, ops_runner, settings.ops_listen)
-        certificate, ca_pem = await _certificate(stack, settings, readiness, telemetry)
+        certificate = await _start(stack, source)
         server = handler.http_server()
         runner = web.ServerRunner(server, shutdown_timeout=CLOSE_SECONDS)
         site, url = await _open(stack, runner, settings.listen, certificate.context)
@@ -138,8 +140,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
             handler=handler,
             keys=keys,
             readiness=readiness,
-            certificate=certificate,
-            ca_pem=ca_pem,
+            ca_pem=source.ca_pem,
             site=site,
             url=url,
             ops_url=ops_url,
@@ -168,6 +169,13 @@ async def _open(
     try:
         return await listen(stack, runner, address, context)
     except ListenError as error:
+        raise StartError(str(error)) from None
+
+
+async def _start(stack: AsyncExitStack, source: CertificateSource) -> ServingCertificate:
+    try:
+        return await stack.enter_async_context(source.start())
+    except ClusterError as error:
         raise StartError(str(error)) from None
 
 
@@ -231,49 +239,6 @@ def _digest(policies: PolicySet) -> str:
     """A hash of the documents' content: the same in every replica that has the same policies in force."""
     content = "\n".join(layer.document.model_dump_json(exclude_unset=True) for layer in policies.layers)
     return hashlib.sha256(content.encode()).hexdigest()[:12]
-
-
-async def _certificate(
-    stack: AsyncExitStack, settings: ServeSettings, readiness: Readiness, telemetry: Telemetry
-) -> tuple[ServingCertificate, bytes | None]:
-    """What to serve until `stack` ends, and the CA's certificate where the CA is in memory."""
-    site = certificates.ServiceAddress(namespace=settings.policy_namespace, service=settings.service)
-    kubeconfig = settings.kubeconfig
-    try:
-        if settings.ca_secret:
-            telemetry.log.info("waiting for the certificate", secret=settings.ca_secret)
-            keeper = certificates.self_managed(
-                site,
-                secret=settings.ca_secret,
-                settings=serve_settings.rotation(settings),
-                kubeconfig=kubeconfig,
-                readiness=readiness,
-                telemetry=telemetry,
-            )
-            return await stack.enter_async_context(keeper), None
-        if settings.tls_cert and settings.tls_key:
-            files = certificates.from_files(
-                settings.tls_cert,
-                settings.tls_key,
-                ca=settings.tls_ca,
-                site=site,
-                kubeconfig=kubeconfig,
-                in_cluster=settings.in_cluster,
-                readiness=readiness,
-                telemetry=telemetry,
-            )
-            return await stack.enter_async_context(files), None
-        readiness.passes(certificates.CHECK)
-        host = settings.listen[0]
-        return certificates.in_memory(
-            host, every_address=host in EVERY_ADDRESS, ca_file=settings.ca_file, telemetry=telemetry
-        )
-    except ClusterError as error:
-        raise StartError(str(error)) from None
-    except CertificateError as error:
-        raise StartError(f"{settings.tls_cert}: {error}") from None
-    except OSError as error:
-        raise StartError(f"cannot write {settings.ca_file}: {error.strerror}") from None
 
 
 __all__ = ["ServeSettings", "Service", "StartError", "running"]

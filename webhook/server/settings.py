@@ -53,6 +53,11 @@ class ServeSettings:
     log_level: str = "info"
 
     @property
+    def service_hosts(self) -> list[str]:
+        """The names by which the API server calls the service; none where its Service is unknown."""
+        return [f"{self.service}.{self.policy_namespace}.svc"] if self.service else []
+
+    @property
     def in_cluster(self) -> bool:
         """Whether there is a cluster to follow."""
         return self.kubeconfig is not None or self.register or "KUBERNETES_SERVICE_HOST" in os.environ

@@ -22,6 +22,25 @@ def test_readiness_needs_every_check():
     assert readiness.report() == "[+]policy ok\n[-]serving failed: draining\nreadyz check failed\n"
 
 
+class Source:
+    problem = "not yet"
+
+    def healthy(self):
+        return not self.problem
+
+
+def test_a_check_that_is_followed_is_asked_each_time():
+    readiness = Readiness("certificate")
+    source = Source()
+    readiness.follow("certificate", source)
+    assert readiness.report() == "[-]certificate failed: not yet\nreadyz check failed\n"
+    source.problem = ""
+    assert (readiness.ready, readiness.report()) == (True, "[+]certificate ok\nreadyz check passed\n")
+    source.problem = "expired"
+    assert not readiness.ready
+    assert "[-]certificate failed: expired\n" in readiness.report()
+
+
 @pytest.fixture(scope="module")
 def shared():
     with live() as service:

@@ -1,0 +1,209 @@
+"""The sources of the certificate: what each of them provides, and what it says of its health."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from certs.authority import Authority
+from certs.notice import Notice
+from tests.support.watch_api import Log, until
+from webhook.client import calls
+from webhook.client.calls import ClusterError
+from webhook.server.certificates import files, in_memory, self_managed, source, source_for
+from webhook.server.settings import ServeSettings, StartError
+from webhook.server.telemetry import Telemetry
+
+CA = Authority("test CA", lifetime=timedelta(days=1))
+LATER, EARLIER = (datetime.now(UTC) + timedelta(hours=hours) for hours in (1, -1))
+
+
+class Api:
+    """Remembers the Events, and that it was closed."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.closed = False
+
+    async def request(self, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        assert (method, path) == ("POST", "/api/v1/namespaces/mpijob-webhook/events")
+        self.events.append(body)
+        return {}
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Api:
+    made = Api()
+
+    async def connect(kubeconfig: Path) -> Api:
+        return made
+
+    monkeypatch.setattr(calls, "connect", connect)
+    return made
+
+
+@pytest.fixture
+def telemetry() -> Telemetry:
+    return Telemetry(Log())
+
+
+def not_after(telemetry: Telemetry, certificate: str) -> float | None:
+    return telemetry.registry.get_sample_value("mpijob_webhook_cert_not_after_seconds", {"cert": certificate})
+
+
+def test_the_settings_choose(telemetry: Telemetry) -> None:
+    def chosen(**settings: Any) -> type:
+        return type(source_for(ServeSettings(**settings), telemetry))
+
+    assert chosen() is in_memory.InMemorySource
+    assert chosen(tls_cert=Path("c"), tls_key=Path("k")) is files.FileSource
+    assert chosen(ca_secret="ca", service="s") is self_managed.SelfManagedSource
+
+
+async def test_in_memory_is_healthy_as_soon_as_it_is_made(telemetry: Telemetry) -> None:
+    made = source_for(ServeSettings(listen=("127.0.0.1", 0)), telemetry)
+    assert (made.healthy(), made.problem, made.ca_pem) == (False, "not yet", None)
+    async with made.start() as certificate:
+        assert (made.healthy(), made.problem) == (True, "")
+        assert made.ca_pem is not None
+        assert made.ca_pem.startswith(b"-----BEGIN CERTIFICATE-----")
+        assert not_after(telemetry, "serving") == certificate.not_after.timestamp()
+
+
+class Files:
+    """In place of `FileCertificate`: does nothing by itself."""
+
+    def __init__(self, *paths: Path, listener: Callable[[Notice], None], **_: Any) -> None:
+        self.serving = SimpleNamespace(not_after=LATER)
+        self.listener = listener
+        made.append(self)
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+
+made: list[Any] = []
+
+
+def file_source(telemetry: Telemetry, **settings: Any) -> source.CertificateSource:
+    return source_for(ServeSettings(tls_cert=Path("tls.crt"), tls_key=Path("tls.key"), **settings), telemetry)
+
+
+async def test_files_that_are_wrong_do_no_harm_until_the_certificate_expires(
+    telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "FileCertificate", Files)
+    found = file_source(telemetry)
+    async with found.start():
+        assert found.healthy()
+        problem = Notice("CertificateProblem", "tls.crt: expired", warning=True)
+        made[-1].listener(problem)
+        assert found.healthy()
+        made[-1].serving.not_after = EARLIER
+        made[-1].listener(problem)
+        assert (found.healthy(), found.problem) == (False, "tls.crt: expired")
+        assert not_after(telemetry, "serving") == EARLIER.timestamp()
+        made[-1].serving.not_after = LATER
+        made[-1].listener(Notice("CertificateReloaded", "serving the new certificate"))
+        assert found.healthy()
+        assert not_after(telemetry, "serving") == LATER.timestamp()
+    assert found.ca_pem is None
+
+
+async def test_in_a_cluster_events_are_about_the_service(
+    telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch, api: Api
+) -> None:
+    monkeypatch.setattr(files, "FileCertificate", Files)
+    async with file_source(telemetry, kubeconfig=Path("config"), service="web").start():
+        made[-1].listener(Notice("CertificateReloaded", "serving the new certificate"))
+        await until(lambda: api.events)
+    (event,) = api.events
+    assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("Service", "web")
+    assert (event["reason"], event["type"]) == ("CertificateReloaded", "Normal")
+    assert api.closed
+
+
+async def test_files_that_cannot_be_served_at_the_start(telemetry: Telemetry, api: Api) -> None:
+    found = file_source(telemetry, kubeconfig=Path("config"))
+    with pytest.raises(StartError, match=r"^tls\.crt: cannot read tls\.crt: No such file or directory$"):
+        async with found.start():
+            pass
+    assert (found.healthy(), found.problem) == (False, "not yet")
+    assert api.closed
+
+
+class Keeper:
+    """In place of `SelfManaged`: does nothing by itself."""
+
+    def __init__(self, *_: Any, after_pass: Callable[[], None], listener: Callable[[Notice], None], **__: Any) -> None:
+        self.after_pass = after_pass
+        self.listener = listener
+        self.trusted = False
+        self.last_error: str | None = None
+        self.untrusting: tuple[str, ...] = ()
+        self.leaf_not_after: datetime | None = None
+        self.ca_not_after: datetime | None = None
+        made.append(self)
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+    async def first_certificate(self) -> str:
+        return "certificate"
+
+
+async def test_a_self_managed_certificate_has_to_be_trusted(
+    telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch, api: Api
+) -> None:
+    monkeypatch.setattr(self_managed, "SelfManaged", Keeper)
+    found = source_for(ServeSettings(ca_secret="ca", service="web"), telemetry)
+    async with found.start() as certificate:
+        keeper = made[-1]
+        assert (certificate, found.problem) == ("certificate", "not yet")
+        keeper.untrusting = ("one", "two")
+        keeper.after_pass()
+        assert (found.healthy(), found.problem) == (False, "not trusted yet by one, two")
+        keeper.last_error = "no answer"
+        keeper.after_pass()
+        assert found.problem == "no answer"
+        assert not_after(telemetry, "serving") is None
+        keeper.trusted, keeper.leaf_not_after, keeper.ca_not_after = True, LATER, EARLIER
+        keeper.after_pass()
+        assert found.healthy()
+        assert (not_after(telemetry, "serving"), not_after(telemetry, "ca")) == (LATER.timestamp(), EARLIER.timestamp())
+        keeper.listener(Notice("LeafIssued", "a new one"))
+        await until(lambda: api.events)
+    assert (api.events[0]["involvedObject"]["kind"], api.events[0]["involvedObject"]["name"]) == ("Secret", "ca")
+    assert api.closed
+    assert found.ca_pem is None
+
+
+async def test_without_a_cluster_there_is_no_self_managed_certificate(telemetry: Telemetry, tmp_path: Path) -> None:
+    settings = ServeSettings(ca_secret="ca", service="web", kubeconfig=tmp_path / "none")
+    with pytest.raises(ClusterError, match="cannot read the kubeconfig"):
+        async with source_for(settings, telemetry).start():
+            pass
+
+
+async def test_work_that_fails_is_begun_again(telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "RESTART_SECONDS", 0)
+    runs = 0
+
+    async def work() -> None:
+        nonlocal runs
+        runs += 1
+        raise ValueError("the text of an object")
+
+    async with source.in_background(work, telemetry):
+        await until(lambda: runs > 1)
+    ended = runs
+    await asyncio.sleep(0)
+    assert runs == ended
+    assert all("object" not in line["fault"] for line in telemetry.log.events("certificates"))

@@ -1,0 +1,61 @@
+"""A certificate from files that something else renews: cert-manager, OpenShift, an administrator."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from certs.files import FileCertificate
+from certs.notice import Notice
+from certs.serving import CertificateError, ServingCertificate
+from webhook.client import calls
+from webhook.installation.certificate_store import NAME
+from webhook.server.certificates.announcer import Announcer
+from webhook.server.certificates.source import CertificateSource, in_background
+from webhook.server.settings import ServeSettings, StartError
+from webhook.server.telemetry import Telemetry
+
+
+class FileSource(CertificateSource):
+    """The pair in two files, and whatever pair replaces it."""
+
+    def __init__(self, certificate: Path, key: Path, settings: ServeSettings, telemetry: Telemetry) -> None:
+        self._certificate = certificate
+        self._key = key
+        self._settings = settings
+        self._telemetry = telemetry
+
+    @asynccontextmanager
+    async def start(self) -> AsyncIterator[ServingCertificate]:
+        """Load the files, and again whenever they change; StartError when they cannot be served now."""
+        settings = self._settings
+        api = await calls.connect(settings.kubeconfig) if settings.in_cluster else None
+        try:
+            about = {"apiVersion": "v1", "kind": "Service", "name": settings.service or NAME}
+            announcer = Announcer(api, settings.policy_namespace, about, self._telemetry)
+
+            def on_notice(notice: Notice) -> None:
+                announcer.announce(notice)
+                self._update(files.serving, notice.message)
+
+            try:
+                files = FileCertificate(
+                    self._certificate,
+                    self._key,
+                    ca=settings.tls_ca,
+                    hosts=settings.service_hosts,
+                    listener=on_notice,
+                )
+            except CertificateError as error:
+                raise StartError(f"{self._certificate}: {error}") from None
+            self._update(files.serving)
+            async with in_background(files.run, self._telemetry):
+                yield files.serving
+        finally:
+            if api is not None:
+                await api.close()
+
+    def _update(self, serving: ServingCertificate, notice: str = "") -> None:
+        """What is wrong with the files does no harm until the certificate that was loaded before has expired."""
+        self._telemetry.cert_not_after.labels("serving").set(serving.not_after.timestamp())
+        self.problem = "" if serving.not_after > datetime.now(UTC) else notice

@@ -1,0 +1,46 @@
+"""A CA and a certificate for development: made anew at every start, renewed by nobody."""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Final
+
+from certs.authority import Authority
+from certs.serving import ServingCertificate
+from webhook.installation.certificate_store import NAME
+from webhook.server.certificates.source import CertificateSource
+from webhook.server.ports import EVERY_ADDRESS
+from webhook.server.settings import ServeSettings, StartError
+from webhook.server.telemetry import Telemetry
+
+LIFETIME: Final = timedelta(days=365)
+
+
+class InMemorySource(CertificateSource):
+    """A certificate for the address that is listened on; only its CA's certificate is ever written to a file."""
+
+    def __init__(self, settings: ServeSettings, telemetry: Telemetry) -> None:
+        self._host = settings.listen[0]
+        self._ca_file = settings.ca_file
+        self._telemetry = telemetry
+
+    @asynccontextmanager
+    async def start(self) -> AsyncIterator[ServingCertificate]:
+        """Make both; StartError if the file for the CA cannot be written."""
+        authority = Authority(NAME, lifetime=LIFETIME)
+        every_address = ["localhost", "127.0.0.1", "::1", socket.gethostname()]
+        hosts = every_address if self._host in EVERY_ADDRESS else [self._host]
+        pair = authority.issue(hosts, lifetime=LIFETIME)
+        self._telemetry.cert_not_after.labels("ca").set(authority.not_after.timestamp())
+        self._telemetry.cert_not_after.labels("serving").set(pair.not_after.timestamp())
+        if self._ca_file is not None:
+            try:
+                self._ca_file.write_bytes(authority.certificate_pem)
+            except OSError as error:
+                raise StartError(f"cannot write {self._ca_file}: {error.strerror}") from None
+        hint = str(self._ca_file) if self._ca_file else "give --ca-file FILE to have it written"
+        self._telemetry.log.info("certificate made in memory", hosts=hosts, ca=hint)
+        self.ca_pem = authority.certificate_pem
+        self.problem = ""
+        yield ServingCertificate(pair.certificate_pem, pair.key_pem)

@@ -1,0 +1,50 @@
+"""A certificate of the service's own CA, which every replica renews and which every caBundle trusts."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from certs.self_managed import SelfManaged
+from certs.serving import ServingCertificate
+from webhook.client import calls
+from webhook.installation.certificate_store import CertificateStore
+from webhook.server.certificates.announcer import Announcer
+from webhook.server.certificates.source import CertificateSource, in_background
+from webhook.server.settings import ServeSettings, rotation
+from webhook.server.telemetry import Telemetry
+
+
+class SelfManagedSource(CertificateSource):
+    """The CA is in a Secret beside the service, its certificate in the caBundles of whatever calls the service."""
+
+    def __init__(self, settings: ServeSettings, telemetry: Telemetry) -> None:
+        self._settings = settings
+        self._telemetry = telemetry
+
+    @asynccontextmanager
+    async def start(self) -> AsyncIterator[ServingCertificate]:
+        """Wait until every caBundle trusts the certificate, for as long as that takes."""
+        settings, namespace = self._settings, self._settings.policy_namespace
+        self._telemetry.log.info("waiting for the certificate", secret=settings.ca_secret)
+        api = await calls.connect(settings.kubeconfig)
+        try:
+            about = {"apiVersion": "v1", "kind": "Secret", "name": settings.ca_secret}
+            keeper = SelfManaged(
+                CertificateStore(api, namespace=namespace, secret=settings.ca_secret, service=settings.service),
+                settings.service_hosts,
+                settings=rotation(settings),
+                listener=Announcer(api, namespace, about, self._telemetry).announce,
+                after_pass=lambda: self._update(keeper),
+            )
+            async with in_background(keeper.run, self._telemetry):
+                yield await keeper.first_certificate()
+        finally:
+            await api.close()
+
+    def _update(self, keeper: SelfManaged) -> None:
+        if keeper.trusted:
+            self.problem = ""
+        else:
+            self.problem = keeper.last_error or f"not trusted yet by {', '.join(keeper.untrusting)}"
+        for name, moment in (("serving", keeper.leaf_not_after), ("ca", keeper.ca_not_after)):
+            if moment is not None:
+                self._telemetry.cert_not_after.labels(name).set(moment.timestamp())
