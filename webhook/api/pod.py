@@ -178,6 +178,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     runtime_class_name: str | None = None
     scheduler_name: str | None = None
     active_deadline_seconds: int | None = None
+    host_ipc: bool | None = msgspec.field(default=None, name="hostIPC")
     hostname: str | None = None
     subdomain: str | None = None
 

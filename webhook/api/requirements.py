@@ -4,10 +4,11 @@ import msgspec
 
 
 class ResourceRequirements(msgspec.Struct, gc=False):
-    """Quantities by resource name, as written: `webhook.api.quantity.parse` reads them."""
+    """Quantities by resource name, as written: `webhook.api.quantity.parse` reads them. `claims` name devices (DRA)."""
 
     requests: dict[str, object] | None = None
     limits: dict[str, object] | None = None
+    claims: list[object] | None = None
 
 
 class ResourceFieldRef(msgspec.Struct, gc=False):

@@ -1,0 +1,172 @@
+"""launcher-resources: what the namespace asks for and the launcher does not state, and nothing anywhere else."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tests.support.injecting import PATHS, Example, hold, mpijob, only, pod_spec
+from tests.support.jobs import request as sent
+from tests.support.quota_objects import quota
+from webhook.admission import pipelines
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import ClusterView, NothingKnown
+
+RESOURCES = f"{PATHS['Launcher']}/spec/containers/0/resources"
+FULL = {"requests": {"cpu": "2", "memory": "4Gi"}, "limits": {"cpu": "2", "memory": "4Gi"}}
+NAMED = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
+
+
+def bounds(kind: str = "Container", **item: Any) -> dict[str, Any]:
+    """A LimitRange of the namespace."""
+    metadata = {"name": "bounds", "namespace": "team"}
+    spec = {"limits": [{"type": kind, **item}]}
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": spec}
+
+
+# A LimitRange that bounds nothing here says that all of them are known.
+KNOWN = bounds("PersistentVolumeClaim")
+
+
+def quotas(*names: str, scopes: list[str] | None = None) -> Snapshot:
+    return Snapshot([quota(dict.fromkeys(names, "100"), namespace="team", scopes=scopes), KNOWN])
+
+
+def job(launcher: dict[str, Any] | None = None, *more: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    containers = [
+        {"name": f"c{index}", "image": "mpi:1", **(each or {})} for index, each in enumerate((launcher, *more))
+    ]
+    worker = {"spec": pod_spec() | {"containers": [{"name": "mpi", "image": "mpi:1", "resources": FULL}]}}
+    return mpijob(launcher={"spec": {"containers": containers}}, worker=worker, **fields)
+
+
+EXAMPLE = Example(job=job(), view=quotas(*NAMED))
+
+
+def injected(made: dict[str, Any], view: ClusterView, **settings: Any) -> tuple[dict[str, Any], list[str]]:
+    decision = hold(made, only("launcher-resources", **settings), view=view)
+    notes = [note.removeprefix("launcher-resources: ") for note in decision.notes]
+    return {str(operation["path"]): operation["value"] for operation in decision.patch}, notes
+
+
+@pytest.mark.parametrize(
+    ("names", "resources"),
+    [
+        (["cpu"], {"requests": {"cpu": "100m"}}),
+        (["requests.memory"], {"requests": {"memory": "512Mi"}}),
+        (["limits.memory"], {"limits": {"memory": "2Gi"}}),
+        (["limits.cpu"], {"limits": {"cpu": "1"}}),
+        (["requests.nvidia.com/gpu", "pods"], None),
+    ],
+)
+def test_what_a_quota_asks_for(names: list[str], resources: dict[str, Any] | None) -> None:
+    added, notes = injected(job(), quotas(*names))
+    assert added == ({RESOURCES: resources} if resources else {})
+    if resources:
+        ((field, amounts),) = resources.items()
+        ((name, text),) = amounts.items()
+        assert notes == [f"set {field}.{name} {text} of the launcher, for ResourceQuota q"]
+
+
+def test_every_container_and_init_container() -> None:
+    made = job(None, {"resources": FULL})
+    made["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["initContainers"] = [
+        {"name": "i", "image": "mpi:1"}
+    ]
+    added, _ = injected(made, quotas("requests.cpu"))
+    assert added == {
+        RESOURCES: {"requests": {"cpu": "100m"}},
+        RESOURCES.replace("containers", "initContainers"): {"requests": {"cpu": "100m"}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("stated", "names", "added"),
+    [
+        ({"requests": {"memory": "8Gi"}}, ["limits.memory"], {"limits": {"memory": "8Gi"}}),
+        ({"limits": {"cpu": "50m"}}, ["requests.cpu", "limits.cpu"], None),
+        ({"limits": {"memory": "1Gi"}}, ["requests.cpu", "requests.memory"], {"requests": {"cpu": "100m"}}),
+    ],
+)
+def test_what_the_user_states_stays_and_fits(stated: Any, names: list[str], added: Any) -> None:
+    found, _ = injected(job({"resources": stated}), quotas(*names))
+    ((field, value),) = added.items() if added else [("", None)]
+    assert found == ({f"{RESOURCES}/{field}": value} if added else {})
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        Snapshot([KNOWN]),
+        NothingKnown(),
+        Snapshot([quota({"requests.cpu": "1"}, namespace="team")]),  # of LimitRanges nothing is known
+        Snapshot([quota({"requests.cpu": "1"}, namespace="elsewhere"), KNOWN]),
+        quotas("requests.cpu", scopes=["Terminating"]),
+        Snapshot([quota({"requests.cpu": "1"}, namespace="team"), bounds(defaultRequest={"cpu": "1"})]),
+    ],
+)
+def test_nothing_where_nobody_would_refuse_the_launcher(view: ClusterView) -> None:
+    assert injected(job(), view) == ({}, [])
+
+
+def test_nothing_into_a_launcher_that_computes_or_a_pod_that_states_for_all() -> None:
+    view = quotas("requests.cpu")
+    assert injected(job(runLauncherAsWorker=True), view) == ({}, [])
+    made = job()
+    made["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["resources"] = {"requests": {"cpu": "1"}}
+    assert injected(made, view) == ({}, [])
+    assert injected(mpijob(launcher={"spec": None}), view) == ({}, [])
+
+
+def test_a_limit_range_that_asks_for_a_ratio() -> None:
+    view = Snapshot([bounds(maxLimitRequestRatio={"cpu": "2"})])
+    added, notes = injected(job(), view)
+    assert added == {RESOURCES: {"requests": {"cpu": "1"}}, f"{RESOURCES}/limits": {"cpu": "1"}}
+    assert notes == ["set requests.cpu 1, limits.cpu 1 of the launcher, for LimitRange bounds"]
+
+
+def test_a_limit_range_for_pods() -> None:
+    added, _ = injected(job(), Snapshot([bounds("Pod", max={"memory": "64Gi"})]))
+    assert added == {RESOURCES: {"requests": {"memory": "512Mi"}}, f"{RESOURCES}/limits": {"memory": "2Gi"}}
+
+
+def test_nothing_that_another_bound_would_refuse() -> None:
+    view = Snapshot([quota({"limits.memory": "1Ti"}, namespace="team"), bounds("Pod", max={"memory": "1Gi"})])
+    assert injected(job(), view) == ({}, [])
+
+
+def test_always() -> None:
+    added, notes = injected(job({"resources": {"limits": {"cpu": "4"}}}), Snapshot([KNOWN]), when="always")
+    assert added == {f"{RESOURCES}/requests": {"memory": "512Mi"}}
+    assert notes == ["set requests.memory 512Mi of the launcher"]
+    own = {"requests": {"cpu": "50m", "memory": "100Mi"}}
+    assert injected(job(), Snapshot([KNOWN]), when="always", **own)[0] == {
+        RESOURCES: {"requests": {"cpu": "50m"}},
+        f"{RESOURCES}/requests/memory": "100Mi",
+    }
+
+
+def test_the_rule_that_refused_is_content() -> None:
+    policy = pipelines.load_policy(None)
+    view = quotas(*NAMED)
+    before = pipelines.validate(sent(job(), namespace="team"), policy=policy, view=view)
+    assert any(finding.rule == "resource-quota" for finding in before.denied)
+    document = hold(job(), only("launcher-resources"), view=view).document
+    after = pipelines.validate(sent(document, namespace="team"), policy=policy, view=view)
+    assert not any(
+        finding.rule == "resource-quota" and "Launcher" in finding.violation.path for finding in after.denied
+    )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"requests": {"cpu": "2", "memory": "1Gi"}},
+        {"requests": {"cpu": "x", "memory": "1Gi"}},
+        {"limits": {"cpu": "0", "memory": "1Gi"}},
+        {"when": "sometimes"},
+    ],
+)
+def test_amounts_that_cannot_be(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        only("launcher-resources", **settings)

@@ -1,0 +1,114 @@
+"""shared-memory: a memory volume at /dev/shm for whoever computes on accelerators, within the container's memory."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tests.support.injecting import PATHS, Example, hold, inject, mpijob, only
+from tests.support.jobs import GOOD
+from webhook.cluster.snapshot import Snapshot
+
+EXAMPLE = Example(job=GOOD)
+SPEC = f"{PATHS['Worker']}/spec"
+GPU = {"nvidia.com/gpu": 8}
+
+
+def job(*containers: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    named = [
+        {"name": f"c{index}", "image": "registry.example.com/mpi:1", **each} for index, each in enumerate(containers)
+    ]
+    return mpijob(worker={"spec": {"containers": named, **fields}})
+
+
+def gpus(memory: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"resources": {"limits": {**GPU, **({"memory": memory} if memory else {})}}, **fields}
+
+
+def volume(**limit: str) -> list[dict[str, Any]]:
+    return [{"name": "shared-memory", "emptyDir": {"medium": "Memory", **limit}}]
+
+
+MOUNTS = [{"name": "shared-memory", "mountPath": "/dev/shm"}]
+
+
+@pytest.mark.parametrize(
+    ("memory", "size", "limit"),
+    [
+        ("64Gi", None, "64Gi"),
+        ("64Gi", "16Gi", "16Gi"),
+        ("64Gi", "65Gi", "64Gi"),
+        ("64Gi", "64Gi", "64Gi"),
+        (None, "16Gi", "16Gi"),
+        (None, None, None),
+        ("nonsense", None, None),
+    ],
+)
+def test_within_the_memory_limit(memory: str | None, size: str | None, limit: str | None) -> None:
+    added, notes = inject("shared-memory", job(gpus(memory)), size=size)
+    assert added == {
+        f"{SPEC}/volumes": volume(**({"sizeLimit": limit} if limit else {})),
+        f"{SPEC}/containers/0/volumeMounts": MOUNTS,
+    }
+    assert notes == [f"mounted a memory volume{f' of {limit}' if limit else ''} at /dev/shm of the worker"]
+
+
+def test_every_container_with_accelerators_shares_it_within_the_least_limit() -> None:
+    claim = {"resources": {"claims": [{"name": "gpu"}]}}
+    added, _ = inject("shared-memory", job(gpus("8Gi"), {}, gpus("4Gi"), claim, volumes=[{"name": "data"}]))
+    assert added == {
+        f"{SPEC}/volumes/-": volume(sizeLimit="4Gi")[0],
+        f"{SPEC}/containers/0/volumeMounts": MOUNTS,
+        f"{SPEC}/containers/2/volumeMounts": MOUNTS,
+        f"{SPEC}/containers/3/volumeMounts": MOUNTS,
+    }
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        job({}),
+        job({"resources": {"limits": {"cpu": "8"}}}),
+        job({"resources": {"limits": {"nvidia.com/gpu": 0}}}),
+        *(
+            job(gpus(volumeMounts=[{"name": "x", "mountPath": path}]))
+            for path in ("/dev/shm", "/dev/shm/", "/dev", "/")
+        ),
+        job(gpus(), hostIPC=True),
+        job(gpus(), volumes=[{"name": "shared-memory", "persistentVolumeClaim": {"claimName": "x"}}]),
+        mpijob(worker={"spec": None}),
+    ],
+)
+def test_left_alone(made: dict[str, Any]) -> None:
+    assert inject("shared-memory", made) == ({}, [])
+
+
+def test_a_memory_limit_that_a_limit_range_gives_counts() -> None:
+    limits = {"type": "Container", "default": {"memory": "32Gi"}}
+    metadata = {"name": "bounds", "namespace": "team"}
+    view = Snapshot([{"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": [limits]}}])
+    decision = hold(job(gpus()), only("shared-memory", size="40Gi"), view=view)
+    assert decision.patch[0]["value"] == volume(sizeLimit="32Gi")
+
+
+def test_other_mounts_do_not_matter() -> None:
+    added, _ = inject("shared-memory", job(gpus(volumeMounts=[{"name": "x", "mountPath": "/dev/shm/cache"}])))
+    assert added[f"{SPEC}/containers/0/volumeMounts/-"] == MOUNTS[0]
+
+
+def test_a_launcher_that_computes_too() -> None:
+    launcher = {"spec": {"containers": [{"name": "mpi", "image": "registry.example.com/mpi:1", **gpus("8Gi")}]}}
+    _, notes = inject("shared-memory", mpijob(launcher=launcher))
+    assert notes == ["mounted a memory volume of 8Gi at /dev/shm of the launcher"]
+
+
+def test_which_resources_are_accelerators_is_a_setting() -> None:
+    made = job({"resources": {"limits": {"example.com/npu": 1}}})
+    assert inject("shared-memory", made) == ({}, [])
+    assert inject("shared-memory", made, resources=["example.com/*"])[1]
+
+
+@pytest.mark.parametrize("size", ["", "x", "0", "-1Gi", "1e1.5"])
+def test_sizes_that_are_none(size: str) -> None:
+    with pytest.raises(ValidationError):
+        only("shared-memory", size=size)

@@ -1,0 +1,183 @@
+"""A launcher that states no resources gets small ones, where a quota or LimitRange would refuse its pod otherwise.
+
+A ResourceQuota on CPU or memory refuses every pod with a container that does not state them, and so does a LimitRange
+with a bound and no default. Most launchers only start ranks by ssh and state nothing: the job is stored, its workers
+run, and its launcher is never made. So each container of the launcher gets what the namespace asks for and nobody has
+stated: small requests, and limits only where a limit is asked for. A limit is never below a request that is there.
+
+With `when: always` every launcher container gets the requests that it does not have, in every namespace.
+
+Nothing is injected into a launcher that computes too (`runLauncherAsWorker`), into a pod with resources of its own, or
+where what is injected would be out of the bounds of a LimitRange: the rules `resource-quota` and `limit-range` say then
+what to write. Nor while the LimitRanges of the namespace are not known.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from enum import StrEnum
+from re import compile as compiled
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field, model_validator
+
+from webhook.api import quantity
+from webhook.api.mpijob import LAUNCHER, MPIJob
+from webhook.api.quantity import Quantity, QuantityError
+from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
+from webhook.cluster.view import UNKNOWN
+from webhook.injections import injection
+from webhook.injections.patch import PatchBuilder
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
+from webhook.kit.settings import Settings as PolicySettings
+from webhook.predict.job_pods import JobPods, job_pods
+from webhook.predict.limit_ranges import OutOfBounds, faults
+from webhook.predict.quota.assessment import assess
+
+REQUESTS: Final = "requests"
+LIMITS: Final = "limits"
+_OF_CONTAINER = compiled(r"spec\.(?P<kind>containers|initContainers)\[(?P<index>\d+)\]\.resources")
+
+Key = tuple[int, str, str]
+"""Which container (init containers after the others), `requests` or `limits`, resource."""
+
+
+class When(StrEnum):
+    """In which namespaces."""
+
+    NEEDED = "needed"
+    ALWAYS = "always"
+
+
+def _amount(text: str) -> str:
+    try:
+        if quantity.parse(text) > 0:
+            return text
+    except QuantityError as error:
+        raise ValueError(f'"{text}" {error}') from None
+    raise ValueError(f'"{text}" is not above zero')
+
+
+Amount = Annotated[str, AfterValidator(_amount)]
+
+
+class Amounts(PolicySettings):
+    """Of one container."""
+
+    cpu: Amount = Field(description="Processor time, as 100m.")
+    memory: Amount = Field(description="Memory, as 512Mi.")
+
+
+class Settings(InjectionSettings):
+    """How much, and where."""
+
+    when: When = Field(
+        When.NEEDED, description="needed: where a quota or LimitRange would refuse the launcher; or always."
+    )
+    requests: Amounts = Field(Amounts(cpu="100m", memory="512Mi"), description="What is requested for a container.")
+    limits: Amounts = Field(Amounts(cpu="1", memory="2Gi"), description="The limits, where a limit has to be stated.")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Settings":
+        for name, request in self.requests.model_dump().items():
+            limit = getattr(self.limits, name)
+            if quantity.parse(request) > quantity.parse(limit):
+                raise ValueError(f"requests.{name} {request} is above limits.{name} {limit}")
+        return self
+
+
+@injection("launcher-resources", Settings, since="0.2")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Set what is missing."""
+    launcher = next((pods for pods in job_pods(job, ctx) if pods.role == LAUNCHER), None)
+    if launcher is None or not launcher.certain or job.spec.run_launcher_as_worker:
+        return
+    if launcher.template.spec is None or launcher.template.spec.resources is not None:
+        return
+    reasons: dict[str, None] = {}
+    amounts = {
+        key: _of(settings, launcher, key)
+        for key in dict.fromkeys((*_needed(job, ctx, launcher, reasons), *_unrequested(settings, launcher)))
+    }
+    added: dict[str, None] = {}
+    for (index, field, name), text in _within_limit_ranges(launcher, amounts, ctx).items():
+        where = launcher.resources.containers[index].path
+        kind, position = where.removeprefix("spec.").removesuffix("]").split("[")
+        path = ("spec", "mpiReplicaSpecs", LAUNCHER, "template", "spec", kind, int(position), "resources", field, name)
+        if patch.add(path, text):
+            added[f"{field}.{name} {text}"] = None
+    if added:
+        because = f", for {', '.join(reasons)}" if reasons else ""
+        yield f"set {', '.join(added)} of the launcher{because}"
+
+
+def _needed(job: MPIJob, ctx: Context, launcher: JobPods, reasons: dict[str, None]) -> Iterator[Key]:
+    """What the namespace asks for and nobody has stated; `reasons` get the objects that ask for it."""
+    found = assess(job, ctx)
+    if found is not None:
+        part = next(part for part in found.demand.parts if part.role == LAUNCHER)
+        for quota in found.quotas:
+            if not quota.counts(part.charges[0].traits):
+                continue
+            for resource, indices in quota.unstated(launcher.resources).items():
+                field, name = resource.split(".") if "." in resource else (REQUESTS, resource)
+                reasons[f"ResourceQuota {quota.name}"] = None
+                yield from ((index, field, name) for index in indices)
+    for fault in _faults(launcher, ctx):
+        if not isinstance(fault, OutOfBounds) or fault.asked.name not in {"cpu", "memory"}:
+            continue
+        place = _OF_CONTAINER.fullmatch(fault.asked.path)
+        missing = [
+            field for field, amount in ((REQUESTS, fault.asked.request), (LIMITS, fault.asked.limit)) if amount is None
+        ]
+        if place is None or not missing:
+            continue
+        reasons[f"LimitRange {', '.join(fault.sources)}"] = None
+        first = 0 if place["kind"] == "containers" else len(launcher.template.containers)
+        yield from ((first + int(place["index"]), field, fault.asked.name) for field in missing)
+
+
+def _unrequested(settings: Settings, launcher: JobPods) -> Iterator[Key]:
+    if settings.when is When.ALWAYS:
+        for index, container in enumerate(launcher.resources.containers):
+            yield from ((index, REQUESTS, name) for name in ("cpu", "memory") if name not in container.requests)
+
+
+def _of(settings: Settings, launcher: JobPods, key: Key) -> str:
+    """The amount of the policy; a limit is not below the request, a request not above the limit, that is there."""
+    index, field, name = key
+    container = launcher.resources.containers[index]
+    text: str = getattr(getattr(settings, field), name)
+    other = (container.requests if field == LIMITS else container.limits).get(name)
+    if other is None:
+        return text
+    amount = quantity.parse(text)
+    within = amount >= other if field == LIMITS else amount <= other
+    return text if within else quantity.format(other)
+
+
+def _within_limit_ranges(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context) -> Mapping[Key, str]:
+    """These amounts; where a ratio forbids them, requests as high as limits; none where a bound forbids that too."""
+    level = {key: amounts.get((key[0], LIMITS, key[2]), text) for key, text in amounts.items()}
+    return next((each for each in (amounts, level) if not _breaks_a_bound(launcher, each, ctx)), {})
+
+
+def _breaks_a_bound(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context) -> bool:
+    containers = list(launcher.resources.containers)
+    for index, container in enumerate(containers):
+        limits = {**container.limits, **_stated(amounts, index, LIMITS)}
+        requests = {**_stated(amounts, index, LIMITS), **container.requests, **_stated(amounts, index, REQUESTS)}
+        containers[index] = replace(container, requests=requests, limits=limits)
+    changed = replace(launcher, resources=replace(launcher.resources, containers=tuple(containers)))
+    return any(isinstance(fault, OutOfBounds) for fault in _faults(changed, ctx))
+
+
+def _stated(amounts: Mapping[Key, str], index: int, field: str) -> dict[str, Quantity]:
+    return {key[2]: quantity.parse(text) for key, text in amounts.items() if key[:2] == (index, field)}
+
+
+def _faults(launcher: JobPods, ctx: Context) -> list[object]:
+    ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
+    if ranges is UNKNOWN or not ranges:
+        return []
+    return list(faults(launcher.template, launcher.resources, launcher.disputed, tuple(ranges.values())))

@@ -1,0 +1,106 @@
+"""Workers with accelerators get room in `/dev/shm`: a memory volume where they mount nothing there.
+
+NCCL and the data loaders of the frameworks pass data between processes through `/dev/shm`. Container runtimes give it
+64 MiB, and a job that needs more ends with "No space left on device" or a bus error after minutes of work. Each
+container that asks for an accelerator, or for a resource claim, gets an `emptyDir` with `medium: Memory` there.
+
+What is written to it counts as memory of the container, so its `sizeLimit` is never above the container's memory limit:
+the size of the policy or the memory limit, whichever is less. Where there is neither, no `sizeLimit` is set. Nothing is
+added to requests or limits, so quotas count what they counted before.
+
+Nothing is injected where the pod uses the host's IPC namespace or mounts `/dev` as a whole, nor where a volume is
+called `shared-memory` already.
+"""
+
+from collections.abc import Iterator
+from posixpath import normpath
+from typing import Final
+
+from pydantic import Field, field_validator
+
+from webhook.api import quantity
+from webhook.api.mpijob import MPIJob
+from webhook.api.pod import Container, PodTemplate
+from webhook.api.quantity import Quantity, QuantityError
+from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators
+from webhook.injections import injection
+from webhook.injections.patch import PatchBuilder
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings, ResourceNames
+from webhook.predict.job_pods import job_pods
+
+VOLUME: Final = "shared-memory"
+SHM: Final = "/dev/shm"  # noqa: S108 - a path in a container
+# A mount there hides what the runtime has at /dev/shm, or brings the host's.
+AROUND: Final = frozenset({SHM, "/dev", "/"})
+
+
+class Settings(InjectionSettings):
+    """How much."""
+
+    size: str | None = Field(
+        None, description="The most that may be written to it, as 64Gi; null for the container's memory limit."
+    )
+    resources: ResourceNames = Field(
+        DEFAULT_ACCELERATORS, description="Names of the resources that are accelerators; * stands for any text."
+    )
+
+    @field_validator("size")
+    @classmethod
+    def _readable(cls, text: str | None) -> str | None:
+        if text is None:
+            return None
+        try:
+            amount = quantity.parse(text)
+        except QuantityError as error:
+            raise ValueError(f'"{text}" {error}') from None
+        if amount <= 0:
+            raise ValueError(f'"{text}" is not above zero')
+        return text
+
+
+@injection("shared-memory", Settings, since="0.2")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """A volume for each template, a mount for each container."""
+    resources = {pods.role: pods.resources.containers for pods in job_pods(job, ctx)}
+    for role, _, replica in job.replicas():
+        chosen = _containers(replica.template, settings.resources)
+        if not chosen:
+            continue
+        known = resources.get(role, ())
+        size = _size(settings, [known[index].limits.get("memory") for index in chosen if index < len(known)])
+        spec = ("spec", "mpiReplicaSpecs", role, "template", "spec")
+        source = {"medium": "Memory", **({"sizeLimit": size} if size else {})}
+        volume: dict[str, object] = {"name": VOLUME, "emptyDir": source}
+        if not patch.append((*spec, "volumes"), volume):
+            continue
+        for index in chosen:
+            mount: dict[str, object] = {"name": VOLUME, "mountPath": SHM}
+            patch.append((*spec, "containers", index, "volumeMounts"), mount, key="mountPath")
+        yield f"mounted a memory volume{f' of {size}' if size else ''} at {SHM} of the {role.lower()}"
+
+
+def _containers(template: PodTemplate, patterns: tuple[str, ...]) -> list[int]:
+    """Which containers of the template get the volume."""
+    spec = template.spec
+    if spec is None or spec.host_ipc or any(volume.name == VOLUME for volume in spec.volumes or ()):
+        return []
+    return [index for index, container in enumerate(template.containers) if _needs_it(container, patterns)]
+
+
+def _needs_it(container: Container, patterns: tuple[str, ...]) -> bool:
+    claims = container.resources.claims if container.resources is not None else None
+    if not (claims or accelerators(container, patterns)):
+        return False
+    return all(normpath(mount.mount_path) not in AROUND for mount in container.volume_mounts or ())
+
+
+def _size(settings: Settings, limits: list[Quantity | None]) -> str | None:
+    """The policy's size, no larger than the least memory limit of the containers that share the volume."""
+    known = [limit for limit in limits if limit]
+    least = min(known, default=None)
+    if settings.size is None:
+        return quantity.format(least) if least else None
+    if least is not None and least < quantity.parse(settings.size):
+        return quantity.format(least)
+    return settings.size
