@@ -86,7 +86,7 @@ class Settings(InjectionSettings):
         return self
 
 
-@injection("launcher-resources", Settings, since="0.2")
+@injection("launcher-resources", Settings, since="0.1")
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Set what is missing."""
     launcher = next((pods for pods in job_pods(job, ctx) if pods.role == LAUNCHER), None)

@@ -59,7 +59,7 @@ class Settings(InjectionSettings):
         return text
 
 
-@injection("shared-memory", Settings, since="0.2")
+@injection("shared-memory", Settings, since="0.1")
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """A volume for each template, a mount for each container."""
     resources = {pods.role: pods.resources.containers for pods in job_pods(job, ctx)}

@@ -107,6 +107,16 @@ def configurations(
     ]
 
 
+async def make_namespace(client: Client, name: str) -> None:
+    """Have the namespace `name`, for policies and for what is reserved of quotas; it stays when the server ends."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {MADE_BY: BY_REGISTER}}}
+    try:
+        await client.request("POST", "/api/v1/namespaces", namespace)
+    except ApiError as error:
+        if error.status != 409:
+            raise
+
+
 async def has_match_conditions(client: Client) -> bool:
     """Whether the API server knows match conditions; ClusterError when it does not answer."""
     version = await client.request("GET", "/version")

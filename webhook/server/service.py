@@ -61,6 +61,7 @@ class Service:
         assert self.ca_pem is not None, "checked before anything is started"  # noqa: S101 - for the type checker
         api = await calls.connect(self.settings.kubeconfig)
         self.registration = Registration(api)
+        await registration.make_namespace(api, self.settings.policy_namespace)
         wanted = registration.configurations(
             registration.by_url(self.url, self.ca_pem),
             labels={registration.MADE_BY: registration.BY_REGISTER},

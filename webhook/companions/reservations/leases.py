@@ -76,7 +76,8 @@ class LedgerApi:
             else:
                 await self._api.request("POST", self._leases, body)
         except ApiError as error:
-            if error.status in _GONE_OR_CHANGED:
+            # A Lease that is not there to be created has no namespace: that is no conflict, and no second try mends it.
+            if error.status == 409 or (lease.version and error.status == 404):
                 return False
             raise
         return True

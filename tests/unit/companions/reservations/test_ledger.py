@@ -193,7 +193,15 @@ async def test_a_conflict_is_tried_again_with_what_is_there_then() -> None:
     assert world.reserved == ["x", "y", "z"]
 
 
-@pytest.mark.parametrize("fault", [ApiError(403, "no"), ClusterError("no answer"), ApiError(500, "oops")])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ApiError(403, "no"),
+        ClusterError("no answer"),
+        ApiError(500, "oops"),
+        ApiError(404, "there is no such namespace"),
+    ],
+)
 async def test_what_cannot_be_written_is_a_fault_of_the_cluster(fault: Exception) -> None:
     world = World(fault)
     with pytest.raises(ClusterError):
