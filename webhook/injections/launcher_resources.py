@@ -94,10 +94,9 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         return
     if launcher.template.spec is None or launcher.template.spec.resources is not None:
         return
-    reasons: dict[str, None] = {}
     amounts = {
         key: _of(settings, launcher, key)
-        for key in dict.fromkeys((*_needed(job, ctx, launcher, reasons), *_unrequested(settings, launcher)))
+        for key in dict.fromkeys((*_needed(job, ctx, launcher), *_unrequested(settings, launcher)))
     }
     added: dict[str, None] = {}
     for (index, field, name), text in _within_limit_ranges(launcher, amounts, ctx).items():
@@ -107,12 +106,11 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         if patch.add(path, text):
             added[f"{field}.{name} {text}"] = None
     if added:
-        because = f", for {', '.join(reasons)}" if reasons else ""
-        yield f"set {', '.join(added)} of the launcher{because}"
+        yield f"set the launcher's {', '.join(added)}"
 
 
-def _needed(job: MPIJob, ctx: Context, launcher: JobPods, reasons: dict[str, None]) -> Iterator[Key]:
-    """What the namespace asks for and nobody has stated; `reasons` get the objects that ask for it."""
+def _needed(job: MPIJob, ctx: Context, launcher: JobPods) -> Iterator[Key]:
+    """What the namespace asks for and nobody has stated."""
     found = assess(job, ctx)
     if found is not None:
         part = next(part for part in found.demand.parts if part.role == LAUNCHER)
@@ -121,7 +119,6 @@ def _needed(job: MPIJob, ctx: Context, launcher: JobPods, reasons: dict[str, Non
                 continue
             for resource, indices in quota.unstated(launcher.resources).items():
                 field, name = resource.split(".") if "." in resource else (REQUESTS, resource)
-                reasons[f"ResourceQuota {quota.name}"] = None
                 yield from ((index, field, name) for index in indices)
     for fault in _faults(launcher, ctx):
         if not isinstance(fault, OutOfBounds) or fault.asked.name not in {"cpu", "memory"}:
@@ -132,7 +129,6 @@ def _needed(job: MPIJob, ctx: Context, launcher: JobPods, reasons: dict[str, Non
         ]
         if place is None or not missing:
             continue
-        reasons[f"LimitRange {', '.join(fault.sources)}"] = None
         first = 0 if place["kind"] == "containers" else len(launcher.template.containers)
         yield from ((first + int(place["index"]), field, fault.asked.name) for field in missing)
 

@@ -65,7 +65,7 @@ def test_what_a_quota_asks_for(names: list[str], resources: dict[str, Any] | Non
     if resources:
         ((field, amounts),) = resources.items()
         ((name, text),) = amounts.items()
-        assert notes == [f"set {field}.{name} {text} of the launcher, for ResourceQuota q"]
+        assert notes == [f"set the launcher's {field}.{name} {text}"]
 
 
 def test_every_container_and_init_container() -> None:
@@ -122,7 +122,7 @@ def test_a_limit_range_that_asks_for_a_ratio() -> None:
     view = Snapshot([bounds(maxLimitRequestRatio={"cpu": "2"})])
     added, notes = injected(job(), view)
     assert added == {RESOURCES: {"requests": {"cpu": "1"}}, f"{RESOURCES}/limits": {"cpu": "1"}}
-    assert notes == ["set requests.cpu 1, limits.cpu 1 of the launcher, for LimitRange bounds"]
+    assert notes == ["set the launcher's requests.cpu 1, limits.cpu 1"]
 
 
 def test_a_limit_range_for_pods() -> None:
@@ -138,7 +138,7 @@ def test_nothing_that_another_bound_would_refuse() -> None:
 def test_always() -> None:
     added, notes = injected(job({"resources": {"limits": {"cpu": "4"}}}), Snapshot([KNOWN]), when="always")
     assert added == {f"{RESOURCES}/requests": {"memory": "512Mi"}}
-    assert notes == ["set requests.memory 512Mi of the launcher"]
+    assert notes == ["set the launcher's requests.memory 512Mi"]
     own = {"requests": {"cpu": "50m", "memory": "100Mi"}}
     assert injected(job(), Snapshot([KNOWN]), when="always", **own)[0] == {
         RESOURCES: {"requests": {"cpu": "50m"}},
