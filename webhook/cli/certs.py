@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from webhook.cli.options import Address, about_an_installation, show, with_api
+from webhook.cli.options import about_an_installation, show, with_api
 
 if TYPE_CHECKING:
     from webhook.cli.certs_status import CertsStatus
-    from webhook.client.calls import Client
+    from webhook.client.calls import Address, Client
 
 
 @click.group()
@@ -40,7 +40,7 @@ def status(
     policy_namespace: str,
     service: str,
     ca_secret: str,
-    address: Address | None,
+    address: "Address | None",
     output: str,
 ) -> NoReturn:
     """Show which certificates are stored, trusted and served, until when, and what needs doing.

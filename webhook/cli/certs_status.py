@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from certs.status import Described, Issue, TrustStatus
+from webhook import PROGRAM
 from webhook.cli.terminal import bad, caution, faint, heading, printable
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
 from webhook.installation.doctor.checks.trust import unseen
@@ -48,7 +49,7 @@ class CertsStatus:
             more.append(Issue("error", text, "see cert-manager's Certificate, or the annotation for service-ca"))
         if not self.found.bundles and not isinstance(self.found.bundles, Unread):
             text = "no webhook configuration calls the Service"
-            more.append(Issue("error", text, "`mpijob-webhook doctor` says more"))
+            more.append(Issue("error", text, f"`{PROGRAM} doctor` says more"))
         return (*more, *self.status.issues)
 
     @property

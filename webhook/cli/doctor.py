@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from webhook.cli.options import EMPTY, Address, about_an_installation, show, with_api
+from webhook import PROGRAM
+from webhook.cli.options import EMPTY, about_an_installation, show, with_api
 from webhook.cli.terminal import bad, caution, faint, good, heading, printable
 from webhook.installation.doctor.diagnosis import Diagnosis, Severity
 
 if TYPE_CHECKING:
-    from webhook.client.calls import Client
+    from webhook.client.calls import Address, Client
     from webhook.installation.doctor.facts import Facts
 
 
@@ -31,7 +32,7 @@ def doctor(
     service: str,
     kueue_namespace: str,
     ca_secret: str,
-    address: Address | None,
+    address: "Address | None",
     probe: str,
     output: str,
 ) -> NoReturn:
@@ -93,7 +94,7 @@ class DoctorReport:
 
     def as_text(self) -> Iterator[str]:
         """A line for each finding, and one below it for what to do."""
-        yield heading(printable(f"mpijob-webhook in namespace {self.namespace} of the cluster at {self.host}"))
+        yield heading(printable(f"{PROGRAM} in namespace {self.namespace} of the cluster at {self.host}"))
         width = max(len(name) for name, _ in self.findings)
         told = ""  # what many unknown things have in common is said once
         for name, finding in self.findings:

@@ -13,11 +13,10 @@ from webhook.api import duration
 from webhook.cli.terminal import fail
 
 if TYPE_CHECKING:
-    from webhook.client.calls import Client
+    from webhook.client.calls import Address, Client
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., NoReturn])
-Address = tuple[str, int]
 
 REFUSED: Final = 1
 """The exit code of a command that did its work, and the answer is no: refused, broken, different, incomplete."""
@@ -57,12 +56,12 @@ class DurationType(click.ParamType[int]):
             self.fail(f"{value} {error}", param, ctx)
 
 
-class AddressType(click.ParamType[Address]):
+class AddressType(click.ParamType["Address"]):
     """HOST:PORT as a pair, an IPv6 address in brackets; port 0 lets the system choose."""
 
     name = "HOST:PORT"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Address:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "Address":
         """(host, port), else a usage error that says what is wrong."""
         host, _, port = str(value).rpartition(":")
         if not host.strip("[]"):

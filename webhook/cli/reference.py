@@ -131,11 +131,11 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 
 
 _INTRODUCTIONS: Final = {
-    "rule": """\
+    "rule": f"""\
 What a job is checked for when it is created or changed. A violation leads to the rule's action: `deny` refuses the job,
 `warn` lets it through with a warning, `audit` writes it to the audit log only, `off` does not look. The action and the
 other settings stand in the [policy document](policy.md). The name of its rule ends every refusal and warning;
-`mpijob-webhook explain NAME` shows what is here.""",
+`{PROGRAM} explain NAME` shows what is here.""",
     "injection": """\
 What is put into a job when it is created. What the user wrote stays, and nothing new comes to a job that exists: an
 update only gets back what the stored job has. Every injection tells the user in a warning what it did. Which ones are

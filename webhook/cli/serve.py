@@ -1,11 +1,14 @@
 """The command `serve`: how the service listens, where its certificate comes from, what it follows."""
 
 import sys
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from webhook.cli.options import FILE, KUEUE_NAMESPACE, POLICY, POLICY_NAMESPACE, Address, AddressType, DurationType
+from webhook.cli.options import FILE, KUEUE_NAMESPACE, POLICY, POLICY_NAMESPACE, AddressType, DurationType
+
+if TYPE_CHECKING:
+    from webhook.client.calls import Address
 
 LEVELS: Final = ("debug", "info", "warning", "error")
 SECONDS: Final = click.FloatRange(min=0)
@@ -53,7 +56,7 @@ COUNT: Final = click.IntRange(min=1)
 @click.option("--remove-keys", is_flag=True, help="Delete a job's SSH keys when it has ended; needs the right to.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
 def serve(
-    *, listen: Address | None, ops_listen: Address | None, register: bool, timeout: float, **settings: Any
+    *, listen: "Address | None", ops_listen: "Address | None", register: bool, timeout: float, **settings: Any
 ) -> NoReturn:
     """Run the webhook until SIGTERM or Ctrl-C.
 

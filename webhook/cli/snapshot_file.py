@@ -11,6 +11,7 @@ from urllib.parse import quote
 import click
 import msgspec
 
+from webhook import PROGRAM
 from webhook.api import mpijob, yaml
 from webhook.cli.terminal import caution, fail, faint, printable
 from webhook.client import calls
@@ -26,8 +27,8 @@ INCOMPLETE: Final = 1
 
 # The rest of a stored job's metadata no verdict depends on; annotations tell what kubectl applied.
 KEPT: Final = ("name", "namespace", "labels", "annotations")
-HEADING: Final = """\
-# What rules look at in a cluster, for `mpijob-webhook check --cluster` and `mpijob-webhook policy ... --cluster`.
+HEADING: Final = f"""\
+# What rules look at in a cluster, for `{PROGRAM} check --cluster` and `{PROGRAM} policy ... --cluster`.
 # The first object says what was read completely: what is missing there does not exist. Jobs stand here as they are
 # stored, with their environment: show this file to nobody who may not see them.
 """

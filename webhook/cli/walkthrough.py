@@ -18,6 +18,7 @@ import aiohttp
 import click
 import msgspec
 
+from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.cli import files as manifests
 from webhook.cli.files import Manifest, ManifestError
@@ -209,10 +210,10 @@ def _count(jobs: Sequence[Manifest]) -> str:
 def _next_steps(files: Sequence[str]) -> Iterator[str]:
     yield "What to try next:"
     if not files:
-        yield "  mpijob-webhook demo job.yaml         the same with a job of yours"
-    yield "  mpijob-webhook check job.yaml        only the verdict; exit code 0, 1 or 2 for scripts"
-    yield "  mpijob-webhook rules                 every rule and injection"
-    yield "  mpijob-webhook explain worker-count  why a rule is there, and how a policy tunes it"
+        yield f"  {PROGRAM} demo job.yaml         the same with a job of yours"
+    yield f"  {PROGRAM} check job.yaml        only the verdict; exit code 0, 1 or 2 for scripts"
+    yield f"  {PROGRAM} rules                 every rule and injection"
+    yield f"  {PROGRAM} explain worker-count  why a rule is there, and how a policy tunes it"
 
 
 Line = tuple[str, str]

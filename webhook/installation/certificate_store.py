@@ -13,12 +13,10 @@ from urllib.parse import quote
 
 from certs.settings import RotationSettings
 from certs.store import Bundle, Conflict, Secret, StoreError
+from webhook import PROGRAM
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get
 from webhook.installation import registration
-
-NAME = "mpijob-webhook"
-
 
 # Every replica reads the Secret and the caBundles this often; a caBundle that was overwritten keeps jobs out so long.
 INTERVAL = timedelta(seconds=15)
@@ -28,7 +26,7 @@ def rotation(ca_lifetime: timedelta, leaf_lifetime: timedelta, grace: timedelta)
     """The settings of `self_managed`; ValueError for times that cannot work together."""
     interval = min(INTERVAL, leaf_lifetime / 10)
     return RotationSettings(
-        name=NAME, ca_lifetime=ca_lifetime, leaf_lifetime=leaf_lifetime, grace=grace, interval=interval
+        name=PROGRAM, ca_lifetime=ca_lifetime, leaf_lifetime=leaf_lifetime, grace=grace, interval=interval
     )
 
 

@@ -5,13 +5,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.cluster.resource import Place, Resource
 from webhook.cluster.resources import watched_resources
 from webhook.installation.registration import by_service, configurations
 
-NAME: Final = "mpijob-webhook"
-"""Of the installation's namespace, Service, ServiceAccount, and the stem of every other name."""
 READ: Final = ["get", "list", "watch"]
 NOTICE: Final = "# Written by `make manifests` out of the code: changes here are lost.\n"
 
@@ -23,7 +22,11 @@ def files() -> dict[str, str]:
     return {
         "cluster-view.yaml": _text(
             "What rules and injections ask about. Nothing of it is ever written.",
-            (_role(NAME + "-view", None), _role(NAME + "-own", Place.OWN), _role(NAME + "-kueue", Place.KUEUE)),
+            (
+                _role(f"{PROGRAM}-view", None),
+                _role(f"{PROGRAM}-own", Place.OWN),
+                _role(f"{PROGRAM}-kueue", Place.KUEUE),
+            ),
         ),
         "webhooks.yaml": _text("What the API server sends to the service, and when.", webhooks()),
     }
@@ -31,7 +34,7 @@ def files() -> dict[str, str]:
 
 def webhooks() -> list[Manifest]:
     """The webhook configurations of an installation; the CA is put into them on the cluster."""
-    return configurations(by_service(NAME, NAME), labels={}, policy_namespace=NAME)
+    return configurations(by_service(PROGRAM, PROGRAM), labels={}, policy_namespace=PROGRAM)
 
 
 def read_rules(place: Place | None, resources: Iterable[Resource[Any, Any]] | None = None) -> list[Manifest]:
@@ -61,7 +64,7 @@ def _role(name: str, place: Place | None) -> Manifest:
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role" if own else "ClusterRole",
-        "metadata": {"name": name, **({"namespace": NAME} if own else {})},
+        "metadata": {"name": name, **({"namespace": PROGRAM} if own else {})},
         "rules": read_rules(place),
     }
 

@@ -14,6 +14,7 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from webhook import PROGRAM
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get
 from webhook.policy.store import LABEL
@@ -21,7 +22,7 @@ from webhook.policy.store import LABEL
 NAME = "admission.mpijob.training.openshift.io"
 DOMAIN = "mpijob.training.openshift.io"
 MADE_BY = "app.kubernetes.io/managed-by"
-BY_REGISTER = "mpijob-webhook-register"
+BY_REGISTER = f"{PROGRAM}-register"
 TIMEOUT_SECONDS = 5
 # A policy is replayed on every job that exists.
 POLICY_TIMEOUT_SECONDS = 10
@@ -100,7 +101,7 @@ def configurations(
         {
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": kind,
-            "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": "mpijob-webhook", **labels}},
+            "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": PROGRAM, **labels}},
             "webhooks": hooks,
         }
         for kind, hooks in zip(RESOURCES, ([mutating, keys], [validating, policy]), strict=True)

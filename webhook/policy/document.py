@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import AfterValidator, Field, ValidationError, create_model, model_validator
 
+from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.api.labels import Selector
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
@@ -17,7 +18,7 @@ KIND: Literal["MPIJobPolicy"] = "MPIJobPolicy"
 SshKeys = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519", "operator"]
 
 INJECT_ONLY = "The only injections that may be at work, of those that are enabled: [] for none, null for all of them."
-HINT = "`mpijob-webhook rules` lists rules and injections, `mpijob-webhook explain NAME` their settings"
+HINT = f"`{PROGRAM} rules` lists rules and injections, `{PROGRAM} explain NAME` their settings"
 
 # Updates by these pass unchecked: Kueue starts, stops and restores jobs through them, and the garbage collector
 # removes finalizers. A refusal would leak quota or leave objects behind.

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from webhook import PROGRAM
 from webhook.policy import document
 from webhook.policy.document import PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.layers import Layer
 
-REMEMBERED = "mpijob-webhook-last-good"
+REMEMBERED = f"{PROGRAM}-last-good"
 
 
 LABEL = "training.openshift.io/mpijob-policy"

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-COMPONENT = "mpijob-webhook"
+from webhook import PROGRAM
+
 # The API server takes 1024 characters.
 MAX_MESSAGE = 1000
 
@@ -33,9 +34,9 @@ def event(
         "reason": reason,
         "message": message[:MAX_MESSAGE],
         "type": kind,
-        "source": {"component": COMPONENT},
-        "reportingComponent": COMPONENT,
-        "reportingInstance": COMPONENT,
+        "source": {"component": PROGRAM},
+        "reportingComponent": PROGRAM,
+        "reportingInstance": PROGRAM,
         "firstTimestamp": now,
         "lastTimestamp": now,
         "count": 1,

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from webhook import PROGRAM
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get
 from webhook.client.store import Kind, by_name
@@ -18,7 +19,7 @@ from webhook.policy import store
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import KEY, LABEL, REMEMBERED, Loaded, PolicySource
-from webhook.server.events import COMPONENT, MAX_MESSAGE, event
+from webhook.server.events import MAX_MESSAGE, event
 
 # Seconds after which writing what could not be written is tried again.
 RETRY = 30.0
@@ -136,7 +137,7 @@ class PolicyWatch:
         return True
 
     async def _write(self, texts: Mapping[str, str]) -> None:
-        metadata: dict[str, Any] = {"name": REMEMBERED, "labels": {"app.kubernetes.io/name": COMPONENT}}
+        metadata: dict[str, Any] = {"name": REMEMBERED, "labels": {"app.kubernetes.io/name": PROGRAM}}
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(texts)}
         found = await get(self._api, f"{self._configmaps}/{REMEMBERED}")
         if found is None:

@@ -8,6 +8,7 @@ import sys
 
 import uvloop
 
+from webhook import PROGRAM
 from webhook.server.log import LibraryLog, make_log
 from webhook.server.service import ServeSettings, StartError, running
 from webhook.server.telemetry import Telemetry
@@ -51,7 +52,7 @@ async def serve(settings: ServeSettings) -> int:
             freezing.cancel()
             await service.drain()
     except StartError as error:
-        sys.stderr.write(f"mpijob-webhook: {error}\n")
+        sys.stderr.write(f"{PROGRAM}: {error}\n")
         return 2
     except asyncio.CancelledError:
         if not stop.is_set():

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from certs.settings import RotationSettings
+from webhook import PROGRAM
 from webhook.client.calls import Address
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.installation import certificate_store
@@ -32,7 +33,7 @@ class ServeSettings:
     listen: Address = ("127.0.0.1", 8443)
     ops_listen: Address = ("127.0.0.1", 8081)
     policy: Path | None = None
-    policy_namespace: str = "mpijob-webhook"
+    policy_namespace: str = PROGRAM
     kueue_namespace: str = KUEUE_NAMESPACE
     register: bool = False
     tls_cert: Path | None = None

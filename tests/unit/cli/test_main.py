@@ -1,8 +1,10 @@
 """All commands: help, version, colours, what they import."""
 
+import ast
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,12 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+import webhook
 from tests.support.paths import EXAMPLES
-from webhook import __version__
+from webhook import PROGRAM, __version__
 from webhook.cli.main import main
 
+PACKAGE = Path(webhook.__file__).parent
 COMMANDS = sorted(main.commands)
 
 
@@ -75,6 +79,20 @@ def test_as_a_module() -> None:
     command = [sys.executable, "-m", "webhook", "--version"]
     version = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert version.stdout == f"mpijob-webhook {__version__}\n"
+
+
+def test_the_name_of_the_program_is_written_once() -> None:
+    """Besides docstrings, of which some are the help of commands."""
+    written = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if PROGRAM in "\n".join(texts(path))}
+    assert written == {"__init__.py"}
+
+
+def texts(path: Path) -> Iterator[str]:
+    """The text in a module's code, without docstrings."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Constant) and isinstance(child.value, str) and not isinstance(node, ast.Expr):
+                yield child.value
 
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"NO_COLOR": ""}, {"NO_COLOR": None}])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.paths import MANIFESTS
-from webhook import __version__
+from webhook import PROGRAM, __version__
 from webhook.api.yaml import load_all
 from webhook.cli.main import main
 from webhook.cluster.resources import watched_resources
@@ -76,10 +76,8 @@ def test_everything_that_is_looked_at_may_be_read_and_nothing_else() -> None:
 
 def test_a_server_without_match_conditions_gets_the_form_that_fails_open() -> None:
     """The component makes of the installed configuration what the code makes for such servers."""
-    client_config = registration.by_service(manifests.NAME, manifests.NAME)
-    legacy = registration.configurations(
-        client_config, labels={}, policy_namespace=manifests.NAME, match_conditions=False
-    )
+    client_config = registration.by_service(PROGRAM, PROGRAM)
+    legacy = registration.configurations(client_config, labels={}, policy_namespace=PROGRAM, match_conditions=False)
     configurations = manifests.webhooks()
     for patch in documents("components/legacy-no-match-conditions/kustomization.yaml")[0]["patches"]:
         configuration = next(w for w in configurations if w["kind"] == patch["target"]["kind"])

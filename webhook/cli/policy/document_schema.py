@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final
 
-from webhook import injections, rules
+from webhook import PROGRAM, injections, rules
 from webhook.api import yaml
 from webhook.cli.explanations import in_words, resolved
 from webhook.policy.document import API_VERSION, KIND
@@ -19,10 +19,10 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 ID: Final = "https://policy.training.openshift.io/v1/mpijobpolicy.schema.json"
 COMMENT_WIDTH: Final = 100
 
-HEADER: Final = """\
+HEADER: Final = f"""\
 # What is enforced for MPIJobs and put into them; here every setting has its default.
 # Keep what you change and delete the rest: what stands here is set, and wins over documents of lower priority.
-# `mpijob-webhook policy validate FILE` checks it, `mpijob-webhook explain NAME` explains a rule or an injection.
+# `{PROGRAM} policy validate FILE` checks it, `{PROGRAM} explain NAME` explains a rule or an injection.
 """
 # What defaults cannot show.
 EXAMPLES: Final[dict[str, Any]] = {

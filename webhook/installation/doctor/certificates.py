@@ -15,6 +15,7 @@ from certs.pem import CertificateError, load_certificates
 from certs.settings import RotationSettings
 from certs.status import TrustStatus
 from certs.store import Bundle
+from webhook import PROGRAM
 from webhook.api import duration
 from webhook.client.calls import Address, Client
 from webhook.client.objects import get
@@ -23,7 +24,7 @@ from webhook.installation.doctor.unread import Unread, attempt
 
 SELF_MANAGED: Final = "self-managed"
 FILES: Final = "files"
-DEFAULT_SECRET: Final = "mpijob-webhook-ca"  # noqa: S105 - a name
+DEFAULT_SECRET: Final = f"{PROGRAM}-ca"
 Chain = tuple[x509.Certificate, ...]
 
 
@@ -42,7 +43,7 @@ class Certificates:
     unreached: Sequence[str] = ()
     """Why nothing was seen elsewhere."""
     server_name: str = ""
-    settings: RotationSettings = field(default_factory=lambda: RotationSettings(name="mpijob-webhook"))
+    settings: RotationSettings = field(default_factory=lambda: RotationSettings(name=PROGRAM))
 
     @property
     def ca_secret(self) -> str:

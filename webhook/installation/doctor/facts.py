@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from webhook import PROGRAM
 from webhook.client.access_reviews import Right
 from webhook.client.calls import Address
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.installation import registration
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
 from webhook.installation.doctor.unread import Unread
-from webhook.installation.manifests import NAME
 
 KubernetesObject = Mapping[str, Any]
 KUEUE_HOOK: Final = "mmpijob.kb.io"
@@ -25,9 +25,9 @@ KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
 class Location:
     """Where on the cluster an installation is found."""
 
-    namespace: str = NAME
+    namespace: str = PROGRAM
     """That of the service and of its policies."""
-    service: str = NAME
+    service: str = PROGRAM
     """The name of its Service."""
     kueue_namespace: str = KUEUE_NAMESPACE
     """Empty for what the Deployment says."""

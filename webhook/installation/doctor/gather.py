@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote
 
+from webhook import PROGRAM
 from webhook.api import mpijob
 from webhook.client.access_reviews import Right
 from webhook.client.calls import Address, ApiError, Client
@@ -25,7 +26,6 @@ from webhook.installation.doctor.facts import (
     hooks,
 )
 from webhook.installation.doctor.unread import Unread, attempt
-from webhook.installation.manifests import NAME
 from webhook.installation.registration import API, RESOURCES
 from webhook.policy import store
 from webhook.policy.in_force import policy_model
@@ -33,12 +33,12 @@ from webhook.policy.store import REMEMBERED, PolicySource
 
 CRD: Final = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/mpijobs.{mpijob.GROUP}"
 APPS: Final = "/apis/apps/v1"
-SELECTOR: Final = f"app.kubernetes.io/name={NAME}"
+SELECTOR: Final = f"app.kubernetes.io/name={PROGRAM}"
 # Good by every rule there is: what is asked is whether the hooks answer.
 JOB: Final = {
     "apiVersion": mpijob.API_VERSION,
     "kind": "MPIJob",
-    "metadata": {"generateName": "mpijob-webhook-doctor-"},
+    "metadata": {"generateName": f"{PROGRAM}-doctor-"},
     "spec": {
         "slotsPerWorker": 1,
         "runPolicy": {"suspend": True, "cleanPodPolicy": "Running"},
@@ -107,7 +107,9 @@ async def look_at_certificates(
 async def _service_state(api: Client, location: Location, ca_secret: str, address: Address | None) -> _ServiceState:
     mutating, validating = [await attempt(listed(api, f"{API}/{plural}")) for plural in RESOURCES.values()]
     service = await attempt(get(api, f"{_within(location.namespace)}/services/{quote(location.service, safe='')}"))
-    deployment = await attempt(get(api, f"{APPS}/namespaces/{quote(location.namespace, safe='')}/deployments/{NAME}"))
+    deployment = await attempt(
+        get(api, f"{APPS}/namespaces/{quote(location.namespace, safe='')}/deployments/{PROGRAM}")
+    )
     where = certificates.addresses(
         api, namespace=location.namespace, service=service, port=_port(mutating) or _port(validating) or 443
     )
@@ -134,7 +136,7 @@ def _port(found: Sequence[KubernetesObject] | Unread) -> int | None:
 
 
 async def _rights(api: Client, location: Location, ours: _ServiceState) -> Mapping[Right, bool]:
-    options, account = arguments(ours.deployment), NAME
+    options, account = arguments(ours.deployment), PROGRAM
     if isinstance(ours.deployment, Mapping):
         account = ours.deployment["spec"]["template"]["spec"].get("serviceAccountName") or "default"
     remove_keys = "--remove-keys" in options

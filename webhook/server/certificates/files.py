@@ -8,8 +8,8 @@ from pathlib import Path
 from certs.files import FileCertificate
 from certs.notice import Notice
 from certs.serving import CertificateError, ServingCertificate
+from webhook import PROGRAM
 from webhook.client import calls
-from webhook.installation.certificate_store import NAME
 from webhook.server.certificates.announcer import Announcer
 from webhook.server.certificates.source import CertificateSource, in_background
 from webhook.server.settings import ServeSettings, StartError
@@ -31,7 +31,7 @@ class FileSource(CertificateSource):
         settings = self._settings
         api = await calls.connect(settings.kubeconfig) if settings.in_cluster else None
         try:
-            about = {"apiVersion": "v1", "kind": "Service", "name": settings.service or NAME}
+            about = {"apiVersion": "v1", "kind": "Service", "name": settings.service or PROGRAM}
             announcer = Announcer(api, settings.policy_namespace, about, self._telemetry)
 
             def on_notice(notice: Notice) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from certs.authority import Authority
 from certs.serving import ServingCertificate
-from webhook.installation.certificate_store import NAME
+from webhook import PROGRAM
 from webhook.server.certificates.source import CertificateSource
 from webhook.server.ports import EVERY_ADDRESS
 from webhook.server.settings import ServeSettings, StartError
@@ -28,7 +28,7 @@ class InMemorySource(CertificateSource):
     @asynccontextmanager
     async def start(self) -> AsyncIterator[ServingCertificate]:
         """Make both; StartError if the file for the CA cannot be written."""
-        authority = Authority(NAME, lifetime=LIFETIME)
+        authority = Authority(PROGRAM, lifetime=LIFETIME)
         every_address = ["localhost", "127.0.0.1", "::1", socket.gethostname()]
         hosts = every_address if self._host in EVERY_ADDRESS else [self._host]
         pair = authority.issue(hosts, lifetime=LIFETIME)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from webhook import PROGRAM
 from webhook.client.access_reviews import Right
 from webhook.installation.doctor import rights
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
@@ -29,7 +30,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
     if open_ := [right for right in rights.excess(facts.location, remove_keys=remove_keys) if facts.rights.get(right)]:
         yield SECRETS_OPEN(
             f"the service may {_words(open_)}, and needs it for nothing",
-            fix="kubectl get clusterrolebindings,rolebindings -A -o wide | grep mpijob-webhook; "
+            fix=f"kubectl get clusterrolebindings,rolebindings -A -o wide | grep {PROGRAM}; "
             "take away the one that is not of the manifests",
         )
     yield ok(f"all {sum(len(purpose.rights) for purpose in wanted)} rights, and no others on Secrets")

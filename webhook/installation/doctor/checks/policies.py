@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from webhook import PROGRAM
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts
 from webhook.installation.doctor.unread import Unread
@@ -20,6 +21,6 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
         instead = "its last good document is" if state == "last-good" else "nothing of it is"
         yield POLICY_BROKEN(
             f'policy "{name}" is broken, {instead} in force: {"; ".join(error.splitlines())}',
-            fix=f"kubectl -n {namespace} get configmap {name} -o yaml | mpijob-webhook policy validate -",
+            fix=f"kubectl -n {namespace} get configmap {name} -o yaml | {PROGRAM} policy validate -",
         )
     yield ok(f"{facts.policies.count} in force" if facts.policies.count else "none: the built-in defaults hold")

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
+from webhook import PROGRAM
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts, KubernetesObject
 from webhook.installation.doctor.unread import Unread
-from webhook.installation.manifests import NAME
 
 DEPLOYMENT_MISSING: Final = DiagnosisKind("deployment-missing", Severity.PROBLEM)
 REPLICAS_NONE: Final = DiagnosisKind("replicas-none", Severity.PROBLEM)
@@ -23,11 +23,11 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
         yield not_known("the Deployment", facts.deployment.reason)
         return
     if facts.deployment is None:
-        yield DEPLOYMENT_MISSING(f"there is no Deployment {NAME} in {facts.location.namespace}", fix=facts.again)
+        yield DEPLOYMENT_MISSING(f"there is no Deployment {PROGRAM} in {facts.location.namespace}", fix=facts.again)
         return
     wanted = facts.deployment["spec"].get("replicas", 1)
     ready = (facts.deployment.get("status") or {}).get("readyReplicas") or 0
-    look = f"kubectl -n {facts.location.namespace} describe pods -l app.kubernetes.io/name={NAME}"
+    look = f"kubectl -n {facts.location.namespace} describe pods -l app.kubernetes.io/name={PROGRAM}"
     if not ready:
         yield REPLICAS_NONE(f"no replica is ready{_why(facts)}: no job can be created or changed", fix=look)
     elif ready < wanted:
@@ -35,7 +35,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
     elif wanted < 2:
         yield REPLICAS_FEW(
             "there is a single replica: no job can be created while it restarts",
-            fix=f"kubectl -n {facts.location.namespace} scale deployment {NAME} --replicas=2",
+            fix=f"kubectl -n {facts.location.namespace} scale deployment {PROGRAM} --replicas=2",
         )
     yield from _images(facts)
     yield ok(f"{ready} of {wanted} replicas ready, all of one image")
@@ -62,7 +62,7 @@ def _images(facts: Facts) -> Iterator[Diagnosis]:
     if len(images) > 1:
         yield IMAGES_DIFFER(
             f"the replicas are of different images: {', '.join(sorted(images))}",
-            fix=f"kubectl -n {facts.location.namespace} rollout status deployment/{NAME}",
+            fix=f"kubectl -n {facts.location.namespace} rollout status deployment/{PROGRAM}",
         )
 
 

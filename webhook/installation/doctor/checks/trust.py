@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from webhook import PROGRAM
 from webhook.installation.doctor.certificates import FILES, Certificates
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts
@@ -21,7 +22,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
     if isinstance(found.bundles, Unread):
         yield not_known("the caBundles", found.bundles.reason)
     status = found.status(facts.server_time or facts.now)
-    log = f"kubectl -n {found.namespace} logs -l app.kubernetes.io/name=mpijob-webhook --tail=100"
+    log = f"kubectl -n {found.namespace} logs -l app.kubernetes.io/name={PROGRAM} --tail=100"
     for issue in status.issues:
         if found.data is None and found.secret and "Secret" in issue.text:
             continue  # said above
@@ -42,7 +43,7 @@ def unseen(found: Certificates) -> Diagnosis:
     stand_in = ", the mounted Secret is judged in its place" if found.stored else ""
     return CERTIFICATE_UNSEEN(
         f"the certificate that is served cannot be seen from here{stand_in} ({why})",
-        fix=f"kubectl -n {found.namespace} port-forward deployment/mpijob-webhook 8443, and beside it this command "
+        fix=f"kubectl -n {found.namespace} port-forward deployment/{PROGRAM} 8443, and beside it this command "
         "with --address 127.0.0.1:8443",
     )
 
