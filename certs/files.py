@@ -1,8 +1,8 @@
 """A serving certificate from files that something else renews: cert-manager, OpenShift's service-ca, an administrator.
 
 The content decides, not time stamps or file events: a mounted Secret changes by the exchange of a symbolic link, for
-which inotify on the files says nothing. A read that meets the exchange half way sees a key that does not match; that
-is refused, and is right at the next poll. So a problem is told when two polls in a row have met it.
+which inotify on the files says nothing. A read in the middle of the exchange sees a key that does not match; that is
+refused, and the next poll finds the right one. So a problem is reported when two polls in a row have met it.
 """
 
 import asyncio
@@ -102,7 +102,7 @@ class FileCertificate:
         self._tell(Notice("CertificateReloaded", f"{message}{self.serving.not_after:%Y-%m-%dT%H:%M:%SZ}"))
 
     def _note(self, problem: str | None) -> None:
-        """Tell of a problem at its second sight, and of its end."""
+        """Report a problem when it is seen the second time, and its end."""
         if problem is None and self.problem is not None:
             self._tell(Notice("CertificatesRecovered", f"{self._certificate} and {self._key} are in order again"))
             self.problem = None

@@ -1,4 +1,4 @@
-"""What the certificates' keepers tell their owner, for Events, logs and metrics."""
+"""What happened to certificates, reported to the program that uses them, for Events, logs and metrics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something happened, told once."""
+    """Something happened; reported once."""
 
     reason: str
     """In the form that Kubernetes wants for the reason of an Event, such as `CAPromoted`."""

@@ -1,13 +1,13 @@
-"""The rotation of a CA that nobody notices: what to do next, from the Secret, the caBundles and the time alone.
+"""The rotation of a CA without a failed call: what to do next, from the Secret, the caBundles and the time alone.
 
-Every CA enters as the successor. It is put into every caBundle beside those that are there, and signs only when it
-has been read back from all of them and a grace time has passed. The one that it relieves stays trusted until the last
-leaf that it can have signed has expired. Each step is one write that is decided on what was just read, so any replica
-can take any step, at any time, and one that was late learns it from a Conflict.
+Every CA begins as the successor. It is added to every caBundle beside those that are there, and signs only when it has
+been read back from all of them and a grace time has passed. The CA that it replaces stays trusted until the last leaf
+that it can have signed has expired. Each step is one write that is decided on what was just read, so any replica can
+take any step, at any time; one that was late gets a Conflict.
 
-To be read in this order, the caBundles first: then the Secret is at least as new, and a CA that some other replica
-has published is never taken for a stranger. CAs that sign at once, as of cert-controller and cert-manager's dynamic
-authority, are the known alternative, with the known outages (gatekeeper#1045, kueue#622, cert-manager#6624).
+Read the caBundles before the Secret: then the Secret is at least as new, and a CA that another replica has published is
+never taken for a foreign one. CAs that sign at once, as of cert-controller and cert-manager's dynamic authority, are
+the known alternative, with the known outages (gatekeeper#1045, kueue#622, cert-manager#6624).
 """
 
 from collections.abc import Sequence
@@ -103,7 +103,7 @@ def plan(state: State, bundles: Sequence[Bundle], now: datetime, settings: Rotat
 
 
 def _repair(state: State, bundles: Sequence[Bundle], now: datetime, settings: RotationSettings) -> Step | None:
-    """A new CA where one is due, and a Secret that says what is so."""
+    """A new CA where one is due, and a Secret that matches what is true."""
     if found := _survivors(state, bundles, settings.name):
         state = state.with_old(found, now)
     if reason := _successor_is_due(state, now, settings):
@@ -127,7 +127,7 @@ def _publication(state: State, bundles: Sequence[Bundle]) -> Step | None:
 
 
 def _passage(state: State, now: datetime, settings: RotationSettings) -> Step:
-    """What only needs time."""
+    """The steps that wait for time to pass: promotion and retirement."""
     return _promotion(state, now, settings) if state.successor else _retirement(state, now, settings)
 
 
@@ -173,8 +173,8 @@ def _retirement(state: State, now: datetime, settings: RotationSettings) -> Step
 def _survivors(state: State, bundles: Sequence[Bundle], name: str) -> list[x509.Certificate]:
     """CAs of ours in the caBundles that the Secret has lost: replicas may still serve their leaves.
 
-    In good order there are such too, those just retired. So they count only where the Secret is damaged, or none of
-    its CAs has ever been published: it was emptied, made anew, or restored from long ago.
+    In good order there are such too, those just retired. So they count only where the Secret is damaged, or none of its
+    CAs has ever been published: it was emptied, made anew, or restored from long ago.
     """
     known = {fingerprint(certificate) for certificate in state.bundle}
     live: dict[str, x509.Certificate] = {}

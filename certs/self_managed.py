@@ -68,7 +68,7 @@ class SelfManaged:
         after_pass: Callable[[], None] = lambda: None,
         random: Random | None = None,
     ) -> None:
-        """Leaves are for `hosts`; `listener` hears of what this replica did and met; neither callback may raise."""
+        """Leaves are for `hosts`; `listener` gets notices of what this replica does; no callback may raise."""
         self._store = store
         self._hosts = tuple(hosts)
         self._settings = settings
@@ -104,7 +104,7 @@ class SelfManaged:
         return self.certificate
 
     def poke(self) -> None:
-        """Look soon: something has changed."""
+        """Make the next pass soon: something has changed."""
         self._wake.set()
 
     async def run(self) -> NoReturn:
@@ -130,9 +130,9 @@ class SelfManaged:
             await self._steps()
         except Exception as error:  # noqa: BLE001 - whatever somebody put into a caBundle, the next pass must come
             self.counters.failures += 1
-            told = str(error) if isinstance(error, StoreError | CertificateError) else type(error).__name__
-            if told != self.last_error:
-                self.last_error = told
+            reason = str(error) if isinstance(error, StoreError | CertificateError) else type(error).__name__
+            if reason != self.last_error:
+                self.last_error = reason
                 self._tell(Notice("CertificateProblem", self.last_error, warning=True))
         else:
             if self.last_error:

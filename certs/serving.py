@@ -1,9 +1,9 @@
 """The certificate that a TLS listener serves, and its exchange while the listener runs.
 
 Loading a new pair into a live SSLContext is not safe: a key that does not match breaks every later handshake, and a
-pair of another key type is ignored in silence. So each pair gets a context of its own, is checked there, and only
-then takes over: the listener's context passes every handshake on to the current one (`sni_callback`, which OpenSSL
-also calls for clients that send no server name).
+pair of another key type is silently ignored. So each pair gets a context of its own, is checked there, and only then
+takes over: the listener's context passes every handshake on to the current one (`sni_callback`, which OpenSSL also
+calls for clients that send no server name).
 """
 
 import os

@@ -77,7 +77,7 @@ class State:
 
 
 def load(data: Mapping[str, bytes]) -> State:
-    """What `data` holds. Never an error: what is damaged is left out and told in `damage`.
+    """What `data` holds. Never an error: what is damaged is left out and named in `damage`.
 
     The certificate of a CA whose key is lost counts as old: its leaves may still be served.
     """

@@ -219,7 +219,7 @@ def _bundle_issues(bundle: Bundle, served: Sequence[x509.Certificate], now: date
 
 
 def _fault(certificate: x509.Certificate, now: datetime) -> str:
-    """What the clock has against it, as the end of a sentence."""
+    """Why it is not valid at this time, as the end of a sentence."""
     if certificate.not_valid_after_utc <= now:
         return f"expired at {_text(certificate.not_valid_after_utc)}"
     if certificate.not_valid_before_utc > now:

@@ -64,7 +64,7 @@ class Decision:
 
     @property
     def warnings(self) -> list[str]:
-        """What a user sees beside the verdict: findings first, then what was put in."""
+        """What a user sees beside the verdict: findings first, then what was injected."""
         return messages.warnings([*(finding.warning for finding in self.warned), *self.notes])
 
     def response(self, uid: str) -> review.AdmissionResponse:

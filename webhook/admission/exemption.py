@@ -23,7 +23,7 @@ class ExemptionVerdict:
     """It depends on whether the requester may exempt jobs from the rule."""
 
 
-def judge(
+def verdict_on(
     finding: Finding,
     *,
     job: MPIJob,
@@ -32,7 +32,7 @@ def judge(
     today: date,
     granted: Mapping[str, bool] | None,
 ) -> ExemptionVerdict:
-    """The policy's exemptions first, then the job's annotation."""
+    """Whether the finding is excused: the policy's exemptions come first, then the job's annotation."""
     ended: date | None = None
     for exemption in policy.exemptions:
         if exemption.covers(finding.rule, namespace=ctx.namespace, username=ctx.username, groups=ctx.groups):

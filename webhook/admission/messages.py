@@ -1,7 +1,7 @@
 """The words that users see around the violations and injections.
 
-The API server drops warnings beyond 4,096 characters in total and cuts long ones, so they stay short and few
-(apiserver `pkg/endpoints/filters/warning.go`).
+The API server drops warnings beyond 4,096 characters in total and cuts long ones, so they stay short and few (apiserver
+`pkg/endpoints/filters/warning.go`).
 """
 
 import re
@@ -13,7 +13,7 @@ from webhook.rules import Violation
 
 MAX_WARNINGS = 10
 MAX_WARNING_LENGTH = 120
-# Room for every finding of a job with thousands of containers would not help anybody.
+# Nobody reads a finding for each of thousands of containers.
 MAX_LISTED = 50
 
 _PATH_PART = re.compile(r"\[[^\]]*\]?|[^\[][^.\[]*")
@@ -30,7 +30,7 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """What is wrong and how to mend it, without the field."""
+        """What is wrong and what to do, without the field."""
         if "\n" in self.violation.message:
             return f"{self.violation.message}\n\n{self.violation.fix}\n[{self.rule}]"
         return f"{self.violation.message}. {self.violation.fix} [{self.rule}]"
@@ -39,9 +39,9 @@ class Finding:
     def warning(self) -> str:
         """Field, fault and fix on one line.
 
-        Where that is too long, first the fix is left out, then what the fault has in parentheses, then the middle of
-        the field's path, last the end of the fault; never the rule. Of a fault of several lines, which is told at
-        length only where there is room, the first is a heading and the second stands for the rest.
+        Where that is too long, these are left out in turn: the fix, what the fault has in parentheses, the middle of
+        the field's path, the end of the fault; never the rule. The first line of a long fault is a heading, and its
+        second line stands for all of it.
         """
         path, fault = self.violation.path, self.violation.message
         heading, *lines = fault.split("\n")

@@ -73,10 +73,10 @@ class DeadlineExceeded(Exception):
 
 
 def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
-    """Put in what the job needs. Never denies: an object of a wrong shape is left to the API server's schema.
+    """Inject what the job needs. Never denies: an object of a wrong shape is left to the API server's schema.
 
-    On UPDATE only what was put in at creation and has gone is put back: `kubectl apply` replaces whole lists of a
-    custom resource, and Kueue stops a running job whose containers differ from those that it admitted.
+    On UPDATE only what was injected at creation and has been lost is injected again: `kubectl apply` replaces whole
+    lists of a custom resource, and Kueue stops a running job whose containers differ from those that it admitted.
     """
     stored = None
     try:
@@ -87,7 +87,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
             stored = msgspec.json.decode(request.old_object) or {}
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
-    decision = Decision(name=_name(request, job), skipped=_hands_off(request, job, policy))
+    decision = Decision(name=_name(request, job), skipped=_reason_to_inject_nothing(request, job, policy))
     if decision.skipped:
         return decision
     patch = PatchBuilder(patched, stored)
@@ -116,8 +116,9 @@ def validate(
     """Every violation in one decision; `time_left` gives the seconds until the API server stops waiting.
 
     On UPDATE only what the old object did not already violate counts. `today` (UTC) is what exemptions expire by.
-    `granted` says for rules that the job asks to be exempted from whether the requester may; without it the decision
-    names those rules in `requested`, for the caller to find out and ask again. DeadlineExceeded when the time is up.
+    `granted` says, for each rule that the job asks to be exempted from, whether the requester may. Where that is
+    missing the decision names the rule in `requested`, for the caller to find out and call again. DeadlineExceeded when
+    the time is up.
     """
     try:
         job = mpijob.apply_operator_defaults(mpijob.decode(request.object))
@@ -125,7 +126,7 @@ def validate(
         return _wrong_shape(request.name, error, policy)
     decision = Decision(name=_name(request, job))
     old = _old(request) if request.operation == "UPDATE" else None
-    decision.skipped = _passes(request, job, old, policy)
+    decision.skipped = _reason_to_check_nothing(request, job, old, policy)
     if decision.skipped:
         return decision
     ctx = _context(request, job, view, old, document=request.object)
@@ -140,7 +141,7 @@ def validate(
         found = [(finding, action) for finding, action in found if finding not in known]
     for finding, action in found:
         effective = action.at_most(finding.violation.ceiling)
-        outcome = exemption.judge(finding, job=job, ctx=ctx, policy=policy.document, today=today, granted=granted)
+        outcome = exemption.verdict_on(finding, job=job, ctx=ctx, policy=policy.document, today=today, granted=granted)
         if outcome.reason:
             decision.exempted.append((finding, outcome.reason))
             continue
@@ -166,8 +167,8 @@ def _all_findings(policy: Policy, job: MPIJob, ctx: Context, time_left: Callable
         yield from _findings(rule, settings, job, ctx, time_left)
 
 
-def _hands_off(request: review.AdmissionRequest, job: MPIJob, policy: Policy) -> str:
-    """Why nothing may be put into this object, empty when it may."""
+def _reason_to_inject_nothing(request: review.AdmissionRequest, job: MPIJob, policy: Policy) -> str:
+    """Why nothing may be injected into this object, empty when it may."""
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
     if request.operation == "UPDATE" and request.user_info.username in policy.document.controllers:
@@ -181,8 +182,8 @@ def _hands_off(request: review.AdmissionRequest, job: MPIJob, policy: Policy) ->
     return ""
 
 
-def _passes(request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy) -> str:
-    """Why this object is admitted unseen, empty when it is not."""
+def _reason_to_check_nothing(request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy) -> str:
+    """Why this object is admitted without a check, empty when it is not."""
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
     if job.metadata.deletion_timestamp:
@@ -199,7 +200,7 @@ def _same_metadata(job: MPIJob, old: MPIJob) -> bool:
 
 
 def _same_spec(request: review.AdmissionRequest) -> bool:
-    """Whether also the fields of the spec are the same that the wire types leave out, and some rule may read."""
+    """Whether the specs are the same, including fields that the wire types leave out and some rule may read."""
     new, old = (msgspec.json.decode(raw) for raw in (request.object, request.old_object))
     return bool(new.get("spec") == old.get("spec"))
 

@@ -73,10 +73,10 @@ class PolicyVerdict:
         )
 
 
-def judge(
+def verdict_on(
     request: AdmissionRequest, *, policies: PolicySet, namespaces: Sequence[Namespace] | None, today: date
 ) -> PolicyVerdict:
-    """The verdict on a created, changed or deleted ConfigMap; `namespaces` are all there are, None for unknown."""
+    """The verdict on a created, changed or deleted ConfigMap; `namespaces` are all that exist, None for unknown."""
     verdict = PolicyVerdict(request.uid, request.name)
     try:
         new, old = (msgspec.json.decode(raw, type=ConfigMap | None) for raw in (request.object, request.old_object))

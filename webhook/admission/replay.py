@@ -1,7 +1,7 @@
 """What-if: the verdicts on existing jobs under the policies of today and under others.
 
-Jobs are judged as if they were created now. That is what their owners would meet when they submit them again; jobs
-that are stored already keep running, whatever the policy says.
+Jobs are judged as if they were created now. That is what their owners would meet when they submit them again; jobs that
+are stored already keep running, whatever the policy says.
 """
 
 from collections import Counter
@@ -58,7 +58,7 @@ class Replay:
 
 
 class Replayer:
-    """Feeds jobs through both sets of policies, in portions, so that the caller can breathe in between."""
+    """Judges jobs under both sets of policies, in portions, so that the caller can do other work in between."""
 
     def __init__(self, *, before: PolicySet, after: PolicySet, view: ClusterView, today: date) -> None:
         self._before = before

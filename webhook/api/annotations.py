@@ -1,4 +1,4 @@
-"""The annotations on a job by which its user tells the service what to do. They do not reach the pods."""
+"""The annotations on a job by which its user controls the service. They do not reach the pods."""
 
 from typing import Final
 
@@ -20,8 +20,8 @@ _SHOWN: Final = 12
 def mention(key: str, value: str) -> str:
     """The annotation for use in a message of one line: the key, and enough of the value to recognise it.
 
-    Control characters are replaced: the API server drops a warning that has one
-    (apimachinery `pkg/util/net/http.go`, `NewWarningHeader`).
+    Control characters are replaced: the API server drops a warning that has one (apimachinery `pkg/util/net/http.go`,
+    `NewWarningHeader`).
     """
     start = value if len(value) <= _SHOWN else value[: _SHOWN - 3] + "..."
     return f'{key} "{"".join(char if char.isprintable() else "?" for char in start)}"'

@@ -1,4 +1,4 @@
-"""Least, most, and how far a limit may be above its request: what a LimitRange says of one resource.
+"""What a LimitRange says of one resource: least, most, and how far a limit may be above its request.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/limitranger/admission.go
 (`minConstraint`, `maxConstraint`, `limitRequestRatioConstraint`)
@@ -45,7 +45,7 @@ class Bounds:
     ratio: Quantity | None = None
 
     def broken(self, request: Quantity | None, limit: Quantity | None) -> Iterator[Bound]:
-        """The bounds that this request and limit do not keep; None is one that is not there."""
+        """The bounds that this request and limit break; None stands for a request or limit that is not set."""
         if self.min is not None and (request is None or request < self.min or (limit is not None and limit < self.min)):
             yield Bound.MIN
         if self.max is not None and (limit is None or limit > self.max or (request is not None and request > self.max)):
@@ -62,7 +62,7 @@ class Bounds:
         )
 
     def fitting(self, request: Quantity | None, limit: Quantity | None, *, equal: bool = False) -> Fit | None:
-        """A request and a limit that keep all bounds, as near as may be to what is asked for; None where nothing does.
+        """A request and a limit that keep all bounds, as near as possible to those asked for; None if none does.
 
         With `equal` the two are the same, as they must be for what is not overcommitted.
         """

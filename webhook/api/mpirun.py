@@ -1,8 +1,8 @@
 """Finds mpirun in a container's command line and reads how many ranks it starts.
 
-Nothing is guessed. Only options whose number of words is known are read, up to the first word that is none: the
-program, whose own `-n` means something else. Whatever cannot be told (a shell variable, an unknown option, several
-programs, hosts of the user's own) makes the number of ranks None.
+Nothing is guessed. Options are read only if it is known how many words they take, up to the first word that is no
+option: that is the program, whose own `-n` means something else. Where the number of ranks is not certain (a shell
+variable, an unknown option, several programs, hosts that the user names) it is None.
 """
 
 import re

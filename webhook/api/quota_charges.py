@@ -86,7 +86,7 @@ def pod_charges(shape: PodShape, *, certain: bool, default_priority: str | None)
     """What one pod takes, then each of its claims.
 
     The resources are those when the API server has filled in defaults; not `certain` when it may fill in more.
-    `default_priority` is the PriorityClass of pods that name none, None when nobody can tell.
+    `default_priority` is the PriorityClass of pods that name none, None when it is unknown.
     """
     best_effort: bool | None = _is_best_effort(shape)
     if best_effort and not certain:

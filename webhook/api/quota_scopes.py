@@ -33,7 +33,7 @@ class Scope:
 
 
 class PodTraits(msgspec.Struct, frozen=True, omit_defaults=True, tag="pod"):
-    """What scopes ask about a pod. None is what nobody can tell: no scope about it is met."""
+    """What scopes ask about a pod. None is unknown: no scope about it is met."""
 
     best_effort: bool | None = False
     terminating: bool = False

@@ -134,7 +134,7 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
 
     @property
     def scratch(self) -> EmptyDir | None:
-        """The scratch space that this is, also where it is not written; None for another volume."""
+        """The scratch space, which a volume without a source is too; None for any other volume."""
         if self.empty_dir is not None:
             return self.empty_dir
         return None if any(getattr(self, name) is not None for name in _SOURCES) else EmptyDir()

@@ -1,4 +1,4 @@
-"""A cluster view as if no job had been admitted: for the verdict on jobs that are part of what is used themselves."""
+"""A cluster view as if no job existed: for the verdict on existing jobs, which must not count against themselves."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import replace

@@ -18,7 +18,7 @@ class Contents(Generic[K, T]):
     unreadable: set[K] = field(default_factory=set)
 
     def put(self, key: K, record: T) -> None:
-        """There is this record under `key`, and no other."""
+        """Store this record under `key`, in place of any other."""
         old = self.records.get(key)
         self.records[key] = record
         if self.group is None:
@@ -32,7 +32,7 @@ class Contents(Generic[K, T]):
         group.put(key, record)
 
     def remove(self, key: K) -> T | None:
-        """There is no record under `key`; gives the one that there was."""
+        """Remove the record under `key` and return it, if there was one."""
         record = self.records.pop(key, None)
         if record is not None and self.group is not None:
             self._leave(self.group(record), key)

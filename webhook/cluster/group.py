@@ -1,4 +1,4 @@
-"""Records that belong together, and what is worked out of them, kept up to date as they come and go."""
+"""Records that belong together, and values computed from them that are kept up to date with every change."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar, cast
@@ -8,15 +8,15 @@ from webhook.cluster.resource import K, T
 
 
 class Listener(Protocol):
-    """Is told of each change of a record, once it is made; None stands for no record."""
+    """Is called after each change of a record; None stands for no record."""
 
     def changed(self, old: Any, new: Any) -> None:
-        """A record is another one, new, or gone. It must not raise."""
+        """A record was added, changed or removed. It must not raise."""
         ...
 
 
 class Derived(Listener, Protocol):
-    """What is worked out of a group."""
+    """A value computed from a group."""
 
     def copy(self) -> Any:
         """The same for a copy of the group."""
@@ -37,20 +37,20 @@ class Group(dict[K, T]):
         self._listeners: WeakSet[Listener] | None = None
 
     def put(self, key: K, record: T) -> None:
-        """There is this record under `key`, and no other."""
+        """Store this record under `key`, in place of any other."""
         old = self.get(key)
         self[key] = record
         if self._listeners:
             self._tell(old, record)
 
     def drop(self, key: K) -> None:
-        """There is no record under `key` any more; KeyError if there was none."""
+        """Remove the record under `key`; KeyError if there is none."""
         old = self.pop(key)
         if self._listeners:
             self._tell(old, None)
 
     def derived(self, make: "Callable[[Group[K, T]], D]") -> D:
-        """What `make` gives for this group, made once, then told of each change."""
+        """What `make` gives for this group: made once, then updated with each change."""
         if self._derived is None:
             self._derived = {}
         if make not in self._derived:
@@ -59,13 +59,13 @@ class Group(dict[K, T]):
         return cast("D", self._derived[make])
 
     def listen(self, listener: Listener) -> None:
-        """Tell `listener` of each change for as long as somebody else holds it."""
+        """Call `listener` after each change, for as long as somebody else holds it."""
         if self._listeners is None:
             self._listeners = WeakSet()
         self._listeners.add(listener)
 
     def __copy__(self) -> "Group[K, T]":
-        """The records as they are now, with what was worked out of them."""
+        """The records as they are now, with what was computed from them."""
         twin = Group(self)
         if self._derived:
             twin._derived = {make: each.copy() for make, each in self._derived.items()}

@@ -1,4 +1,4 @@
-"""A cluster view in which some things about one namespace are known better."""
+"""A cluster view in which some resources of one namespace are more up to date."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Objects of which only counts that they are there, whose they are, and whether they are about to go."""
+"""Objects of which only this counts: that they exist, whose they are, and whether they are being deleted."""
 
 import sys
 from functools import lru_cache

@@ -1,7 +1,8 @@
 """The cluster view from ordinary Kubernetes objects, as `kubectl get -o yaml` or `mpijob-webhook snapshot` writes them.
 
-What is known completely, so that what is not there is absent, is said by the ClusterSnapshot that the command puts at
-the head of its file. In a file without one it is every kind of which there is any object; of others nothing is known.
+An object that is not in the file is absent if its kind is known completely, and otherwise unknown. Which kinds are
+known completely is said by the ClusterSnapshot with which the command begins its file; in a file without one, every
+kind of which there is at least one object.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -167,7 +168,7 @@ def _head(document: Mapping[str, Any]) -> Head:
 
 
 def _metadata(document: Mapping[str, Any]) -> Metadata:
-    """What tells an object apart; SnapshotError for one that has no name."""
+    """The name and namespace of an object; SnapshotError for one that has no name."""
     try:
         metadata = msgspec.convert({"metadata": {}, **document}, Wire).metadata
     except msgspec.ValidationError as error:

@@ -1,7 +1,7 @@
 """The read-only interface to the cluster that rules and injections see.
 
-Every answer is a record, ABSENT (it is known not to exist) or UNKNOWN (nobody can tell: not synced, no permission,
-kind not installed). Unknown never denies.
+Every answer is a record, ABSENT (it is known not to exist) or UNKNOWN (not synced, no permission, kind not installed).
+Unknown never denies.
 """
 
 from collections.abc import Hashable, Mapping
@@ -24,7 +24,7 @@ Unknown = Literal[Answer.UNKNOWN]
 
 
 class ClusterView(Protocol):
-    """What can be asked. What is given is shared: nobody may change it, or keep it beyond the request."""
+    """What can be asked. Answers are shared: do not change them, and do not keep them beyond the request."""
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
         """The object with this key: a name, or (namespace, name) where the resource has namespaces."""

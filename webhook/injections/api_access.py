@@ -1,7 +1,7 @@
 """Pods get no token for the Kubernetes API unless a service account was chosen for them.
 
-Training does not talk to the API server, and a token in every worker is a credential to steal. Where no service
-account is named, `automountServiceAccountToken: false` goes in. Naming one is choosing it, `default` included; what a
+Training does not talk to the API server, and a token in every worker is a credential to steal. Where no service account
+is named, `automountServiceAccountToken: false` is injected. A job that names one, even `default`, has chosen it. What a
 user wrote for `automountServiceAccountToken` stays.
 """
 

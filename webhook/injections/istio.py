@@ -5,8 +5,9 @@ not complete, nor does the job (mpi-operator issues 407 and 480). `sidecar.istio
 templates, as label and as annotation because releases of Istio differ in what they read, and as annotation on the job
 for tools that look there.
 
-Who asks for the sidecar gets it: on a template, or on the job for both. Of label and annotation Istio prefers the label
-(istio `pkg/kube/inject/inject.go`, `injectRequired`), so no label goes beside an annotation that says yes.
+A user who asks for the sidecar gets it: on a template, or on the job for both templates. Of label and annotation Istio
+prefers the label (istio `pkg/kube/inject/inject.go`, `injectRequired`), so no label goes beside an annotation that says
+yes.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,8 @@
-"""Every job ends some day: a time limit from an annotation, else the default.
+"""Every job ends at some point: a time limit from an annotation, else the default.
 
 `training.openshift.io/timeout: "72h"` becomes `spec.runPolicy.activeDeadlineSeconds`, which the operator copies to the
 launcher's Job: when it is over, Kubernetes ends the launcher and the job has failed. An `activeDeadlineSeconds` of the
-user's stays. With `training.openshift.io/timeout-action: notify-only` no limit is put in.
+user's stays. With `training.openshift.io/timeout-action: notify-only` no limit is injected.
 """
 
 from collections.abc import Iterator

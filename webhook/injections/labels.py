@@ -1,7 +1,7 @@
 """Labels that let jobs be found and counted.
 
-`training.kubeflow.org/job-type: mpijob` on the job tells dashboards and selectors what kind of training it is.
-`job` adds labels to the job, `pods` to both pod templates: for cost centres and the like.
+`training.kubeflow.org/job-type: mpijob` on the job shows dashboards and selectors what kind of training it is. `job`
+adds labels to the job, `pods` to both pod templates: for cost centres and the like.
 """
 
 from collections.abc import Iterator

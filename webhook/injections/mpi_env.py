@@ -1,12 +1,12 @@
 """Current MPI releases find their hosts, and wait for them.
 
-The operator tells mpirun in environment variables of the launcher where the hostfile is, and to try ssh more than
-once. Open MPI 5 and current MPICH read other names: without the hostfile Open MPI 5 runs every rank on the launcher and
+The operator tells mpirun in environment variables of the launcher where the hostfile is, and to try ssh more than once.
+Open MPI 5 and current MPICH read other names: without the hostfile Open MPI 5 runs every rank on the launcher and
 reports success (mpi-operator issue 842), and with one try of ssh a worker that is not up yet fails the job. The names
 that they read go on the launcher's first container. Earlier releases ignore them, the options of mpirun outrank them,
 and Intel MPI needs none.
 
-A variable that the user sets stays. One that comes out of `envFrom` cannot be seen here, and gives way.
+A variable that the user sets stays. One that comes from `envFrom` cannot be seen here, and is overridden.
 """
 
 from collections.abc import Iterator, Mapping

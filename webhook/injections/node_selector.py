@@ -2,7 +2,7 @@
 
 Nothing happens unless `labels` are set. Both pod templates get them as `nodeSelector`, each label by itself: where a
 template has its key already, in `nodeSelector` or in the required node affinity, the user's choice stays and a warning
-says so. It is no fence, then; the rule `compliance` is one.
+says so. So it does not keep jobs off other nodes; the rule `compliance` does.
 
 Kueue reads these labels too: a pod that asks for a label goes only to flavors that have no other value for it.
 """

@@ -1,7 +1,7 @@
 """A JSON patch (RFC 6902) that is correct by construction.
 
-Each operation is applied to the builder's own copy of the object when it is recorded, so what the API server will
-apply has been applied before. A patch that does not apply rejects the request even under `failurePolicy: Ignore`.
+Each operation is applied to the builder's own copy of the object when it is recorded, so what the API server will apply
+has been applied before. A patch that does not apply rejects the request even under `failurePolicy: Ignore`.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ class PatchBuilder:
     """Collects operations on `document`, a decoded JSON object that the builder owns and changes.
 
     Only `add` is ever written, and never over a value of the user's. With `stored`, the object as it was before an
-    update, only what that has is put in, so that nothing new comes to a job that exists. `author` names the injection
-    at work; `operations` and `authors` run in parallel.
+    update, only what that has is added, so that nothing new comes to a job that exists. `author` names the injection at
+    work; `operations` and `authors` run in parallel.
     """
 
     def __init__(self, document: dict[str, Any], stored: dict[str, Any] | None = None) -> None:
@@ -37,7 +37,7 @@ class PatchBuilder:
         return _at(self.document, path)
 
     def add(self, path: Path, value: object) -> bool:
-        """Put `value` at `path` unless something other than null is there; True when it was put in.
+        """Add `value` at `path` unless something other than null is there; True when it was added.
 
         Missing parents are created in the same operation.
         """
@@ -61,7 +61,7 @@ class PatchBuilder:
         return False
 
     def add_entries(self, path: Path, entries: Mapping[str, str]) -> dict[str, str]:
-        """Put the entries whose keys are missing into the map at `path`; returns those that were put in."""
+        """Add the entries whose keys are missing to the map at `path`; returns those that were added."""
         return {key: value for key, value in entries.items() if self.add((*path, key), value)}
 
     def append(self, path: Path, item: dict[str, object], *, key: str | None = "name") -> bool:

@@ -1,9 +1,9 @@
 """In a namespace that enforces the level restricted, containers get what that level needs.
 
 Where the namespace's label `pod-security.kubernetes.io/enforce` says `restricted`, each container and init container
-gets `runAsNonRoot: true`, `allowPrivilegeEscalation: false`, `capabilities.drop: ["ALL"]` and
-`seccompProfile.type: RuntimeDefault`, as far as the version that is enforced asks for it and neither container nor pod
-says anything. What the user wrote stays; the rule `pod-security` judges it. Nowhere else is anything put in.
+gets `runAsNonRoot: true`, `allowPrivilegeEscalation: false`, `capabilities.drop: ["ALL"]` and `seccompProfile.type:
+RuntimeDefault`, as far as the version that is enforced asks for it and neither container nor pod says anything. What
+the user wrote stays; the rule `pod-security` judges it. In other namespaces nothing is injected.
 
 The worker's first container keeps `NET_BIND_SERVICE`, the one capability that restricted allows: the sshd of upstream's
 images has it as file capability, and the kernel starts no program whose file capabilities were all dropped

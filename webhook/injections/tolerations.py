@@ -3,7 +3,7 @@
 Nothing happens unless `tolerations` are set. Both pod templates get those that no toleration of theirs covers already;
 where one of the user's is wider, or differs only in `tolerationSeconds`, it stays alone.
 
-A toleration lets pods onto nodes and brings none there: the injection `node-selector` does.
+A toleration allows pods on nodes and does not direct them there: the injection `node-selector` does.
 """
 
 from collections.abc import Iterator

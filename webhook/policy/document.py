@@ -20,7 +20,7 @@ SshKeys = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519", "operator"]
 INJECT_ONLY = "The only injections that may be at work, of those that are enabled: [] for none, null for all of them."
 HINT = f"`{PROGRAM} rules` lists rules and injections, `{PROGRAM} explain NAME` their settings"
 
-# Updates by these pass unchecked: Kueue starts, stops and restores jobs through them, and the garbage collector
+# Updates by these are not checked: Kueue starts, stops and restores jobs through them, and the garbage collector
 # removes finalizers. A refusal would leak quota or leave objects behind.
 CONTROLLERS = (
     "system:serviceaccount:kueue-system:kueue-controller-manager",

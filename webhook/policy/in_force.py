@@ -59,7 +59,7 @@ def compiled(effective: Effective, uncertain: frozenset[str] = frozenset()) -> P
 
 
 class PolicySet:
-    """All documents; `effective` is what they come to in one namespace. Never changed: a reload makes a new one."""
+    """All documents, and what they come to in a namespace. Never changed: a reload makes a new one."""
 
     def __init__(self, documents: Sequence[Layer] = ()) -> None:
         self.layers = tuple(layers.in_order(documents))
@@ -68,8 +68,8 @@ class PolicySet:
     def for_namespace(self, namespace: Namespace | Answer) -> Policy:
         """The policy of a namespace.
 
-        Where nothing is known of it, documents that select namespaces may be for it or not: they are left out, and
-        the rules that they are about only warn.
+        While its labels are unknown, documents that select namespaces are left out, and the rules that they set only
+        warn.
         """
         if isinstance(namespace, Answer) and self._selective():
             return self._unknown()

@@ -14,7 +14,7 @@ REMEMBERED = f"{PROGRAM}-last-good"
 
 LABEL = "training.openshift.io/mpijob-policy"
 KEY = "policy.yaml"
-# A policy of every setting there is has a few kilobytes; parsing must not hold up admission.
+# A policy with every setting has a few kilobytes; parsing must not hold up admission.
 MAX_LENGTH = 256 * 1024
 
 State = Literal["current", "last-good", "unusable"]

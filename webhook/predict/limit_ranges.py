@@ -179,7 +179,7 @@ def _above_pod(
 
 
 def _claims(template: PodTemplate, of_claims: Mapping[str, Sourced]) -> Iterator[OutOfBounds]:
-    """Of claims only the requests count."""
+    """For claims only the requests count."""
     for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
         if claim := volume.ephemeral and volume.ephemeral.volume_claim_template:
             path = f"spec.volumes[{index}].ephemeral.volumeClaimTemplate.spec.resources"
@@ -191,6 +191,6 @@ def _claims(template: PodTemplate, of_claims: Mapping[str, Sourced]) -> Iterator
 
 
 def _broken(kind: str, asked: Asked, own: Bounds, kept: Bounds, sources: tuple[str, ...]) -> Iterator[OutOfBounds]:
-    """The bounds of `own` that are not kept; who mends it has to mind `kept`."""
+    """The bounds of `own` that are broken. What is suggested instead keeps all of `kept`."""
     for bound in own.broken(asked.request, asked.limit):
         yield OutOfBounds(kind, asked, bound, own, asked.fitting(kept), sources)

@@ -1,12 +1,12 @@
 """Some node of the cluster could hold a pod of the job, were it empty.
 
-Compared are what one pod asks for in all (accelerators above all, but also cpu, memory and whatever else) with what
-nodes offer, its nodeSelector and required node affinity with their labels, and its tolerations with their taints. A
-node that is cordoned, starting or away counts: it comes back. Whether there is room at the moment does not matter, nor
-do labels that are different on every node, such as `kubernetes.io/hostname`.
+What one pod asks for in all (accelerators, cpu, memory and whatever else) is compared with what nodes offer, its
+nodeSelector and required node affinity with their labels, and its tolerations with their taints. A node that is
+cordoned, starting or away counts, because it comes back. Whether there is room at the moment does not matter, nor do
+labels that are different on every node, such as `kubernetes.io/hostname`.
 
-Tolerations are left out where others add some that are not known here: the flavors of Kueue for a queued job, or a
-RuntimeClass. What other admission adds is a setting. Nothing is said of a cluster without any node.
+Tolerations are not compared where others add some that are unknown here: the flavors of Kueue for a queued job, or a
+RuntimeClass. What other webhooks add is a setting. In a cluster without any node nothing is checked.
 """
 
 from collections.abc import Collection, Iterator

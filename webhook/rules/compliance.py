@@ -1,14 +1,14 @@
-"""Jobs with regulated data (HIPAA, PHI) keep it where it may be.
+"""Jobs with regulated data (HIPAA, PHI) run and store it only where that is allowed.
 
-A job is one of them when it, or a pod template of it, carries one of `markers` as label or annotation; with no markers
-at all every job is, for namespaces that hold nothing else: a marker that a user sets is also one that a user leaves
-out. Nothing is required unless it is set: `nodeLabels` that the node of every pod must have, by nodeSelector or in
-every term of the required node affinity; `storageClasses` (the encrypted ones) for all storage; annotations for the
-audit; no volumes on the disk of the node.
+A job has such data when it, or a pod template of it, carries one of `markers` as label or annotation. With an empty
+list every job does: use that for namespaces that hold nothing else, since a user can leave a marker out. Nothing is
+required unless it is set: `nodeLabels` that the node of every pod must have, by nodeSelector or in every term of the
+required node affinity; `storageClasses` (the encrypted ones) for all storage; annotations for the audit; no volumes on
+the disk of the node.
 
-The storage class of a PersistentVolumeClaim is looked up; where nobody can tell it, the claim is let through. A claim
-that does not exist is not: its class would be decided after the check. Storage that a pod mounts without a claim (NFS,
-for one) has no storage class, so it is refused where `storageClasses` are set.
+The storage class of a PersistentVolumeClaim is looked up; where it is unknown, the claim is let through. A claim that
+does not exist is not: its class would be decided after the check. Storage that a pod mounts without a claim (NFS, for
+one) has no storage class, so it is refused where `storageClasses` are set.
 """
 
 import re

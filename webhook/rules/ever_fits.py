@@ -10,9 +10,9 @@ Kueue lets a job wait that can never be admitted, and says so only in the status
 The launcher and the workers count together, as Kueue counts them: requests after the defaults of LimitRanges, with the
 overhead of the RuntimeClass, without what `resources.excludeResourcePrefixes` excludes.
 
-What is not known for certain counts in the job's favour: objects that cannot be read, cohorts with a cycle, resources
-that Kueue transforms. Nothing is said of jobs for MultiKueue, jobs with resource claims, and jobs whose Workload
-somebody else makes. A warning, for quotas change. The numbers are those that Kueue itself would tell.
+What is unknown counts in the job's favour: objects that cannot be read, cohorts with a cycle, resources that Kueue
+transforms. Jobs for MultiKueue, jobs with resource claims, and jobs whose Workload somebody else makes are not checked.
+It is a warning, because quotas change. The numbers are those of Kueue's own messages.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,9 +1,10 @@
-"""Gang scheduling asks for what can come true.
+"""Gang scheduling asks for what can be fulfilled.
 
-The operator's flag `--gang-scheduling` decides whether there is gang scheduling, and by what; a job cannot tell, so it
-is a setting (`scheduler`). With it on, no pod of a job is bound before `minAvailable` pods exist (default: all workers
-and the launcher). More than there will ever be means waiting for ever. So does `WaitForWorkersReady` with the default:
-the launcher is one of the pods, and it is created only when the workers run (kubeflow/mpi-operator#608).
+The operator's flag `--gang-scheduling` decides whether there is gang scheduling, and by which scheduler. A job does not
+show it, so it is a setting (`scheduler`). With it on, no pod of a job is bound before `minAvailable` pods exist
+(default: all workers and the launcher). More than there will ever be means waiting for ever. So does
+`WaitForWorkersReady` with the default: the launcher is one of the pods, and it is created only when the workers run
+(kubeflow/mpi-operator#608).
 
 Warned about, since the rest of the job still runs: fields that this scheduler does not read, two queues at once
 (Volcano's and Kueue's), and `WaitForWorkersReady` on a job that waits in a queue: the operator then creates the

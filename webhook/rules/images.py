@@ -4,7 +4,7 @@ Kubernetes itself checks no more than that there is a name, so a typing error sh
 `InvalidImageName`, one pod after the other. Init containers count too.
 
 Off unless set: `allowedRegistries` (a registry, or one with a path: `registry.example.com/team`), `requireDigest`,
-`refuseLatest`, and `pullSecretsFor`, registries that need a pull secret. That one only warns: the secret may as well
+`refuseLatest`, and `pullSecretsFor`, registries that need a pull secret. That one only warns, because the secret may
 come with the service account.
 """
 

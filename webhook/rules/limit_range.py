@@ -1,13 +1,13 @@
 """Containers, pods and claims stay within the LimitRanges of the namespace.
 
 The API server checks pods, not jobs: it takes a job whose pods are out of bounds, and minutes later refuses the pods,
-one by one, again and again. So this rule looks at the pods that the operator will make, with what LimitRanges and the
+one by one, on every attempt. So this rule looks at the pods that the operator will make, with what LimitRanges and the
 API server fill in: `min`, `max` and `maxLimitRequestRatio` of containers and of pods, `min` and `max` of the claims
 that `ephemeral` volumes make. It also finds pods that the defaults themselves spoil, such as a default limit below the
 request that the job has.
 
-Where two LimitRanges have different defaults for a resource the API server takes either, so nothing is said of that
-resource where it is left to the default. Nor is anything said while the LimitRanges are not known.
+Where two LimitRanges have different defaults for a resource the API server takes either one, so a resource that is left
+to the default is then not checked. Nor is anything while the LimitRanges are unknown.
 """
 
 from collections.abc import Iterator

@@ -1,12 +1,12 @@
 """The queue that a job names takes jobs from its namespace.
 
 Kueue suspends a job with the label `kueue.x-k8s.io/queue-name` and looks at nothing else: a queue that does not exist,
-is stopped, or whose ClusterQueue is stopped, inactive or not for this namespace, leaves the job suspended, and it takes
-a look at the Workload to learn why. Where Kueue does not manage the namespace
-(`managedJobsNamespaceSelector`) there is not even a Workload. Where it does not manage MPIJobs at all the label is
-without effect: the job starts at once, outside the quota.
+is stopped, or whose ClusterQueue is stopped, inactive or not for this namespace, leaves the job suspended, and only the
+Workload says why. Where Kueue does not manage the namespace (`managedJobsNamespaceSelector`) there is not even a
+Workload. Where it does not manage MPIJobs at all the label is without effect: the job starts at once, outside the
+quota.
 
-A warning, for a queue may be created, or started again, after the job. Nothing is said of what is not known.
+It is a warning, because a queue may be created, or started again, after the job. What is unknown is not warned about.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """The MPI implementation is one that the platform supports.
 
-The operator knows Open MPI, Intel MPI and MPICH; `allowed` narrows them where, say, licences or images speak for fewer.
+The operator knows Open MPI, Intel MPI and MPICH; `allowed` narrows them where licences or images allow fewer.
 """
 
 from collections.abc import Iterator

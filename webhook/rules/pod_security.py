@@ -1,12 +1,12 @@
-"""Launcher and workers are such pods as the namespace's Pod Security level admits.
+"""Launcher and workers are pods that the namespace's Pod Security level admits.
 
 Pod Security admission judges pods only: a job that breaks the level is accepted, and then none of its pods is. Here
-both pod templates, with all that was put in, are judged by the same checks against the same labels of the namespace
+both pod templates, injections included, are judged by the same checks against the same labels of the namespace
 (`pod-security.kubernetes.io/enforce`, `audit`, `warn`, each with a `-version`): what the namespace enforces refuses the
 job, what it warns about becomes a warning, what it audits goes to the audit log. The words are those of Pod Security.
 
 A label that cannot be read counts as it does there: enforce as restricted, audit and warn as privileged, any version as
-latest. With `floor`, jobs are held to a level whatever the labels say; where the namespace enforces as much, its own
+latest. `floor` is a level that holds whatever the labels say; where the namespace enforces as much itself, its own
 version counts.
 """
 
@@ -97,7 +97,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 def _judge(path: str, template: PodTemplate, namespace: _Namespace, newest: Version) -> Iterator[Violation]:
     enforce, audit, warn = namespace.policy
     enforced = evaluate(*enforce, template, newest=newest)
-    # A fault is told once: restricted has other checks than baseline for the same fields.
+    # A fault is reported once: restricted has other checks than baseline for the same fields.
     known = {path for result in enforced for path in result.paths}
     for result in enforced:
         fix = f"{advice(result, template)} {_permission(result, template, namespace, newest)}"
@@ -116,7 +116,7 @@ def _violation(path: str, result: Result, message: str, fix: str, **limit: bool)
 
 
 def _permission(result: Result, template: PodTemplate, namespace: _Namespace, newest: Version) -> str:
-    """Who could let it be, and how."""
+    """Who could allow it, and how."""
     version = min(namespace.policy.enforce.version, newest)
     needed = permitting(result, version, template)
     ways = []

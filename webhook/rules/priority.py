@@ -3,11 +3,11 @@
 With a PriorityClass that does not exist the API server refuses every pod of the template, while the job looks fine.
 Kueue takes the priority of a queued job from the WorkloadPriorityClass in the label `kueue.x-k8s.io/priority-class`,
 else from the first PriorityClass that is named in `schedulingPolicy.priorityClass`, the launcher, or the worker. If
-that one does not exist Kueue builds no Workload: the job stays suspended, and in the second case no event says so.
-A label without a queue, and a `schedulingPolicy.priorityClass` that is Volcano's alone, only warn.
+that one does not exist Kueue builds no Workload: the job stays suspended, and in the second case no event says so. A
+label without a queue, and a `schedulingPolicy.priorityClass` that is Volcano's alone, only warn.
 
-A class of which nobody can tell whether it exists is let through. `allowed` and `allowedWorkload` narrow the choice;
-without them Kubernetes' own `system-cluster-critical` and `system-node-critical` may be named too.
+A class is let through while it is unknown whether it exists. `allowed` and `allowedWorkload` narrow the choice; without
+them Kubernetes' own `system-cluster-critical` and `system-node-critical` may be named too.
 """
 
 from collections.abc import Iterator
@@ -84,7 +84,7 @@ def priority_classes(job: MPIJob) -> Iterator[tuple[str, str]]:
 
 
 def _absent(path: str, kind: str, name: str, effect: str, allowed: tuple[str, ...]) -> Violation:
-    """Without an effect nobody reads the class for certain, so it is advice."""
+    """Without an effect the class may not be read by anybody, so it is advice."""
     fault = f'{kind} "{_shorten(name)}" does not exist'
     others = tuple(other for other in allowed if other != name)
     fix = f"Use {_listed(others)}." if others else f"Name one that exists (kubectl get {kind.lower()}), or remove it."

@@ -2,8 +2,8 @@
 
 PersistentVolumeClaims, ConfigMaps (as volumes and in the environment, unless they are optional), ServiceAccounts,
 RuntimeClasses, and the NetworkAttachmentDefinitions in the annotation `k8s.v1.cni.cncf.io/networks`. Without one of
-these the pods are refused, or wait for ever. It is a warning, since what is missing may come with the same
-`kubectl apply`. Secrets are not looked at: this service has no right to.
+these the pods are refused, or wait for ever. It is a warning, since what is missing may be created by the same `kubectl
+apply`. Secrets are not looked at: this service has no right to.
 
 A claim that several pods mount should be `ReadWriteMany`. `ReadWriteOnce` keeps them all on a single node, which is a
 warning at most, and with `ReadWriteOncePod` a second pod never starts.

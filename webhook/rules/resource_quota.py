@@ -6,9 +6,9 @@ by every quota of the namespace whose scopes they are in, beside what is used an
 take.
 
 A job that alone is more than a quota never fits, and is refused. One that fits the quota but not what is left of it now
-is refused as well, unless it waits anyway, suspended or in a queue of Kueue: then that is a warning. A pod that
-does not state CPU or memory where a quota counts them is refused by the API server, so the job is refused too. On an
-update only what the job takes more of than before counts. Pods that another cluster makes (MultiKueue) do not.
+is refused as well, unless it waits anyway, suspended or in a queue of Kueue: then that is a warning. A pod that does
+not state CPU or memory where a quota counts them is refused by the API server, so the job is refused too. On an update
+only what the job takes in addition counts. Pods that another cluster makes (MultiKueue) do not count.
 """
 
 from collections.abc import Iterator

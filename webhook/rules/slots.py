@@ -7,7 +7,7 @@ Outside of `min` and `max` is refused. The rest are warnings, since only the pro
 * more ranks in the launcher's `mpirun -np` than there are slots: Open MPI and Horovod refuse to start, MPICH and Intel
   MPI put several ranks on one slot; fewer ranks than slots leave GPUs idle.
 
-Only what the command line shows for certain is compared; variables and options that are not known mean silence.
+Only what the command line shows for certain is compared; a call with variables or unknown options is not compared.
 """
 
 from collections.abc import Iterator

@@ -11,9 +11,8 @@ own user that others may read:
 * sshd needs SETGID, SETUID and SYS_CHROOT as root, and as another user, in upstream's images, NET_BIND_SERVICE
   (mpi-operator `build/base/Dockerfile`).
 
-What cannot work is refused, what only very likely does not is a warning. Where neither container nor pod says who it
-runs as, the image decides, which nobody can see here. A `/root/.ssh` may also be what the API server put in, since it
-is the default.
+What cannot work is refused; what very likely does not work is a warning. Where neither container nor pod names a user,
+the image decides, which cannot be seen here. A `/root/.ssh` may also come from the API server, since it is the default.
 """
 
 from collections.abc import Iterator
@@ -53,7 +52,7 @@ class _Side:
 
     @property
     def starts_sshd(self) -> bool:
-        """Also where it says nothing: the operator starts it."""
+        """Whether the container starts sshd; without a command the operator lets it."""
         words = [*(self.container.command or ()), *(self.container.args or ())]
         return not words or any("sshd" in word for word in words)
 
@@ -97,7 +96,7 @@ def _side(role: str, pod: str, replica: ReplicaSpec) -> _Side:
 
 
 def _key_of_root(mount_path: str, sides: list[_Side]) -> Iterator[Violation]:
-    """Who cannot get at a key in root's home."""
+    """Containers whose user cannot read a key in root's home."""
     faults: dict[tuple[str, bool], list[str]] = {}
     for side in sides:
         if not side.other_than_root:

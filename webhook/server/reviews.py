@@ -60,9 +60,9 @@ class ClusterAnswers(Protocol):
 class ReviewHandler:
     """Answers reviews; `policies`, `view` and `cluster` (None: there is none) may be replaced at any time, whole.
 
-    `max_in_flight` reviews are at work at once, any more are refused; those that wait for one of `keys` or
-    for the ledger of quotas do not count, for they do no work. A review gets `SHARE_OF_TIMEOUT` of the client's
-    timeout or of `timeout` seconds, whichever is less.
+    `max_in_flight` reviews are at work at once, any more are refused; those that wait for one of `keys` or for the
+    ledger of quotas do not count, for they do no work. A review gets `SHARE_OF_TIMEOUT` of the client's timeout or of
+    `timeout` seconds, whichever is less.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class ReviewHandler:
     async def _review_policy(self, request: AdmissionRequest, deadline: float) -> bytes:
         """The reply to a change of a policy ConfigMap: with what it would do to the jobs that exist, if it is good."""
         namespaces = self.view.all(NAMESPACES)
-        verdict = policy_review.judge(
+        verdict = policy_review.verdict_on(
             request,
             policies=self.policies,
             namespaces=None if isinstance(namespaces, Answer) else list(namespaces.values()),

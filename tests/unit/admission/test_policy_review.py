@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from webhook.admission.policy_review import PolicyVerdict, judge
+from webhook.admission.policy_review import PolicyVerdict, verdict_on
 from webhook.api import review
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import ABSENT
@@ -31,7 +31,7 @@ def sent(new: Any, old: Any = None) -> review.AdmissionRequest:
 
 
 def verdict(text: str, *others: Layer, namespaces: list[Namespace] | None = NAMESPACES) -> PolicyVerdict:
-    return judge(sent(configmap(HEADER + text)), policies=PolicySet(others), namespaces=namespaces, today=TODAY)
+    return verdict_on(sent(configmap(HEADER + text)), policies=PolicySet(others), namespaces=namespaces, today=TODAY)
 
 
 def layer(name: str, text: str) -> Layer:
@@ -69,13 +69,13 @@ def test_a_broken_one_is_refused_with_field_values_and_line() -> None:
 
 @pytest.mark.parametrize("new", [configmap(None), {**configmap(None), "data": {"policy.yml": HEADER}}])
 def test_a_policy_without_its_key_is_refused(new: dict[str, Any]) -> None:
-    response = judge(sent(new), policies=PolicySet(), namespaces=None, today=TODAY).response
+    response = verdict_on(sent(new), policies=PolicySet(), namespaces=None, today=TODAY).response
     assert response.status is not None
     assert "data: has no key policy.yaml" in response.status.message
 
 
 def test_what_is_no_policy_is_none_of_our_business() -> None:
-    result = judge(sent(configmap("[", policy=False)), policies=PolicySet(), namespaces=None, today=TODAY)
+    result = verdict_on(sent(configmap("[", policy=False)), policies=PolicySet(), namespaces=None, today=TODAY)
     assert result.response.allowed
     assert result.after is None
 
@@ -83,7 +83,7 @@ def test_what_is_no_policy_is_none_of_our_business() -> None:
 @pytest.mark.parametrize("new", [None, configmap("[", policy=False)])
 def test_deleting_it_or_its_label_falls_back(new: Any) -> None:
     policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}"), layer("q", "rules: {gpus: {min: 1}}")])
-    result = judge(sent(new, configmap(HEADER)), policies=policies, namespaces=None, today=TODAY)
+    result = verdict_on(sent(new, configmap(HEADER)), policies=policies, namespaces=None, today=TODAY)
     assert result.response.warnings == ['policy "p" goes: what it set falls back to other policies or defaults']
     assert most_gpus(result.after) == 16
 
@@ -131,4 +131,4 @@ def test_of_unknown_namespaces_nothing_is_said() -> None:
 @pytest.mark.parametrize("data", [3, [], {"metadata": 3}, {"data": {"policy.yaml": 3}}])
 def test_what_is_no_configmap_gets_no_verdict(data: Any) -> None:
     with pytest.raises(review.ReviewError):
-        judge(sent(data), policies=PolicySet(), namespaces=None, today=TODAY)
+        verdict_on(sent(data), policies=PolicySet(), namespaces=None, today=TODAY)

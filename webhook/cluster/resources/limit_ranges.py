@@ -86,7 +86,7 @@ def defaults(ranges: Iterable[LimitRange]) -> Defaults:
     """The defaults of all the LimitRanges of a namespace.
 
     The API server goes through them in no particular order (that of a Go map), and the first that has a default wins:
-    where two differ nobody can tell.
+    where two differ the outcome is unknown.
     """
     found = tuple(ranges)
     if len(found) == 1:

@@ -1,4 +1,4 @@
-"""MPIJobs that are stored: what the pods of each take, so that nobody else is given it.
+"""MPIJobs that are stored: what the pods of each take, so that it is not promised to another job.
 
 https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/mpi_job_controller_status.go (`isFinished`)
 """

@@ -15,7 +15,7 @@ _NOTHING = Quota()
 
 
 def within_reach(view: ClusterView, queue: ClusterQueue, pair: FlavorResource) -> int:
-    """The most that the ClusterQueue can get when nothing is in use; unlimited where nobody can tell.
+    """The most that the ClusterQueue can get when nothing is in use; unlimited where that is unknown.
 
     Costs a walk through the whole cohort tree: ask for what exceeds the ClusterQueue's own quota.
     """

@@ -83,14 +83,14 @@ class _Unit:
 def obstacles(
     view: ClusterView, queue: ClusterQueue, pod_sets: Sequence[PodSet], config: KueueConfig
 ) -> Iterator[Obstacle]:
-    """What keeps the pod sets out of the ClusterQueue for ever; nothing where they may fit, or nobody can tell."""
+    """What keeps the pod sets out of the ClusterQueue for ever; nothing where they may fit, or it is unknown."""
     covered = {name: group for group in queue.groups for name in group.covered}
     units = [_Unit.of(each, count_pods=_PODS in covered) for each in _units(pod_sets)]
     flavors: dict[str, ResourceFlavor | Answer] = {}
     for name in (name for group in queue.groups for name in group.flavors):
         flavor = view.get(RESOURCE_FLAVORS, name)
         flavors[name] = flavor
-    # Where a flavor is not known, or not there yet, nobody can tell whether all have a topology.
+    # Where a flavor is unknown, or not there yet, it is unknown whether all have a topology.
     only_topologies = all(not isinstance(each, ResourceFlavor) or each.topology for each in flavors.values())
     search = _Search(view, queue, config, flavors, only_topologies)
     for unit in units:

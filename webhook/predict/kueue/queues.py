@@ -34,7 +34,7 @@ class QueueFault:
 
 
 def fault(view: ClusterView, namespace: str, name: str) -> QueueFault | None:
-    """What keeps the LocalQueue from taking jobs; None where nothing does, or nobody can tell."""
+    """What keeps the LocalQueue from taking jobs; None where nothing does, or it is unknown."""
     queue = view.get(LOCAL_QUEUES, (namespace, name))
     if queue is ABSENT:
         return QueueFault(State.ABSENT)
@@ -68,7 +68,7 @@ def _fault(view: ClusterView, queue: LocalQueue) -> QueueFault | None:
     if behind is ABSENT:
         return QueueFault(State.NO_CLUSTER_QUEUE, queue.cluster_queue)
     if behind is UNKNOWN:
-        # Nobody may read it, but Kueue has told what is wrong with it.
+        # The service may not read it, but Kueue's status says what is wrong with it.
         return QueueFault(State.INACTIVE, queue.cluster_queue, queue.inactive) if queue.inactive else None
     return _fault_behind(view, queue.namespace, behind)
 

@@ -38,7 +38,7 @@ class LabelError(NamedTuple):
 
 
 def read(labels: Mapping[str, str], defaults: NamespaceLevels = PRIVILEGED) -> tuple[NamespaceLevels, list[LabelError]]:
-    """The policy of a namespace with these `labels`, always usable, and the labels that are wrong.
+    """The levels of a namespace with these `labels`, always usable, and the labels that are wrong.
 
     `defaults` hold where a label is missing: those of the cluster's admission configuration.
     """
@@ -47,7 +47,7 @@ def read(labels: Mapping[str, str], defaults: NamespaceLevels = PRIVILEGED) -> t
     enforced = labels.get(PREFIX + "enforce") in _LEVELS
     audit = _mode("audit", labels, defaults.audit, errors, unreadable=Level.PRIVILEGED)
     warn = _mode("warn", labels, defaults.warn, errors, unreadable=Level.PRIVILEGED)
-    # Whoever enforces more than is warned about wants to hear of it on Deployments and Jobs too.
+    # Without a label for warnings, what is enforced is also warned about, on Deployments and Jobs too.
     if enforced and PREFIX + "warn" not in labels and enforce.level.strictness > warn.level.strictness:
         warn = LevelVersion(enforce.level, warn.version if PREFIX + "warn-version" in labels else enforce.version)
     return NamespaceLevels(enforce, audit, warn), errors

@@ -1,4 +1,4 @@
-"""A pod template laid out for the checks: all containers in one row, no field missing."""
+"""A pod template prepared for the checks: all containers in one list, no field missing."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

@@ -61,7 +61,7 @@ class Assessment:
         return most_workers(self.demand.workers, lambda n: any(each.impossible for each in self.shortages(workers=n)))
 
     def jobs_using(self, short: Shortage) -> int | None:
-        """How many jobs that are not suspended have a part in what is used; None when nobody can tell."""
+        """How many jobs that are not suspended have a part in what is used; None when unknown."""
         if self.others is None:
             return None
 
@@ -74,13 +74,13 @@ class Assessment:
 
 
 def namespace_quotas(ctx: Context) -> Quotas:
-    """The quotas of the job's namespace; none when nobody can tell."""
+    """The quotas of the job's namespace; none when they are unknown."""
     found = ctx.view.within(RESOURCE_QUOTAS, ctx.namespace)
     return () if found is UNKNOWN else tuple(found.values())
 
 
 def assess(job: MPIJob, ctx: Context) -> Assessment | None:
-    """None where no quota can count the job's pods: there is none that is known, or its pods are made elsewhere."""
+    """None where no quota counts the job's pods: none is known, or another controller makes the pods."""
     quotas = namespace_quotas(ctx)
     if not quotas or not job.managed_here:
         return None
@@ -101,7 +101,7 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     def find(name: str) -> MPIJobRecord | None:
         return known.get((ctx.namespace, name))
 
-    # Without the pods nobody can tell what of it is used already.
+    # Without the pods it is unknown how much of it is used already.
     loads = [] if made is None else promised(stored, _reserved(ctx), job=find, but=name, charges=charges)
     return Assessment(
         quotas=quotas,
@@ -117,7 +117,7 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
 def reservation_of(job: MPIJob, ctx: Context, uid: str) -> Reservation | None:
     """What the admitted job will take, its existing pods included; None when no quota counts any of it.
 
-    A suspended job takes no pods yet: whoever resumes it is asked again.
+    A suspended job takes no pods yet: resuming it is another review.
     """
     quotas = namespace_quotas(ctx)
     if not quotas or not job.managed_here or _refused_for_its_name(job, ctx, uid):
@@ -136,7 +136,7 @@ def reservation_of(job: MPIJob, ctx: Context, uid: str) -> Reservation | None:
 
 
 def _refused_for_its_name(job: MPIJob, ctx: Context, uid: str) -> bool:
-    """Whether the API server will not store the job after all, because there is another of its name."""
+    """Whether the API server will refuse the job anyway, because another one has its name."""
     if ctx.operation != "CREATE":
         return False
     stored = ctx.view.get(MPI_JOBS, (ctx.namespace, job.metadata.name))
@@ -179,7 +179,7 @@ def _counted(demand: Demand, quotas: Quotas) -> bool:
 
 
 def _pod_counts(ctx: Context) -> PodCounts | None:
-    """How many pods exist in the namespace; None when nobody can tell."""
+    """How many pods exist in the namespace; None when unknown."""
     pods = ctx.view.within(PODS, ctx.namespace)
     if pods is UNKNOWN:
         return None
@@ -194,7 +194,7 @@ def _made(job: MPIJob, ctx: Context, made: Made | None) -> Callable[[str], int]:
     if made is not None:
         uid = job.metadata.uid or (old.metadata.uid if old is not None else "")
         return lambda role: made.of(job.metadata.name, uid, role)
-    # Those that it had to have, as far as anybody can tell.
+    # Those that it had to have, as far as is known.
     expected = {WORKER: old.workers, LAUNCHER: 1} if old is not None and not old.suspended else {}
     return lambda role: expected.get(role, 0)
 

@@ -101,8 +101,8 @@ def shortages(
 ) -> list[Shortage]:
     """Where the job does not fit; `promised` is what other jobs will still take, by the quota's name.
 
-    With `before`, the job as it was, only what it takes more of than then counts.
-    What is used of a resource may not be known yet: then only a job that never fits is short of it.
+    With `before`, the job as it was, only what it takes in addition counts. While the use of a resource is unknown,
+    only a job that never fits is short of it.
     """
     found = []
     for quota in quotas:

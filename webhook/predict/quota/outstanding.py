@@ -1,4 +1,4 @@
-"""What is promised already: jobs that are admitted, and whose pods do not all exist yet, will still take it.
+"""What is promised already: what admitted jobs will still take, as far as their pods do not exist yet.
 
 A pod that exists is in the quota's `used`, so it is not counted here. Sums over the jobs and pods of a namespace are
 kept up to date with each change, so that a verdict costs the same however many of them there are.
@@ -54,7 +54,7 @@ class Outstanding:
             yield pods, max(pods.count - self.made.of(job.name, job.uid, pods.role), 0)
 
     def changed(self, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
-        """A job is another one, new, or over."""
+        """A job was added, changed or removed, or it is over."""
         for job, step in ((old, -1), (new, 1)):
             if job is not None and not job.suspended:
                 for pods, missing in self.of(job):
@@ -62,7 +62,7 @@ class Outstanding:
                 _add(self.running, _shapes(job), step)
 
     def pods_changed(self, job: MPIJobRecord, role: str, before: int, after: int) -> None:
-        """There were so many pods of this role of the job, and are so many now."""
+        """The number of pods of this role of the job has changed."""
         for pods in () if job.suspended else job.pods:
             if pods.role == role:
                 _add(self.missing, pods.shape, max(pods.count - after, 0) - max(pods.count - before, 0))
@@ -88,7 +88,7 @@ class PodCounts:
         return self._outstanding
 
     def changed(self, old: Owned | None, new: Owned | None) -> None:
-        """A pod is another one, new, or gone."""
+        """A pod was added, changed or removed."""
         for pod, step in ((old, -1), (new, 1)):
             if pod is not None and (key := _owner(pod)) is not None:
                 before = self.made[key]
@@ -128,8 +128,8 @@ def promised(
 ) -> list[Load]:
     """What the jobs of a namespace, those that are stored and those that are only reserved, will still take.
 
-    A job that is both counts once, for each role with the larger number: either may be behind. `job` finds a stored
-    one by its name; the job named `but` does not count. `charges` is what a pod of a stored job takes. A suspended job
+    A job that is both counts once, for each role with the larger number: either may be behind. `job` finds a stored one
+    by its name; the job named `but` does not count. `charges` is what a pod of a stored job takes. A suspended job
     takes nothing beyond what is reserved for it. Reservations of jobs that are over do not belong here.
     """
     loads: list[Load] = []
@@ -177,7 +177,7 @@ def _outstanding(jobs: Jobs, made: Made) -> Outstanding:
 def _owner(pod: Owned) -> tuple[str, str, str] | None:
     """(role, uid, name) of the job that a pod belongs to, None for one of something else.
 
-    The operator makes the workers, a Job of Kubernetes the launcher: its name is all that tells whose it is.
+    The operator makes the workers, a Job of Kubernetes makes the launcher: only its name says whose it is.
     """
     owner = pod.owner
     if owner is None:
