@@ -128,7 +128,7 @@ class SelfManaged:
         self.counters.passes += 1
         try:
             await self._steps()
-        except Exception as error:  # noqa: BLE001 - whatever somebody put into a caBundle, the next pass must come
+        except Exception as error:  # noqa: BLE001 - whatever somebody wrote into a caBundle, the next pass must come
             self.counters.failures += 1
             reason = str(error) if isinstance(error, StoreError | CertificateError) else type(error).__name__
             if reason != self.last_error:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import msgspec
 
+from webhook.api.presence import Presence
 from webhook.api.requirements import ResourceFieldRef, ResourceRequirements
-from webhook.api.volume import ConfigMapSource, Volume, VolumeSource
+from webhook.api.volume import ConfigMapSource, Volume
 
 
 class ValueFrom(msgspec.Struct, rename="camel", gc=False):
@@ -124,7 +125,7 @@ class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=Tr
     """Pods to be near to or far from: of which namespaces."""
 
     namespaces: list[str] | None = None
-    namespace_selector: VolumeSource | None = None
+    namespace_selector: Presence | None = None
 
 
 class WeightedPodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):

@@ -2,15 +2,12 @@
 
 import msgspec
 
+from webhook.api.presence import Presence
 from webhook.api.requirements import ResourceFieldRef, ResourceRequirements
 
 # The older name of a claim's `storageClassName`; it wins where both are there (component-helpers
 # `storage/volume/helpers.go`, `GetPersistentVolumeClaimClass`).
 STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
-
-
-class VolumeSource(msgspec.Struct, gc=False):
-    """A source that is there; what it says does not matter."""
 
 
 class ConfigMapSource(msgspec.Struct, gc=False):
@@ -106,26 +103,26 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
     downward_api: DownwardApi | None = msgspec.field(default=None, name="downwardAPI")
     empty_dir: EmptyDir | None = None
     ephemeral: Ephemeral | None = None
-    host_path: VolumeSource | None = None
-    image: VolumeSource | None = None
+    host_path: Presence | None = None
+    image: Presence | None = None
     persistent_volume_claim: ClaimSource | None = None
     projected: Projected | None = None
-    secret: VolumeSource | None = None
+    secret: Presence | None = None
 
     # Storage that needs no claim, so it has no storage class.
-    aws_elastic_block_store: VolumeSource | None = None
-    azure_disk: VolumeSource | None = None
-    azure_file: VolumeSource | None = None
-    cephfs: VolumeSource | None = None
-    cinder: VolumeSource | None = None
-    fc: VolumeSource | None = None
-    flex_volume: VolumeSource | None = None
-    gce_persistent_disk: VolumeSource | None = None
-    iscsi: VolumeSource | None = None
-    nfs: VolumeSource | None = None
-    portworx_volume: VolumeSource | None = None
-    rbd: VolumeSource | None = None
-    vsphere_volume: VolumeSource | None = None
+    aws_elastic_block_store: Presence | None = None
+    azure_disk: Presence | None = None
+    azure_file: Presence | None = None
+    cephfs: Presence | None = None
+    cinder: Presence | None = None
+    fc: Presence | None = None
+    flex_volume: Presence | None = None
+    gce_persistent_disk: Presence | None = None
+    iscsi: Presence | None = None
+    nfs: Presence | None = None
+    portworx_volume: Presence | None = None
+    rbd: Presence | None = None
+    vsphere_volume: Presence | None = None
 
     @property
     def without_claim(self) -> str | None:

@@ -73,12 +73,12 @@ def _unreadable(field: str, image: str, error: ImageError) -> Violation:
     fault, _, advice = str(error).rpartition(": ")
     if not fault:
         fault, advice = advice, "write it like registry.example.com/team/app:1.0"
-    if meant := _meant(image):
-        advice = f'write "{_shorten(meant)}"'
+    if likely := _likely_reference(image):
+        advice = f'write "{_shorten(likely)}"'
     return Violation(field, fault, fix=f"{advice[0].upper()}{advice[1:]}.")
 
 
-def _meant(image: str) -> str | None:
+def _likely_reference(image: str) -> str | None:
     """The reference without blanks around it and without a scheme, its name in lower case, if that is a valid one."""
     text = image[: 2 * images.MAX_LENGTH].strip().rpartition("://")[2]
     path, slash, last = text.rpartition("/")

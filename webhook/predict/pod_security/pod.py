@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from webhook.api.presence import Presence
 from webhook.api.shape import decode_error
 
 
@@ -110,10 +111,6 @@ class Container(msgspec.Struct, rename="camel", gc=False):
     startup_probe: Handler | None = None
 
 
-class SourcePresence(msgspec.Struct, gc=False):
-    """A volume source that is there; what it says does not matter."""
-
-
 class HostPath(msgspec.Struct, gc=False):
     """A file or folder of the host; no check asks which, advice does."""
 
@@ -124,37 +121,37 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
     """A volume with every source that Kubernetes has or had."""
 
     name: str = ""
-    config_map: SourcePresence | None = None
-    csi: SourcePresence | None = None
-    downward_api: SourcePresence | None = msgspec.field(default=None, name="downwardAPI")
-    empty_dir: SourcePresence | None = None
-    ephemeral: SourcePresence | None = None
-    image: SourcePresence | None = None
-    persistent_volume_claim: SourcePresence | None = None
-    projected: SourcePresence | None = None
-    secret: SourcePresence | None = None
+    config_map: Presence | None = None
+    csi: Presence | None = None
+    downward_api: Presence | None = msgspec.field(default=None, name="downwardAPI")
+    empty_dir: Presence | None = None
+    ephemeral: Presence | None = None
+    image: Presence | None = None
+    persistent_volume_claim: Presence | None = None
+    projected: Presence | None = None
+    secret: Presence | None = None
 
     host_path: HostPath | None = None
-    gce_persistent_disk: SourcePresence | None = None
-    aws_elastic_block_store: SourcePresence | None = None
-    git_repo: SourcePresence | None = None
-    nfs: SourcePresence | None = None
-    iscsi: SourcePresence | None = None
-    glusterfs: SourcePresence | None = None
-    rbd: SourcePresence | None = None
-    flex_volume: SourcePresence | None = None
-    cinder: SourcePresence | None = None
-    cephfs: SourcePresence | None = None
-    flocker: SourcePresence | None = None
-    fc: SourcePresence | None = None
-    azure_file: SourcePresence | None = None
-    vsphere_volume: SourcePresence | None = None
-    quobyte: SourcePresence | None = None
-    azure_disk: SourcePresence | None = None
-    photon_persistent_disk: SourcePresence | None = None
-    portworx_volume: SourcePresence | None = None
-    scale_io: SourcePresence | None = msgspec.field(default=None, name="scaleIO")
-    storageos: SourcePresence | None = None
+    gce_persistent_disk: Presence | None = None
+    aws_elastic_block_store: Presence | None = None
+    git_repo: Presence | None = None
+    nfs: Presence | None = None
+    iscsi: Presence | None = None
+    glusterfs: Presence | None = None
+    rbd: Presence | None = None
+    flex_volume: Presence | None = None
+    cinder: Presence | None = None
+    cephfs: Presence | None = None
+    flocker: Presence | None = None
+    fc: Presence | None = None
+    azure_file: Presence | None = None
+    vsphere_volume: Presence | None = None
+    quobyte: Presence | None = None
+    azure_disk: Presence | None = None
+    photon_persistent_disk: Presence | None = None
+    portworx_volume: Presence | None = None
+    scale_io: Presence | None = msgspec.field(default=None, name="scaleIO")
+    storageos: Presence | None = None
 
 
 class OS(msgspec.Struct, gc=False):

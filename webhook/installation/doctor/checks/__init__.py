@@ -1,4 +1,8 @@
-"""One file for each check: a function `check` from Facts to findings, and the kinds of findings that it makes."""
+"""The checks of `doctor`, one file each.
+
+A check is a function `check` from Facts to diagnoses, and the kinds of diagnoses that it makes. It reads nothing from
+the cluster itself: what it needs is gathered into Facts before, so every check can be tested without a cluster.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
