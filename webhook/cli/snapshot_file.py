@@ -16,7 +16,7 @@ from webhook.api import mpijob, yaml
 from webhook.cli.terminal import caution, fail, faint, printable
 from webhook.client import calls
 from webhook.client.calls import ApiError, Client, ClusterError
-from webhook.client.objects import get, listed
+from webhook.client.objects import KubernetesObject, get, listed
 from webhook.client.reading import read
 from webhook.cluster.resource import Place
 from webhook.policy import store
@@ -32,8 +32,6 @@ HEADING: Final = f"""\
 # The first object says what was read completely: what is missing there does not exist. Jobs stand here as they are
 # stored, with their environment: show this file to nobody who may not see them.
 """
-
-KubernetesObject = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,13 @@ from typing import Any, Final
 
 from webhook import PROGRAM
 from webhook.api import yaml
+from webhook.client.objects import KubernetesObject
 from webhook.cluster.resource import Place, Resource
 from webhook.cluster.resources import watched_resources
 from webhook.installation.registration import by_service, configurations
 
 READ: Final = ["get", "list", "watch"]
 NOTICE: Final = "# Written by `make manifests` out of the code: changes here are lost.\n"
-
-Manifest = dict[str, Any]
 
 
 def files() -> dict[str, str]:
@@ -32,12 +31,12 @@ def files() -> dict[str, str]:
     }
 
 
-def webhooks() -> list[Manifest]:
+def webhooks() -> list[KubernetesObject]:
     """The webhook configurations of an installation; the CA is put into them on the cluster."""
     return configurations(by_service(PROGRAM, PROGRAM), labels={}, policy_namespace=PROGRAM)
 
 
-def read_rules(place: Place | None, resources: Iterable[Resource[Any, Any]] | None = None) -> list[Manifest]:
+def read_rules(place: Place | None, resources: Iterable[Resource[Any, Any]] | None = None) -> list[KubernetesObject]:
     """The RBAC rules for what the service looks at in `place`, None for everywhere.
 
     A field selector on the name needs, and gets, a right on that one name.
@@ -58,7 +57,7 @@ def read_rules(place: Place | None, resources: Iterable[Resource[Any, Any]] | No
     ]
 
 
-def _role(name: str, place: Place | None) -> Manifest:
+def _role(name: str, place: Place | None) -> KubernetesObject:
     """Kueue's namespace has another name elsewhere, and may not be there: so that role is for one name everywhere."""
     own = place is Place.OWN
     return {
@@ -69,7 +68,7 @@ def _role(name: str, place: Place | None) -> Manifest:
     }
 
 
-def _text(comment: str, manifests: Iterable[Manifest]) -> str:
+def _text(comment: str, manifests: Iterable[KubernetesObject]) -> str:
     return f"{NOTICE}# {comment}\n" + "---\n".join(map(yaml.dump, manifests))
 
 

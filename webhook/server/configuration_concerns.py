@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from webhook.client.calls import Client, ClusterError
-from webhook.client.objects import get
+from webhook.client.objects import KubernetesObject, get
 from webhook.installation import registration
 from webhook.installation.doctor.checks.order import after_kueue
 from webhook.installation.doctor.checks.secret_hook import unguarded
 from webhook.installation.doctor.diagnosis import Diagnosis
-from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, KubernetesObject
+from webhook.installation.doctor.facts import KUEUE_CONFIGURATION
 from webhook.server.telemetry import Telemetry
 
 # As Kueue's own manifests call it; a Helm release with another name is for `doctor` to find.

@@ -4,17 +4,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from webhook import PROGRAM
 from webhook.client.access_reviews import Right
 from webhook.client.calls import Address
+from webhook.client.objects import KubernetesObject
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.installation import registration
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
 from webhook.installation.doctor.unread import Unread
 
-KubernetesObject = Mapping[str, Any]
 KUEUE_HOOK: Final = "mmpijob.kb.io"
 """Kueue's hook that suspends MPIJobs with a queue; the configuration around it has many names."""
 KUEUE_CONFIGURATION: Final = "kueue-mutating-webhook-configuration"
@@ -122,7 +122,7 @@ def containers(deployment: KubernetesObject) -> list[KubernetesObject]:
 
 def arguments(deployment: object) -> dict[str, str]:
     """The options `--name=value` of the service's Deployment; a bare `--name` has the value ""."""
-    if not isinstance(deployment, Mapping):
+    if not isinstance(deployment, dict):
         return {}
     texts = [text for container in containers(deployment)[:1] for text in container.get("args") or ()]
     return {name: value for name, _, value in (str(text).partition("=") for text in texts if str(text)[:2] == "--")}

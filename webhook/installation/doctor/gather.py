@@ -10,14 +10,13 @@ from webhook import PROGRAM
 from webhook.api import mpijob
 from webhook.client.access_reviews import Right
 from webhook.client.calls import Address, ApiError, Client
-from webhook.client.objects import get, listed
+from webhook.client.objects import KubernetesObject, get, listed
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.cluster.resources.kueue_config import NAME as KUEUE_CONFIG
 from webhook.installation.doctor import certificates, rights
 from webhook.installation.doctor.certificates import Certificates
 from webhook.installation.doctor.facts import (
     Facts,
-    KubernetesObject,
     Location,
     Policies,
     Probe,

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from webhook.client.objects import KubernetesObject
 from webhook.installation import registration
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import Facts, KubernetesObject, configuration, hooks
+from webhook.installation.doctor.facts import Facts, configuration, hooks
 from webhook.installation.doctor.unread import Unread
 
 CONFIGURATION_MISSING: Final = DiagnosisKind("configuration-missing", Severity.PROBLEM)

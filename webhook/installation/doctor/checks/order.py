@@ -7,8 +7,9 @@ The API server calls configurations in the order of their names (kubernetes/apis
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from webhook.client.objects import KubernetesObject
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import KUEUE_HOOK, Facts, KubernetesObject, configuration, hooks
+from webhook.installation.doctor.facts import KUEUE_HOOK, Facts, configuration, hooks
 from webhook.installation.doctor.unread import Unread
 
 CONFIGURATION_ORDER: Final = DiagnosisKind("configuration-order", Severity.PROBLEM)

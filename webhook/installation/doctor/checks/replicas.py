@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook import PROGRAM
+from webhook.client.objects import KubernetesObject
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import Facts, KubernetesObject
+from webhook.installation.doctor.facts import Facts
 from webhook.installation.doctor.unread import Unread
 
 DEPLOYMENT_MISSING: Final = DiagnosisKind("deployment-missing", Severity.PROBLEM)

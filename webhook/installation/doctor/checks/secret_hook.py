@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from webhook.client.objects import KubernetesObject
 from webhook.installation import registration
 from webhook.installation.doctor.checks.configurations import GUARDED
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import Facts, KubernetesObject, configuration, hooks
+from webhook.installation.doctor.facts import Facts, configuration, hooks
 from webhook.installation.doctor.unread import Unread
 
 SECRET_HOOK_UNGUARDED: Final = DiagnosisKind("secret-hook-unguarded", Severity.PROBLEM)
