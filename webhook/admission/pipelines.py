@@ -10,6 +10,7 @@ from webhook.admission import exemption
 from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.admission.messages import Finding, shorten
 from webhook.api import mpijob, review
+from webhook.api.kueue import FOREIGN
 from webhook.api.mpijob import MPIJob
 from webhook.api.review import AdmissionRequest
 from webhook.api.shape import ShapeError
@@ -58,9 +59,6 @@ def _other_version(version: str) -> Finding:
     return Finding(SCHEMA, Violation("apiVersion", message, fix=fix, reason=CauseReason.NOT_SUPPORTED))
 
 
-# Kueue compares these jobs with a Workload that exists already: any change makes it stop them (Kueue
-# `pkg/controller/jobframework`, "prebuilt workload is out of sync").
-KUEUE_FIXED = ("kueue.x-k8s.io/multikueue-origin", "kueue.x-k8s.io/prebuilt-workload-name")
 SCHEMA = "schema"
 NOT_OURS = "not a CREATE or UPDATE of a job"
 BY_CONTROLLER = "an update by a controller"
@@ -177,7 +175,7 @@ def _reason_to_inject_nothing(request: review.AdmissionRequest, job: MPIJob, pol
         return "being deleted"
     if any(owner.controller for owner in job.metadata.owner_references or ()):
         return "owned by a controller"
-    if any(label in job.labels for label in KUEUE_FIXED):
+    if any(key in job.labels or key in job.annotations for key in FOREIGN):
         return "a copy made by Kueue"
     return ""
 

@@ -14,6 +14,9 @@ TIMEOUT_ACTION: Final = "training.openshift.io/timeout-action"
 TERMINATE: Final = "terminate"
 NOTIFY_ONLY: Final = "notify-only"
 
+QUEUE: Final = "training.openshift.io/queue"
+"""Kueue's LocalQueue that the job is to wait in; empty for none."""
+
 _SHOWN: Final = 12
 
 

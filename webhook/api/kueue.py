@@ -18,6 +18,15 @@ PREFIX: Final = "kueue.x-k8s.io/"
 QUEUE_NAME: Final = PREFIX + "queue-name"
 """The label of a job that waits in a LocalQueue."""
 
+PRIORITY_CLASS: Final = PREFIX + "priority-class"
+"""The label with the WorkloadPriorityClass of a job."""
+
+FOREIGN: Final = (PREFIX + "multikueue-origin", PREFIX + "prebuilt-workload-name")
+"""Labels or annotations of a copy of a job from another cluster, and of a job whose Workload somebody else made.
+
+Kueue compares such a job with its Workload, and ends the Workload where they differ
+(kueue `pkg/controller/jobframework`, "prebuilt workload is out of sync")."""
+
 FRAMEWORK: Final = "kubeflow.org/mpijob"
 """MPIJobs in Kueue's list of frameworks."""
 
@@ -125,6 +134,12 @@ def inactive_reason(status: QueueStatus | None) -> str:
         if condition.type == "Active" and condition.status == "False":
             return condition.reason or "Unknown"
     return ""
+
+
+def is_active(status: QueueStatus | None) -> bool:
+    """Whether Kueue has said that the queue takes workloads."""
+    conditions = (status and status.conditions) or ()
+    return any(condition.type == "Active" and condition.status == "True" for condition in conditions)
 
 
 def amount(resource: str, value: Quantity) -> int:

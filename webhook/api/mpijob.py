@@ -24,6 +24,9 @@ MPI_OPERATOR = "kubeflow.org/mpi-operator"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 # Values with which the operator of this cluster makes the job's pods.
 MANAGED_HERE = frozenset({None, MPI_OPERATOR})
+# The annotation that the operator hands on to Volcano, as it does `schedulingPolicy.queue`
+# (https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/podgroup.go).
+VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 LAUNCHER = "Launcher"
 WORKER = "Worker"
 

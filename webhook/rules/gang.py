@@ -17,7 +17,7 @@ from pydantic import Field, field_validator
 
 from webhook.api import names
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import MPIJob, SchedulingPolicy
+from webhook.api.mpijob import VOLCANO_QUEUE, MPIJob, SchedulingPolicy
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
 from webhook.rules import CauseReason, Violation, rule
@@ -28,8 +28,6 @@ TIMEOUT = f"{PATH}.scheduleTimeoutSeconds"
 LAUNCHER_CREATION = "spec.launcherCreationPolicy"
 WAIT_FOR_WORKERS = "WaitForWorkersReady"
 VOLCANO = "volcano"
-# https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/podgroup.go
-VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 
 
 class Settings(RuleSettings):

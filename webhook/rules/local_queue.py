@@ -10,7 +10,6 @@ It is a warning, because a queue may be created, or started again, after the job
 """
 
 from collections.abc import Iterator
-from itertools import islice
 
 from webhook.api.kueue import FRAMEWORK, QUEUE_NAME
 from webhook.api.mpijob import MPIJob
@@ -18,12 +17,9 @@ from webhook.kit.context import Context
 from webhook.kit.settings import WarningRuleSettings
 from webhook.predict.kueue import queues
 from webhook.predict.kueue.managed import Unmanaged, unmanaged
-from webhook.predict.kueue.queues import QueueFault, State
 from webhook.rules import CauseReason, Violation, rule
 
 LABEL = f"metadata.labels[{QUEUE_NAME}]"
-
-_SHOWN = 3
 
 
 class Settings(WarningRuleSettings):
@@ -47,28 +43,6 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield Violation(LABEL, message, fix=fix, reason=CauseReason.FORBIDDEN)
             return
     if fault := queues.fault(ctx.view, ctx.namespace, name):
-        yield Violation(LABEL, _message(name, fault), fix=_fix(ctx, name), reason=CauseReason.NOT_SUPPORTED)
-
-
-def _message(name: str, fault: QueueFault) -> str:
-    match fault.state:
-        case State.ABSENT:
-            return f"LocalQueue {name} doesn't exist"
-        case State.STOPPED:
-            return f"LocalQueue {name} is stopped ({fault.detail})"
-        case State.NO_CLUSTER_QUEUE:
-            return f"ClusterQueue {fault.cluster_queue} doesn't exist"
-        case State.CLUSTER_QUEUE_STOPPED:
-            return f"ClusterQueue {fault.cluster_queue} is stopped ({fault.detail})"
-        case State.INACTIVE:
-            return f"ClusterQueue {fault.cluster_queue} is inactive ({fault.detail})"
-        case State.NAMESPACE:
-            return f"namespace doesn't match ClusterQueue {fault.cluster_queue} selector"
-
-
-def _fix(ctx: Context, name: str) -> str:
-    """Queues that take jobs: the first few by name."""
-    others = [other for other, _ in islice(queues.usable(ctx.view, ctx.namespace), _SHOWN + 1) if other != name]
-    if not others:
-        return "Ask your administrator for a queue."
-    return f"Use {' or '.join(others[:_SHOWN])}."
+        yield Violation(
+            LABEL, fault.told(name), fix=queues.advice(ctx.view, ctx.namespace, name), reason=CauseReason.NOT_SUPPORTED
+        )

@@ -15,20 +15,14 @@ from collections.abc import Iterator
 from pydantic import Field, field_validator
 
 from webhook.api import names
-from webhook.api.kueue import QUEUE_NAME
+from webhook.api.kueue import PRIORITY_CLASS, QUEUE_NAME
 from webhook.api.mpijob import MPIJob
-from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES
-from webhook.cluster.resources.workload_priority_classes import WORKLOAD_PRIORITY_CLASSES
-from webhook.cluster.view import ABSENT
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
+from webhook.predict.kueue.priority import SCHEDULING_POLICY, has_class, has_workload_class, priority_classes
 from webhook.rules import CauseReason, Violation, rule
 
-KUEUE_PRIORITY = "kueue.x-k8s.io/priority-class"
-LABEL = f"metadata.labels[{KUEUE_PRIORITY}]"
-SCHEDULING_POLICY = "spec.runPolicy.schedulingPolicy.priorityClass"
-# The API server makes them again when they are deleted (kubernetes `pkg/apis/scheduling/v1/helpers.go`).
-BUILT_IN = frozenset({"system-cluster-critical", "system-node-critical"})
+LABEL = f"metadata.labels[{PRIORITY_CLASS}]"
 
 _SHOWN = 5
 
@@ -54,33 +48,22 @@ class Settings(RuleSettings):
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Kueue's class; then each PriorityClass."""
     queued = QUEUE_NAME in job.labels
-    workload_class = job.labels.get(KUEUE_PRIORITY)
+    workload_class = job.labels.get(PRIORITY_CLASS)
     if workload_class:
         if settings.allowed_workload and workload_class not in settings.allowed_workload:
             yield _forbidden(LABEL, workload_class, settings.allowed_workload)
-        elif ctx.view.get(WORKLOAD_PRIORITY_CLASSES, workload_class) is ABSENT:
+        elif has_workload_class(ctx.view, workload_class) is False:
             effect = "so Kueue builds no Workload and the job waits for ever" if queued else ""
             yield _absent(LABEL, "WorkloadPriorityClass", workload_class, effect, settings.allowed_workload)
     for index, (path, name) in enumerate(priority_classes(job)):
         if settings.allowed and name not in settings.allowed:
             yield _forbidden(path, name, settings.allowed)
-        elif name not in BUILT_IN and ctx.view.get(PRIORITY_CLASSES, name) is ABSENT:
+        elif has_class(ctx.view, name) is False:
             if queued and not workload_class and index == 0:
                 effect = "so Kueue builds no Workload and says nothing: the job waits for ever"
             else:
                 effect = "" if path == SCHEDULING_POLICY else "so the API server refuses the pods"
             yield _absent(path, "PriorityClass", name, effect, settings.allowed)
-
-
-def priority_classes(job: MPIJob) -> Iterator[tuple[str, str]]:
-    """(path, name), the one that Kueue reads first."""
-    policy = job.run_policy.scheduling_policy
-    if policy is not None and policy.priority_class:
-        yield SCHEDULING_POLICY, policy.priority_class
-    for _, path, replica in job.replicas():
-        pod = replica.template.spec
-        if pod is not None and pod.priority_class_name:
-            yield f"{path}.template.spec.priorityClassName", pod.priority_class_name
 
 
 def _absent(path: str, kind: str, name: str, effect: str, allowed: tuple[str, ...]) -> Violation:

@@ -14,12 +14,14 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from webhook.api.kueue import PRIORITY_CLASS
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, WORKER, MPIJob, SchedulingPolicy
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
+from webhook.predict.kueue.priority import priority_classes
 from webhook.rules import CauseReason, Violation, rule
-from webhook.rules.priority import KUEUE_PRIORITY, LABEL, priority_classes
+from webhook.rules.priority import LABEL
 
 WORKERS = "spec.mpiReplicaSpecs[Worker].replicas"
 LAUNCHER_AS_WORKER = "spec.runLauncherAsWorker"
@@ -138,7 +140,7 @@ def _used(job: MPIJob) -> Iterator[tuple[Feature, str]]:
     for field, value in gang.items():
         if value is not None:
             yield "gangScheduling", f"spec.runPolicy.schedulingPolicy.{field}"
-    if (job.labels.get(KUEUE_PRIORITY) or KUEUE_DEFAULT) != KUEUE_DEFAULT:
+    if (job.labels.get(PRIORITY_CLASS) or KUEUE_DEFAULT) != KUEUE_DEFAULT:
         yield "priorityScheduling", LABEL
     for path, _ in priority_classes(job):
         yield "priorityScheduling", path

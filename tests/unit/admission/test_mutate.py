@@ -106,6 +106,7 @@ def test_what_is_not_json(raw):
         ({"ownerReferences": [{"kind": "JobSet"}, {"kind": "TrainJob", "controller": True}]}, "owned by a controller"),
         ({"labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"}}, "a copy made by Kueue"),
         ({"labels": {"kueue.x-k8s.io/prebuilt-workload-name": "w"}}, "a copy made by Kueue"),
+        ({"annotations": {"kueue.x-k8s.io/prebuilt-workload-name": "w"}}, "a copy made by Kueue"),
     ],
 )
 def test_jobs_that_are_left_alone(metadata, reason):
@@ -121,7 +122,6 @@ def test_jobs_that_are_left_alone(metadata, reason):
         {"ownerReferences": None},
         {"deletionTimestamp": None},
         {"labels": {"kueue.x-k8s.io/queue-name": "team"}},
-        {"annotations": {"kueue.x-k8s.io/prebuilt-workload-name": "w"}},
         {"name": "", "generateName": "train-"},
     ],
 )

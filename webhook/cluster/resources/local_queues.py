@@ -10,13 +10,17 @@ from webhook.cluster.resource import Wire, namespaced
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue:
-    """A LocalQueue. `stop_policy` is empty for one that is not stopped, `inactive` for one that is active."""
+    """A LocalQueue. `stop_policy` is empty for one that is not stopped, `inactive` unless Kueue says why it is so.
+
+    `active`: Kueue says that it takes jobs.
+    """
 
     namespace: str
     name: str
     cluster_queue: str
     stop_policy: str
     inactive: str
+    active: bool
 
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -37,6 +41,7 @@ def _record(found: _LocalQueue) -> LocalQueue:
         spec.cluster_queue,
         kueue.stopped(spec.stop_policy),
         kueue.inactive_reason(found.status),
+        kueue.is_active(found.status),
     )
 
 

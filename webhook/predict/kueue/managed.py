@@ -48,6 +48,14 @@ def manages(view: ClusterView, namespace: str) -> bool | Unknown:
     return UNKNOWN if reason is UNKNOWN else reason is None
 
 
+def suspends_all(view: ClusterView, namespace: str) -> bool:
+    """Whether it is known for certain that Kueue suspends every job there, also those without a queue."""
+    config, labels = configuration(view), namespace_labels(view, namespace)
+    if config is UNKNOWN or labels is UNKNOWN:
+        return False
+    return FRAMEWORK in config.frameworks and config.manages_without_queue and config.namespaces.matches(labels)
+
+
 def namespace_labels(view: ClusterView, namespace: str) -> dict[str, str] | Unknown:
     """The namespace's labels, with its name among them."""
     found = view.get(NAMESPACES, namespace)

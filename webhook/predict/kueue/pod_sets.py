@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from webhook.api import mpijob
-from webhook.api.kueue import PREFIX, UNLIMITED, amount
+from webhook.api.kueue import FOREIGN, PREFIX, UNLIMITED, amount
 from webhook.api.mpijob import WORKER, MPIJob
 from webhook.api.pod import PodTemplate
 from webhook.cluster.resources.kueue_config import KueueConfig
@@ -19,8 +19,6 @@ from webhook.predict.job_pods import job_pods
 from webhook.predict.kueue.topology import Request
 
 MULTIKUEUE: Final = PREFIX + "multikueue"
-# On a copy of a job in a worker cluster of MultiKueue, or a job whose Workload was made by somebody else.
-_FOREIGN: Final = (PREFIX + "multikueue-origin", PREFIX + "prebuilt-workload-name")
 _ALLOWED_FLAVORS: Final = PREFIX + "workload-allowed-resource-flavors"
 
 
@@ -49,7 +47,7 @@ def pod_sets(job: MPIJob, ctx: Context, config: KueueConfig) -> tuple[PodSet, ..
     """Launcher, then Worker; None for a job that Kueue does not count in this way."""
     if job.run_policy.managed_by == MULTIKUEUE or _ALLOWED_FLAVORS in job.annotations:
         return None
-    if any(key in job.labels or key in job.annotations for key in _FOREIGN):
+    if any(key in job.labels or key in job.annotations for key in FOREIGN):
         return None
     found = []
     for pods in job_pods(_counted(job, ctx), ctx):

@@ -6,11 +6,18 @@ As kueue `pkg/scheduler/scheduler.go` (`nominate`) and `pkg/controller/core/loca
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
+from typing import Final
 
 from webhook.cluster.resources.cluster_queues import CLUSTER_QUEUES, ClusterQueue
 from webhook.cluster.resources.local_queues import LOCAL_QUEUES, LocalQueue
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView
 from webhook.predict.kueue.managed import namespace_labels
+
+DEFAULT: Final = "default"
+"""The LocalQueue that Kueue itself gives to jobs that name none (kueue `jobframework/defaults.go`)."""
+
+_SHOWN: Final = 3
 
 
 class State(Enum):
@@ -32,6 +39,22 @@ class QueueFault:
     cluster_queue: str = ""
     detail: str = ""
 
+    def told(self, name: str) -> str:
+        """What is wrong with the LocalQueue `name`, in Kueue's words as far as it has any."""
+        match self.state:
+            case State.ABSENT:
+                return f"LocalQueue {name} doesn't exist"
+            case State.STOPPED:
+                return f"LocalQueue {name} is stopped ({self.detail})"
+            case State.NO_CLUSTER_QUEUE:
+                return f"ClusterQueue {self.cluster_queue} doesn't exist"
+            case State.CLUSTER_QUEUE_STOPPED:
+                return f"ClusterQueue {self.cluster_queue} is stopped ({self.detail})"
+            case State.INACTIVE:
+                return f"ClusterQueue {self.cluster_queue} is inactive ({self.detail})"
+            case State.NAMESPACE:
+                return f"namespace doesn't match ClusterQueue {self.cluster_queue} selector"
+
 
 def fault(view: ClusterView, namespace: str, name: str) -> QueueFault | None:
     """What keeps the LocalQueue from taking jobs; None where nothing does, or it is unknown."""
@@ -39,6 +62,32 @@ def fault(view: ClusterView, namespace: str, name: str) -> QueueFault | None:
     if queue is ABSENT:
         return QueueFault(State.ABSENT)
     return _fault(view, queue) if isinstance(queue, LocalQueue) else None
+
+
+def takes_jobs(view: ClusterView, namespace: str, name: str) -> bool:
+    """Whether the LocalQueue is known for certain to take jobs."""
+    queue = view.get(LOCAL_QUEUES, (namespace, name))
+    if not isinstance(queue, LocalQueue) or not queue.active or _fault(view, queue) is not None:
+        return False
+    return view.get(CLUSTER_QUEUES, queue.cluster_queue) is not UNKNOWN
+
+
+def of_namespace(view: ClusterView, namespace: str) -> str:
+    """The LocalQueue of jobs that name none: `default`, else the only one there; empty where that is not certain."""
+    found = view.within(LOCAL_QUEUES, namespace)
+    if found is UNKNOWN:
+        return ""
+    if (namespace, DEFAULT) in found:
+        return DEFAULT
+    return next(iter(found.values())).name if len(found) == 1 else ""
+
+
+def advice(view: ClusterView, namespace: str, name: str) -> str:
+    """What to do when the LocalQueue `name` takes no job: others that do, the first few by name."""
+    others = [other for other, _ in islice(usable(view, namespace), _SHOWN + 1) if other != name]
+    if not others:
+        return "Ask your administrator for a queue."
+    return f"Use {' or '.join(others[:_SHOWN])}."
 
 
 def cluster_queue(view: ClusterView, namespace: str, name: str) -> ClusterQueue | None:

@@ -1,0 +1,43 @@
+"""The class that Kueue takes a job's priority from: where it is missing Kueue makes no Workload, and the job waits.
+
+As kueue `pkg/controller/jobs/mpijob/mpijob_controller.go` (`PriorityClass`) and `jobframework` (`ExtractPriority`).
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.api.mpijob import MPIJob
+from webhook.cluster.resource import Resource, T
+from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES
+from webhook.cluster.resources.workload_priority_classes import WORKLOAD_PRIORITY_CLASSES
+from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, Unknown
+
+SCHEDULING_POLICY: Final = "spec.runPolicy.schedulingPolicy.priorityClass"
+# The API server makes them again when they are deleted (kubernetes `pkg/apis/scheduling/v1/helpers.go`).
+_BUILT_IN: Final = frozenset({"system-cluster-critical", "system-node-critical"})
+
+
+def priority_classes(job: MPIJob) -> Iterator[tuple[str, str]]:
+    """(path, name) of each PriorityClass of a job, the one that Kueue reads first."""
+    policy = job.run_policy.scheduling_policy
+    if policy is not None and policy.priority_class:
+        yield SCHEDULING_POLICY, policy.priority_class
+    for _, path, replica in job.replicas():
+        pod = replica.template.spec
+        if pod is not None and pod.priority_class_name:
+            yield f"{path}.template.spec.priorityClassName", pod.priority_class_name
+
+
+def has_class(view: ClusterView, name: str) -> bool | Unknown:
+    """Whether there is a PriorityClass of that name."""
+    return name in _BUILT_IN or _is_there(view, PRIORITY_CLASSES, name)
+
+
+def has_workload_class(view: ClusterView, name: str) -> bool | Unknown:
+    """Whether there is a WorkloadPriorityClass of that name."""
+    return _is_there(view, WORKLOAD_PRIORITY_CLASSES, name)
+
+
+def _is_there(view: ClusterView, classes: Resource[str, T], name: str) -> bool | Unknown:
+    found = view.get(classes, name)
+    return UNKNOWN if found is UNKNOWN else found is not ABSENT
