@@ -97,9 +97,11 @@ def operations(injection_id: str, job: Any, /, **settings: Any) -> list[tuple[st
     return [(str(operation["path"]), operation["value"]) for operation in decision.patch]
 
 
-def inject(injection_id: str, job: Any, /, **settings: Any) -> tuple[dict[str, Any], list[str]]:
+def inject(
+    injection_id: str, job: Any, /, view: ClusterView = VIEW, **settings: Any
+) -> tuple[dict[str, Any], list[str]]:
     """What this injection alone adds, value by JSON pointer, and its notes without the id."""
-    decision = hold(job, only(injection_id, **settings))
+    decision = hold(job, only(injection_id, **settings), view=view)
     assert not decision.skipped
     added = {str(operation["path"]): operation["value"] for operation in decision.patch}
     return added, [note.removeprefix(f"{injection_id}: ") for note in decision.notes]

@@ -43,6 +43,14 @@ def topology(name: str, *levels: str) -> Json:
     return manifest("Topology", name, {"levels": [{"nodeLabel": level} for level in levels]})
 
 
+def workload_priority_class(name: str) -> Json:
+    return {"apiVersion": API_VERSION, "kind": "WorkloadPriorityClass", "metadata": {"name": name}}
+
+
+def priority_class(name: str) -> Json:
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+
+
 def namespace(name: str = "team-a", **labels: str) -> Json:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 

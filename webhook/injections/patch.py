@@ -36,20 +36,21 @@ class PatchBuilder:
         """The value at `path` as it is now, None where there is none."""
         return _at(self.document, path)
 
-    def add(self, path: Path, value: object) -> bool:
+    def add(self, path: Path, value: object, *, over: object = None) -> bool:
         """Add `value` at `path` unless something other than null is there; True when it was added.
 
-        Missing parents are created in the same operation.
+        Missing parents are created in the same operation. A value that is `over` is replaced: the default in the CRD's
+        schema, which the API server has set before us where the user wrote nothing.
         """
         if self._stored is not None and _at(self._stored, path) != value:
             return False
-        return self._add(path, value)
+        return self._add(path, value, over)
 
-    def _add(self, path: Path, value: object) -> bool:
+    def _add(self, path: Path, value: object, over: object = None) -> bool:
         parent: Any = self.document
         for depth, token in enumerate(path):
             child = _child(parent, token, path[: depth + 1])
-            if child is None:
+            if child is None or (child is over and depth == len(path) - 1):
                 for missing in reversed(path[depth + 1 :]):
                     if isinstance(missing, int):
                         raise PatchConflict(pointer(path), "the list does not exist")

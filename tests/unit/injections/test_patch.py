@@ -50,6 +50,29 @@ def test_add(document, path, operations):
 
 
 @pytest.mark.parametrize(
+    ("document", "added"),
+    [
+        ({"a": {"b": False}}, [("/a/b", True)]),
+        ({"a": {"b": None}}, [("/a/b", True)]),
+        ({"a": {"b": 0}}, []),
+        ({"a": {"b": True}}, []),
+        ({}, [("/a", {"b": True})]),
+    ],
+)
+def test_add_over_a_default(document, added):
+    before = copy.deepcopy(document)
+    builder = PatchBuilder(document)
+    assert builder.add(("a", "b"), value=True, over=False) == bool(added)
+    assert [(o["path"], o["value"]) for o in builder.operations] == added
+    assert jsonpatch.JsonPatch(builder.operations).apply(before) == builder.document
+
+
+def test_a_default_on_the_way_is_no_place_for_a_value():
+    with pytest.raises(PatchConflict):
+        PatchBuilder({"a": False}).add(("a", "b"), value=True, over=False)
+
+
+@pytest.mark.parametrize(
     ("document", "path"),
     [
         ({"a": 1}, ("a", "b")),

@@ -1,0 +1,294 @@
+"""Jobs that name no queue, with the real Kueue and operator: queued where Kueue starts them, else left alone."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.controlplane import kueue
+from tests.controlplane.assets import assets
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.controlplane.nodes import KEEP_RUNNING, gpu_nodes
+from tests.support.installation import service
+from tests.support.installation.service import example
+from tests.support.jobs import changed
+
+pytestmark = pytest.mark.timeout(600)
+PI = assets().upstream_examples["pi"]
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+ASK = "training.openshift.io/queue"
+MANAGED = {"queued": "yes"}
+CONFIGURATION = "kueue-mutating-webhook-configuration"
+HOOK = "mmpijob.kb.io"
+POLICIES = "mpijob-webhook"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of its own, in which Kueue manages the namespaces with the label MANAGED."""
+    with Cluster(log_dir=tmp_path_factory.mktemp("kueue-queue")) as running:
+        running.start_scheduler()
+        running.start_kwok(gpu_nodes(8))
+        running.start_operator()
+        running.start_kueue(settings={"managedJobsNamespaceSelector": {"matchLabels": MANAGED}})
+        running.kubectl("create", "namespace", POLICIES)
+        with service.running(running):
+            yield running
+
+
+@pytest.fixture
+def managed(cluster: Cluster) -> Iterator[str]:
+    """A namespace that Kueue manages, with the LocalQueue `training` for eight cores."""
+    name = cluster.create_namespace("managed", MANAGED)
+    add_queue(cluster, name, cpu=8)
+    yield name
+    cluster.kubectl("delete", "mpijobs", "--all", "-n", name)
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def add_queue(cluster: Cluster, namespace: str, queue: str = "training", *, cpu: int, **spec: Any) -> None:
+    """A LocalQueue that is active, before a ClusterQueue and a flavor that are called as both."""
+    name = f"{namespace}-{queue}"
+    cluster.apply(
+        [
+            kueue.resource_flavor(name, node_labels={"kubernetes.io/os": "linux"}),
+            kueue.cluster_queue(name, quotas={name: {"cpu": cpu, "memory": "100Gi"}}, **spec),
+            kueue.local_queue(queue, namespace=namespace, cluster_queue=name),
+        ]
+    )
+    if not spec.get("stopPolicy"):
+        active = lambda: has_condition(cluster.get("localqueue", queue, "-n", namespace), "Active") or None  # noqa: E731
+        cluster.wait_for("the queue to be active", active)
+
+
+def pi(namespace: str, name: str, *, cpu: int = 1, runs_on: bool = True, **metadata: Any) -> dict[str, Any]:
+    """A launcher and two workers that ask for so many cores each; with `runs_on` it does not end by itself."""
+    job = example(PI, name=name, namespace=namespace, **metadata)
+    for role in ("Launcher", "Worker"):
+        template = job["spec"]["mpiReplicaSpecs"][role]["template"]
+        template["spec"]["containers"][0]["resources"] = {"limits": {"cpu": cpu, "memory": "1Gi"}}
+        if runs_on:
+            template["metadata"] = {"annotations": {KEEP_RUNNING: "yes"}}
+    job["spec"]["runPolicy"] = {"cleanPodPolicy": "Running"}
+    return job
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job in the cluster."""
+
+    cluster: Cluster
+    namespace: str
+    name: str
+
+    def get(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.cluster.get("mpijob", self.name, "-n", self.namespace)
+        return found
+
+    @property
+    def queue(self) -> str | None:
+        label: str | None = (self.get()["metadata"].get("labels") or {}).get(QUEUE_LABEL)
+        return label
+
+    @property
+    def suspended(self) -> bool | None:
+        suspend: bool | None = self.get()["spec"]["runPolicy"].get("suspend")
+        return suspend
+
+    def wait_for(self, condition: str) -> None:
+        self.cluster.wait_for(
+            f"{self.name} to be {condition}", lambda: has_condition(self.get(), condition) or None, timeout=90
+        )
+
+    def pods(self) -> list[dict[str, Any]]:
+        selector = f"training.kubeflow.org/job-name={self.name}"
+        found = self.cluster.get("pods", "-n", self.namespace, "-l", selector)["items"]
+        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+
+    def workload(self) -> dict[str, Any] | None:
+        """The one that Kueue has made of it."""
+        for found in self.cluster.get("workloads", "-n", self.namespace)["items"]:
+            if any(owner["name"] == self.name for owner in found["metadata"].get("ownerReferences", ())):
+                workload: dict[str, Any] = found
+                return workload
+        return None
+
+    def patch(self, patch: str) -> str:
+        command = ("patch", "mpijob", self.name, "-n", self.namespace, "--type=merge", "-p", patch)
+        done = self.cluster.kubectl(*command, check=False)
+        return done.stdout + done.stderr
+
+
+def create(cluster: Cluster, manifest: dict[str, Any]) -> tuple[Job, str]:
+    """The job, and the warnings of its creation."""
+    metadata = manifest["metadata"]
+    done = cluster.kubectl("create", "-f", "-", stdin=manifest)
+    return Job(cluster, metadata["namespace"], metadata["name"]), done.stderr
+
+
+def settle(cluster: Cluster, namespace: str, queue: str) -> None:
+    """Return when the service knows that the queue is active."""
+    probe = pi(namespace, "probe", annotations={ASK: queue})
+    asked = ("create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.spec.runPolicy.suspend}")
+    cluster.wait_for("the service to know", lambda: cluster.kubectl(*asked, stdin=probe).stdout == "true" or None)
+
+
+def test_a_plain_job_is_queued_admitted_and_run(cluster: Cluster, managed: str) -> None:
+    settle(cluster, managed, "training")
+    plain = pi(managed, "plain", runs_on=False)
+    stored = cluster.kubectl("create", "-f", "-", "-o", "json", stdin=plain)
+    assert '"suspend": true' in stored.stdout
+    assert f'"{QUEUE_LABEL}": "training"' in stored.stdout
+    assert "kueue-queue: put into queue training, which starts the job when there is room" in stored.stderr
+    job = Job(cluster, managed, "plain")
+    job.wait_for("Succeeded")
+    assert job.suspended is False
+    done = cluster.wait_for("the workload", job.workload)
+    assert done["spec"]["queueName"] == "training"
+    assert has_condition(done, "Admitted")
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_job_where_kueue_does_not_manage_is_left_alone_and_runs(cluster: Cluster, asked: bool) -> None:
+    namespace = cluster.create_namespace("free")
+    add_queue(cluster, namespace, cpu=8)
+    job, told = create(cluster, pi(namespace, "free", annotations={ASK: "training"} if asked else {}))
+    assert ("kueue-queue: not in queue training: Kueue does not manage this namespace" in told) == asked
+    assert (job.queue, job.suspended) == (None, False)
+    job.wait_for("Running")
+    assert len(job.pods()) == 3
+    assert job.workload() is None
+
+
+def test_a_job_waits_while_the_queue_is_full_and_starts_when_there_is_room(cluster: Cluster, managed: str) -> None:
+    settle(cluster, managed, "training")
+    first, _ = create(cluster, pi(managed, "first", cpu=2))
+    first.wait_for("Running")
+    second, _ = create(cluster, pi(managed, "second", cpu=2))
+    pending = lambda: ((found := second.workload()) and found.get("status", {}).get("conditions")) or None  # noqa: E731
+    (condition, *_) = cluster.wait_for("Kueue's verdict", pending)
+    assert "insufficient unused quota for cpu" in condition["message"]
+    assert (second.queue, second.suspended, second.pods()) == ("training", True, [])
+    cluster.kubectl("delete", "mpijob", "first", "-n", managed)
+    second.wait_for("Running")
+    assert len(second.pods()) == 3
+
+
+def policy(text: str) -> dict[str, Any]:
+    labels = {"training.openshift.io/mpijob-policy": "true"}
+    header = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+    metadata = {"name": "test", "namespace": POLICIES, "labels": labels}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": header + text}}
+
+
+@pytest.fixture(params=["known to be Kueue", "like any user"])
+def kueues_updates(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[str]:
+    """What is done about Kueue's updates: they pass unseen, or injections and rules look at them too."""
+    if request.param == "like any user":
+        cluster.kubectl("apply", "-f", "-", stdin=policy("controllers: []"))
+    yield request.param
+    if request.param == "like any user":
+        cluster.kubectl("delete", "configmap", "test", "-n", POLICIES)
+
+
+def test_start_stop_and_requeue_pass_our_hooks(cluster: Cluster, managed: str, kueues_updates: str) -> None:
+    settle(cluster, managed, "training")
+    seen = len(service.decisions(cluster))
+    job, _ = create(cluster, pi(managed, "stopped"))
+    job.wait_for("Running")
+    queue = ("patch", "clusterqueue", f"{managed}-training", "--type=merge", "-p")
+    cluster.kubectl(*queue, '{"spec": {"stopPolicy": "HoldAndDrain"}}')
+    cluster.wait_for("the job to be stopped", lambda: job.suspended or None)
+    cluster.wait_for("the pods to be gone", lambda: not job.pods() or None)
+    cluster.kubectl(*queue, '{"spec": {"stopPolicy": "None"}}')
+    cluster.wait_for("the job to be started again", lambda: job.suspended is False or None)
+    cluster.wait_for("its pods", lambda: len(job.pods()) == 3 or None)
+
+    account = f"system:serviceaccount:{kueue.NAMESPACE}:{kueue.ACCOUNT}"
+    mine = [each for each in service.decisions(cluster)[seen:] if each["name"] == "stopped"]
+    updates = [each for each in mine if each["operation"] == "UPDATE" and each["user"] == account]
+    assert {each["webhook"] for each in updates} == {"mutate", "validate"}
+    assert len(updates) >= 6, "start, stop, start"
+    assert all(each["allowed"] and not each["injected"] for each in updates)
+    unseen = {each["skipped"] for each in updates} == {"an update by a controller"}
+    assert unseen == (kueues_updates == "known to be Kueue")
+
+
+def test_applying_a_file_again_and_again_changes_nothing(cluster: Cluster, managed: str) -> None:
+    settle(cluster, managed, "training")
+    apply = ("apply", "-f", "-")
+    # Of its files this one has a list that an apply replaces, the environment of the launcher.
+    manifest = pi(managed, "applied")
+    cluster.kubectl(*apply, stdin=manifest)
+    job = Job(cluster, managed, "applied")
+    job.wait_for("Running")
+    before = job.get()
+    assert before["metadata"]["labels"][QUEUE_LABEL] == "training"
+    for _ in range(10):
+        cluster.kubectl(*apply, stdin=manifest)
+    after = job.get()
+    assert (after["spec"], after["metadata"]["labels"]) == (before["spec"], before["metadata"]["labels"])
+    assert after["metadata"]["generation"] == before["metadata"]["generation"]
+
+
+def test_a_running_job_is_not_suspended_by_a_file_that_replaces_it(cluster: Cluster, managed: str) -> None:
+    settle(cluster, managed, "training")
+    manifest = pi(managed, "replaced")
+    job, _ = create(cluster, manifest)
+    job.wait_for("Running")
+    pods = {pod["metadata"]["uid"] for pod in job.pods()}
+    for _ in range(3):
+        cluster.kubectl("replace", "-f", "-", stdin=manifest)
+        assert not job.suspended
+        assert job.queue == "training"
+    assert {pod["metadata"]["uid"] for pod in job.pods()} == pods
+    assert has_condition(job.get(), "Running")
+
+
+def test_a_waiting_job_stays_suspended_when_a_file_replaces_it(cluster: Cluster, managed: str) -> None:
+    settle(cluster, managed, "training")
+    manifest = pi(managed, "waits", cpu=4)
+    job, _ = create(cluster, manifest)
+    cluster.wait_for("the workload", job.workload)
+    cluster.kubectl("replace", "-f", "-", stdin=manifest)
+    assert (job.queue, job.suspended, job.pods()) == ("training", True, [])
+
+
+@pytest.fixture(params=["kueue-mutating-webhook-configuration", "a-kueue"])
+def order(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[str]:
+    """Kueue's hook for MPIJobs after ours, and before."""
+    found = cluster.get("mutatingwebhookconfiguration", CONFIGURATION)
+    if request.param == CONFIGURATION:
+        yield request.param
+        return
+    moved = copy.deepcopy(found)
+    moved["metadata"] = {"name": request.param}
+    moved["webhooks"] = [hook for hook in found["webhooks"] if hook["name"] == HOOK]
+    rest = {"webhooks": [hook for hook in found["webhooks"] if hook["name"] != HOOK]}
+    cluster.kubectl("create", "-f", "-", stdin=moved)
+    cluster.kubectl("replace", "-f", "-", stdin=strip(found) | rest)
+    yield request.param
+    cluster.kubectl("delete", "mutatingwebhookconfiguration", request.param)
+    cluster.kubectl("replace", "-f", "-", stdin=strip(found))
+
+
+def strip(found: dict[str, Any]) -> dict[str, Any]:
+    """Without what only this version of the object has."""
+    metadata = {key: value for key, value in found["metadata"].items() if key != "resourceVersion"}
+    return {**found, "metadata": metadata}
+
+
+def test_either_order_of_the_hooks_comes_to_the_same(cluster: Cluster, managed: str, order: str) -> None:
+    """Of a job whose launcher is a worker Kueue changes the template too, so that ours is called again."""
+    settle(cluster, managed, "training")
+    manifest = changed({"spec.runLauncherAsWorker": True}, pi(managed, f"in-{order[:7]}"))
+    job, told = create(cluster, manifest)
+    assert told.count("kueue-queue: put into queue training") == 1
+    worker = job.get()["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["metadata"]["annotations"]
+    assert worker["kueue.x-k8s.io/pod-index-offset"] == "1"
+    assert job.queue == "training"
+    job.wait_for("Running")
+    assert job.suspended is False

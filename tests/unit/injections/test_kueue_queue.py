@@ -1,0 +1,336 @@
+"""A job is put into a queue only where it is certain that Kueue starts it from there."""
+
+import itertools
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tests.support.injecting import Example, inject, mpijob, mutate, only, pod_spec
+from tests.support.jobs import request
+from tests.support.kueue_objects import (
+    CONFIG,
+    Json,
+    cluster_queue,
+    config,
+    local_queue,
+    manifest,
+    namespace,
+    priority_class,
+    workload_priority_class,
+)
+from webhook.admission import pipelines
+from webhook.cluster.snapshot import Snapshot
+
+ID = "kueue-queue"
+LABEL = "kueue.x-k8s.io/queue-name"
+TEAM = namespace("team")
+SELECTOR = "managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n"
+NO_MPIJOBS = CONFIG.replace("kubeflow.org/mpijob", "pod")
+EVERY_JOB = "manageJobsWithoutQueueName: true\n"
+BEHIND = cluster_queue("gpus")
+NOT_MANAGED = "Kueue does not manage this namespace"
+UNCERTAIN = "whether it takes jobs is not known"
+NOT_KNOWN = "whether Kueue manages this namespace is not known"
+
+
+def queue(name: str = "training", behind: str = "gpus", **fields: Any) -> Json:
+    return local_queue(name, behind, namespace="team", **fields)
+
+
+MANAGED = [config(), TEAM, BEHIND]
+USUAL = [*MANAGED, queue()]
+EXAMPLE = Example(job=mpijob(), view=Snapshot(USUAL))
+
+
+def asking(name: str, **job: Any) -> Json:
+    return mpijob(metadata={"annotations": {"training.openshift.io/queue": name}}, **job)
+
+
+def injected(job: Json, *objects: Json, **settings: Any) -> tuple[dict[str, Any], list[str]]:
+    """The labels of the job and its `suspend` afterwards, as far as this put them in; and the notes."""
+    added, notes = inject(ID, job, view=Snapshot(objects), **settings)
+    return added, notes
+
+
+def both(name: str) -> dict[str, Any]:
+    """What is put into a job that has neither labels nor a runPolicy."""
+    return {"/metadata/labels": {LABEL: name}, "/spec/runPolicy": {"suspend": True}}
+
+
+def note(name: str) -> list[str]:
+    return [f"put into queue {name}, which starts the job when there is room"]
+
+
+@pytest.mark.parametrize(
+    ("job", "objects", "settings", "name"),
+    [
+        pytest.param(mpijob(), [queue()], {}, "training", id="the only one"),
+        pytest.param(mpijob(), [queue(), queue("default")], {}, "default", id="the one that Kueue takes itself"),
+        pytest.param(mpijob(), [queue(), queue("other")], {"queue": "other"}, "other", id="by policy"),
+        pytest.param(mpijob(), [queue(), queue("default")], {"queue": "training"}, "training", id="policy first"),
+        pytest.param(asking("other"), [queue(), queue("other")], {"queue": "training"}, "other", id="annotation first"),
+        pytest.param(mpijob(run_policy=None), [queue()], {}, "training", id="no runPolicy"),
+    ],
+)
+def test_which_queue(job: Json, objects: list[Json], settings: dict[str, Any], name: str) -> None:
+    assert injected(job, *MANAGED, *objects, **settings) == (both(name), note(name))
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([*MANAGED], id="LocalQueues unknown"),
+        pytest.param([*MANAGED, local_queue("training", "gpus", namespace="other")], id="no LocalQueue here"),
+        pytest.param([*MANAGED, queue(), queue("other")], id="two to choose from"),
+        pytest.param([TEAM, BEHIND, queue()], id="no configuration"),
+        pytest.param([config(), BEHIND, queue()], id="namespace unknown"),
+        pytest.param([config(SELECTOR), TEAM, BEHIND, queue()], id="namespace not managed"),
+        pytest.param(
+            [config(SELECTOR, CONFIG.replace("v1beta2", "v1beta1")), TEAM, BEHIND, queue()], id="depends on the version"
+        ),
+        pytest.param([config("", NO_MPIJOBS), TEAM, BEHIND, queue()], id="no MPIJobs"),
+        pytest.param([*MANAGED, queue("default", stopPolicy="Hold")], id="Kueue puts it in there all the same"),
+    ],
+)
+def test_nothing_happens_and_nothing_is_said(objects: list[Json]) -> None:
+    assert injected(mpijob(), *objects) == ({}, [])
+
+
+def off(**fields: Any) -> list[Json]:
+    """The queue, but for what is wrong with its ClusterQueue; and another queue."""
+    return [queue(behind="off"), cluster_queue("off", **fields), queue("a")]
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason"),
+    [
+        ([queue(stopPolicy="Hold"), queue("a")], "LocalQueue training is stopped (Hold). Use a."),
+        ([queue("a")], "LocalQueue training doesn't exist. Use a."),
+        ([queue(behind="gone")], "ClusterQueue gone doesn't exist. Ask your administrator for a queue."),
+        (off(stopPolicy="Hold"), "ClusterQueue off is stopped (Hold). Use a."),
+        (off(inactive="FlavorNotFound"), "ClusterQueue off is inactive (FlavorNotFound). Use a."),
+        (off(namespaceSelector=None), "namespace doesn't match ClusterQueue off selector. Use a."),
+        ([queue(inactive="ClusterQueueIsInactive")], UNCERTAIN),
+        ([manifest("LocalQueue", "training", {"clusterQueue": "gpus"}, namespace="team")], UNCERTAIN),
+    ],
+)
+def test_a_queue_that_cannot_be_used(objects: list[Json], reason: str) -> None:
+    told = [f"not in queue training: {reason}"]
+    assert injected(asking("training"), *MANAGED, *objects) == ({}, told)
+    assert injected(mpijob(), *MANAGED, *objects, queue="training") == ({}, told)
+    decision = mutate(asking("training"), only(ID), view=Snapshot([*MANAGED, *objects]))
+    assert decision.warnings == [f"{ID}: {told[0]}"], "not cut"
+
+
+def test_the_only_queue_is_stopped() -> None:
+    reason = "LocalQueue training is stopped (Hold). Ask your administrator for a queue."
+    assert injected(mpijob(), *MANAGED, queue(stopPolicy="Hold")) == ({}, [f"not in queue training: {reason}"])
+
+
+def test_a_cluster_queue_that_nobody_may_read() -> None:
+    objects = [config(), TEAM, queue()]
+    assert injected(asking("training"), *objects) == (
+        {},
+        ["not in queue training: " + UNCERTAIN],
+    )
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason"),
+    [
+        ([], NOT_KNOWN),
+        ([TEAM, BEHIND, queue()], NOT_KNOWN),
+        ([config(), BEHIND, queue()], NOT_KNOWN),
+        ([config(SELECTOR), TEAM, BEHIND, queue()], NOT_MANAGED),
+        (
+            [config("", NO_MPIJOBS), TEAM, BEHIND, queue()],
+            "Kueue does not manage MPIJobs here",
+        ),
+        ([*MANAGED], UNCERTAIN),
+    ],
+)
+def test_who_asked_for_a_queue_is_told_why_there_is_none(objects: list[Json], reason: str) -> None:
+    assert injected(asking("training"), *objects) == ({}, [f"not in queue training: {reason}"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"), [("a b", "a b"), ("x" * 64, "xxxxxxxxx..."), ("\x1b[31m", "?[31m"), ("-a", "-a")]
+)
+def test_a_name_that_no_queue_has(asked: str, shown: str) -> None:
+    told = f'training.openshift.io/queue "{shown}" is no name that a queue can have'
+    assert injected(asking(asked), *USUAL) == ({}, [told])
+
+
+def test_a_queue_whose_name_no_label_can_hold() -> None:
+    name = "x" * 64
+    assert injected(mpijob(), *MANAGED, queue(name)) == (
+        {},
+        [f"not in queue {name}: {UNCERTAIN}"],
+    )
+
+
+@pytest.mark.parametrize("own", ["other", "training", ""])
+def test_a_label_of_the_users_stays(own: str) -> None:
+    assert injected(mpijob(metadata={"labels": {LABEL: own}}), *USUAL) == ({}, [])
+
+
+def test_no_queue_is_asked_for() -> None:
+    assert injected(asking(""), *USUAL, queue("default"), queue="training") == ({}, [])
+
+
+def test_a_label_beside_the_annotation() -> None:
+    job = asking("training")
+    job["metadata"]["labels"] = {LABEL: "other"}
+    told = f'training.openshift.io/queue "training" has no effect on a job with the label {LABEL}'
+    assert injected(job, *USUAL, queue("other")) == ({}, [told])
+    job["metadata"]["labels"] = {LABEL: "training"}
+    assert injected(job, *USUAL) == ({}, []), "as after the first of two calls"
+
+
+def test_a_job_that_its_user_wants_to_start_stays_so() -> None:
+    job = mpijob(run_policy={"suspend": True})
+    told = ["not in queue training: spec.runPolicy.suspend is true. Remove it."]
+    assert injected(job, *USUAL) == ({}, told)
+    assert injected(job, *USUAL, queue="training") == ({}, told)
+    labelled = {"/metadata/labels": {LABEL: "training"}}
+    assert injected(asking("training", run_policy={"suspend": True}), *USUAL) == (labelled, note("training"))
+
+
+def test_what_the_api_server_puts_in_is_not_the_users() -> None:
+    added, notes = injected(mpijob(run_policy={"suspend": False}), *USUAL)
+    assert added == {"/metadata/labels": {LABEL: "training"}, "/spec/runPolicy/suspend": True}
+    assert notes == note("training")
+
+
+def test_suspend_is_kueues_where_it_suspends_every_job() -> None:
+    job = mpijob(run_policy={"suspend": True})
+    labelled = {"/metadata/labels": {LABEL: "training"}}
+    every = [config(EVERY_JOB), TEAM, BEHIND, queue()]
+    assert injected(job, *every) == (labelled, note("training"))
+    default = {"/metadata/labels": {LABEL: "default"}}
+    assert injected(job, *MANAGED, queue("default")) == (default, note("default"))
+    # There Kueue leaves jobs without a queue alone.
+    gate = "featureGates: {ManagedJobsNamespaceSelectorAlwaysRespected: false}\n"
+    others = [config(EVERY_JOB + SELECTOR + gate), TEAM, BEHIND, queue()]
+    assert injected(job, *others)[0] == {}
+
+
+@pytest.mark.parametrize(
+    ("managed_by", "queued"), [("kubeflow.org/mpi-operator", True), ("kueue.x-k8s.io/multikueue", False), ("x", False)]
+)
+def test_jobs_of_other_controllers(managed_by: str, queued: bool) -> None:
+    policy = {"managedBy": managed_by}
+    added, notes = injected(mpijob(run_policy=policy), *USUAL)
+    assert (LABEL in added.get("/metadata/labels", {}), bool(notes)) == (queued, queued)
+    assert added.get("/spec/runPolicy/suspend") is (True if queued else None)
+    if not queued:
+        told = ["not in queue training: spec.runPolicy.managedBy names another controller"]
+        assert injected(asking("training", run_policy=policy), *USUAL) == ({}, told)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        mpijob(run_policy={"schedulingPolicy": {"queue": "volcano"}}),
+        mpijob(metadata={"annotations": {"scheduling.volcano.sh/queue-name": "volcano"}}),
+    ],
+)
+def test_a_queue_of_volcano(job: Json) -> None:
+    assert injected(job, *USUAL) == ({}, [])
+    job["metadata"].setdefault("annotations", {})["training.openshift.io/queue"] = "training"
+    assert injected(job, *USUAL)[0]["/metadata/labels"] == {LABEL: "training"}
+
+
+LAUNCHER_CLASS = {"launcher": {"spec": pod_spec(priorityClassName="p")}}
+POLICY_CLASS = {"run_policy": {"schedulingPolicy": {"priorityClass": "p"}}}
+
+
+@pytest.mark.parametrize("job", [LAUNCHER_CLASS, POLICY_CLASS])
+@pytest.mark.parametrize(
+    ("objects", "reason"),
+    [
+        ([priority_class("p")], ""),
+        ([priority_class("q")], 'its PriorityClass "p" does not exist'),
+        ([], 'whether there is its PriorityClass "p" is not known'),
+    ],
+)
+def test_a_class_without_which_kueue_does_not_look_at_the_job(
+    job: dict[str, Any], objects: list[Json], reason: str
+) -> None:
+    added, notes = injected(mpijob(**job), *USUAL, *objects)
+    assert notes == ([f"not in queue training: {reason}"] if reason else note("training"))
+    assert bool(added) == (not reason)
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason"),
+    [
+        ([workload_priority_class("w")], ""),
+        ([workload_priority_class("v")], 'its WorkloadPriorityClass "w" does not exist'),
+        ([], 'whether there is its WorkloadPriorityClass "w" is not known'),
+    ],
+)
+def test_a_class_of_kueues_counts_alone(objects: list[Json], reason: str) -> None:
+    job = mpijob(metadata={"labels": {"kueue.x-k8s.io/priority-class": "w"}}, **LAUNCHER_CLASS)
+    added, notes = injected(job, *USUAL, priority_class("q"), *objects)
+    assert notes == ([f"not in queue training: {reason}"] if reason else note("training"))
+    assert bool(added) == (not reason)
+
+
+def test_the_users_other_labels_stay() -> None:
+    job = mpijob(metadata={"labels": {"app": "train"}}, run_policy={"cleanPodPolicy": "All"})
+    added, _ = injected(job, *USUAL)
+    assert added == {"/metadata/labels/kueue.x-k8s.io~1queue-name": "training", "/spec/runPolicy/suspend": True}
+
+
+@pytest.mark.parametrize("settings", [{"queue": "a_b"}, {"queue": "A"}, {"queue": "x" * 64}])
+def test_a_policy_with_a_name_that_no_queue_has(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        only(ID, **settings)
+
+
+CREATED, ADMITTED = (
+    mpijob(metadata={"labels": {LABEL: "training"}}, run_policy={"suspend": suspend}) for suspend in (True, False)
+)
+
+
+class TestUpdate:
+    """What Kueue has started is never suspended again."""
+
+    @staticmethod
+    def updated(new: Json, old: Json, *objects: Json, username: str = "alice") -> list[tuple[str, Any]]:
+        sent = request(new, old=old, operation="UPDATE", username=username, namespace="team")
+        decision = pipelines.mutate(sent, policy=only(ID), view=Snapshot(objects))
+        return [(str(operation["path"]), operation["value"]) for operation in decision.patch]
+
+    @pytest.mark.parametrize("username", ["alice", "system:serviceaccount:kueue:kueue"])
+    def test_kueue_starts_it(self, username: str) -> None:
+        assert self.updated(ADMITTED, CREATED, *USUAL, username=username) == []
+
+    def test_kueue_stops_it(self) -> None:
+        assert self.updated(CREATED, ADMITTED, *USUAL, username="system:serviceaccount:kueue:kueue") == []
+
+    @pytest.mark.parametrize("policy", [None, {}, {"suspend": False}])
+    def test_a_file_with_neither_replaces_a_job_that_waits(self, policy: Json | None) -> None:
+        added = self.updated(mpijob(run_policy=policy), CREATED, *USUAL)
+        assert added[0] == ("/metadata/labels", {LABEL: "training"})
+        assert added[1:] in ([("/spec/runPolicy", {"suspend": True})], [("/spec/runPolicy/suspend", True)])
+
+    @pytest.mark.parametrize("policy", [None, {}, {"suspend": False}])
+    def test_a_file_with_neither_replaces_a_job_that_runs(self, policy: Json | None) -> None:
+        assert self.updated(mpijob(run_policy=policy), ADMITTED, *USUAL) == [("/metadata/labels", {LABEL: "training"})]
+
+    def test_a_job_that_was_never_queued(self) -> None:
+        for suspend in (None, True, False):
+            old = mpijob(run_policy={"suspend": suspend})
+            assert self.updated(mpijob(), old, *USUAL) == []
+
+    @pytest.mark.parametrize(("old", "new"), list(itertools.product((None, True, False), repeat=2)))
+    def test_suspend_is_never_put_into_a_job_that_was_not_suspended(self, old: bool | None, new: bool | None) -> None:
+        for label in ({}, {LABEL: "training"}):
+            stored = mpijob(run_policy={"suspend": old}, metadata={"labels": {LABEL: "training"}})
+            sent = mpijob(run_policy={"suspend": new}, metadata={"labels": label})
+            patch = dict(self.updated(sent, stored, *USUAL))
+            assert "/spec/runPolicy" not in patch
+            assert "/spec/runPolicy/suspend" not in patch or (old is True and not new and not label)

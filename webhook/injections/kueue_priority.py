@@ -1,0 +1,53 @@
+"""Jobs in Kueue's queues get the priority of their namespace.
+
+Nothing happens unless `priorityClass` is set: a WorkloadPriorityClass of Kueue's. Where Kueue manages MPIJobs in the
+namespace, a job that has none gets it in the label `kueue.x-k8s.io/priority-class`. It decides about the place in the
+queue and about preemption, and does not reach the pods.
+
+A class that does not exist is never put in: Kueue would not look at the job. The user is told.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import Field, field_validator
+
+from webhook.api import names
+from webhook.api.kueue import PRIORITY_CLASS
+from webhook.api.mpijob import MPIJob
+from webhook.injections import Caution, injection
+from webhook.injections.patch import PatchBuilder
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
+from webhook.predict.kueue.managed import manages
+from webhook.predict.kueue.priority import has_workload_class
+
+LABEL: Final = ("metadata", "labels", PRIORITY_CLASS)
+
+
+class Settings(InjectionSettings):
+    """The class."""
+
+    priority_class: str = Field("", description="The WorkloadPriorityClass of jobs that name none.")
+
+    @field_validator("priority_class")
+    @classmethod
+    def _name(cls, name: str) -> str:
+        if name and (problem := names.dns_1123_subdomain_problem(name) or names.label_value_problem(name)):
+            raise ValueError(problem)
+        return name
+
+
+@injection("kueue-priority", Settings, since="0.1")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Add the label."""
+    name = settings.priority_class
+    if not name or not job.managed_here or PRIORITY_CLASS in job.labels:
+        return
+    if manages(ctx.view, ctx.namespace) is not True:
+        return
+    there = has_workload_class(ctx.view, name)
+    if there is False:
+        yield Caution(f'WorkloadPriorityClass "{name}" of the policy does not exist')
+    elif there is True and patch.add(LABEL, name):
+        yield f"added {PRIORITY_CLASS}={name}, the place in the queue"

@@ -1,0 +1,119 @@
+"""Where Kueue manages the namespace, a job waits in a queue and starts when there is room.
+
+A job that names no queue gets the label `kueue.x-k8s.io/queue-name` and `suspend: true`, together; Kueue resumes it.
+The queue is the one that the job's annotation `training.openshift.io/queue` names, else the policy's `queue`, else the
+LocalQueue `default` of the namespace, else the only one that it has. An empty annotation asks for no queue.
+
+No job is left suspended that nobody would resume. Nothing is put in unless it is known for certain that Kueue manages
+MPIJobs in the namespace, that the queue takes jobs now, and that the PriorityClass that the job names exists: without
+that class Kueue does not even look at the job. When a queue cannot be used the user is told why.
+
+A job with `suspend: true` is one that its user wants to start: it is put into a queue only where the annotation asks
+for one, or where Kueue suspends every job (a LocalQueue `default`, `manageJobsWithoutQueueName`), for in a queue Kueue
+resumes it. `suspend: false` is what the API server puts into every job: Kueue, too, takes no notice of it. A job that
+names a queue of Volcano stays out of Kueue's, unless the annotation asks for one.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import Field, field_validator
+
+from webhook.api import annotations, names
+from webhook.api.kueue import PRIORITY_CLASS, QUEUE_NAME
+from webhook.api.mpijob import VOLCANO_QUEUE, MPIJob
+from webhook.cluster.view import UNKNOWN
+from webhook.injections import Caution, injection
+from webhook.injections.patch import PatchBuilder
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
+from webhook.predict.kueue import priority, queues
+from webhook.predict.kueue.managed import Unmanaged, suspends_all, unmanaged
+
+LABEL: Final = ("metadata", "labels", QUEUE_NAME)
+WORKLOAD_CLASS: Final = ("metadata", "labels", PRIORITY_CLASS)
+SUSPEND: Final = ("spec", "runPolicy", "suspend")
+_OUT_OF_REACH: Final = {
+    Unmanaged.FRAMEWORK: "Kueue does not manage MPIJobs here",
+    Unmanaged.NAMESPACE: "Kueue does not manage this namespace",
+    UNKNOWN: "whether Kueue manages this namespace is not known",
+}
+
+
+class Settings(InjectionSettings):
+    """The queue."""
+
+    queue: str = Field(
+        "",
+        description="The LocalQueue of jobs that name none; empty for the namespace's own: default, or its only one.",
+    )
+
+    @field_validator("queue")
+    @classmethod
+    def _name(cls, queue: str) -> str:
+        if queue and (problem := names.dns_1123_subdomain_problem(queue) or names.label_value_problem(queue)):
+            raise ValueError(problem)
+        return queue
+
+
+@injection("kueue-queue", Settings, since="0.1")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Put in label and `suspend`, or say why not."""
+    asked = job.annotations.get(annotations.QUEUE)
+    if asked == "":
+        return
+    shown = annotations.mention(annotations.QUEUE, asked or "")
+    if QUEUE_NAME in job.labels:
+        if asked and job.labels[QUEUE_NAME] != asked:
+            yield Caution(f"{shown} has no effect on a job with the label {QUEUE_NAME}")
+        return
+    if asked and names.label_value_problem(asked):
+        yield Caution(f"{shown} is no name that a queue can have")
+        return
+    if reason := _out_of_reach(job, ctx):
+        if asked:
+            yield Caution(f"not in queue {asked}: {reason}")
+        return
+    name = asked or settings.queue or queues.of_namespace(ctx.view, ctx.namespace)
+    if not name or (not asked and _queued_by_volcano(job)):
+        return
+    # Kueue puts a job in there whatever we do; where that is a mistake the rule `local-queue` says so.
+    by_kueue = name == queues.DEFAULT and not (asked or settings.queue)
+    reason = _obstacle(job, name, ctx, patch)
+    if job.suspended and not (reason or asked or by_kueue or suspends_all(ctx.view, ctx.namespace)):
+        reason = "spec.runPolicy.suspend is true. Remove it."
+    if reason:
+        if not by_kueue:
+            yield Caution(f"not in queue {name}: {reason}")
+    elif patch.add(LABEL, name):
+        patch.add(SUSPEND, value=True, over=False)
+        yield f"put into queue {name}, which starts the job when there is room"
+
+
+def _out_of_reach(job: MPIJob, ctx: Context) -> str:
+    """Why no queue can take the job, empty where one may."""
+    if not job.managed_here:
+        return "spec.runPolicy.managedBy names another controller"
+    reason = unmanaged(ctx.view, ctx.namespace)
+    return "" if reason is None else _OUT_OF_REACH[reason]
+
+
+def _queued_by_volcano(job: MPIJob) -> bool:
+    policy = job.run_policy.scheduling_policy
+    return bool((policy and policy.queue) or job.annotations.get(VOLCANO_QUEUE))
+
+
+def _obstacle(job: MPIJob, name: str, ctx: Context, patch: PatchBuilder) -> str:
+    """What would keep the job in this queue from ever being resumed, or may; empty for certain that nothing does."""
+    if fault := queues.fault(ctx.view, ctx.namespace, name):
+        return f"{fault.told(name)}. {queues.advice(ctx.view, ctx.namespace, name)}"
+    if names.label_value_problem(name) or not queues.takes_jobs(ctx.view, ctx.namespace, name):
+        return "whether it takes jobs is not known"
+    kind, of_class, found = "WorkloadPriorityClass", patch.get(WORKLOAD_CLASS), priority.has_workload_class
+    if not of_class:
+        _, of_class = next(priority.priority_classes(job), ("", ""))
+        kind, found = "PriorityClass", priority.has_class
+    if not of_class or (there := found(ctx.view, of_class)) is True:
+        return ""
+    shown = annotations.mention(f"its {kind}", of_class)
+    return f"whether there is {shown} is not known" if there is UNKNOWN else f"{shown} does not exist"
