@@ -28,7 +28,7 @@ from tests.bench.body import mutate_body, validate_body
 from tests.bench.cluster_objects import PLACES, Size, collections, job, pages
 from tests.bench.machine import this_machine
 from tests.bench.report import text
-from tests.support.watch_api import Log
+from tests.support.logs import Log
 from webhook.admission import pipelines
 from webhook.api import review
 from webhook.client.connection import Connection

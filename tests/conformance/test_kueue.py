@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.conformance.test_pod_security import client
 from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster
+from tests.support.api_client import client
 from tests.support.jobs import changed
 from tests.support.rule_checks import defaulted
 from tests.support.worlds import kueue_worlds as worlds

@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.conformance.test_pod_security import DRY_RUN, PARALLEL, Client, client
 from tests.controlplane.cluster import Cluster
+from tests.support.api_client import DRY_RUN, PARALLEL, Client, client
 from tests.support.worlds.resource_pods import RUNTIME_CLASSES, Json, decoded, job, limit_range, template
 from webhook.api import pod_resources
 from webhook.api.bounds import Bound

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.test_pod_security import DRY_RUN, PARALLEL, Client, client
 from tests.controlplane.cluster import Cluster
+from tests.support.api_client import DRY_RUN, PARALLEL, Client, client
 from tests.support.worlds.resource_pods import GPU, RUNTIME_CLASSES, Json, decoded, job, template
 from webhook.api import quantity
 from webhook.api.quantity import Quantity

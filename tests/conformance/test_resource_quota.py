@@ -21,8 +21,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.test_pod_security import DRY_RUN, PARALLEL, Client, client
 from tests.controlplane.cluster import Cluster
+from tests.support.api_client import DRY_RUN, PARALLEL, Client, client
 from tests.support.worlds import quotas
 from tests.support.worlds.quota_world import USUAL, World, full, in_force, make, make_world
 from tests.support.worlds.quotas import DEFAULT_PRIORITY, Json, resource_quota, template

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.conformance.test_pod_security import Client, client
 from tests.controlplane.cluster import Cluster
+from tests.support.api_client import Client, client
 from tests.support.rule_checks import violations
 from webhook.api import quantity
 from webhook.api.pod import PodSpec, PodTemplate, Toleration

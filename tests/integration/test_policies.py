@@ -13,24 +13,11 @@ from tests.controlplane.cluster import Cluster
 from tests.support.installation import service
 from tests.support.installation.service import example, review_of
 from tests.support.jobs import changed
+from tests.support.policies import policy_configmap
 
 PI = assets().upstream_examples["pi"]
-HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 POLICIES = "mpijob-webhook"
 LAST_GOOD = ("configmap", "mpijob-webhook-last-good", "-n", POLICIES)
-
-
-def policy(text: str | None, name: str = "platform") -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": name,
-            "namespace": POLICIES,
-            "labels": {"training.openshift.io/mpijob-policy": "true"},
-        },
-        "data": {} if text is None else {"policy.yaml": HEADER + text},
-    }
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +61,12 @@ def create(cluster: Cluster, namespace: str, workers: int, *flags: str, **metada
 def test_a_change_reaches_both_replicas_and_a_deletion_falls_back(
     cluster: Cluster, namespace: str, replicas: list[service.Replica]
 ) -> None:
-    assert "created" in apply(cluster, policy("rules: {worker-count: {max: 3}}"))
+    assert "created" in apply(cluster, policy_configmap("rules: {worker-count: {max: 3}}"))
     for replica in replicas:
         cluster.wait_for("the policy", lambda replica=replica: not verdict(replica, namespace, 4) or None)
     assert "4 workers, at most 3 allowed" in create(cluster, namespace, 4)
 
-    assert "configured" in apply(cluster, policy("rules: {worker-count: {max: 5}}"))
+    assert "configured" in apply(cluster, policy_configmap("rules: {worker-count: {max: 5}}"))
     for replica in replicas:
         cluster.wait_for("the new policy", lambda replica=replica: verdict(replica, namespace, 4) or None)
         assert not verdict(replica, namespace, 6)
@@ -92,9 +79,9 @@ def test_a_change_reaches_both_replicas_and_a_deletion_falls_back(
 def test_layers_follow_the_labels_of_the_namespace(
     cluster: Cluster, namespace: str, replicas: list[service.Replica]
 ) -> None:
-    apply(cluster, policy("rules: {worker-count: {max: 3}}"))
+    apply(cluster, policy_configmap("rules: {worker-count: {max: 3}}"))
     premium = "priority: 10\nnamespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}"
-    apply(cluster, policy(premium, name="premium"))
+    apply(cluster, policy_configmap(premium, name="premium"))
     for replica in replicas:
         cluster.wait_for("the base tier", lambda replica=replica: not verdict(replica, namespace, 4) or None)
     cluster.kubectl("label", "namespace", namespace, "tier=premium")
@@ -106,7 +93,7 @@ def test_layers_follow_the_labels_of_the_namespace(
 
 
 def test_a_broken_policy_is_refused_with_field_values_and_line(cluster: Cluster) -> None:
-    said = apply(cluster, policy("mode: loud\nrules:\n  worker-count: {max: many}"))
+    said = apply(cluster, policy_configmap("mode: loud\nrules:\n  worker-count: {max: many}"))
     assert 'The ConfigMap "platform" is invalid' in said
     assert "data[policy.yaml].mode: line 3: Input should be 'enforce', 'warn' or 'audit' (it is 'loud')" in said
     assert "data[policy.yaml].rules.worker-count.max: line 5: Input should be a valid integer" in said
@@ -116,7 +103,7 @@ def test_a_broken_policy_is_refused_with_field_values_and_line(cluster: Cluster)
 def test_the_last_good_one_stays_when_a_broken_one_gets_past_the_hook(
     cluster: Cluster, namespace: str, replicas: list[service.Replica]
 ) -> None:
-    apply(cluster, policy("rules: {worker-count: {max: 3}}"))
+    apply(cluster, policy_configmap("rules: {worker-count: {max: 3}}"))
     for replica in replicas:
         cluster.wait_for("the policy", lambda replica=replica: not verdict(replica, namespace, 4) or None)
     cluster.wait_for("it to be remembered", lambda: "platform" in cluster.get(*LAST_GOOD).get("data", {}) or None)
@@ -126,7 +113,8 @@ def test_the_last_good_one_stays_when_a_broken_one_gets_past_the_hook(
     cluster.kubectl("patch", *bypassed, "--type=json", "-p", add)
     try:
         cluster.wait_for(
-            "the broken policy to get in", lambda: "configured" in apply(cluster, policy("mode: loud")) or None
+            "the broken policy to get in",
+            lambda: "configured" in apply(cluster, policy_configmap("mode: loud")) or None,
         )
     finally:
         remove = '[{"op": "remove", "path": "/webhooks/1/matchConditions"}]'
@@ -154,11 +142,11 @@ def test_the_last_good_one_stays_when_a_broken_one_gets_past_the_hook(
 def test_what_if(cluster: Cluster, namespace: str) -> None:
     for index in range(3):
         cluster.kubectl("create", "-f", "-", stdin=example(PI, namespace=namespace, name=f"pi-{index}"))
-    said = apply(cluster, policy("rules: {worker-count: {min: 3}}"), "--dry-run=server")
+    said = apply(cluster, policy_configmap("rules: {worker-count: {min: 3}}"), "--dry-run=server")
     counts = re.search(r"Warning: would newly deny (\d+) of (\d+) jobs: worker-count (\d+) \(", said)
     assert counts is not None, said
     assert min(map(int, counts.groups())) >= 3  # other tests have left some too
-    said = apply(cluster, policy("rules: {worker-count: {max: 200}}"), "--dry-run=server")
+    said = apply(cluster, policy_configmap("rules: {worker-count: {max: 200}}"), "--dry-run=server")
     assert "Warning: would newly deny none of " in said, said
 
 

@@ -13,16 +13,11 @@ import pytest
 from tests.controlplane.cluster import Cluster
 from tests.support.jobs import changed
 from tests.support.paths import DOCS
+from tests.support.policies import HEADER, policy_configmap
 from webhook.client.reading import PAGE
+from webhook.policy.store import LABEL
 
-HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
-LABEL = "training.openshift.io/mpijob-policy"
 JOBS = PAGE + 5
-
-
-def configmap(name: str, text: str) -> dict[str, Any]:
-    metadata = {"name": name, "labels": {LABEL: "true"}}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": HEADER + text}}
 
 
 def apply(cluster: Cluster, namespace: str, *objects: dict[str, Any]) -> None:
@@ -39,9 +34,9 @@ def policies(cluster: Cluster) -> Iterator[str]:
     apply(
         cluster,
         name,
-        configmap("base", "rules:\n  worker-count: {max: 8}\n"),
-        configmap("premium", premium),
-        configmap("broken", "mode: loud"),
+        policy_configmap("rules:\n  worker-count: {max: 8}\n", "base", namespace=None),
+        policy_configmap(premium, "premium", namespace=None),
+        policy_configmap("mode: loud", "broken", namespace=None),
     )
     yield name
     cluster.kubectl("delete", "namespace", name, "--wait=false")
@@ -89,14 +84,18 @@ def test_effective_by_the_labels_of_the_namespace(cluster: Cluster, policies: st
 
 def test_replay_over_several_pages(cluster: Cluster, policies: str, team: str, tmp_path: Path) -> None:
     where = ("--kubeconfig", cluster.kubeconfig, "--policy-namespace", policies)
-    (tmp_path / "tight.yaml").write_text(json.dumps(configmap("base", "rules: {worker-count: {max: 3}}")))
+    (tmp_path / "tight.yaml").write_text(
+        json.dumps(policy_configmap("rules: {worker-count: {max: 3}}", "base", namespace=None))
+    )
     done = run("replay", "--policy", tmp_path / "tight.yaml", *where, "-o", "json", code=1)
     denied = json.loads(done.stdout)["newlyDenied"]
     # Nine workers are refused by the policy in force already.
     assert sorted(name for name in denied if name.startswith(f"{team}/")) == [
         f"{team}/job-{number:03}" for number in range(5, JOBS)
     ]
-    (tmp_path / "loose.yaml").write_text(json.dumps(configmap("base", "rules: {worker-count: {max: 9}}")))
+    (tmp_path / "loose.yaml").write_text(
+        json.dumps(policy_configmap("rules: {worker-count: {max: 9}}", "base", namespace=None))
+    )
     done = run("replay", "--policy", tmp_path / "loose.yaml", *where)
     assert "\nonly loosens: would newly deny none of " in done.stdout
     assert f"\n  {team}/job-004\n" in done.stdout

@@ -18,6 +18,7 @@ from tests.support import jobs
 from tests.support.installation.custom_resources import custom_resource, install
 from tests.support.installation.installed import OURS, Installed
 from tests.support.paths import MANIFESTS
+from tests.support.policies import policy_configmap
 from webhook.api.yaml import load_all
 from webhook.client.live_view import kinds
 from webhook.cluster.resource import Place
@@ -28,7 +29,6 @@ from webhook.installation.registration import NAME, RESOURCES
 ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
 OVERLAY = MANIFESTS / "overlays" / "default"
 TEAM = "team-a"
-POLICY = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 EXEMPT = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "one-off"}
 # What the cluster has of its own; of everything else that is looked at, there is a stand-in.
 BUILT_IN = {"", "batch", "coordination.k8s.io", "kubeflow.org", "node.k8s.io", "scheduling.k8s.io"}
@@ -101,26 +101,13 @@ def test_every_cache_is_in_sync(installed: Installed) -> None:
     assert installed.log("watch failed") == []
 
 
-def policy(rules: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": "platform",
-            "namespace": OURS,
-            "labels": {"training.openshift.io/mpijob-policy": "true"},
-        },
-        "data": {"policy.yaml": f"{POLICY}rules: {rules}"},
-    }
-
-
 def test_policies_are_followed_remembered_and_complained_about(cluster: Cluster, installed: Installed) -> None:
-    cluster.apply([policy("{worker-count: {max: 3}}")])
+    cluster.apply([policy_configmap("rules: {worker-count: {max: 3}}")])
     remembered = ("configmap", "mpijob-webhook-last-good", "-n", OURS)
     cluster.wait_for("the policy to be remembered", lambda: cluster.get(*remembered)["data"].get("platform"))
-    cluster.apply([policy("{worker-count: {max: 5}}")])
+    cluster.apply([policy_configmap("rules: {worker-count: {max: 5}}")])
     cluster.wait_for("the new one", lambda: "max: 5" in cluster.get(*remembered)["data"]["platform"] or None)
-    cluster.apply([policy("{worker-count: {max: many}}")])
+    cluster.apply([policy_configmap("rules: {worker-count: {max: many}}")])
     events = ("events", "-n", OURS, "--field-selector=reason=PolicyBroken")
     (event,) = cluster.wait_for("an Event", lambda: cluster.get(*events)["items"])
     assert event["involvedObject"]["name"] == "platform"
@@ -144,7 +131,7 @@ def test_who_may_exempt_is_asked(cluster: Cluster, installed: Installed) -> None
 def test_what_a_policy_would_change_is_found_out(installed: Installed) -> None:
     said = installed.review(
         "validate-policy",
-        policy("{worker-count: {max: 3}}"),
+        policy_configmap("rules: {worker-count: {max: 3}}"),
         kind={"group": "", "version": "v1", "kind": "ConfigMap"},
         resource={"group": "", "version": "v1", "resource": "configmaps"},
     )

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.integration.test_watch import connected, running
 from tests.support import jobs
 from tests.support.installation import inventory
 from tests.support.installation.inventory import PLACES, TEAM
+from tests.support.live_views import viewing
 from webhook.admission import pipelines
 from webhook.admission.decision import Decision
 from webhook.cli import files
@@ -24,7 +24,6 @@ from webhook.cluster.resource import Resource
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import UNKNOWN, ClusterView
-from webhook.server.log import make_log
 
 LOOK_AT_CLUSTER = {
     "accelerator-available", "child-names", "ever-fits", "limit-range", "local-queue", "priority", "references",
@@ -62,13 +61,8 @@ def world(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 async def watched(cluster: Cluster, log: Path) -> LiveView:
-    """A live view that has seen everything, and is good for some minutes more."""
-    with log.open("wb") as stream:
-        async with connected(cluster.kubeconfig) as connection:
-            view = LiveView(connection, log=make_log(stream), places=PLACES)
-            async with running(view):
-                await view.settled()
-            return view
+    async with viewing(cluster.kubeconfig, log, places=PLACES) as view:
+        return view
 
 
 def snapshot(kubeconfig: Path, file: Path, *flags: str, code: int = 0) -> Path:

@@ -4,8 +4,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Collection, Hashable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -16,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.controlplane.cluster import Cluster
-from tests.integration.test_watch import connected, running, until
 from tests.support import jobs
 from tests.support.installation import inventory, service
 from tests.support.installation.inventory import PLACES, TEAM
+from tests.support.live_views import connected, until, viewing
 from webhook.admission import pipelines
 from webhook.client import connection as connections
 from webhook.client import watch as watches
@@ -79,16 +78,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watches, "LAST_DELAY", 0.2)
 
 
-@asynccontextmanager
-async def viewing(kubeconfig: Path, log: Path, **options: Any) -> AsyncIterator[LiveView]:
-    with log.open("wb") as stream:
-        async with connected(kubeconfig, **options) as connection:
-            view = LiveView(connection, log=make_log(stream), places=PLACES)
-            async with running(view):
-                await view.settled()
-                yield view
-
-
 def denied(view: ClusterView, job: dict[str, Any]) -> set[str]:
     """The rules that refuse the job, when all rules may."""
     decision = pipelines.validate(jobs.request(job), policy=POLICY, view=view, today=date(2026, 1, 1))
@@ -118,7 +107,7 @@ def is_same(one: Resource[Any, Any], other: Resource[Any, Any]) -> bool:
 async def test_kinds_that_are_not_installed_are_found_as_soon_as_they_are(
     cluster: Cluster, request: pytest.FixtureRequest, tmp_path: Path, impatient: None
 ) -> None:
-    async with viewing(cluster.kubeconfig, tmp_path / "log") as view:
+    async with viewing(cluster.kubeconfig, tmp_path / "log", places=PLACES) as view:
         assert CUSTOM
         for resource in ALL:
             assert (view.all(resource) is UNKNOWN) == (resource in CUSTOM), resource.name
@@ -138,7 +127,7 @@ async def test_what_is_forbidden_refuses_no_job(
     full: Cluster, tmp_path: Path, impatient: None, resource: Resource[Any, Any]
 ) -> None:
     user = full.kubeconfig_for(f"without-{resource.name}")
-    async with viewing(user, tmp_path / "log") as view:
+    async with viewing(user, tmp_path / "log", places=PLACES) as view:
         known = [other for other in ALL if not is_same(other, resource)]
         await until(lambda: all(view.all(other) is not UNKNOWN for other in known))
         before = view.unknown[resource.name]
@@ -151,7 +140,7 @@ async def test_what_is_forbidden_refuses_no_job(
 
 
 async def test_nothing_that_is_hidden_adds_a_refusal(full: Cluster, tmp_path: Path) -> None:
-    async with viewing(full.kubeconfig, tmp_path / "log") as view:
+    async with viewing(full.kubeconfig, tmp_path / "log", places=PLACES) as view:
         usual = [denied(view, job) for job in JOBS]
         assert sum(map(bool, usual)) > len(JOBS) / 2
 
@@ -177,7 +166,7 @@ async def test_what_an_api_server_told_long_ago_is_not_known_any_more(
 ) -> None:
     for limit in ("CONNECT_TIMEOUT", "PAGE_TIMEOUT"):
         monkeypatch.setattr(connections, limit, 1)
-    async with viewing(full.kubeconfig, tmp_path / "log", inactivity=1) as view:
+    async with viewing(full.kubeconfig, tmp_path / "log", places=PLACES, inactivity=1) as view:
         await until(lambda: not any(view.all(resource) is UNKNOWN for resource in ALL))
         frozen = full.programs["kube-apiserver"].pid
         os.kill(frozen, signal.SIGSTOP)

@@ -1,20 +1,17 @@
 """Lists and watches against a real API server, which is paged, restarted, frozen and closed to us."""
 
 import asyncio
-import gc
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from kubernetes.aio.client import ApiClient, Configuration
-from kubernetes.aio.config import load_kube_config
 
 from tests.controlplane.cluster import Cluster
+from tests.support.live_views import connected, running, until
 from webhook.client import connection as connections
 from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView, kinds
@@ -37,36 +34,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster that these tests may break."""
     with Cluster(log_dir=tmp_path_factory.mktemp("watched-cluster-logs")) as running:
         yield running
-
-
-@asynccontextmanager
-async def connected(kubeconfig: Path, **options: Any) -> AsyncIterator[Connection]:
-    configuration = Configuration()
-    await load_kube_config(  # type: ignore[no-untyped-call]
-        config_file=str(kubeconfig), client_configuration=configuration, persist_config=False
-    )
-    try:
-        async with ApiClient(configuration) as api:
-            yield Connection(api, **options)
-    finally:
-        gc.collect()  # what was dropped is found now, and not in the midst of another test
-
-
-@asynccontextmanager
-async def running(watch: Any) -> AsyncIterator[None]:
-    task = asyncio.create_task(watch.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110 - nobody tells
-            await asyncio.sleep(0.02)
 
 
 def quick(kind: Kind[Any, Any], connection: Connection, log: Any) -> Watch[Any, Any]:

@@ -41,19 +41,6 @@ class Time:
         await asyncio.sleep(0)
 
 
-@dataclass
-class Log:
-    """Remembers (level, event, fields)."""
-
-    lines: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
-
-    def __getattr__(self, level: str) -> Callable[..., None]:
-        return lambda event, **fields: self.lines.append((level, event, fields))
-
-    def events(self, event: str) -> list[dict[str, Any]]:
-        return [fields for _, name, fields in self.lines if name == event]
-
-
 class FakeApi:
     """Answers lists with `lists` and watches with `watches`, in turn; the last answer is for all the rest."""
 

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.watch_api import Enough, FakeApi, Log, Time
+from tests.support.logs import Log
+from tests.support.watch_api import Enough, FakeApi, Time
 from webhook.client.connection import Connection
 from webhook.client.store import Kind, by_name
 from webhook.client.watch import Watch

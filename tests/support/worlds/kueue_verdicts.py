@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, NamedTuple
 
-from tests.conformance.test_pod_security import Client
+from tests.support.api_client import Client
 from webhook.api.kueue import API_VERSIONS
 
 # How often a refusal is looked at again: Kueue may come back with the flavors that it left out.

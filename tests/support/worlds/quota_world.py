@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 
-from tests.conformance.test_pod_security import DRY_RUN, Client, client
 from tests.controlplane.cluster import Cluster
+from tests.support.api_client import DRY_RUN, Client, client
 from tests.support.worlds.quotas import DEFAULT_PRIORITY, PRIORITY_CLASSES, Json, resource_quota
 from tests.support.worlds.resource_pods import RUNTIME_CLASSES, decoded, job
 from webhook.cluster.snapshot import Snapshot

@@ -6,11 +6,11 @@ from datetime import date
 import pytest
 
 from tests.support.jobs import changed, request
+from tests.support.policies import HEADER
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision, load_policy
 from webhook.cluster.view import NothingKnown
 
-HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 ONE_WORKER = {"Worker.replicas": 1, "Launcher.template.spec.containers.0.command": ["train.sh"]}
 TODAY = date(2026, 11, 21)
 EXEMPT = "training.openshift.io/exempt"

@@ -7,6 +7,7 @@ import msgspec
 from tests.support import jobs
 from tests.support.jobs import changed, request
 from tests.support.namespaces import labelled
+from tests.support.policies import HEADER
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision
 from webhook.cluster.snapshot import Snapshot
@@ -27,8 +28,7 @@ def submitted(job: Any, view: Snapshot) -> Decision:
 
 
 def validate(job: Any, view: Snapshot, *, policy: str = "", old: Any = None) -> Decision:
-    header = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
-    loaded = pipelines.load_policy(header + policy)
+    loaded = pipelines.load_policy(HEADER + policy)
     return pipelines.validate(request(job, old=old), policy=loaded, view=view)
 
 

@@ -4,15 +4,14 @@ from typing import Any
 
 import pytest
 
+from tests.support.policies import HEADER, layer
 from webhook.admission.policy_review import PolicyVerdict, verdict_on
 from webhook.api import review
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import ABSENT
-from webhook.policy import document
-from webhook.policy.in_force import PolicySet, policy_model
+from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 
-HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 NAMESPACES = [Namespace(name, {"kubernetes.io/metadata.name": name, "tier": name[:1]}) for name in ("a1", "b1")]
 TODAY = date(2026, 11, 21)
 
@@ -32,10 +31,6 @@ def sent(new: Any, old: Any = None) -> review.AdmissionRequest:
 
 def verdict(text: str, *others: Layer, namespaces: list[Namespace] | None = NAMESPACES) -> PolicyVerdict:
     return verdict_on(sent(configmap(HEADER + text)), policies=PolicySet(others), namespaces=namespaces, today=TODAY)
-
-
-def layer(name: str, text: str) -> Layer:
-    return Layer(name, document.load(HEADER + text, policy_model()))
 
 
 def most_gpus(policies: PolicySet | None) -> object:

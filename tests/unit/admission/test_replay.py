@@ -5,14 +5,13 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import changed
+from tests.support.policies import HEADER
 from webhook.admission.replay import Replay, Replayer
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.policy import document
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
-
-HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 
 
 def policies(text: str) -> PolicySet:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support import jobs
 from tests.support.jobs import REMOVE, body, request
+from tests.support.policies import HEADER
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision, load_policy
 from webhook.api import review
@@ -17,7 +18,6 @@ from webhook.cluster.view import NothingKnown
 # A job whose command tells nothing about the number of ranks: no rule compares it with the workers.
 GOOD = jobs.changed({"Launcher.template.spec.containers.0.command": ["train.sh"]})
 DEFAULTS = load_policy(None)
-HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 
 
 def changed(changes: Mapping[str, Any], base: Mapping[str, Any] = GOOD) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from certs.authority import Authority
 from certs.files import FileCertificate
 from certs.pem import CertificateError
-from tests.unit.certs.test_serving import connected, listener, serial, served, strict_client
+from tests.support.tls import connected, listener, serial, served, strict_client
 
 DAY = timedelta(days=1)
 NOW = datetime.now(UTC).replace(microsecond=0)

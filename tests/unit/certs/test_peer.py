@@ -9,7 +9,7 @@ from certs.authority import Authority
 from certs.peer import PeerError, fetch_chain, refusal
 from certs.pem import CertificateError, chains_to, load_certificates
 from certs.serving import ServingCertificate
-from tests.unit.certs.test_serving import listener
+from tests.support.tls import listener
 
 DAY = timedelta(days=1)
 CA, OTHER = (Authority(name, lifetime=9 * DAY) for name in ("test CA", "other CA"))

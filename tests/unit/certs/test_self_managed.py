@@ -13,8 +13,8 @@ from certs.self_managed import NO_SECRET, SelfManaged
 from certs.settings import RotationSettings
 from certs.state import load
 from tests.support.ca_store import DAY, HOUR, MINUTE, START, Clock, Cluster
+from tests.support.tls import connected, listener, served, strict_client
 from tests.support.trust import accepts
-from tests.unit.certs.test_serving import connected, listener, served, strict_client
 
 HOST = "webhook.training.svc"
 SETTINGS = RotationSettings(name="test CA", ca_lifetime=90 * DAY, leaf_lifetime=12 * DAY)

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.watch_api import Log, event, page, refused, serving, stream, thing, until
+from tests.support.logs import Log
+from tests.support.watch_api import event, page, refused, serving, stream, thing, until
 from webhook.client.live_view import LiveView
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.limit_ranges import limit_range, shown
 from webhook.api import quantity
 from webhook.api.bounds import Bounds
-from webhook.api.pod_resources import Amounts
 from webhook.cluster.resources.limit_ranges import CONTAINER, LIMIT_RANGES, POD, LimitRange, bounds, defaults
 from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
 from webhook.cluster.snapshot import Snapshot, SnapshotError
@@ -15,19 +15,10 @@ from webhook.cluster.view import UNKNOWN
 Json = dict[str, Any]
 
 
-def limit_range(name: str, *limits: Json) -> Json:
-    metadata = {"name": name, "namespace": "team-a"}
-    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": [*limits]}}
-
-
 def kept(*objects: Json) -> list[LimitRange]:
     found = Snapshot(objects).within(LIMIT_RANGES, "team-a")
     assert found is not UNKNOWN
     return [*found.values()]
-
-
-def shown(amounts: Amounts) -> dict[str, str]:
-    return {name: quantity.format(amount) for name, amount in amounts.items()}
 
 
 @pytest.mark.parametrize(

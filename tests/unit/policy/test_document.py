@@ -1,11 +1,10 @@
 import pytest
 
+from tests.support.policies import HEADER
 from webhook import injections, rules
 from webhook.admission.pipelines import load_policy, policy_model
 from webhook.kit.settings import Action
 from webhook.policy.document import PolicyError
-
-HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 
 
 def test_the_defaults_hold_every_rule_and_injection() -> None:

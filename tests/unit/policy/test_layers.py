@@ -2,18 +2,13 @@ from itertools import permutations
 
 import pytest
 
+from tests.support.policies import layer
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.kit.settings import Action
-from webhook.policy import document, layers
+from webhook.policy import layers
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
-
-HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
-
-
-def layer(name: str, text: str) -> Layer:
-    return Layer(name, document.load(HEADER + text, policy_model()))
 
 
 def setting(policy_set: PolicySet, rule: str, name: str, labels: dict[str, str] | None = None) -> object:

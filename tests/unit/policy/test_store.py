@@ -1,11 +1,11 @@
 import pytest
 
+from tests.support.policies import HEADER
 from webhook.cluster.view import ABSENT
 from webhook.policy import store
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.store import Loaded, PolicySource
 
-HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 GOOD = HEADER + "rules: {gpus: {max: 4}}"
 BROKEN = HEADER + "rules: {gpus: {max: four}}"
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import REMOVE, changed
+from tests.support.limit_ranges import limit_range, shown
 from tests.support.rule_checks import defaulted
-from tests.unit.cluster.test_limit_ranges import limit_range, shown
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.kit.context import Context

@@ -7,9 +7,9 @@ from hypothesis import given
 
 from tests.support.any_job import Json, any_job
 from tests.support.jobs import REMOVE
+from tests.support.limit_ranges import limit_range
 from tests.support.rule_checks import defaulted, violations
 from tests.support.strategies import PROPERTY
-from tests.unit.cluster.test_limit_ranges import limit_range
 from webhook.cluster.snapshot import Snapshot
 from webhook.kit.context import Context
 from webhook.rules import REGISTRY, CauseReason, Violation

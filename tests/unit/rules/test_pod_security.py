@@ -13,9 +13,9 @@ from tests.support.any_job import Json, any_job
 from tests.support.jobs import changed
 from tests.support.namespaces import labelled
 from tests.support.pod_security.pods import COMPLIANT, pod
+from tests.support.pod_security.templates import values
 from tests.support.rule_checks import defaulted, violations
 from tests.support.strategies import PROPERTY
-from tests.unit.predict.pod_security.test_pod import values
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.kit.context import Context

@@ -11,7 +11,8 @@ import pytest
 
 from certs.authority import Authority
 from certs.notice import Notice
-from tests.support.watch_api import Log, until
+from tests.support.logs import Log
+from tests.support.watch_api import until
 from webhook.client import calls
 from webhook.client.calls import ClusterError
 from webhook.server.certificates import files, in_memory, self_managed, source, source_for

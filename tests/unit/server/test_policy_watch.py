@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.logs import Log
+from tests.support.policies import HEADER
 from webhook.client.calls import ApiError, ClusterError
 from webhook.client.store import Store
 from webhook.cluster.contents import Contents
@@ -14,7 +16,6 @@ from webhook.policy.in_force import PolicySet
 from webhook.policy.store import REMEMBERED, Loaded, PolicySource
 from webhook.server.policy_watch import PolicyWatch, policies
 
-HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 GOOD = HEADER + "rules: {gpus: {max: 4}}"
 BROKEN = HEADER + "mode: loud"
 CONFIGMAP = f"/api/v1/namespaces/ns/configmaps/{REMEMBERED}"
@@ -46,16 +47,6 @@ class Api:
         assert body is not None
         self.remembered = body["data"]
         return body
-
-
-class Log:
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def warning(self, event: str, **_: Any) -> None:
-        self.lines.append(event)
-
-    info = error = warning
 
 
 class FakeWatch:
@@ -102,7 +93,7 @@ async def test_a_good_policy_is_applied_and_remembered_once() -> None:
         watch.store.replace(Contents(records={"a": PolicySource("a", "uid-a", "another version", GOOD)}))
         await settle()
     assert len(api.calls) == calls
-    assert log.lines == []
+    assert log.told == []
 
 
 async def test_a_broken_one_is_announced_once_by_all_replicas() -> None:
@@ -126,7 +117,7 @@ async def test_what_cannot_be_read_is_not_overwritten(fault: Exception) -> None:
         watch.now(a=BROKEN)
         await settle()
         assert applied[-1][1].states == {"a": "unusable"}
-        assert "last good policies not readable" in log.lines
+        assert "last good policies not readable" in log.told
         assert api.remembered == {"a": GOOD}
         watch.now(a=BROKEN, b=GOOD)  # any change makes it try again
         await settle()
@@ -140,7 +131,7 @@ async def test_an_announcement_that_fails_is_made_later() -> None:
         watch.now(a=BROKEN)
         await settle()
         assert api.events == {}
-        assert "event not written" in log.lines
+        assert "event not written" in log.told
         watch.now(a=BROKEN, b=GOOD)
         await settle()
     assert len(api.events) == 1
@@ -152,7 +143,7 @@ async def test_what_cannot_be_written_is_in_force_all_the_same() -> None:
         watch.now(a=GOOD)
         await settle()
         assert applied[-1][1].states == {"a": "current"}
-        assert log.lines == ["last good policies not remembered"]
+        assert log.told == ["last good policies not remembered"]
         watch.now(a=BROKEN)
         await settle()
         assert applied[-1][1].states == {"a": "last-good"}

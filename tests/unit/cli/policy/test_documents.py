@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.policies import HEADER
 from tests.support.strategies import PROPERTY, json_values
 from webhook.cli.policy import documents
 from webhook.cli.policy.documents import Found
 from webhook.policy.document import PolicyError
 
-HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 CONFIGMAP = """\
 apiVersion: v1
 kind: ConfigMap

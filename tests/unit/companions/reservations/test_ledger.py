@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.logs import Log
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
 from webhook.admission.pipelines import DeadlineExceeded
@@ -22,14 +23,6 @@ from webhook.rules import Violation
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/own/leases/quota-team"
 HOLDS = 3
-
-
-class Log:
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def warning(self, event: str, **_: Any) -> None:
-        self.lines.append(event)
 
 
 class Api:
@@ -207,7 +200,7 @@ async def test_what_cannot_be_written_is_a_fault_of_the_cluster(fault: Exception
     with pytest.raises(ClusterError):
         await world.submit("a")
     assert world.outcomes == {"unavailable": 1}
-    assert world.log.lines == ["quota ledger not usable"]
+    assert world.log.told == ["quota ledger not usable"]
     assert await world.submit("b") == ["b"]
 
 
@@ -245,7 +238,7 @@ async def test_reservations_that_nobody_can_read_are_written_anew(garbage: str) 
     world.api.leases[LEASE]["metadata"]["annotations"][ANNOTATION] = garbage
     assert await world.submit("b") == ["b"]
     assert world.reserved == ["b"]
-    assert "reservations are unreadable" in world.log.lines
+    assert "reservations are unreadable" in world.log.told
 
 
 async def test_a_reservation_ends_by_itself() -> None:

@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from tests.support.logs import Log
 from webhook.client.calls import ApiError, ClusterError
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
@@ -20,16 +21,6 @@ class Api:
         if path in self.failures:
             raise self.failures[path]
         return {}
-
-
-class Log:
-    def __init__(self):
-        self.lines = []
-
-    def info(self, event, **fields):
-        self.lines.append((event, fields))
-
-    warning = info
 
 
 def job(name, condition=None, *, status="True", **metadata):
@@ -79,7 +70,7 @@ async def test_each_once(api):
     await made.sweep()
     await made.sweep()
     assert api.calls == [path("good")]
-    assert made._log.lines == [("SSH keys removed", {"namespace": "team-a", "job": "good"})]
+    assert made._log.lines == [("info", "SSH keys removed", {"namespace": "team-a", "job": "good"})]
 
 
 async def test_another_job_of_the_same_name(api):
@@ -107,9 +98,9 @@ async def test_what_cannot_be_deleted_is_tried_again_and_told(api, error):
     task = asyncio.create_task(made.run(every=0))
     await until(lambda: len(api.calls) > 2)
     api.failures.clear()
-    await until(lambda: made._log.lines[-1][0] == "SSH keys removed")
+    await until(lambda: made._log.told[-1] == "SSH keys removed")
     task.cancel()
-    assert made._log.lines[0] == ("SSH keys of ended jobs are left", {"reason": str(error)})
+    assert made._log.lines[0] == ("warning", "SSH keys of ended jobs are left", {"reason": str(error)})
 
 
 async def test_nothing_is_known(api):

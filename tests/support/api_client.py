@@ -1,0 +1,55 @@
+"""The real API server, asked many things at a time."""
+
+import base64
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import yaml
+
+from tests.controlplane.cluster import Cluster
+from webhook.predict.pod_security import Version
+
+PARALLEL = 8
+
+DRY_RUN = {"dryRun": "All"}
+
+
+class Client:
+    """The API server, asked in parallel over connections that stay open."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    async def send(self, method: str, path: str, body: Any, **params: str) -> tuple[int, Any, list[str]]:
+        """(status, reply, Pod Security's warnings)."""
+        async with self._session.request(method, path, json=body, params=params) as response:
+            warnings = [
+                _unquoted(header) for header in response.headers.getall("Warning", []) if "PodSecurity" in header
+            ]
+            return response.status, await response.json(), warnings
+
+    async def newest(self) -> Version:
+        """The version of Kubernetes that the API server is, or plays."""
+        _, reply, _ = await self.send("GET", "/version", None)
+        return Version(int(reply.get("emulationMinor", reply["minor"])))
+
+
+def _unquoted(header: str) -> str:
+    """The text of a Warning header: `299 - "text"`."""
+    return header.removeprefix('299 - "').removesuffix('"').replace('\\"', '"').replace("\\\\", "\\")
+
+
+@asynccontextmanager
+async def client(cluster: Cluster) -> AsyncIterator[Client]:
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    user, server = config["users"][0]["user"], config["clusters"][0]["cluster"]
+    context = ssl.create_default_context(cadata=base64.b64decode(server["certificate-authority-data"]).decode())
+    pem = cluster.dir / "admin.pem"
+    pem.write_bytes(base64.b64decode(user["client-key-data"]) + base64.b64decode(user["client-certificate-data"]))
+    context.load_cert_chain(pem)
+    connector = aiohttp.TCPConnector(ssl=context, limit=PARALLEL)
+    async with aiohttp.ClientSession(server["server"], connector=connector) as session:
+        yield Client(session)

@@ -1,0 +1,17 @@
+"""LimitRanges as Kubernetes objects, and amounts as they are written."""
+
+from typing import Any
+
+from webhook.api import quantity
+from webhook.api.pod_resources import Amounts
+
+Json = dict[str, Any]
+
+
+def limit_range(name: str, *limits: Json) -> Json:
+    metadata = {"name": name, "namespace": "team-a"}
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": [*limits]}}
+
+
+def shown(amounts: Amounts) -> dict[str, str]:
+    return {name: quantity.format(amount) for name, amount in amounts.items()}

@@ -1,0 +1,59 @@
+"""Views and watches of a real cluster, as the service has them, for as long as a test needs them."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.config import load_kube_config
+
+from webhook.client.connection import Connection
+from webhook.client.live_view import LiveView
+from webhook.cluster.resource import Place
+from webhook.server.log import make_log
+
+
+@asynccontextmanager
+async def connected(kubeconfig: Path, **options: Any) -> AsyncIterator[Connection]:
+    configuration = Configuration()
+    await load_kube_config(  # type: ignore[no-untyped-call]
+        config_file=str(kubeconfig), client_configuration=configuration, persist_config=False
+    )
+    try:
+        async with ApiClient(configuration) as api:
+            yield Connection(api, **options)
+    finally:
+        gc.collect()  # what was dropped is found now, and not in the midst of another test
+
+
+@asynccontextmanager
+async def running(watch: Any) -> AsyncIterator[None]:
+    task = asyncio.create_task(watch.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def viewing(
+    kubeconfig: Path, log: Path, *, places: Mapping[Place, str], **options: Any
+) -> AsyncIterator[LiveView]:
+    """A live view that has seen everything there is; it stays good for some minutes after."""
+    with log.open("wb") as stream:
+        async with connected(kubeconfig, **options) as connection:
+            view = LiveView(connection, log=make_log(stream), places=places)
+            async with running(view):
+                await view.settled()
+                yield view

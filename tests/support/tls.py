@@ -1,0 +1,67 @@
+"""A TLS server with a serving certificate, and strict clients that say which one they were shown."""
+
+import asyncio
+import ssl
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from cryptography import x509
+
+from certs.authority import Authority
+
+DAY = timedelta(days=1)
+
+CA = Authority("test CA", lifetime=30 * DAY)
+
+
+def pair(**kwargs):
+    return CA.issue(["localhost"], **({"lifetime": DAY} | kwargs))
+
+
+def serial(pem):
+    return x509.load_pem_x509_certificate(pem).serial_number
+
+
+def strict_client(bundle):
+    context = ssl.create_default_context(cadata=bundle.decode())
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+    return context
+
+
+def client_context():
+    return strict_client(CA.certificate_pem)
+
+
+@asynccontextmanager
+async def listener(certificate):
+    async def echo(reader, writer):
+        while line := await reader.readline():
+            writer.write(line)
+        writer.close()
+
+    server = await asyncio.start_server(echo, "127.0.0.1", 0, ssl=certificate.context)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+@asynccontextmanager
+async def connected(port, *, context=None, server_hostname="localhost"):
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=context or client_context(), server_hostname=server_hostname
+    )
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        await writer.wait_closed()
+
+
+def served(writer):
+    return x509.load_der_x509_certificate(
+        writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    ).serial_number
+
+
+async def served_now(port, **kwargs):
+    async with connected(port, **kwargs) as (_, writer):
+        return served(writer)
