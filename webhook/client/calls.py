@@ -1,7 +1,7 @@
-"""API access: the official client's configuration, authentication and connection, and single calls on plain JSON.
+"""Single calls to the API server, in plain JSON, over the official client's configuration and connections.
 
-Its models, informers and watches are left alone: models cost ten times the JSON, the others fail in ways that flood
-the API server.
+Its models, informers and watches are not used: models cost ten times as much as JSON, and the others can flood the API
+server when something fails.
 """
 
 import os
@@ -23,12 +23,12 @@ Address = tuple[str, int]
 # Seconds; the API server itself gives most requests 60.
 CALL_TIMEOUT = 10.0
 DEFAULT_KUBECONFIG = "~/.kube/config"
-# How the loader fails on a file that is no kubeconfig, or names certificates that are none.
+# What the loader raises for a file that is no kubeconfig, or that names certificates that are none.
 UNUSABLE = (yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, LookupError)
 
 
 class ClusterError(Exception):
-    """The cluster cannot be used; the message is one line for a human."""
+    """The cluster cannot be used; the message says why, on one line."""
 
 
 class ApiError(ClusterError):
@@ -51,7 +51,7 @@ class Client:
         self._load = load
 
     async def renew(self) -> None:
-        """Read the credentials anew: the client does so for some kinds only, and only now and then."""
+        """Read the credentials again: the client itself does so only for some kinds, and only now and then."""
         with suppress(*UNUSABLE):
             await self._load()
 
@@ -68,7 +68,7 @@ class Client:
         *,
         accept: str = "application/json",
     ) -> dict[str, Any]:
-        """The object that the API server answers to `method` on `path`; ClusterError when there is none.
+        """The object that the API server returns; ClusterError when there is none.
 
         The body of a PATCH is a JSON patch. A call that takes longer than `CALL_TIMEOUT` has failed.
         """
@@ -80,7 +80,7 @@ class Client:
         except ApiError as error:
             if error.status != 401:
                 raise
-        await self.renew()  # tokens expire, and the client goes by a clock that may have been set back
+        await self.renew()  # the token may have expired: the client goes by a clock that somebody may have set back
         return await self._request(method, path, body, headers)
 
     async def _request(self, method: str, path: str, body: Any, headers: dict[str, str]) -> dict[str, Any]:
@@ -116,10 +116,10 @@ class Client:
 
 
 async def connect(kubeconfig: Path | None, *, context: str | None = None) -> Client:
-    """A client for the cluster of `kubeconfig`, by default of $KUBECONFIG, of the pod that we are in, or of the user.
+    """A client for the cluster of `kubeconfig`; ClusterError when that cannot be used. Nothing is sent yet.
 
+    Without `kubeconfig` the first of these counts: $KUBECONFIG, the ServiceAccount of the pod, the user's own file.
     `context` is one of the kubeconfig, by default its current one.
-    ClusterError when the configuration cannot be used. Nothing is sent yet.
     """
     source = _source(kubeconfig)
     # Imported late: it takes a quarter of a second, and most commands need no cluster.
@@ -143,7 +143,7 @@ async def connect(kubeconfig: Path | None, *, context: str | None = None) -> Cli
 
 
 def _source(kubeconfig: Path | None) -> Path | None:
-    """The kubeconfig file to use, None for the ServiceAccount of the pod; ClusterError for one that cannot be read."""
+    """The kubeconfig to use, None for the ServiceAccount of the pod; ClusterError for a file that cannot be read."""
     named = str(kubeconfig) if kubeconfig is not None else os.environ.get("KUBECONFIG", "")
     if not named and "KUBERNETES_SERVICE_HOST" in os.environ:
         return None

@@ -1,6 +1,6 @@
 """Lists and watches as bytes, over the official client's connection: its addresses, TLS, proxies and credentials.
 
-Whatever goes wrong is a WatchFault; what follows from it is decided in `watch`.
+Whatever goes wrong is a WatchFault; `watch` decides what follows from it.
 """
 
 import socket
@@ -23,28 +23,28 @@ from webhook.client import wire
 from webhook.client.wire import FaultReason, Page, WatchFault, refusal
 
 JSON = "application/json"
-# What the API server then sends of each object is `metadata`, which for ConfigMaps keeps everybody's data out of here.
+# The API server then sends the metadata alone: of ConfigMaps, for example, nobody's data.
 METADATA = f"{JSON};as=PartialObjectMetadata%s;g=meta.k8s.io;v=v1"
 
 # Seconds.
 CONNECT_TIMEOUT = 10
 PAGE_TIMEOUT = 60  # the API server's own limit for a request that is no watch
 OVERDUE = 15  # how much longer than agreed a watch may stay open
-# An API server sends a bookmark about every 60 s, but none while nothing in the cluster changes: silence is no proof.
+# An API server sends a bookmark about every 60 s, but none while nothing in the cluster changes: silence is no fault.
 INACTIVITY = 90.0
 # Bytes. Objects have 1.5 MiB at most in etcd, and JSON writes some characters as six bytes.
 MAX_LINE = 8 * 2**20
 MAX_PAGE = 64 * 2**20
 MAX_REFUSAL = 64 * 2**10
-# Probes after 30 s of silence, every 10 s, three times: they also keep load balancers from forgetting an idle watch.
+# Probes after 30 s of silence, every 10 s, three times. They also keep load balancers from dropping an idle watch.
 KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
 
 class Connection:
-    """Reads from one API server through `api`, the official client's asynchronous ApiClient, which stays the caller's.
+    """Reads from one API server through `api`, the official client's asynchronous ApiClient; the caller closes that.
 
-    `renew` reads the credentials anew: tokens expire, and the client does not always notice.
-    A watch that says nothing for `inactivity` seconds is taken for dead.
+    `renew` reads the credentials again: tokens expire, and the client does not always notice.
+    A watch that is silent for `inactivity` seconds is given up.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Connection:
         self._inactivity = inactivity
 
     async def renew(self) -> None:
-        """Read the credentials anew, as far as it is known how."""
+        """Read the credentials again."""
         if self._renew is not None:
             await self._renew()
 
@@ -97,7 +97,7 @@ class Connection:
 
     @asynccontextmanager
     async def _get(self, target: str, accept: str, limits: ClientTimeout) -> AsyncIterator[ClientResponse]:
-        """The JSON reply to a GET, its body unread; whatever ends it early is a WatchFault."""
+        """The JSON reply to a GET, its body not read yet; whatever ends it early is a WatchFault."""
         try:
             prepared = await self._api.param_serialize(
                 method="GET",
@@ -143,7 +143,7 @@ def _keep_alive(response: ClientResponse) -> None:
 
 
 def _retry_after(response: ClientResponse) -> float:
-    """The header in seconds, the only form that API servers use."""
+    """The header's seconds: API servers use no other form."""
     text = response.headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
 

@@ -15,13 +15,16 @@ from webhook.cluster.view import UNKNOWN, Answer, Unknown
 
 
 class LiveView:
-    """A ClusterView, up to date while `run` runs; `watches` are for metrics and readiness. `unknown` counts, by the
-    names of resources, how often the answer was UNKNOWN.
+    """A ClusterView, up to date while `run` runs.
 
-    `places` are the names of namespaces; of a resource in a place without a name nothing is known.
-
-    Each version of a resource has a watch, which begins when the one before it is found not to be served.
+    `places` are the names of namespaces. A resource whose place has no name is unknown.
+    Each version of a resource has a watch, which begins when the version before turns out not to be served.
     """
+
+    watches: tuple[Watch[Any, Any], ...]
+    """All of them, for metrics."""
+    unknown: Counter[str]
+    """How often the answer was UNKNOWN, by the names of resources."""
 
     def __init__(
         self,
@@ -38,7 +41,7 @@ class LiveView:
             if resource.place is None or resource.place in places
         }
         self.watches = tuple(watch for watches in self._watches.values() for watch in watches)
-        self.unknown: Counter[str] = Counter({resource.name: 0 for resource in resources})
+        self.unknown = Counter({resource.name: 0 for resource in resources})
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
         """The object with this key."""
@@ -59,7 +62,7 @@ class LiveView:
         return store.groups.get(namespace, {})
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """Every object there is, sorted by the resource's `group`."""
+        """Every object there is, by the groups into which the resource's `group` sorts them."""
         store = self._store(resource)
         return self._unknown(resource) if store is None or store.unreadable else store.groups
 
@@ -69,7 +72,7 @@ class LiveView:
             watch.store.on_change(callback)
 
     def reason(self, resource: Resource[Any, Any]) -> str:
-        """Why the last list or watch failed, empty while one works."""
+        """Why the last list or watch failed; empty while at least one works."""
         begun = [watch for watch in self._watches[resource] if watch.requests]
         return next((watch.reason for watch in begun), "") if all(watch.reason for watch in begun) else ""
 
@@ -80,7 +83,7 @@ class LiveView:
                 group.create_task(self._follow(watches))
 
     async def settled(self) -> None:
-        """Return once everything is either synced or known to be out of reach."""
+        """Return once each resource has been read, or all of its versions were refused."""
         for watches in self._watches.values():
             for watch in watches:
                 await watch.settled()
@@ -88,7 +91,7 @@ class LiveView:
                     break
 
     async def _follow(self, watches: tuple[Watch[Any, Any], ...]) -> None:
-        """Watch the first version that is served, and go on looking for those before it: they may come."""
+        """Watch the first version that is served, and keep trying those before it: they may be installed later."""
         async with asyncio.TaskGroup() as group:
             for watch in watches:
                 group.create_task(watch.run(), name=f"watch {watch.kind.name}")
@@ -105,7 +108,7 @@ class LiveView:
 
 
 def kinds(resource: Resource[K, T], places: Mapping[Place, str]) -> list[Kind[K, T]]:
-    """What to watch of a resource: one collection for each version, named for it where there are several."""
+    """The collections of a resource to watch: one for each version, named after it if there are several."""
     several = len(resource.api_versions) > 1
     namespace = places[resource.place] if resource.place else ""
     key: Any = by_namespace if resource.is_namespaced else by_name

@@ -1,4 +1,4 @@
-"""A cluster read once, for commands: page by page, no more of each object than counts."""
+"""A cluster read once, for commands: page by page, and of each object only what rules look at."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import Extent, Head
 
 PAGE: Final = 500
-# A list that takes longer than the API server keeps its beginning (five minutes) has to start again.
+# The API server keeps the state that a list began with for five minutes; a slower list has to start again.
 ATTEMPTS: Final = 3
 PAUSE: Final = 1.0
 AGAIN: Final = {
@@ -39,20 +39,22 @@ ALL: Final = ""
 
 @dataclass(slots=True)
 class Reading:
-    """What was read: `problems` say for people what could not be. A kind that is not installed is no problem."""
+    """What was read."""
 
     head: Head = field(default_factory=Head)
+    """Which resources were read, and where."""
     problems: list[str] = field(default_factory=list)
+    """What could not be read, for people. A kind that is not installed is no problem."""
     _objects: dict[tuple[str, str, str], KubernetesObject] = field(default_factory=dict)
 
     def add(self, document: KubernetesObject) -> None:
-        """An object; what was read of it before, for another resource of the same kind, stays."""
+        """Add an object to what another resource of the same kind may have kept of it before."""
         metadata = document["metadata"]
         key = document["kind"], metadata.get("namespace", ""), metadata["name"]
         self._objects[key] = _merged(self._objects.get(key, {}), document)
 
     def documents(self) -> list[KubernetesObject]:
-        """All there is for a `Snapshot`, in an order that does not depend on the API server."""
+        """The documents of a `Snapshot`, in an order that does not depend on the API server."""
         return [self.head.document(), *(self._objects[key] for key in sorted(self._objects))]
 
 
@@ -66,8 +68,8 @@ async def read(
 ) -> Reading:
     """Everything that rules look at, in all namespaces or in these; ClusterError when the API server cannot be used.
 
-    Of a resource in a place without a name nothing is read. `more` gives, by kind, what else is kept of an object; what
-    it raises makes the object unreadable. `tell` gets a line for each resource.
+    A resource whose place has no name in `places` is not read. `more` has, by kind, a function that returns what else
+    is kept of an object; an object for which it raises is unreadable. `tell` gets a line for each resource.
     """
     reader = _Reader(Connection(api.raw, renew=api.renew), more, tell)
     for resource in watched_resources():
@@ -152,7 +154,7 @@ async def _objects(connection: Connection, resource: Resource[Any, Any], namespa
 
 
 async def _namespace(connection: Connection, name: str) -> list[msgspec.Raw]:
-    """A namespace by itself: whoever may only look into it may read it, but list none."""
+    """A single namespace: somebody with rights in it alone may read it, but may not list namespaces."""
     try:
         return [msgspec.Raw(await connection.page(f"{NAMESPACES.path('v1')}/{quote(name, safe='')}"))]
     except WatchFault as fault:
@@ -184,7 +186,7 @@ async def _all(connection: Connection, resource: Resource[Any, Any], version: st
 
 
 def _merged(before: KubernetesObject, after: KubernetesObject) -> KubernetesObject:
-    """Both, mappings merged at every level."""
+    """Both in one, with mappings merged at every level."""
     merged = dict(before)
     for key, value in after.items():
         old = merged.get(key)

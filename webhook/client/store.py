@@ -1,4 +1,4 @@
-"""The records of one kind of object in memory. No I/O: `watch` brings the objects."""
+"""The records of one kind of object in memory. No I/O: `watch` hands it the objects."""
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Set
@@ -27,37 +27,42 @@ def by_namespace(metadata: Metadata) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[K, T]):
-    """What to watch and what to keep of it.
-
-    `name` stands in logs and metrics; `path` is the collection, as in `/apis/batch/v1/namespaces/team/jobs`.
-    `project` makes a small frozen record of one object's JSON, or None for an object that does not count; any exception
-    of it makes the object unreadable. The record must not refer to that JSON, which is a part of a whole page of them.
-    `group` sorts records. With `metadata_only` the API server leaves out all but the metadata.
-    `page` objects are listed at a time.
-    Without contact for `stale_after` seconds nothing is known any more.
-    """
+    """What to watch, and what to keep of each object."""
 
     name: str
+    """For logs and metrics."""
     path: str
+    """The collection, as in `/apis/batch/v1/namespaces/team/jobs`."""
     key: Callable[[Metadata], K]
+    """Under which key an object's record is kept."""
     project: Callable[[msgspec.Raw], T | None]
+    """Makes a small frozen record of an object's JSON, or None for an object that does not count.
+
+    Any exception makes the object unreadable. The record must not refer to the JSON: that is part of a whole page.
+    """
     group: Callable[[T], Hashable] | None = None
+    """Sorts records into groups."""
     metadata_only: bool = False
+    """Whether the API server leaves out all but the metadata."""
     label_selector: str = ""
     field_selector: str = ""
     page: int = 250
+    """How many objects are listed at a time."""
     stale_after: float = 300
+    """After so many seconds without contact the records are no answer any more."""
 
 
 class Store(Generic[K, T]):
-    """The records of a kind. `skipped` counts how often an object was unreadable.
+    """The records of a kind.
 
-    Listeners are told when the store has changed; what they raise is logged and goes no further.
+    Listeners are called when the store has changed; what they raise is logged and stops nothing.
     """
+
+    skipped: int = 0
+    """How often an object was unreadable."""
 
     def __init__(self, kind: Kind[K, T], *, log: Any) -> None:
         self.kind = kind
-        self.skipped = 0
         self._log = log
         self._now: Contents[K, T] = self.contents()
         self._on_change: list[Callable[[K, T | None, T | None], None]] = []
@@ -73,7 +78,7 @@ class Store(Generic[K, T]):
 
     @property
     def unreadable(self) -> Set[K]:
-        """The keys of the objects of which no record could be made."""
+        """The keys of the objects for which `project` failed."""
         return self._now.unreadable
 
     @property
@@ -82,7 +87,7 @@ class Store(Generic[K, T]):
         return MappingProxyType(self._now.groups)
 
     def contents(self) -> Contents[K, T]:
-        """Nothing yet, to be filled by `read` and then put in place by `replace`."""
+        """Empty contents, for `read` to fill and `replace` to put in place."""
         return Contents(self.kind.group)
 
     def get(self, key: K) -> T | Answer:
@@ -97,32 +102,32 @@ class Store(Generic[K, T]):
         self._on_change.append(callback)
 
     def on_list(self, callback: Callable[[], None]) -> None:
-        """Call back after each complete list, when its changes have been told."""
+        """Call back after each complete list, after the callbacks for its changes."""
         self._on_list.append(callback)
 
     def read(self, objects: Iterable[msgspec.Raw], contents: Contents[K, T]) -> None:
-        """Add `objects` to `contents`; WatchFault for what is no object."""
+        """Add `objects` to `contents`; WatchFault for anything else."""
         for data in objects:
             metadata = wire.decode(wire.objects, data).metadata
             self._take(metadata, data, contents)
 
     def replace(self, contents: Contents[K, T]) -> None:
-        """Nothing but `contents` exists."""
+        """Take `contents` for all that exists."""
         old, self._now = self._now.records, contents
         for key in old.keys() - contents.records.keys():
-            self._tell(self._on_change, key, old[key], None)
+            self._call(self._on_change, key, old[key], None)
         for key, record in contents.records.items():
             if (before := old.get(key)) != record:
-                self._tell(self._on_change, key, before, record)
-        self._tell(self._on_list)
+                self._call(self._on_change, key, before, record)
+        self._call(self._on_list)
 
     def put(self, metadata: Metadata, data: msgspec.Raw) -> None:
-        """An object is there, new or changed."""
+        """Keep an object, new or changed."""
         old = self._now.records.get(self.kind.key(metadata))
         self._changed(self._take(metadata, data, self._now), old)
 
     def remove(self, metadata: Metadata) -> None:
-        """An object is gone."""
+        """Drop an object that was deleted."""
         key = self.kind.key(metadata)
         self._now.unreadable.discard(key)
         self._changed(key, self._now.remove(key))
@@ -150,9 +155,9 @@ class Store(Generic[K, T]):
     def _changed(self, key: K, old: T | None) -> None:
         new = self._now.records.get(key)
         if new != old:
-            self._tell(self._on_change, key, old, new)
+            self._call(self._on_change, key, old, new)
 
-    def _tell(self, callbacks: list[Callable[..., None]], *args: object) -> None:
+    def _call(self, callbacks: list[Callable[..., None]], *args: object) -> None:
         for callback in callbacks:
             try:
                 callback(*args)

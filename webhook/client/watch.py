@@ -1,4 +1,4 @@
-"""List and watch one kind of object, and recover from every fault without ever becoming a burden."""
+"""List and watch one kind of object; recover from every fault without ever flooding the API server."""
 
 import asyncio
 import random
@@ -20,27 +20,37 @@ from webhook.cluster.resource import K, T
 from webhook.cluster.view import UNKNOWN, Answer
 
 # Seconds.
-LAST_DELAY = 30  # the first is 1; between a half and the whole is waited
-LONGEST_DELAY = 300  # whatever the server asks for
-STEADY = 60  # a watch that went well for so long ends the count of failures
-WATCH_SECONDS = (240, 300)  # drawn, so that replicas and kinds do not all come back at once
-RELIST_AFTER = 600  # a watch that tells nothing for so long is checked with a list
+LAST_DELAY = 30  # the first is 1; each wait is between half of it and all of it
+LONGEST_DELAY = 300  # also when the server asks for more
+STEADY = 60  # a watch that went well for so long resets the count of failures
+WATCH_SECONDS = (240, 300)  # at random, so that replicas and kinds do not all come back at once
+RELIST_AFTER = 600  # a watch that is silent for so long is checked with a list
 
-# Refusals in a row that are believed: for a moment after its start an API server refuses everything to everybody.
+# Only so many refusals in a row are believed: just after its start an API server refuses everything to everybody.
 BELIEVED = 3
 
-# The cluster is there, but does not tell: nothing is known until it does.
+# The API server answers, but refuses: until it stops refusing, everything is unknown.
 REFUSED = {FaultReason.FORBIDDEN, FaultReason.NOT_FOUND}
-# The last resource version is of no more use.
+# After these the last resource version is of no more use.
 RELIST = REFUSED | {FaultReason.EXPIRED, FaultReason.REJECTED, FaultReason.INTERNAL}
 
 
 class Watch(Generic[K, T]):
-    """The records of one kind; `run` keeps them up to date, readers on the same event loop need no lock.
+    """The records of one kind. `run` keeps them up to date; readers on the same event loop need no lock.
 
-    `synced`: a list is complete, and no lasting refusal came since. `reason`: why it fails, or "".
-    `requests`, `events` and `restarts` (by reason) only ever grow. While nothing works the old records stay.
+    While nothing works the old records stay.
     """
+
+    synced: bool = False
+    """Whether a list was complete, and no lasting refusal came since."""
+    reason: str = ""
+    """Why the watch fails; empty while it works."""
+    requests: int = 0
+    """Lists and watches sent so far."""
+    events: int = 0
+    """Changes received so far."""
+    restarts: Counter[FaultReason]
+    """How often lists and watches have ended so far, by reason."""
 
     def __init__(
         self,
@@ -54,11 +64,7 @@ class Watch(Generic[K, T]):
     ) -> None:
         self.kind = kind
         self.store = Store(kind, log=log)
-        self.synced = False
-        self.reason = ""
-        self.requests = 0
-        self.events = 0
-        self.restarts: Counter[FaultReason] = Counter()
+        self.restarts = Counter()
         self._connection = connection
         self._log = log
         self._clock = clock
@@ -80,11 +86,11 @@ class Watch(Generic[K, T]):
 
     @property
     def known(self) -> bool:
-        """Whether `get` has answers."""
+        """Whether the records are an answer: they were read, and not too long ago."""
         return self.synced and self.age <= self.kind.stale_after
 
     def get(self, key: K) -> T | Answer:
-        """The record; ABSENT for an object that does not exist or count, UNKNOWN where nobody can tell."""
+        """The record; ABSENT for an object that does not exist or count, UNKNOWN if that cannot be said."""
         return self.store.get(key) if self.known else UNKNOWN
 
     async def settled(self) -> None:
@@ -92,7 +98,7 @@ class Watch(Generic[K, T]):
         await self._settled.wait()
 
     async def run(self) -> NoReturn:
-        """List, watch, recover, for ever. There is a pause after everything but a steady watch."""
+        """List, watch and recover, for ever. Only after a steady watch does the next one follow without a pause."""
         failures = 0
         fault: WatchFault | None = None
         while True:
@@ -135,7 +141,7 @@ class Watch(Generic[K, T]):
         return await self._connection.list_page(target, metadata_only=self.kind.metadata_only)
 
     async def _watch(self) -> WatchFault:
-        """Follow the changes since the last known version. Gives the server's own end of it; others are raised."""
+        """Follow the changes since the last known version. Returns the end that was agreed on; any other is raised."""
         self.requests += 1
         seconds = round(self._uniform(*WATCH_SECONDS))
         query = {
@@ -155,7 +161,7 @@ class Watch(Generic[K, T]):
                 self._touch()
                 heard = True
         if not heard and self._clock() - self._opened < STEADY:
-            self._version = ""  # it may come from something that is no API server
+            self._version = ""  # what answers may be no API server
             raise WatchFault(FaultReason.GARBAGE, "an empty watch")
         return WatchFault(FaultReason.ENDED)
 
@@ -183,7 +189,7 @@ class Watch(Generic[K, T]):
         return {name: selector for name, selector in selectors.items() if selector}
 
     def _touch(self, *, heard: bool = True) -> None:
-        """The server is there; `heard` when it also told something."""
+        """Note that the server answers; `heard` when it has also sent something."""
         self._contact = self._clock()
         if heard:
             self._heard = self._contact
@@ -205,6 +211,6 @@ class Watch(Generic[K, T]):
         self.reason = str(fault)
 
     def _delay(self, fault: WatchFault, failures: int) -> float:
-        """How long to wait after `failures` in a row, the last of which is `fault`."""
+        """How long to wait after so many failures in a row, `fault` being the last."""
         delay = min(LAST_DELAY, 2.0 ** min(failures - 1, 5)) * self._uniform(0.5, 1)
         return max(delay, min(LONGEST_DELAY, fault.retry_after) * self._uniform(1, 1.25))

@@ -1,4 +1,4 @@
-"""What an API server says to a list and a watch, and the ways in which either can fail.
+"""What an API server sends for a list and a watch, and the ways in which either can fail.
 
 https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes describes the protocol.
 """
@@ -28,7 +28,7 @@ class FaultReason(StrEnum):
     SERVER_ERROR = "server-error"
     UNREACHABLE = "unreachable"  # no connection at all
     CUT = "cut"  # the connection broke
-    GARBAGE = "garbage"  # not what an API server says
+    GARBAGE = "garbage"  # nothing that an API server sends
     INTERNAL = "internal"  # a fault of ours
 
 
@@ -42,7 +42,7 @@ _BY_STATUS = {
 
 
 class WatchFault(Exception):
-    """A list or a watch has ended; `retry_after` is how many seconds the server wants to be left alone."""
+    """A list or a watch has ended; for `retry_after` seconds the server wants no other."""
 
     def __init__(self, reason: FaultReason, message: str = "", *, retry_after: float = 0) -> None:
         super().__init__(f"{reason}: {message}" if message else str(reason))
@@ -109,7 +109,7 @@ def decode(decoder: msgspec.json.Decoder[D], data: bytes | msgspec.Raw) -> D:
 
 
 def refusal(data: bytes | msgspec.Raw, *, code: int = 0, retry_after: float = 0) -> WatchFault:
-    """The fault in a `Status` as JSON; an HTTP reply's own `code` is the one that counts, of waits the longer one."""
+    """The fault that a JSON `Status` describes; `code` of an HTTP reply overrides its own, the longer wait counts."""
     status = _Status()
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         status = msgspec.json.decode(data, type=_Status)
@@ -122,6 +122,6 @@ def refusal(data: bytes | msgspec.Raw, *, code: int = 0, retry_after: float = 0)
 
 
 def place(error: Exception) -> str:
-    """The type of an error and where it came from, without its text, which may quote an object."""
+    """The type of an error and where it was raised, without its text, which may quote an object."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {frame.filename}:{frame.lineno}"

@@ -1,7 +1,7 @@
 """The CA Secret and the caBundles of our webhook configurations, as `certs.self_managed` reads and writes them.
 
-What is written is one Secret by its name, and one field of objects by their name: nothing else of them is touched, so
-whoever applies the manifests (GitOps) keeps the rest.
+Two things are written, each to objects of known names: the data of one Secret, and the field `caBundle`. Everything else
+in these objects stays with whoever applies the manifests (GitOps).
 """
 
 from base64 import b64decode, b64encode
@@ -18,7 +18,7 @@ from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get
 from webhook.installation import registration
 
-# Every replica reads the Secret and the caBundles this often; a caBundle that was overwritten keeps jobs out so long.
+# How often every replica reads the Secret and the caBundles. For so long an overwritten caBundle can keep jobs out.
 INTERVAL = timedelta(seconds=15)
 
 
@@ -35,7 +35,7 @@ _GONE_OR_CHANGED: Final = {404, 409}
 
 
 class CertificateStore:
-    """A `certs.store.Store`: the Secret `secret` of `namespace`, and whatever calls the Service `service` there."""
+    """A `certs.store.Store`: the Secret `secret` in `namespace`, and every object that calls the Service `service` there."""
 
     def __init__(self, api: Client, *, namespace: str, secret: str, service: str) -> None:
         self._api = api
@@ -58,7 +58,7 @@ class CertificateStore:
         await self._patch(self._secret, operations)
 
     async def read_bundles(self) -> Sequence[Bundle]:
-        """Every object that exists and calls our Service."""
+        """Of each object that calls our Service, its caBundles."""
         bundles = []
         for path in _paths():
             found = await self._get(path, forbidden_is_absent=path == CRD)
@@ -111,13 +111,13 @@ class CertificateStore:
 
 
 def _paths() -> tuple[str, ...]:
-    """Where objects with caBundles are: our configurations, and the CRD, where its conversion is ours."""
+    """The objects that may have caBundles of ours: the webhook configurations, and the CRD with its conversion."""
     configurations = (f"{registration.API}/{plural}/{registration.NAME}" for plural in registration.RESOURCES.values())
     return (*configurations, CRD)
 
 
 def _name(path: str) -> str:
-    """How messages call the object at `path`."""
+    """The name for the object at `path` in messages."""
     _, plural, name = path.rsplit("/", 2)
     return f"{plural}/{name}"
 
@@ -127,7 +127,7 @@ def _webhooks(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _data(found: Mapping[str, Any]) -> dict[str, bytes]:
-    """The Secret's data; what is no Base64 counts as damaged, so as empty."""
+    """The Secret's data; a value that is no Base64 is damaged, and counts as empty."""
     return {name: _decoded(text) for name, text in (found.get("data") or {}).items()}
 
 

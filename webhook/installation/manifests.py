@@ -1,4 +1,4 @@
-"""Those parts of the installation that follow from the code: `python -m webhook.installation.manifests FOLDER`."""
+"""The manifests that are generated from the code: `python -m webhook.installation.manifests FOLDER` writes them."""
 
 import sys
 from collections.abc import Iterable
@@ -32,14 +32,14 @@ def files() -> dict[str, str]:
 
 
 def webhooks() -> list[KubernetesObject]:
-    """The webhook configurations of an installation; the CA is put into them on the cluster."""
+    """The webhook configurations of an installation; their caBundles are filled on the cluster."""
     return configurations(by_service(PROGRAM, PROGRAM), labels={}, policy_namespace=PROGRAM)
 
 
 def read_rules(place: Place | None, resources: Iterable[Resource[Any, Any]] | None = None) -> list[KubernetesObject]:
-    """The RBAC rules for what the service looks at in `place`, None for everywhere.
+    """The RBAC rules for the resources that the service reads in `place`, or for None in all namespaces.
 
-    A field selector on the name needs, and gets, a right on that one name.
+    For a resource whose field selector has a name, the right is for that one name.
     """
     found: dict[tuple[str, str], set[str]] = {}
     for resource in watched_resources() if resources is None else resources:
@@ -58,7 +58,7 @@ def read_rules(place: Place | None, resources: Iterable[Resource[Any, Any]] | No
 
 
 def _role(name: str, place: Place | None) -> KubernetesObject:
-    """Kueue's namespace has another name elsewhere, and may not be there: so that role is for one name everywhere."""
+    """A Role in our own namespace, else a ClusterRole: Kueue's namespace may have another name, or not exist yet."""
     own = place is Place.OWN
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",

@@ -5,8 +5,8 @@ fails open, the validating one closed, as the Kubernetes project recommends
 (https://kubernetes.io/docs/concepts/cluster-administration/admission-webhooks-good-practices/).
 
 The hook for SSH keys fails closed too: the operator tries again until the service answers, and no job runs with keys
-that the policy does not want. It must therefore see no other Secret, and is narrowed three times: by namespace, by the
-label that the operator sets, and by conditions that no Secret can make fail, for an error in one is a refusal.
+that the policy does not want. So that it never holds up another Secret, it is narrowed three times: by namespace, by
+the label that the operator sets, and by match conditions. No Secret can make these fail, for that would be a refusal.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ BY_REGISTER = f"{PROGRAM}-register"
 TIMEOUT_SECONDS = 5
 # A policy is replayed on every job that exists.
 POLICY_TIMEOUT_SECONDS = 10
-# A key may have to be made first, after those that others wait for.
+# A key may have to be made first, and others may wait for theirs already.
 KEYS_TIMEOUT_SECONDS = 10
-# The first minor version of Kubernetes that has match conditions without being asked: older servers drop them.
+# The first version of Kubernetes with match conditions on by default; older API servers drop them.
 MATCH_CONDITIONS_SINCE = (1, 28)
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
-# CEL, in which reading a field that is absent is an error, and so is any value that is not what one takes it for.
+# CEL: reading an absent field is an error, and so is a value of another type than expected.
 MATCH_CONDITIONS = {
     "ssh-keys-of-an-mpijob": (
         "has(object.type) && object.type == 'kubernetes.io/ssh-auth' && "
@@ -46,7 +46,7 @@ MATCH_CONDITIONS = {
         "(has(object.data) ? !has(oldObject.data) || object.data != oldObject.data : has(oldObject.data))"
     ),
 }
-# A finalizer comes off with an UPDATE: that must work while nobody answers here.
+# A finalizer is removed with an UPDATE, which must work while no replica answers.
 NOT_BEING_DELETED = "!has(object.metadata.deletionTimestamp)"
 CHANGES = ["CREATE", "UPDATE"]
 RESOURCES = {
@@ -65,7 +65,7 @@ def by_url(base: str, ca_pem: bytes) -> ClientConfig:
 
 
 def by_service(namespace: str, name: str, *, port: int = 443, ca_pem: bytes | None = None) -> ClientConfig:
-    """The API server calls a Service; without `ca_pem` somebody else has to put the CA in."""
+    """The API server calls a Service; without `ca_pem` somebody else has to fill in the caBundle."""
     bundle = {} if ca_pem is None else {"caBundle": b64encode(ca_pem).decode("ascii")}
     return lambda path: {
         "service": {"namespace": namespace, "name": name, "port": port, "path": path},
@@ -94,7 +94,7 @@ def configurations(
             hook["matchConditions"] = [{"name": "not-being-deleted", "expression": NOT_BEING_DELETED}]
     policy = _hook("policy", client_config("/validate-policy"), configmaps, [*CHANGES, "DELETE"], failure_policy="Fail")
     policy["namespaceSelector"] = {"matchLabels": {NAMESPACE_NAME: policy_namespace}}
-    # Old or new object: taking the label away is seen too.
+    # It is matched against the old and the new object, so that removing the label is seen too.
     policy["objectSelector"] = {"matchExpressions": [{"key": LABEL, "operator": "Exists"}]}
     policy["timeoutSeconds"] = POLICY_TIMEOUT_SECONDS
     return [
@@ -134,14 +134,14 @@ def _keys_hook(client_config: Mapping[str, Any], own_namespace: str, match_condi
     hook["objectSelector"] = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
     if match_conditions:
         hook["matchConditions"] = [{"name": name, "expression": cel} for name, cel in MATCH_CONDITIONS.items()]
-    # Whoever comes after us may change the Secret, and is not to be undone.
+    # A webhook that comes after us may change the Secret, and must not be overruled.
     hook["reinvocationPolicy"] = "Never"
     hook["timeoutSeconds"] = KEYS_TIMEOUT_SECONDS
     return hook
 
 
 def _users_namespaces(own_namespace: str) -> dict[str, Any]:
-    """All but those that the cluster, and we ourselves, cannot do without."""
+    """All namespaces but two: that of the control plane, and our own."""
     others = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": ["kube-system", own_namespace]}
     return {"matchExpressions": [others]}
 
@@ -167,19 +167,20 @@ def _hook(
 
 
 class Registration:
-    """Configurations on a cluster for as long as a development server runs.
+    """Webhook configurations that are on a cluster for as long as a development server runs.
 
-    Only what carries the label of `--register` is ever replaced or removed: an installation has the same name.
+    Only objects with the label of `--register` are ever replaced or removed: those of an installation have the same
+    names.
     """
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        # The uid by path; None where the answer to the creation did not arrive.
+        # The uid by path; None where the reply to the creation did not arrive.
         self._installed: dict[str, str | None] = {}
         self._closing: asyncio.Task[None] | None = None
 
     async def install(self, wanted: Sequence[Mapping[str, Any]]) -> None:
-        """Create all of `wanted`, in place of what an earlier run left behind; ClusterError leaves none of ours."""
+        """Create all of `wanted`, or none (ClusterError); what an earlier run left behind is replaced."""
         stale = [(path, uid) for path in map(_path, wanted) if (uid := await self._stale(path))]
         for path, uid in stale:
             await self._delete(path, uid)
@@ -191,9 +192,9 @@ class Registration:
             raise
 
     async def close(self) -> None:
-        """Remove what is left and end the connection to the cluster; ClusterError as from `remove`.
+        """Remove what is left and close the connection to the cluster; ClusterError as from `remove`.
 
-        A cancelled call does not cut the removal short, and the next call waits for it.
+        Cancelling this does not stop the removal; the next call waits for it.
         """
         self._closing = self._closing or asyncio.create_task(self._close())
         await asyncio.shield(self._closing)
@@ -205,7 +206,7 @@ class Registration:
             await self._client.close()
 
     async def remove(self) -> None:
-        """Delete what `install` created and nobody replaced since; ClusterError when something may be left."""
+        """Delete what `install` created, unless somebody has replaced it since; ClusterError when some may be left."""
         problems = []
         while self._installed:
             path, uid = self._installed.popitem()
@@ -240,7 +241,7 @@ class Registration:
         return str(found["metadata"]["uid"])
 
     async def _delete(self, path: str, uid: str) -> None:
-        """Delete the object with this uid; fine when it is gone, or another has its name by now."""
+        """Delete the object with this uid; no error if it is gone, or if another has its name by now."""
         try:
             await self._client.request("DELETE", path, {"preconditions": {"uid": uid}})
         except ApiError as error:

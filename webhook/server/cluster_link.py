@@ -1,4 +1,4 @@
-"""Everything that a service has of its cluster: the view, the policies in ConfigMaps, and single questions."""
+"""The service's connection to its cluster: the view, the policies in ConfigMaps, and questions asked one by one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -28,15 +28,20 @@ from webhook.server.policy_watch import PolicyWatch, policies
 
 @dataclass(frozen=True, slots=True)
 class ClusterLink:
-    """A connected cluster; `watches` are for metrics and readiness."""
+    """A cluster that is connected."""
 
     api: Client
+    """For single calls."""
     connection: Connection
+    """For lists and watches."""
     view: LiveView
+    """What the watches have seen."""
     watches: tuple[Watch[Any, Any], ...]
+    """All of them, for metrics."""
     settled: asyncio.Event
-    """Set once everything that can be known is known."""
+    """Set once each watch has read its objects or was refused, and the policies are in force."""
     ledger: QuotaLedger
+    """Verdicts on quotas that hold for all replicas."""
 
     async def first_answer(self, seconds: float) -> None:
         """Return once everything is settled, or reading namespaces has failed, or this long has passed."""
@@ -46,13 +51,13 @@ class ClusterLink:
                     await asyncio.sleep(0.02)
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
-        """For each rule whether the requester may exempt jobs from it; ClusterError if nobody can tell."""
+        """For each rule whether the requester may exempt jobs from it; ClusterError when that is unknown."""
         return await access_reviews.may_exempt(self.api, request, rules)
 
     async def by_quota(
         self, namespace: str, judge: Callable[[ClusterView], Decision], *, writes: bool, seconds: float
     ) -> Decision:
-        """The verdict by the quotas of this moment, shared by all replicas; ClusterError if there is none in time."""
+        """The verdict by the quotas of this moment, which all replicas share; ClusterError when they cannot be read."""
         return await self.ledger.judge(namespace, judge, writes=writes, seconds=seconds)
 
     async def policy_impact(
@@ -77,8 +82,8 @@ async def linked(
 ) -> AsyncIterator[ClusterLink]:
     """A link that is kept up to date until the block ends; ClusterError when there is no usable configuration.
 
-    Policies are those of the ConfigMaps in `namespace`, on top of `base`. Kueue's configuration is in
-    `kueue_namespace`. `on_quota` is told how each verdict of the ledger of quotas came about.
+    `apply` gets the policies whenever they change: those of the ConfigMaps in `namespace`, on top of `base`. Kueue's
+    configuration is in `kueue_namespace`. `on_quota` gets the outcome of each verdict of the quota ledger.
     """
     api = await calls.connect(kubeconfig)
     try:

@@ -1,4 +1,4 @@
-"""Events in the service's own namespace: what an administrator should hear of, told once by however many replicas."""
+"""Events in the service's own namespace: what an administrator should know, reported once by all replicas together."""
 
 import hashlib
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ def event(
 ) -> dict[str, Any]:
     """An Event about the object that `about` refers to (apiVersion, kind, name ...).
 
-    The same `key` makes the same name, so that the second one, from another replica, is a conflict (409).
+    The same `key` gives the same name: a second Event, from another replica, is then a conflict (409).
     """
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""JSON log lines on standard error: one event, one line; no text of an exception, which may quote a user's object."""
+"""JSON log lines on standard error, one for each event. None has the text of an exception: it may quote an object."""
 
 import logging
 import traceback
@@ -27,7 +27,7 @@ def make_log(stream: BinaryIO, level: str = "info") -> Any:
 
 
 class LibraryLog(logging.Handler):
-    """Records of the libraries that use `logging` (aiohttp, asyncio), on our log: no texts of exceptions."""
+    """Writes the records of libraries that use `logging` (aiohttp, asyncio) to our log, without texts of exceptions."""
 
     def __init__(self, log: Any) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The metrics: their names, labels and meaning. The reference is made from this table."""
+"""The metrics: their names, labels and meaning. The reference is generated from this table."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,12 +10,15 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric as the reference shows it; counters are exposed with the suffix `_total` that is in their name here."""
+    """A metric as the reference shows it."""
 
     name: str
+    """As Prometheus sees it: with the suffix `_total` for a counter."""
     kind: Literal["counter", "gauge", "histogram"]
     labels: tuple[str, ...]
+    """Their names."""
     help: str
+    """What is measured, for operators."""
 
 
 METRICS = (

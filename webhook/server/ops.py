@@ -1,6 +1,6 @@
 """The operations port, plain HTTP: `/healthz` (the process lives), `/readyz` (it may get reviews), `/metrics`.
 
-Liveness never depends on anything outside the process: a restart mends neither a certificate nor an API server.
+Liveness never depends on anything outside the process: a restart repairs neither a certificate nor an API server.
 """
 
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class Readiness:
 
 
 def application(readiness: Readiness, registry: CollectorRegistry) -> web.Application:
-    """The three paths."""
+    """An application with these three paths."""
 
     async def healthz(_: web.Request) -> web.Response:
         return web.Response(text="ok\n")

@@ -1,7 +1,7 @@
 """Policy ConfigMaps of one namespace, in force as soon as they are seen; a broken one does no harm.
 
-Each ConfigMap's last good document is remembered in the ConfigMap `mpijob-webhook-last-good` beside them, so that it is
-found again after a restart. Replicas write the same there, so nobody needs to lead.
+The last good document of each is kept in the ConfigMap `mpijob-webhook-last-good` beside them, so that it outlives a
+restart. All replicas write the same there, so none of them needs to lead.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ from webhook.policy.layers import Layer
 from webhook.policy.store import KEY, LABEL, REMEMBERED, Loaded, PolicySource
 from webhook.server.events import MAX_MESSAGE, event
 
-# Seconds after which writing what could not be written is tried again.
+# Seconds until a write that failed is tried again.
 RETRY = 30.0
 
 
 class PolicyWatch:
     """Turns the records of `watch` into a PolicySet for `apply`, again whenever one changes.
 
-    `base` are layers that come from elsewhere (a file). `apply` gets the policies and how each ConfigMap fared.
+    `base` are layers that come from elsewhere (a file). `apply` gets the policies, and the state of each ConfigMap.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class PolicyWatch:
         self._changed = asyncio.Event()
         self._loaded = asyncio.Event()
         self._good: Mapping[str, str] = {}
-        self._written: Mapping[str, str] | None = None  # what REMEMBERED holds, as far as we know
+        self._written: Mapping[str, str] | None = None  # what the ConfigMap REMEMBERED holds; None before it was read
         self._reported: dict[str, str] = {}
         watch.store.on_change(lambda *_: self._changed.set())
         watch.store.on_list(self._changed.set)
 
     async def loaded(self) -> None:
-        """Return once the policies that exist are in force, or it is clear that they cannot be read."""
+        """Return once the existing policies are in force, or reading them was refused."""
         await self._watch.settled()
         if self._watch.synced:
             await self._loaded.wait()
@@ -80,7 +80,7 @@ class PolicyWatch:
         return outcome
 
     async def _report(self, outcome: Loaded) -> bool:
-        """Log and announce what is newly broken, remember what is good; False when some of it has to be done again."""
+        """Log and announce what is newly broken, remember what is good; False when some of it has to be tried again."""
         sources = self._watch.store.records
         self._reported = {name: version for name, version in self._reported.items() if name in outcome.errors}
         done = True
@@ -111,11 +111,11 @@ class PolicyWatch:
         except ClusterError as failure:
             if not (isinstance(failure, ApiError) and failure.status == 409):  # another replica was first
                 self._log.warning("event not written", configmap=source.name, reason=str(failure))
-                return isinstance(failure, ApiError)  # refused: it will be again
+                return isinstance(failure, ApiError)  # a refusal would only be repeated
         return True
 
     async def _recall(self) -> None:
-        """Read what earlier runs remembered, once it can be read."""
+        """Read what earlier runs remembered, unless that has been read already."""
         if self._written is not None:
             return
         try:
@@ -124,7 +124,7 @@ class PolicyWatch:
             self._log.warning("last good policies not readable", reason=str(error))
 
     async def _remember(self, last_good: Mapping[str, str]) -> bool:
-        """Write the texts down unless they are there already; False when that has to be tried again."""
+        """Store the texts unless they are stored already; False when that has to be tried again."""
         if self._written is None:
             return False
         try:

@@ -9,9 +9,9 @@ from aiohttp import web
 
 from webhook.client.calls import Address
 
-# For clients to take part in the end of a TLS connection, when nothing is in flight any more.
+# Time for clients to take part in the end of a TLS connection, when no review is at work any more.
 CLOSE_SECONDS = 1.0
-EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with; what it means is said by the caller
+EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - only compared with
 
 
 class ListenError(Exception):
@@ -21,7 +21,7 @@ class ListenError(Exception):
 async def listen(
     stack: AsyncExitStack, runner: web.BaseRunner, address: Address, context: SSLContext | None = None
 ) -> tuple[web.BaseSite, str]:
-    """Listen until `stack` ends; the site and its URL. ListenError when that is not possible."""
+    """Listen until `stack` ends; returns the site and its URL. ListenError when that is not possible."""
     host, port = address
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
@@ -37,14 +37,14 @@ async def listen(
 
 
 async def hang_up(server: web.Server) -> None:
-    """End every connection; cut those whose clients do not answer within `CLOSE_SECONDS`.
+    """End every connection, and cut off those whose clients do not answer within `CLOSE_SECONDS`.
 
-    aiohttp leaves those open, and an event loop with open transports does not close cleanly.
+    aiohttp would leave these open, and an event loop with open transports does not close cleanly.
     """
     server.pre_shutdown()
     with suppress(TimeoutError):
         async with asyncio.timeout(CLOSE_SECONDS):
-            while server.connections:  # noqa: ASYNC110 - aiohttp tells nobody when one ends
+            while server.connections:  # noqa: ASYNC110 - aiohttp has no event for the end of one
                 await asyncio.sleep(0.01)
     left = [connection.transport for connection in server.connections]
     await server.shutdown(0)

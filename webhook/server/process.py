@@ -15,15 +15,18 @@ from webhook.server.telemetry import Telemetry
 
 
 def run(settings: ServeSettings) -> int:
-    """Serve until a signal; the exit code: 0 after a drain, 2 when the service cannot start, 128 + n when cut short."""
+    """Serve until a signal; returns the exit code.
+
+    0 after a drain, 2 when the service cannot start, 128 + n when a second signal n ended it.
+    """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve(settings))
 
 
 async def serve(settings: ServeSettings) -> int:
-    """Serve until SIGTERM or SIGINT, then drain; a second signal ends it at once. Gives the exit code.
+    """Serve until SIGTERM or SIGINT, then drain; a second signal ends it at once. Returns the exit code.
 
-    A signal before the service is ready ends it too: it may be waiting for its certificate.
+    Before the service is ready the first signal ends it at once: it may be waiting for its certificate.
     """
     log = make_log(sys.stderr.buffer, settings.log_level)
     logging.basicConfig(handlers=[LibraryLog(log)], level=logging.WARNING, force=True)
@@ -67,7 +70,7 @@ async def serve(settings: ServeSettings) -> int:
 
 
 async def _freeze(settled: asyncio.Event) -> None:
-    """Once the caches are full: what lives until the end need not be looked at by each collection of garbage."""
+    """Once the caches are filled, take everything that lives until the end out of the garbage collector's work."""
     await settled.wait()
     gc.collect()
     gc.freeze()

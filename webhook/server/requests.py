@@ -1,4 +1,4 @@
-"""HTTP around a review: what is refused before it is decoded, the body within limits of size and time, the reply."""
+"""HTTP around a review: which requests are refused unread, how a body is read within its limits, and the reply."""
 
 import asyncio
 import re
@@ -15,35 +15,27 @@ from webhook.admission.pipelines import DeadlineExceeded, Hook
 # Two objects of 3 MB and what goes with them: controller-runtime's limit too (`pkg/webhook/admission/http.go`).
 MAX_BODY = 7 * 1024**2
 JSON = "application/json"
-
-
 HOOKS: dict[str, Hook] = {
     "/mutate-mpijob": "mutate",
     "/validate-mpijob": "validate",
     "/mutate-ssh-secret": "ssh-keys",
     "/validate-policy": "policy",
 }
-
-
 # Longer than any that Go writes, and short enough for the pattern's backtracking.
 MAX_LENGTH = 32
-
-
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
-
-
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`hook` is None for any other path; `timeout` (seconds) is None when there is none that can be read."""
+    """What a request line asks for."""
 
     hook: Hook | None
+    """None for a path that belongs to no hook."""
     timeout: float | None
+    """The client's, in seconds; None when it names none that can be read."""
 
 
 # The API server sends the same few request lines over and over.
@@ -63,7 +55,7 @@ def _duration(text: str) -> float | None:
 
 
 class Refused(Exception):
-    """The request gets no decision. `reason` is ours and is logged; `detail` may quote the client and is not."""
+    """The request gets no decision. `reason` is ours and is logged; `detail` may quote the client and is not logged."""
 
     def __init__(self, status: HTTPStatus, reason: str, detail: str = "") -> None:
         super().__init__(reason)
@@ -75,7 +67,7 @@ class Refused(Exception):
 class Reply(web.StreamResponse):
     """A decision, written in one piece.
 
-    Composing and joining headers, which never vary here, takes a quarter of aiohttp's time for each request.
+    Headers, which never vary here, would otherwise take a quarter of aiohttp's time for each request.
     """
 
     def __init__(self, body: bytes, *, keep_alive: bool) -> None:
@@ -94,7 +86,7 @@ class Reply(web.StreamResponse):
             request.transport.write(self._wire)
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """Nothing is left to send."""
+        """Do nothing: all has been sent."""
 
 
 def expect_review(request: web.BaseRequest, asked: Target) -> Hook:

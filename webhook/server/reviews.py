@@ -1,4 +1,4 @@
-"""The review port: what arrives is checked and decoded, a pipeline decides, the decision goes back. No rule lives here.
+"""The review port: a request is checked and decoded, a pipeline decides, the decision is sent back. No rule lives here.
 
 A decision is HTTP 200. Everything else is a fault, of the client (4xx) or of ours (5xx), and leaves the verdict to the
 administrator's failurePolicy: overload, a deadline or a bug must never look like a refusal of the user's job.
@@ -29,25 +29,25 @@ from webhook.server import requests
 from webhook.server.requests import Refused, Reply, Target, expect_review, read_body
 from webhook.server.telemetry import Telemetry
 
-# The rest of the API server's patience is for the way there and back.
+# The rest of the time that the API server waits is for the network.
 SHARE_OF_TIMEOUT = 0.8
-# Longer than Go clients keep an idle connection (90 s): the side that closes first must be the one that sends requests.
+# Longer than Go clients keep an idle connection (90 s), so that no request is sent on one that was just closed here.
 KEEPALIVE_SECONDS = 200
-# How long the rest of a body that was refused is read and thrown away.
+# How long the rest of a refused body is read and thrown away.
 LINGER_SECONDS = 2
 
 
 class ClusterAnswers(Protocol):
-    """What only the cluster can tell, and only while somebody waits."""
+    """What has to be asked of the cluster while a review waits."""
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
-        """For each rule whether the requester may exempt jobs from it; ClusterError if nobody can tell."""
+        """For each rule whether the requester may exempt jobs from it; ClusterError when that is unknown."""
         ...
 
     async def by_quota(
         self, namespace: str, judge: Callable[[ClusterView], Decision], *, writes: bool, seconds: float
     ) -> Decision:
-        """The verdict by the quotas of this moment, shared by all replicas; ClusterError if there is none in time."""
+        """The verdict by the quotas of this moment, which all replicas share; ClusterError when they cannot be read."""
         ...
 
     async def policy_impact(
@@ -58,11 +58,11 @@ class ClusterAnswers(Protocol):
 
 
 class ReviewHandler:
-    """Answers reviews; `policies`, `view` and `cluster` (None: there is none) may be replaced at any time, whole.
+    """Answers reviews. `policies`, `view` and `cluster` may be replaced at any time; without a cluster it is None.
 
-    `max_in_flight` reviews are at work at once, any more are refused; those that wait for one of `keys` or for the
-    ledger of quotas do not count, for they do no work. A review gets `SHARE_OF_TIMEOUT` of the client's timeout or of
-    `timeout` seconds, whichever is less.
+    At most `max_in_flight` reviews are at work at once, any more are refused. Those that wait for one of `keys` or for
+    the quota ledger do not count. A review may take `SHARE_OF_TIMEOUT` of the shorter of two times: the client's
+    timeout, and `timeout` seconds.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class ReviewHandler:
         self._keys = keys
         self._max_in_flight = max_in_flight
         self._timeout = timeout
-        self._waiting = 0  # for the ledger of quotas
+        self._waiting = 0  # for the quota ledger
         self._idle = asyncio.Event()
         telemetry.in_flight.set_function(lambda: self.in_flight)
 
     def http_server(self) -> web.Server:
-        """The HTTP side, for a runner to listen with."""
+        """An HTTP server that hands every request to `handle`."""
         # aiohttp's Application and router would cost each request another 10 µs, to choose between two paths.
         return web.Server(
             self.handle,
@@ -125,7 +125,7 @@ class ReviewHandler:
         return Reply(wire, keep_alive=request.keep_alive and not self.draining)
 
     async def _review(self, hook: Hook, request: web.BaseRequest, started: float, deadline: float) -> bytes:
-        """The body of a decision; Refused when there is none."""
+        """The body of the reply; Refused when there is no decision."""
         try:
             admission_request = review.decode(await read_body(request, deadline))
             if hook == "policy":
@@ -152,7 +152,7 @@ class ReviewHandler:
         return wire
 
     async def _decided(self, hook: Hook, request: AdmissionRequest, deadline: float) -> Decision:
-        """The decision, with what only the cluster can tell: the quotas of this moment, and who may exempt."""
+        """The decision; where they count, the cluster is asked for the quotas of this moment and for who may exempt."""
         granted: Mapping[str, bool] | None = None
         while True:
             decide_with = partial(self._decide, hook, request, deadline, granted)
@@ -162,7 +162,7 @@ class ReviewHandler:
             if decision.depends_on_quota:
                 self._waiting += 1
                 try:
-                    with suppress(ClusterError):  # the ledger has told the metrics
+                    with suppress(ClusterError):  # the ledger has counted it
                         seconds = max(0, deadline - monotonic())
                         decision = await self.cluster.by_quota(
                             request.namespace, decide_with, writes=not request.dry_run, seconds=seconds
@@ -193,7 +193,7 @@ class ReviewHandler:
         )
 
     async def _ssh_keys(self, request: AdmissionRequest, deadline: float) -> Decision:
-        """A key pair for the Secret of a job; NoKey when there is none in time, so that the operator tries again."""
+        """A key pair for the Secret of a job; NoKey when none is ready in time: then the operator tries again."""
         namespace = self.view.get(NAMESPACES, request.namespace)
         policy = self.policies.for_namespace(namespace)
         found = secret.judge(request, policy.document.ssh_keys)
@@ -202,7 +202,7 @@ class ReviewHandler:
         return found.filled(await self._keys.take(found.algorithm, deadline=deadline))
 
     async def _review_policy(self, request: AdmissionRequest, deadline: float) -> bytes:
-        """The reply to a change of a policy ConfigMap: with what it would do to the jobs that exist, if it is good."""
+        """The reply to a change of a policy ConfigMap; for a good one, with what it would do to existing jobs."""
         namespaces = self.view.all(NAMESPACES)
         verdict = policy_review.verdict_on(
             request,
@@ -235,5 +235,5 @@ class ReviewHandler:
 
 
 def today() -> date:
-    """The day by which exemptions end."""
+    """The day (UTC) that decides whether an exemption has ended."""
     return datetime.now(UTC).date()

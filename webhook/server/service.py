@@ -1,4 +1,4 @@
-"""The service as a whole: from settings to two listening ports, and their end without a lost request."""
+"""The service as a whole: started from its settings, it listens on two ports and ends without losing a request."""
 
 import asyncio
 import hashlib
@@ -33,16 +33,13 @@ from webhook.server.reviews import ReviewHandler
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
 
-# How long registering waits for what is to be known of the cluster.
+# How long registering waits for the caches to fill.
 SETTLE_SECONDS = 10.0
 
 
 @dataclass(slots=True, kw_only=True)
 class Service:
-    """A service that listens on `url` and `ops_url`; `ca_pem` is None when its certificate came from files.
-
-    `settled` is set once what can be known of the cluster is known, and its policies are in force.
-    """
+    """A service that is listening."""
 
     settings: ServeSettings
     telemetry: Telemetry
@@ -50,11 +47,17 @@ class Service:
     keys: KeyPool
     readiness: Readiness
     ca_pem: bytes | None
+    """The certificate of the CA in memory; None when the certificate comes from elsewhere."""
     site: web.BaseSite
+    """The review port."""
     url: str
+    """Of the review port."""
     ops_url: str
+    """Of the port with health and metrics."""
     registration: Registration | None = None
+    """The webhook configurations, where this service has installed them."""
     settled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once everything that can be read of the cluster has been read, and its policies are in force."""
 
     async def register(self) -> None:
         """Install the webhook configurations on the cluster; ClusterError when that is not possible."""
@@ -71,7 +74,7 @@ class Service:
         await self.registration.install(wanted)
 
     async def deregister(self) -> None:
-        """Remove them again, as far as they are there."""
+        """Remove the webhook configurations that `register` has installed."""
         if self.registration is None:
             return
         try:
@@ -81,10 +84,10 @@ class Service:
         self.registration = None
 
     async def drain(self, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """Send clients away, then stop listening and finish what is in flight.
+        """Send clients away, then stop listening and finish the reviews at work.
 
-        Each reply closes its connection for `drain_seconds`, the time in which Services and API servers learn that
-        this replica is going. Connections that were idle all that time are closed at the end.
+        For `drain_seconds` each reply closes its connection: in that time Services and API servers learn that this
+        replica is going away. Connections that were idle all that time are closed at the end.
         """
         self.telemetry.log.info("draining", seconds=self.settings.drain_seconds)
         self.readiness.fails("serving", "draining")
@@ -100,9 +103,9 @@ class Service:
 
 @asynccontextmanager
 async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterator[Service]:
-    """A service that is ready, until the block ends; StartError when it cannot be.
+    """A service that is ready, until the block ends; StartError when it cannot start.
 
-    Whatever happens, its ports are closed and its configurations removed from the cluster.
+    However the block ends, the ports are closed and the configurations are removed from the cluster.
     """
     serve_settings.check(settings)
     base = _policy(settings.policy)
@@ -150,7 +153,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         if settings.in_cluster:
             link = await _follow_cluster(stack, service, base)
             if settings.register:
-                await link.first_answer(SETTLE_SECONDS)  # if there is none, registering will tell why
+                await link.first_answer(SETTLE_SECONDS)  # if there is none, registering reports why
         else:
             _settled(service)
         if settings.register:
@@ -181,7 +184,7 @@ async def _start(stack: AsyncExitStack, source: CertificateSource) -> ServingCer
 
 
 async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[Layer, ...]) -> ClusterLink:
-    """Keep view and policies up to date until `stack` ends; ready once what can be known is known."""
+    """Keep view and policies up to date until `stack` ends; the checks pass once the caches are filled."""
     handler, telemetry = service.handler, service.telemetry
 
     def apply(policies: PolicySet, loaded: Loaded) -> None:

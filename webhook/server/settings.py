@@ -1,4 +1,4 @@
-"""What `mpijob-webhook serve` takes, and what of it does not go together."""
+"""The settings of `mpijob-webhook serve`, and which of them contradict each other."""
 
 import os
 from dataclasses import dataclass
@@ -19,39 +19,58 @@ class StartError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """What `mpijob-webhook serve` takes; times in seconds, port 0 lets the kernel choose.
+    """What `mpijob-webhook serve` takes. Times are in seconds; port 0 lets the kernel choose one.
 
-    With `ca_secret` the service keeps a CA in that Secret of its namespace, and the caBundles of whatever calls the
-    Service `service` in step. With `tls_cert` and `tls_key` it serves those files, and what they are replaced by; they
-    must lead to `tls_ca`, if that file exists. Else it makes a CA and a certificate in memory; `ca_file` is where it
-    writes that CA's certificate. `register` needs that CA, and the cluster of `kubeconfig` (None: as kubectl finds it).
-    With a `kubeconfig`, with `register` and in a pod the service follows its cluster: namespaces, and the policy
-    ConfigMaps in `policy_namespace`; Kueue's configuration is in `kueue_namespace`.
+    The certificate comes from the Secret `ca_secret`, or from `tls_cert` and `tls_key`, or is made in memory.
+    The service follows a cluster with `kubeconfig`, with `register`, and in a pod.
     """
 
     kubeconfig: Path | None = None
+    """Leads to the cluster. None: the pod's ServiceAccount, or outside of a pod what kubectl would take."""
     listen: Address = ("127.0.0.1", 8443)
+    """Where reviews arrive."""
     ops_listen: Address = ("127.0.0.1", 8081)
+    """Where health and metrics are."""
     policy: Path | None = None
+    """A policy file; the ConfigMaps' policies are on top of it."""
     policy_namespace: str = PROGRAM
+    """The service's own namespace, in which the policy ConfigMaps are."""
     kueue_namespace: str = KUEUE_NAMESPACE
+    """Where Kueue's configuration is."""
     register: bool = False
+    """Install the webhook configurations while the service runs; needs the CA that is made in memory."""
     tls_cert: Path | None = None
+    """A certificate that something else renews: the file is read again whenever it changes."""
     tls_key: Path | None = None
+    """The key of `tls_cert`."""
     tls_ca: Path | None = None
+    """The CA that has to have issued `tls_cert`; not checked while this file does not exist."""
     ca_secret: str = ""
+    """The Secret in which the service keeps a CA of its own; caBundles that lead to `service` are kept in step."""
     service: str = ""
+    """The name of the Service in front of the replicas."""
     ca_lifetime: int = 365 * 86_400
+    """Of the CA in `ca_secret`."""
     leaf_lifetime: int = 14 * 86_400
+    """Of the certificates that this CA issues."""
     ca_grace: int = 120
+    """How long a new CA waits, after every caBundle has it, before it issues certificates."""
     ca_file: Path | None = None
+    """Where the certificate of the CA in memory is written."""
     drain_seconds: float = 5
+    """How long clients are sent away at the end, before the service stops listening."""
     max_in_flight: int = 64
+    """Reviews at work at once; any more are refused."""
     timeout_seconds: float = 10
+    """For a review, where the client does not ask for less."""
     ssh_keys_ready: int = 128
+    """SSH key pairs that are made ahead."""
     ssh_keys_rate: float = 1
+    """How many of them are made each second, at most."""
     remove_keys: bool = False
+    """Delete the SSH keys of jobs that have ended."""
     log_level: str = "info"
+    """debug, info, warning or error."""
 
     @property
     def service_hosts(self) -> list[str]:
@@ -60,12 +79,12 @@ class ServeSettings:
 
     @property
     def in_cluster(self) -> bool:
-        """Whether there is a cluster to follow."""
+        """Whether the service follows a cluster."""
         return self.kubeconfig is not None or self.register or "KUBERNETES_SERVICE_HOST" in os.environ
 
 
 def check(settings: ServeSettings) -> None:
-    """StartError for settings that do not go together."""
+    """StartError for settings that contradict each other."""
     if bool(settings.tls_cert) != bool(settings.tls_key):
         raise StartError("--tls-cert and --tls-key are only of use together")
     if settings.ca_secret and settings.tls_cert:
@@ -81,7 +100,7 @@ def check(settings: ServeSettings) -> None:
 
 
 def rotation(settings: ServeSettings) -> RotationSettings:
-    """StartError for times that cannot work together."""
+    """When certificates are renewed; StartError for times that cannot work together."""
     try:
         return certificate_store.rotation(
             *(timedelta(seconds=each) for each in (settings.ca_lifetime, settings.leaf_lifetime, settings.ca_grace))

@@ -1,7 +1,7 @@
 """What operators see: Prometheus metrics, and JSON logs with one line for each decision.
 
-No metric carries a namespace, user or job name: their number would grow with the cluster. Logs carry them as data,
-bounded in length. No log line has an object, a value out of one, or the text of an exception, which may quote one.
+No metric has a namespace, user or job name as label: the number of series would grow with the cluster. Log lines have
+them as fields of limited length. No log line has an object, a value out of one, or the text of an exception.
 """
 
 import platform
@@ -24,7 +24,7 @@ from webhook.server.metrics import BUCKETS, METRICS, PREFIX, Metric
 
 
 class Children(dict[tuple[str, ...], Any]):
-    """The children of a metric by label values, made once: `labels()` takes a lock and copies on each call."""
+    """A metric's children by label values, made once: each call of `labels()` takes a lock and copies."""
 
     def __init__(self, metric: Any) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Telemetry:
         made["build_info"].labels(__version__, platform.python_version()).set(1)
 
     def policies_in_force(self, digest: str, states: Iterable[str] = ()) -> None:
-        """The policies with this hash replace those before; `states` of the ConfigMaps as in `policy.store`."""
+        """Report the hash of the policies that are now in force, and the `states` of their ConfigMaps."""
         self._policy_info.clear()
         self._policy_info.labels(digest).set(1)
         counts = Counted(states)
@@ -92,20 +92,20 @@ class Telemetry:
         )
 
     def keys(self, *, ready: Callable[[], float], waiting: Callable[[], float]) -> None:
-        """Show how many SSH keys are ready and waited for from now on, as it is when the metrics are read."""
+        """From now on ask `ready` and `waiting` for the number of SSH keys whenever the metrics are read."""
         self._keys[0].set_function(ready)
         self._keys[1].set_function(waiting)
 
     def key_made(self, algorithm: str, seconds: float) -> None:
-        """Count an SSH key pair that took so long to make."""
+        """Count an SSH key pair, and the time it took to make."""
         self._key_durations[algorithm,].observe(seconds)
 
     def key_waited(self, algorithm: str, seconds: float) -> None:
-        """Count a review that waited so long for its SSH key pair."""
+        """Count a review that needed an SSH key pair, and the time it waited for it."""
         self._key_waits[algorithm,].observe(seconds)
 
     def caches(self, watches: Iterable[Watch[Any, Any]]) -> None:
-        """Show the state of these caches from now on, as it is when the metrics are read."""
+        """From now on ask these caches for their state whenever the metrics are read."""
         for watch in watches:
             kind = watch.kind.name
             self._caches["cache_synced"].labels(kind).set_function(lambda watch=watch: float(watch.synced))
@@ -117,7 +117,7 @@ class Telemetry:
                 child.set_function(lambda watch=watch, reason=reason: watch.restarts[reason])
 
     def unknown_answers(self, counts: Mapping[str, int]) -> None:
-        """Show these counts, by resource, from now on, as they are when the metrics are read."""
+        """From now on read these counts, by resource, whenever the metrics are read."""
         for resource in counts:
             child = self._caches["cache_unknown_answers"].labels(resource)
             child.set_function(lambda resource=resource: counts[resource])
@@ -159,7 +159,7 @@ class Telemetry:
         )
 
     def refused(self, webhook: str | None, status: HTTPStatus, reason: str, *, peer: str | None) -> None:
-        """Count and log a request that got no decision; `webhook` is None where the path is that of none."""
+        """Count and log a request that got no decision; `webhook` is None for a path that belongs to none."""
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
             self._shed.labels(webhook).inc()
             return  # a log line each would add to the overload

@@ -1,4 +1,4 @@
-"""What a check says: one line of the report, and what to do about it."""
+"""What a check finds: one line of the report, and what to do about it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,35 +18,38 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """`id` is what the runbook explains, empty for what is fine; `fix` is the command to run, or what to see to."""
+    """A line of the report."""
 
     severity: Severity
     id: str
+    """Of the section in the runbook that explains it; empty for what is fine."""
     text: str
+    """What was found."""
     fix: str = ""
+    """The command to run, or what else to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisKind:
-    """Something that can be found; a check declares what it can find as constants of its module."""
+    """A kind of diagnosis: each check declares those that it makes as constants of its module."""
 
     id: str
     severity: Severity
 
     def __call__(self, text: str, *, fix: str) -> Diagnosis:
-        """The finding that says so."""
+        """A diagnosis of this kind."""
         return Diagnosis(self.severity, self.id, text, fix)
 
 
 def ok(text: str) -> Diagnosis:
-    """All is well."""
+    """The diagnosis where nothing is wrong."""
     return Diagnosis(Severity.OK, "", text)
 
 
 NOT_KNOWN = DiagnosisKind("not-known", Severity.UNKNOWN)
-"""The API server does not say; declared once for all checks."""
+"""The API server refuses to say; declared once for all checks."""
 
 
 def not_known(what: str, reason: str) -> Diagnosis:
-    """`what` cannot be judged because of `reason`."""
+    """The diagnosis that `what` cannot be judged, and why."""
     return NOT_KNOWN(f"{what}: {reason}", fix="run it again as somebody who may read all, such as a cluster-admin")

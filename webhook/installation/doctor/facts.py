@@ -1,4 +1,4 @@
-"""Everything that the checks look at, as it was read; no check asks the cluster itself."""
+"""Everything that the checks look at, as `gather` has read it: no check asks the cluster itself."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,45 +35,58 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The dry run of a job's creation: the API server's refusal, empty where it took the job."""
+    """The creation of a job as a dry run."""
 
     namespace: str
     refusal: str = ""
+    """The API server's words; empty if it accepted the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """How many policy ConfigMaps there are, and for each broken one its state and fault."""
+    """The policy ConfigMaps."""
 
     count: int = 0
+    """How many there are."""
     broken: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Of each broken one its state and its fault, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """One look at a cluster. An object is None where it does not exist; Unread says why nobody knows."""
+    """What was read of a cluster. An object that does not exist is None; of one that was refused, Unread says why."""
 
     location: Location
     now: datetime
     """By the clock of this machine."""
     server_time: datetime | None
+    """By the clock of the API server; None if its answers have no date."""
     version: KubernetesObject | Unread
+    """Of the API server."""
     mutating: Sequence[KubernetesObject] | Unread
-    """All configurations of the cluster."""
+    """All mutating webhook configurations of the cluster."""
     validating: Sequence[KubernetesObject] | Unread
+    """All validating ones."""
     service: KubernetesObject | Unread | None
+    """The Service in front of the replicas."""
     endpoints: Sequence[Address] | Unread
     """Of the replicas that are ready."""
     deployment: KubernetesObject | Unread | None
+    """That of the service."""
     pods: Sequence[KubernetesObject] | Unread
+    """The replicas."""
     deployments: Sequence[KubernetesObject] | Unread
     """Those of all namespaces."""
     crd: KubernetesObject | Unread | None
+    """That of MPIJobs."""
     kueue_config: KubernetesObject | Unread | None
+    """The ConfigMap with Kueue's configuration."""
     certificates: Certificates
     rights: Mapping[Right, bool] | Unread
+    """Whether the service has each of the rights that were asked for."""
     policies: Policies | Unread
     probe: Probe | None = None
+    """None if it was not asked for."""
 
     @property
     def kubernetes(self) -> tuple[int, int] | None:
@@ -85,7 +98,7 @@ class Facts:
 
     @property
     def again(self) -> str:
-        """The command that puts back what the manifests have."""
+        """The command that applies the manifests again."""
         overlay = {SELF_MANAGED: "default", FILES: "cert-manager"}.get(self.certificates.source, "default")
         metadata = self.service.get("metadata") or {} if isinstance(self.service, Mapping) else {}
         if any("service.beta.openshift.io" in key for key in metadata.get("annotations") or {}):
@@ -104,7 +117,7 @@ class Facts:
 
 
 def configuration(found: Sequence[KubernetesObject]) -> KubernetesObject | None:
-    """Ours among the webhook configurations of one kind: by its name, else by the names of its hooks."""
+    """Our own among the webhook configurations of one kind: found by its name, else by the names of its hooks."""
     named = [each for each in found if each["metadata"]["name"] == registration.NAME]
     alike = [each for each in found if any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(each))]
     return next(iter(named + alike), None)
@@ -116,7 +129,7 @@ def hooks(found: KubernetesObject) -> list[KubernetesObject]:
 
 
 def containers(deployment: KubernetesObject) -> list[KubernetesObject]:
-    """Those of a Deployment's pods."""
+    """The containers of a Deployment's pods."""
     return list(deployment["spec"]["template"]["spec"].get("containers") or ())
 
 

@@ -1,4 +1,4 @@
-"""What could not be read, and why."""
+"""What takes the place of something that could not be read."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -12,13 +12,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """In place of what the API server does not tell; `reason` is one line for a human."""
+    """In place of what the API server refused."""
 
     reason: str
+    """One line for people."""
 
 
 async def attempt(work: Awaitable[T]) -> T | Unread:
-    """What `work` gives; Unread where the API server refuses. ClusterError where it cannot be used at all."""
+    """The result of `work`, or Unread if the API server refuses. ClusterError if it cannot be used at all."""
     try:
         return await work
     except ApiError as error:
@@ -30,6 +31,6 @@ async def attempt(work: Awaitable[T]) -> T | Unread:
 
 
 def _short(text: str) -> str:
-    """What RBAC forbids, without who asked whom; else all of `text`."""
+    """Of a refusal by RBAC only what was forbidden, else all of `text`."""
     forbidden = text.partition(" is forbidden: ")[2].partition(" cannot ")[2]
     return f"no permission to {forbidden.removesuffix(' (403)')}" if forbidden else text
