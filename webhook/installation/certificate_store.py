@@ -1,7 +1,7 @@
 """The CA Secret and the caBundles of our webhook configurations, as `certs.self_managed` reads and writes them.
 
-Two things are written, each to objects of known names: the data of one Secret, and the field `caBundle`. Everything else
-in these objects stays with whoever applies the manifests (GitOps).
+Two things are written, both in objects of known names: the data of one Secret, and the fields `caBundle`. Everything
+else in these objects stays with whoever applies the manifests (GitOps).
 """
 
 from base64 import b64decode, b64encode
@@ -35,7 +35,7 @@ _GONE_OR_CHANGED: Final = {404, 409}
 
 
 class CertificateStore:
-    """A `certs.store.Store`: the Secret `secret` in `namespace`, and every object that calls the Service `service` there."""
+    """A `certs.store.Store`: the Secret in `namespace`, and the caBundles of objects that call the Service there."""
 
     def __init__(self, api: Client, *, namespace: str, secret: str, service: str) -> None:
         self._api = api

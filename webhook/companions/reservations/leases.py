@@ -1,4 +1,4 @@
-"""What the quota ledger reads and writes: reservations as Leases, and quotas and pods as they are at this moment."""
+"""What the quota ledger reads and writes: reservations, kept in Leases, and the quotas and pods of this moment."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ _GONE_OR_CHANGED = {404, 409}
 
 
 class LedgerApi:
-    """Single calls, each a ClusterError when it fails; the Leases are in `own_namespace`."""
+    """Single calls, each of which raises ClusterError when it fails. The Leases are in `own_namespace`."""
 
     def __init__(self, api: Client, own_namespace: str, *, log: Any) -> None:
         self._api = api
@@ -42,7 +42,7 @@ class LedgerApi:
         return await self._records(PODS, namespace, f"/api/v1/namespaces/{quote(namespace, safe='')}/pods?{query}")
 
     async def reservations(self, namespace: str) -> Reservations:
-        """What is reserved in the namespace; nothing where there is no Lease, or one that nobody can read."""
+        """What is reserved in the namespace; nothing if there is no Lease, or one that is damaged."""
         version = ""
         try:
             if found := await get(self._api, self._path(lease_name(namespace))):
@@ -53,9 +53,9 @@ class LedgerApi:
         return Reservations(namespace, lease_name(namespace), version, ())
 
     async def write(self, namespace: str, lease: Reservations, entries: Iterable[LedgerEntry]) -> bool:
-        """Put `entries` in the place of what `lease` says; False if somebody else was faster.
+        """Replace the content of `lease` by `entries`; False if somebody has written it since it was read.
 
-        DeadlineExceeded when there is no room for all: in seconds there will be.
+        DeadlineExceeded when there is no room for all entries: the first of them end within seconds.
         """
         text = msgspec.json.encode(tuple(entries)).decode()
         if len(text) > MOST_BYTES:
@@ -83,7 +83,7 @@ class LedgerApi:
         return True
 
     async def delete(self, lease: Reservations) -> None:
-        """Remove the Lease, unless somebody has written to it."""
+        """Remove the Lease, unless somebody has written it since it was read."""
         try:
             options = {"preconditions": {"resourceVersion": lease.version}}
             await self._api.request("DELETE", self._path(lease.name), options)

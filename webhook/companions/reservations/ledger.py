@@ -1,11 +1,11 @@
 """No over-commit: verdicts on quotas that hold for all replicas of the service at once.
 
-A cache is always a little late, and two replicas could both hand out the last GPU. So where a quota counts, the
-verdict is found once more with the quotas read at that moment, and what the job will take is written into the
-namespace's reservations (`webhook.cluster.resources.reservations`), on condition that nobody else has written there
-since. A reservation bridges the seconds until every replica sees the job itself, and ends by itself.
+A cache is always a little late, so two replicas could both hand out the last GPU. Where a quota counts, the job is
+therefore judged again with the quotas of that moment. What an admitted job will take is written into the namespace's
+reservations (`webhook.cluster.resources.reservations`), on condition that nobody else has written there since. A
+reservation counts for the few seconds until every replica sees the job itself, and then expires.
 
-Jobs that arrive together are judged together, one after the other, and written at once.
+Jobs that arrive together are judged one after the other and written in one go.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ from webhook.cluster.view import Answer, ClusterView, Unknown
 from webhook.companions.reservations.leases import LedgerApi, lease_name
 
 # Seconds.
-LIFETIME: Final = 30.0  # of a reservation: by then every replica has seen the job, or it was not stored
-SEEN: Final = 5.0  # a job that this replica has seen for so long is taken to be seen by all
+LIFETIME: Final = 30.0  # of a reservation: by then every replica has seen the job, or it was never stored
+SEEN: Final = 5.0  # a job that this replica sees for so long is assumed to be seen by all
 SWEEP: Final = 5.0
 ATTEMPTS: Final = 8
-# A pod that is being made is in `used` before anybody can see it, and so counts twice for a moment. So a job that is
-# refused while others are being made is judged again, that often, with so many seconds in between.
+# A new pod is in a quota's `used` before anybody can see the pod, so for a moment it counts twice. A job that is
+# refused while others are being made is therefore judged up to REFUSALS times, with PAUSE seconds in between.
 REFUSALS: Final = 5
 PAUSE: Final = 0.2
 TOGETHER: Final = 100  # jobs in one write: an object's annotations have room for 256 KiB
@@ -45,23 +45,25 @@ LedgerOutcome = str
 """reserved | not-reserved | conflict | late | unavailable: a metric label."""
 
 Judge = Callable[[ClusterView], Decision]
-"""Finds the verdict with another view; DeadlineExceeded and the like go to whoever asked."""
+"""Finds the verdict with another view. What it raises is raised for whoever asked."""
 
 
 @dataclass(slots=True)
 class _Asked:
-    """A job whose verdict is looked for; `writes` is False for dry runs."""
+    """A job that waits for its verdict."""
 
     judge: Judge
     writes: bool
+    """Whether to reserve what it takes: not for a dry run."""
     refusals: int = 0
+    """How often it was refused so far."""
     answer: asyncio.Future[Decision] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class QuotaLedger:
-    """Judges jobs in namespaces with quotas; `run` sweeps up what is over.
+    """Judges jobs in namespaces with quotas. `run` removes reservations that have expired.
 
-    `namespace` is the service's own. `on_outcome` is told how each job fared, and of each conflict.
+    `namespace` is the service's own. `on_outcome` gets the outcome for each job, and each conflict.
     """
 
     def __init__(
@@ -89,10 +91,10 @@ class QuotaLedger:
         view.on_change(PODS, self._pod_changed)
 
     async def judge(self, namespace: str, judge: Judge, *, writes: bool, seconds: float) -> Decision:
-        """The verdict by what is so now, reserved if it admits the job and `writes`.
+        """The verdict by the quotas of this moment. What an admitted job takes is reserved if it `writes`.
 
-        ClusterError when the cluster does not let it be found: the verdict by the cache then has to do.
-        DeadlineExceeded after `seconds`: with too many at once the cache would let in too many.
+        ClusterError when quotas or reservations cannot be used: then the verdict by the cache has to be enough.
+        DeadlineExceeded after `seconds`: when so many jobs come at once, the cache would admit too many.
         """
         asked = _Asked(judge, writes)
         self._waiting.setdefault(namespace, deque()).append(asked)
@@ -106,7 +108,7 @@ class QuotaLedger:
             raise DeadlineExceeded(f"the quotas of {namespace}") from None
 
     async def run(self) -> NoReturn:
-        """Remove reservations that are over, until cancelled."""
+        """Remove reservations that have expired, until cancelled."""
         while True:
             await asyncio.sleep(SWEEP)
             try:
@@ -122,7 +124,7 @@ class QuotaLedger:
         await asyncio.gather(*self._workers.values(), return_exceptions=True)
 
     async def _work(self, namespace: str) -> None:
-        """Judge the jobs that wait in `namespace`, as many together as there are, until there are none."""
+        """Judge the jobs that wait in `namespace`, in batches, until none is left."""
         waiting = self._waiting[namespace]
         try:
             while waiting:
@@ -133,7 +135,7 @@ class QuotaLedger:
                     if again:
                         await asyncio.sleep(PAUSE)
                         waiting.extend(again)
-                except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
+                except Exception as error:  # noqa: BLE001 - it is raised for everybody who waits
                     self._log.warning("quota ledger not usable", namespace=namespace, reason=str(error)[:256])
                     for asked in batch:
                         self._on_outcome("unavailable" if isinstance(error, ClusterError) else "late")
@@ -142,9 +144,9 @@ class QuotaLedger:
             del self._workers[namespace], self._waiting[namespace]
 
     async def _settle(self, namespace: str, batch: list[_Asked]) -> list[_Asked]:
-        """Answer the jobs in `batch`; gives those that have to be judged again."""
+        """Answer the jobs in `batch`; returns those that have to be judged again."""
         for _ in range(ATTEMPTS):
-            # What exists must not be newer than the quotas that count it, or it would count for nothing.
+            # Pods first: one that is newer than the quotas would neither be in `used` nor count as still to come.
             pods = await self._pods(namespace, fresh=any(asked.refusals for asked in batch))
             lease, quotas = await asyncio.gather(self._now.reservations(namespace), self._now.quotas(namespace))
             entries = {entry.reservation.name: entry for entry in self._alive(lease.entries)}
@@ -153,14 +155,14 @@ class QuotaLedger:
             for asked in list(batch):
                 try:
                     decision = asked.judge(self._overlay(namespace, pods, quotas, entries.values()))
-                except Exception as error:  # noqa: BLE001 - it is the fault of this one job
+                except Exception as error:  # noqa: BLE001 - it concerns this job alone
                     batch.remove(asked)
                     _fail(asked, error)
                     continue
                 decisions.append(decision)
                 if asked.writes and decision.reservation is not None and not decision.denied:
                     entries[decision.reservation.name] = LedgerEntry(decision.reservation, self._clock() + LIFETIME)
-                await asyncio.sleep(0)  # other reviews are at work meanwhile
+                await asyncio.sleep(0)  # so that other reviews go on
             if entries != before and not await self._now.write(namespace, lease, entries.values()):
                 self._on_outcome("conflict")
                 continue
@@ -189,14 +191,14 @@ class QuotaLedger:
         return Overlay(self._view, namespace, known)
 
     async def _pods(self, namespace: str, *, fresh: bool) -> Mapping[ByNamespace, Owned] | Unknown:
-        """The pods of jobs: as this replica sees them, or as they are now."""
+        """The pods of jobs: as in the cache, or as they are now."""
         seen = self._view.within(PODS, namespace)
         if fresh or isinstance(seen, Answer):
             return await self._now.pods(namespace)
         return copy(seen)
 
     async def _sweep(self) -> None:
-        """Delete the reservations of namespaces in which all are over."""
+        """Delete the Leases in which every reservation has expired."""
         known = self._view.all(RESERVATIONS)
         for lease in () if isinstance(known, Answer) else list(known.values()):
             if self._alive(lease.entries) or lease.namespace in self._workers:
@@ -207,7 +209,7 @@ class QuotaLedger:
                 self._log.warning("reservations are left behind", namespace=lease.namespace, reason=str(error))
 
     def _alive(self, entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-        """The entries that still count: of jobs that some replica may not see yet."""
+        """The entries that still count: those of jobs that some replica may not see yet."""
         now = self._clock()
         return [
             entry
@@ -230,7 +232,7 @@ class QuotaLedger:
         self._moved[key[0]] = self._clock()
 
     def _forget(self) -> None:
-        """What is older than any reservation is of no more use."""
+        """Drop what is older than any reservation."""
         oldest = self._clock() - 3 * LIFETIME
         for times in (self._seen, self._gone, self._moved):
             for uid in [uid for uid, when in times.items() if when < oldest]:
@@ -238,6 +240,6 @@ class QuotaLedger:
 
 
 def _fail(asked: _Asked, error: Exception) -> None:
-    """Hand `error` to whoever waits."""
+    """Raise `error` for whoever waits."""
     if not asked.answer.done():
         asked.answer.set_exception(error)

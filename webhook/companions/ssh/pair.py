@@ -38,11 +38,13 @@ MAX_PRIVATE: Final = 8192
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class KeyPair:
-    """`private` is a PEM file as ssh takes it for `id_rsa`; `public` the two first words of an authorized_keys line."""
+    """A private key and the public key that belongs to it."""
 
     algorithm: Algorithm
     private: bytes
+    """In PEM, as ssh reads it from `id_rsa`."""
     public: bytes
+    """The first two words of a line of authorized_keys."""
 
     @property
     def fingerprint(self) -> str:
@@ -50,7 +52,7 @@ class KeyPair:
         return fingerprint(self.public)
 
     def authorized_key(self, comment: str) -> bytes:
-        """The line of authorized_keys, its end included."""
+        """The line of authorized_keys, with its line break."""
         return self.public + b" " + comment.encode() + b"\n"
 
 
@@ -67,22 +69,22 @@ def fingerprint(public: bytes) -> str:
 
 
 def belongs(private: bytes, public: bytes, algorithm: Algorithm) -> bool:
-    """Whether `private` is a key of `algorithm` as we write it, and `public` starts with its public key."""
+    """Whether `private` is a key of `algorithm` in the form that we write, and `public` starts with its public key."""
     if len(private) > MAX_PRIVATE:
         return False
     load = load_ssh_private_key if b"BEGIN OPENSSH" in private else load_pem_private_key
     with suppress(ValueError, TypeError, UnsupportedAlgorithm):
-        # Without the test for primes, which takes a quarter of a second: what is asked is whose key it is.
+        # Without the test for primes, which takes a quarter of a second: only whether the keys match is asked.
         key = load(private, None, unsafe_skip_rsa_key_validation=True)
         if isinstance(key, PrivateKey) and _algorithm(key) == algorithm:
-            # The OpenSSH format has random bytes in it.
+            # The OpenSSH format contains random bytes, so that it cannot be compared.
             as_ours = algorithm == "ed25519" or private == _private(key)
             return as_ours and public.split()[:2] == _public(key).split()
     return False
 
 
 def _private(key: PrivateKey) -> bytes:
-    # Ed25519 has no older format; for the others OpenSSH of every age and other clients read this one.
+    # Ed25519 has no older format. Of the others, every version of OpenSSH and other clients read the older one.
     is_new = isinstance(key, ed25519.Ed25519PrivateKey)
     style = PrivateFormat.OpenSSH if is_new else PrivateFormat.TraditionalOpenSSL
     return key.private_bytes(Encoding.PEM, style, NoEncryption())

@@ -1,10 +1,9 @@
 """Key pairs made ahead: an RSA-4096 key takes half a second of a core, and a job should not wait for it.
 
-They are made in threads. OpenSSL works without Python's lock, and the threads have a lower priority than the one that
-answers reviews, so that reviews are as quick while keys are made. The algorithms that take no time are made on the
-spot.
+They are made in threads. OpenSSL works without Python's lock, and these threads have a lower priority than the one
+that answers reviews, so that keys do not slow reviews down. Pairs of the fast algorithms are made when asked for.
 
-A pair leaves the stock with the one reply that carries it; nothing here keeps, logs or counts a key.
+A pair leaves the stock with the one reply that has it; nothing here keeps or logs a key.
 """
 
 import asyncio
@@ -21,9 +20,9 @@ from webhook.companions.ssh import pair as ssh_pair
 from webhook.companions.ssh.pair import INSTANT, Algorithm, KeyPair
 
 STOCKED: Final[Algorithm] = "rsa-4096"
-# As many as jobs that come at once; the operator itself sends a few at a time.
+# More than come at once: the operator itself sends a few at a time.
 MAX_WAITING = 256
-# More processors than this are not ours to fill, whatever the node has.
+# However many processors the node has, more than this are not for making keys.
 MAX_WORKERS = 4
 NICENESS = 10
 
@@ -31,14 +30,14 @@ Observe = Callable[[Algorithm, float], object]
 
 
 class NoKey(Exception):
-    """No pair could be had in time; whoever asked may ask again."""
+    """No pair was ready in time; whoever asked may ask again."""
 
 
 class KeyPool:
-    """`size` pairs ready, replaced one after the other, at most `rate` each second.
+    """A stock of `size` pairs, refilled one pair after the other, with at most `rate` each second.
 
-    Who comes when none is ready waits, first come first served, while up to `workers` pairs are made at a time.
-    `made` and `waited` are told the seconds that a pair took to make, and that a request waited for one.
+    While none is ready, requests wait and are served in their order; up to `workers` pairs are made at a time.
+    `made` gets the seconds that a pair took to make, `waited` those that a request waited for one.
     """
 
     def __init__(
@@ -67,17 +66,17 @@ class KeyPool:
 
     @property
     def ready(self) -> int:
-        """Pairs that can be had at once."""
+        """How many pairs are in stock."""
         return len(self._ready)
 
     @property
     def waiting(self) -> int:
-        """Requests that wait for a pair."""
+        """How many requests wait for a pair."""
         return len(self._waiting)
 
     @asynccontextmanager
     async def filled(self) -> AsyncIterator[None]:
-        """Keep pairs ready until the block ends; then they are gone, and no more can be had."""
+        """Keep the stock filled until the block ends; then it is emptied, and no more pairs can be had."""
         self._level()
         self._filler = asyncio.create_task(self._fill())
         try:
@@ -86,17 +85,17 @@ class KeyPool:
             self.stop_filling()
             for task in self._makers:
                 task.cancel()
-            # A pair that is being made is not waited for here; the interpreter waits for its thread at the end.
+            # Nobody waits here for a pair that is being made; the interpreter waits for its thread at the end.
             self._threads.shutdown(wait=False, cancel_futures=True)
             self._ready.clear()
 
     def stop_filling(self) -> None:
-        """Make no more ahead; what is ready and what is asked for can still be had."""
+        """Make no more pairs ahead; requests are still served."""
         if self._filler is not None:
             self._filler.cancel()
 
     async def take(self, algorithm: Algorithm, *, deadline: float) -> KeyPair:
-        """A pair that nobody else has or gets; NoKey when there is none until `deadline` (monotonic)."""
+        """A pair that nobody else gets; NoKey when there is none by `deadline` (monotonic)."""
         started = monotonic()
         try:
             if algorithm in INSTANT:
@@ -131,7 +130,7 @@ class KeyPool:
                 self._waiting.remove(place)
 
     async def _make_for_waiting(self) -> None:
-        # Counted here: whoever gets the last pair may ask for another before this task is seen to be done.
+        # Counted here: the one who gets the last pair may ask for another before this task counts as done.
         try:
             while self._waiting:
                 await self._make_one()
@@ -146,11 +145,11 @@ class KeyPool:
             await asyncio.sleep(max(0, 1 / self._rate - (monotonic() - started)))
 
     async def _make_one(self) -> None:
-        """Make a pair in a thread, for whoever waits longest, else for the stock."""
+        """Make a pair in a thread, for the request that has waited longest, else for the stock."""
         started = monotonic()
         try:
             pair = await asyncio.get_running_loop().run_in_executor(self._threads, self._make, STOCKED)
-        except Exception as error:  # noqa: BLE001 - told to whoever waits; the stock tries again
+        except Exception as error:  # noqa: BLE001 - raised for the request that waits; for the stock it is tried again
             if place := self._next():
                 place.set_exception(error)
             return
@@ -162,7 +161,7 @@ class KeyPool:
             self._level()
 
     def _next(self) -> asyncio.Future[KeyPair] | None:
-        """The place of the request that waits longest."""
+        """The place of the request that has waited longest."""
         while self._waiting:
             place = self._waiting.popleft()
             if not place.done():
@@ -170,7 +169,7 @@ class KeyPool:
         return None
 
     def _level(self) -> None:
-        """Let the stock be filled, or not."""
+        """Start or stop filling, by the size of the stock."""
         if len(self._ready) < self._size:
             self._room.set()
         else:

@@ -1,8 +1,8 @@
-"""The SSH keys of jobs that have ended are deleted, where that is asked for; else they go when their job goes.
+"""With --remove-keys, the SSH keys of a job are deleted when it has ended; without it, when the job is deleted.
 
-The operator looks after the Secret until the launcher has ended, and never makes it again after that (mpi-operator
-`pkg/controller/mpi_job_controller.go`, syncHandler). A job that has ended had its Secret under this name, for without
-it none of its pods is made: so the name is enough, no Secret needs to be read, and `delete` is the only right needed.
+The operator looks after the Secret until the launcher has ended, and never creates it again after that (mpi-operator
+`pkg/controller/mpi_job_controller.go`, syncHandler). A job that has ended had its Secret under this name, for no pod is
+created without it. So no Secret has to be read to find it, and `delete` is the only right that is needed.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ EVERY_SECONDS: Final = 10.0
 
 
 class KeyRemoval:
-    """Every replica does it: to delete what is gone already is fine."""
+    """Every replica does this: deleting what another has deleted does no harm."""
 
     def __init__(self, *, api: Client, view: ClusterView, log: Any) -> None:
         self._api = api
@@ -26,7 +26,7 @@ class KeyRemoval:
         self._done: set[str] = set()
 
     async def run(self, every: float = EVERY_SECONDS) -> None:
-        """Do it until cancelled."""
+        """Sweep again and again, until cancelled."""
         while True:
             try:
                 await self.sweep()
@@ -35,7 +35,7 @@ class KeyRemoval:
             await asyncio.sleep(every)
 
     async def sweep(self) -> None:
-        """Delete the keys of every job that has ended since the last time; ClusterError when some cannot be."""
+        """Delete the keys of every job that has ended since the last sweep; ClusterError if some cannot be deleted."""
         jobs = self._view.all(MPI_JOBS)
         if isinstance(jobs, Answer):
             return

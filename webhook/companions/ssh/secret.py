@@ -1,11 +1,11 @@
 """The Secret `<job>-ssh` gets a key pair of ours while the operator creates it. Pure.
 
-The operator makes that Secret for every job and keeps one that has its two keys, whatever they hold (mpi-operator
-`pkg/controller/mpi_job_controller.go`, getOrCreateSSHAuthSecret). Everything else about it stays the operator's: name,
-labels, owner. So there is no other Secret to make, to find or to remove, and no right on anybody's Secrets is needed.
+The operator creates that Secret for every job, and accepts any content under its two keys (mpi-operator
+`pkg/controller/mpi_job_controller.go`, getOrCreateSSHAuthSecret). Name, labels and owner stay the operator's. So there
+is no other Secret to create, to find or to remove, and no right on anybody's Secrets is needed.
 
-Who writes is not looked at: the operator's ServiceAccount is named differently from one installation to the next, and
-what ties the Secret to its job is the owner reference, which the operator checks too.
+Who sends the request does not count: the operator's ServiceAccount has another name in each installation. What ties the
+Secret to its job is the owner reference, which the operator checks too.
 """
 
 import re
@@ -29,7 +29,7 @@ PUBLIC: Final = "ssh-publickey"
 SUFFIX: Final = "-ssh"
 AUTHOR: Final = "ssh-keys"
 FINGERPRINT: Final = "ssh-key-fingerprint"
-# Kubernetes allows no others, and none of them means anything in a line of authorized_keys.
+# Kubernetes allows no other characters, and none of these is special in a line of authorized_keys.
 _NAME = re.compile(r"[a-z0-9.-]+")
 
 
@@ -65,15 +65,17 @@ class Secret(msgspec.Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A Secret that is to get a pair of `algorithm`."""
+    """A Secret that needs a key pair."""
 
     name: str
     comment: str
+    """For the line of authorized_keys: it names the job."""
     algorithm: Algorithm
     is_update: bool
+    """Whether the Secret exists already, with other data."""
 
     def filled(self, pair: KeyPair) -> Decision:
-        """The decision that puts `pair` in the place of all data."""
+        """The decision that replaces all data by `pair`."""
         data = {
             PRIVATE: b64encode(pair.private).decode(),
             PUBLIC: b64encode(pair.authorized_key(self.comment)).decode(),
@@ -87,11 +89,10 @@ class Wanted:
 
 
 def judge(request: AdmissionRequest, keys: SshKeys) -> Wanted | Decision:
-    """What the Secret needs, or the decision where it needs nothing. Never denies.
+    """What the Secret needs, or the decision if it needs nothing. Never denies.
 
-    A dry run gets a pair that takes no time and comes from no stock: it is thrown away, so it must neither use up the
-    pairs that are ready nor half a second of a processor. A pair of ours that is there already stays: the same request
-    may come again.
+    The pair for a dry run is thrown away, so it is of a fast algorithm and does not come from the stock. A pair of ours
+    that the Secret has already is kept: the API server may send the same request again.
     """
     untouched = Decision(name=request.name)
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
@@ -121,7 +122,7 @@ def judge(request: AdmissionRequest, keys: SshKeys) -> Wanted | Decision:
 
 
 def _ours(data: dict[str, str], comment: str, algorithm: Algorithm) -> bytes | None:
-    """The line of authorized_keys in `data` when that is a pair as we make it for this job, else None."""
+    """The line of authorized_keys in `data`, if that is a pair that we have made for this job; else None."""
     try:
         private, public = (b64decode(data[key], validate=True) for key in (PRIVATE, PUBLIC))
     except (KeyError, Base64Error, ValueError):

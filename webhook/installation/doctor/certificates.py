@@ -30,24 +30,29 @@ Chain = tuple[x509.Certificate, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificates:
-    """`source` is SELF_MANAGED (a CA in `secret`), FILES (`secret` is mounted), or empty where nobody knows."""
+    """What was read of the certificates of an installation."""
 
     source: str = ""
+    """SELF_MANAGED (a CA in `secret`), FILES (`secret` is mounted), or empty where that is unknown."""
     namespace: str = ""
     secret: str = ""
+    """The name of the Secret, empty where there is none."""
     data: Mapping[str, bytes] | Unread | None = None
     """Of the Secret; None where it does not exist."""
     bundles: Sequence[Bundle] | Unread = ()
+    """The caBundles of the objects that call the service."""
     served: Mapping[Address, Chain] = field(default_factory=dict)
-    """What was seen on the wire, by address."""
+    """The certificates that replicas presented, by address."""
     unreached: Sequence[str] = ()
-    """Why nothing was seen elsewhere."""
+    """Why the other addresses presented none."""
     server_name: str = ""
+    """The name by which the API server calls the service."""
     settings: RotationSettings = field(default_factory=lambda: RotationSettings(name=PROGRAM))
+    """When a self-managed certificate is renewed."""
 
     @property
     def ca_secret(self) -> str:
-        """The Secret that the service itself needs rights on."""
+        """The Secret that the service itself reads and writes, empty where there is none."""
         return self.secret if self.source == SELF_MANAGED else ""
 
     @property
@@ -59,7 +64,7 @@ class Certificates:
             return ()
 
     def status(self, now: datetime) -> TrustStatus:
-        """What there is to say. Without a look at what is served, the mounted Secret stands for it."""
+        """Their state. If no replica was reached, the mounted Secret counts as what is served."""
         chains: list[Chain] = list(self.served.values()) or ([self.stored] if self.stored else [()])
         found = [self._status(chain, now) for chain in chains]
         return replace(
@@ -87,7 +92,7 @@ def _all(answers: Sequence[bool | None]) -> bool | None:
 
 
 def source(deployment: object, options: Mapping[str, str], ca_secret: str) -> tuple[str, str]:
-    """(source, name of the Secret), by the command line of the Deployment; the manifests' where there is none."""
+    """(source, name of the Secret) by the options of the Deployment; without a Deployment, those of the manifests."""
     if name := ca_secret or options.get("--ca-secret", ""):
         return SELF_MANAGED, name
     if isinstance(deployment, Mapping) and "--tls-cert" in options:
@@ -107,7 +112,7 @@ async def read(
     ca_secret: str,
     addresses: Sequence[Address],
 ) -> Certificates:
-    """All of it; ClusterError when the API server cannot be used. `addresses` are tried for what they serve."""
+    """Read it all, with what each of `addresses` presents; ClusterError when the API server cannot be used."""
     origin, secret = source(deployment, options, ca_secret)
     store = CertificateStore(api, namespace=namespace, secret=secret, service=service)
     server_name = f"{service}.{namespace}.svc"
@@ -126,7 +131,7 @@ async def read(
 
 
 async def addresses(api: Client, *, namespace: str, service: object, port: int) -> list[Address]:
-    """Where the replicas that are ready get what is sent to `port` of the Service. ClusterError."""
+    """The addresses of the ready replicas behind `port` of the Service; ClusterError when they cannot be read."""
     if not isinstance(service, Mapping):
         return []
     ports = service["spec"].get("ports") or ()
@@ -167,7 +172,7 @@ async def _data(store: CertificateStore) -> Mapping[str, bytes] | None:
 
 
 def _settings(options: Mapping[str, str]) -> RotationSettings:
-    """As the replicas have them; the defaults where they would not start with what is there."""
+    """Those that the options set; the defaults where no replica would start with these options."""
     times = {"--ca-lifetime": "365d", "--leaf-lifetime": "14d", "--ca-grace": "2m"}
     try:
         return rotation(*(timedelta(seconds=duration.parse(options.get(name, time))) for name, time in times.items()))

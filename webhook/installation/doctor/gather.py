@@ -1,4 +1,4 @@
-"""Reads a cluster for the checks. Nothing is written: reviews of rights and dry runs leave nothing behind."""
+"""Reads a cluster for the checks. Nothing is stored there: reviews of rights and dry runs leave nothing behind."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ from webhook.policy.store import REMEMBERED, PolicySource
 CRD: Final = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/mpijobs.{mpijob.GROUP}"
 APPS: Final = "/apis/apps/v1"
 SELECTOR: Final = f"app.kubernetes.io/name={PROGRAM}"
-# Good by every rule there is: what is asked is whether the hooks answer.
+# No rule refuses it: the question is only whether the hooks answer.
 JOB: Final = {
     "apiVersion": mpijob.API_VERSION,
     "kind": "MPIJob",
@@ -51,7 +51,7 @@ JOB: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _ServiceState:
-    """What belongs to the service itself."""
+    """The objects of the service itself."""
 
     mutating: Sequence[KubernetesObject] | Unread
     validating: Sequence[KubernetesObject] | Unread
@@ -64,9 +64,10 @@ class _ServiceState:
 async def gather(
     api: Client, location: Location, *, ca_secret: str = "", address: Address | None = None, probe: str = ""
 ) -> Facts:
-    """One look; ClusterError when the API server cannot be used. `address` is where a replica is reached.
+    """Read everything; ClusterError when the API server cannot be used.
 
-    With `probe` a job's creation is tried in that namespace, as a dry run.
+    `address` is where a replica is reached, in place of its endpoints. With `probe` the creation of a job is tried in
+    that namespace, as a dry run.
     """
     version = await api.request("GET", "/version")
     clock, now = api.server_time, datetime.now(UTC)
@@ -98,7 +99,7 @@ async def gather(
 async def look_at_certificates(
     api: Client, location: Location, *, ca_secret: str, address: Address | None
 ) -> Certificates:
-    """Of all this the certificates alone; ClusterError when the API server cannot be used."""
+    """Read only what belongs to the certificates; ClusterError when the API server cannot be used."""
     await api.request("GET", "/version")
     return (await _service_state(api, location, ca_secret, address)).certificates
 
@@ -126,7 +127,7 @@ async def _service_state(api: Client, location: Location, ca_secret: str, addres
 
 
 def _port(found: Sequence[KubernetesObject] | Unread) -> int | None:
-    """The port of our Service that hooks call."""
+    """The port of our Service that the hooks call."""
     ours = None if isinstance(found, Unread) else configuration(found)
     ports = [
         hook["clientConfig"]["service"].get("port") for hook in hooks(ours or {}) if "service" in hook["clientConfig"]

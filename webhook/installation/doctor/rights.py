@@ -1,4 +1,4 @@
-"""The rights that the service needs, and those on Secrets that it must not have; those of the manifests, one by one."""
+"""The rights that the service needs, one by one as in the manifests, and those on Secrets that it must not have."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Location
 from webhook.policy.store import REMEMBERED
 
 SECRET_VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete")
-# The API server answers each within a millisecond or two; it is not to be hurried.
+# The API server answers each within a millisecond or two: more at once would only be a burden.
 AT_ONCE: Final = 8
 ADMISSION: Final = "admissionregistration.k8s.io"
 REVIEWED: Final = "subjectaccessreviews"
@@ -21,16 +21,17 @@ REVIEWED: Final = "subjectaccessreviews"
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What some rights are for; without an `essential` one the service cannot do its work at all."""
+    """What some rights are for."""
 
     without: str
-    """What becomes of it without them."""
+    """What happens without them."""
     rights: tuple[Right, ...]
     essential: bool = False
+    """Whether the service cannot do its work at all without them."""
 
 
 def purposes(location: Location, *, ca_secret: str, remove_keys: bool) -> tuple[Purpose, ...]:
-    """All that the service asks of the API server."""
+    """All the rights that the service needs, by what they are for."""
     own = location.namespace
     found = [
         Purpose("what rules ask about them is unknown, which refuses nobody", _view(location)),
@@ -74,13 +75,13 @@ def purposes(location: Location, *, ca_secret: str, remove_keys: bool) -> tuple[
 
 
 def excess(location: Location, *, remove_keys: bool) -> tuple[Right, ...]:
-    """Rights on Secrets that the service needs for nothing."""
+    """Rights on Secrets that the service does not need."""
     verbs = [verb for verb in SECRET_VERBS if not (remove_keys and verb == "delete")]
     return tuple(Right(verb, "", "secrets", namespace) for namespace in ("", location.namespace) for verb in verbs)
 
 
 async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]) -> Mapping[Right, bool]:
-    """Whether a ServiceAccount has each; ClusterError where the API server does not say."""
+    """Whether a ServiceAccount has each of `rights`; ClusterError when that is unknown."""
     gate = asyncio.Semaphore(AT_ONCE)
     wanted = tuple(dict.fromkeys(rights))
 

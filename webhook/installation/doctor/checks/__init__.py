@@ -38,11 +38,11 @@ CHECKS: Final[Mapping[str, ModuleType]] = {
     "Kueue": kueue,
     "probe": probe,
 }
-"""By the name that the report gives them, in its order."""
+"""By their names in the report, in its order."""
 
 
 def run(facts: Facts) -> Iterator[tuple[str, Diagnosis]]:
-    """(name of the check, diagnosis) of all of them. What is fine is said only where nothing else is found."""
+    """(name of the check, diagnosis) of all checks. That all is fine is said only where nothing wrong was found."""
     for name, module in CHECKS.items():
         check: Callable[[Facts], Iterator[Diagnosis]] = module.check
         found = list(check(facts))
@@ -51,6 +51,6 @@ def run(facts: Facts) -> Iterator[tuple[str, Diagnosis]]:
 
 
 def kinds() -> tuple[DiagnosisKind, ...]:
-    """Everything that can be found."""
+    """Every kind of diagnosis there is."""
     declared = [value for module in (diagnosis, *CHECKS.values()) for value in vars(module).values()]
     return tuple(dict.fromkeys(value for value in declared if isinstance(value, DiagnosisKind)))

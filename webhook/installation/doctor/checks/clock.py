@@ -12,7 +12,7 @@ MOST: Final = timedelta(seconds=30)
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:
-    """The clock of the API server against that of this machine; those of the nodes cannot be seen."""
+    """Compare the clock of the API server with that of this machine; those of the nodes cannot be seen."""
     if facts.server_time is None:
         yield not_known("the clock of the API server", "its answers have no date")
         return

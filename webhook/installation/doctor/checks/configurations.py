@@ -20,9 +20,9 @@ HOOK_FAILS_OPEN: Final = DiagnosisKind("hook-fails-open", Severity.WARNING)
 HOOK_FAILS_CLOSED: Final = DiagnosisKind("hook-fails-closed", Severity.WARNING)
 HOOK_ALTERED: Final = DiagnosisKind("hook-altered", Severity.WARNING)
 
-# What the API server writes where a manifest is silent.
+# What the API server fills in where a manifest has nothing.
 DEFAULTS: Final[Mapping[str, Any]] = {"namespaceSelector": {}, "objectSelector": {}, "matchConditions": []}
-# Has findings of its own in secret_hook.py.
+# secret_hook.py has kinds of diagnosis for it.
 GUARDED: Final = f"ssh-keys.{registration.DOMAIN}"
 WITHOUT: Final = {
     f"mutate.{registration.DOMAIN}": "nothing is put into jobs",
@@ -34,7 +34,7 @@ SEEN_BY_OTHERS: Final = {"rules", "failurePolicy", "clientConfig", "name"}
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:
-    """Compares what is there with what the manifests have."""
+    """Compare the configurations with those of the manifests."""
     wanted = registration.configurations(
         registration.by_service(facts.location.namespace, facts.location.service),
         labels={},

@@ -16,7 +16,7 @@ FRAMEWORK: Final = "kubeflow.org/mpijob"
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:
-    """By its own configuration: its webhooks are there whether it manages MPIJobs or not."""
+    """Read Kueue's own configuration: its webhooks exist whether it manages MPIJobs or not."""
     if not _installed(facts):
         if isinstance(facts.mutating, Unread):
             yield not_known("whether Kueue is there", facts.mutating.reason)

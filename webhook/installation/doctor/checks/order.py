@@ -1,4 +1,4 @@
-"""Whether our mutating hook comes before Kueue's, which must see the queue that we put in.
+"""Whether our mutating hook comes before Kueue's, which must see the queue that we inject.
 
 The API server calls configurations in the order of their names (kubernetes/apiserver,
 `pkg/admission/configuration/mutating_webhook_manager.go`).
@@ -16,7 +16,7 @@ CONFIGURATION_ORDER: Final = DiagnosisKind("configuration-order", Severity.PROBL
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:
-    """The order of the names."""
+    """Compare the names of the configurations."""
     if isinstance(facts.mutating, Unread):
         yield not_known("the order of the webhooks", facts.mutating.reason)
         return
@@ -26,7 +26,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def after_kueue(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
-    """Nothing, where Kueue is called again after us."""
+    """Kueue's hook is called before ours; fine if it is called again after ours."""
     ours = configuration(mutating)
     if ours is None:
         return

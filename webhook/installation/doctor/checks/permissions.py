@@ -16,7 +16,7 @@ SECRETS_OPEN: Final = DiagnosisKind("secrets-open", Severity.WARNING)
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:
-    """Each right that is needed, by purpose; and that there is none on Secrets beyond."""
+    """Say which rights are missing, by purpose, and which rights on Secrets are too many."""
     if isinstance(facts.rights, Unread):
         yield not_known("the rights of the service", facts.rights.reason)
         return
@@ -37,7 +37,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def _words(found: list[Right], most: int = 4) -> str:
-    """What may not be done with which resources, the first few of each."""
+    """Verbs and their resources, only the first few of each."""
     verbs: dict[str, list[str]] = {}
     for right in found:
         verbs.setdefault(str(right).partition(" ")[2], []).append(right.verb)

@@ -12,7 +12,7 @@ POLICY_BROKEN: Final = DiagnosisKind("policy-broken", Severity.PROBLEM)
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:
-    """What of them is in force."""
+    """Say which policies are broken, and what is in force of them."""
     if isinstance(facts.policies, Unread):
         yield not_known("the policies", facts.policies.reason)
         return

@@ -14,7 +14,7 @@ HOOK: Final = f"validate.{DOMAIN}"
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:
-    """Whether the API server reaches the service; nothing where it was not asked for."""
+    """Say whether the API server reaches the service; nothing if no probe was asked for."""
     if facts.probe is None:
         return
     refusal, where = facts.probe.refusal, f"the dry run in {facts.probe.namespace}"
@@ -33,6 +33,6 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def _closed(facts: Facts) -> bool:
-    """Whether no job is stored without the service's word."""
+    """Whether no job is stored unless the service answers."""
     ours = None if isinstance(facts.validating, Unread) else configuration(facts.validating)
     return any(hook["name"] == HOOK and hook["failurePolicy"] == "Fail" for hook in hooks(ours or {}))

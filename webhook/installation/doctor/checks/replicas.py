@@ -18,7 +18,7 @@ SERVICE_EMPTY: Final = DiagnosisKind("service-empty", Severity.PROBLEM)
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:
-    """Whether enough of them are ready, all the same, and found by the Service."""
+    """Say whether enough replicas are ready, run the same image, and are found by the Service."""
     yield from _service(facts)
     if isinstance(facts.deployment, Unread):
         yield not_known("the Deployment", facts.deployment.reason)
@@ -73,7 +73,7 @@ def _ready(pod: KubernetesObject) -> bool:
 
 
 def _why(facts: Facts) -> str:
-    """What the pods that are not ready wait for, as far as they say."""
+    """Why pods are not ready, where their status says so."""
     pods = [] if isinstance(facts.pods, Unread) else [pod for pod in facts.pods if not _ready(pod)]
     reasons = {
         waiting["reason"]

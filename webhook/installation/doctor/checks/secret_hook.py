@@ -1,4 +1,4 @@
-"""The hook for SSH keys, which must never be what keeps another Secret from being stored."""
+"""The hook for SSH keys, which must never keep any other Secret from being stored."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -18,7 +18,7 @@ LEGACY: Final = "manifests/components/legacy-no-match-conditions"
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:
-    """Whether its failurePolicy suits the conditions that narrow it."""
+    """Say whether its failurePolicy suits the conditions that narrow it."""
     if isinstance(facts.mutating, Unread):
         yield not_known("the hook for SSH keys", facts.mutating.reason)
         return
@@ -40,7 +40,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def unguarded(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
-    """The finding that holds up Secrets; by the configuration alone, for the API server drops what it does not know."""
+    """A hook that can hold up any Secret. Only the stored configuration counts: older API servers drop conditions."""
     hook = _find(mutating)
     if hook and hook["failurePolicy"] == "Fail" and not hook.get("matchConditions"):
         yield SECRET_HOOK_UNGUARDED(

@@ -16,7 +16,7 @@ CERTIFICATE_UNSEEN: Final = DiagnosisKind("certificate-unseen", Severity.UNKNOWN
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:
-    """What `certs status` says, by the clock of the API server, which is the one that judges."""
+    """Say what `certs status` says, by the clock of the API server: that is who checks certificates."""
     found = facts.certificates
     yield from _stored(found)
     if isinstance(found.bundles, Unread):
@@ -38,7 +38,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
 
 
 def unseen(found: Certificates) -> Diagnosis:
-    """That nobody looked at the certificate on the wire, and how to."""
+    """No replica was reached to look at its certificate: why, and how to reach one."""
     why = "; ".join(found.unreached) or "no endpoints are known"
     stand_in = ", the mounted Secret is judged in its place" if found.stored else ""
     return CERTIFICATE_UNSEEN(

@@ -16,13 +16,13 @@ OPERATOR_OLD: Final = DiagnosisKind("operator-old", Severity.WARNING)
 OPERATORS_SEVERAL: Final = DiagnosisKind("operators-several", Severity.WARNING)
 
 OLDEST: Final = (1, 27)
-# Before it, a job that Kueue suspended keeps the node selector that it had (mpi-operator#670).
+# Older ones leave a job that Kueue suspended with the node selector it had (mpi-operator#670).
 OPERATOR_FOR_KUEUE: Final = (0, 8, 0)
 OPERATORS: Final = ("mpi-operator", "training-operator")
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:
-    """Whether this version is made for what is there."""
+    """Say whether this version is made for what the cluster runs."""
     version = "unknown" if isinstance(facts.version, Unread) else str(facts.version.get("gitVersion"))
     if facts.kubernetes is not None and facts.kubernetes < OLDEST:
         yield KUBERNETES_OLD(
