@@ -47,7 +47,7 @@ class ClusterLink:
         """Return once everything is settled, or reading namespaces has failed, or this long has passed."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not (self.settled.is_set() or self.view.reason(NAMESPACES)):  # noqa: ASYNC110 - a watch tells nobody
+                while not (self.settled.is_set() or self.view.reason(NAMESPACES)):  # noqa: ASYNC110 - a watch has no event for it
                     await asyncio.sleep(0.02)
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:

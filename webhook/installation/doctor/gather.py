@@ -13,6 +13,7 @@ from webhook.client.calls import Address, ApiError, Client
 from webhook.client.objects import KubernetesObject, get, listed
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.cluster.resources.kueue_config import NAME as KUEUE_CONFIG
+from webhook.installation.certificate_store import CRD
 from webhook.installation.doctor import certificates, rights
 from webhook.installation.doctor.certificates import Certificates
 from webhook.installation.doctor.facts import (
@@ -30,7 +31,6 @@ from webhook.policy import store
 from webhook.policy.in_force import policy_model
 from webhook.policy.store import REMEMBERED, PolicySource
 
-CRD: Final = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/mpijobs.{mpijob.GROUP}"
 APPS: Final = "/apis/apps/v1"
 SELECTOR: Final = f"app.kubernetes.io/name={PROGRAM}"
 # No rule refuses it: the question is only whether the hooks answer.
