@@ -199,7 +199,9 @@ def test_an_injection_can_be_switched_off(injection_id):
 def test_long_and_odd_user_values_never_break_a_warning(value):
     keys = [f"training.openshift.io/{name}" for name in ("timeout", "timeout-action", "debug-mode")]
     annotations = {**dict.fromkeys(keys, value), "sidecar.istio.io/inject": "true"}
-    decision = hold(mpijob(metadata={"annotations": annotations, "name": value}))
+    off = {injection_id: {"enabled": False} for injection_id in injections.REGISTRY}
+    policy = policy_of({**off, "istio": {}, "clean-pod-policy": {}, "job-timeout": {}})
+    decision = hold(mpijob(metadata={"annotations": annotations, "name": value}), policy)
     assert decision.warnings == decision.notes
     assert sum(note.startswith("job-timeout: ") for note in decision.notes) == 3
 
