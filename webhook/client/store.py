@@ -83,8 +83,8 @@ class Store(Generic[K, T]):
 
     @property
     def groups(self) -> Mapping[Hashable, Mapping[K, T]]:
-        """All records by group, read-only."""
-        return MappingProxyType(self._now.groups)
+        """All records by group; nobody may change them."""
+        return self._now.groups
 
     def contents(self) -> Contents[K, T]:
         """Empty contents, for `read` to fill and `replace` to put in place."""

@@ -1,11 +1,42 @@
 """Records of one resource: by key, and by group."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic
+from typing import Any, Generic, TypeVar, cast
 
 from webhook.cluster.group import Group
 from webhook.cluster.resource import K, T
+
+R = TypeVar("R")
+
+
+class Groups(dict[Hashable, Group[K, T]]):
+    """Groups by name, and what was worked out of their names, which is kept until a group comes or goes."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[object, object] = {}
+
+    def __setitem__(self, name: Hashable, group: Group[K, T]) -> None:
+        self._known.clear()
+        super().__setitem__(name, group)
+
+    def __delitem__(self, name: Hashable) -> None:
+        self._known.clear()
+        super().__delitem__(name)
+
+    def of_names(self, make: Callable[[Iterable[Any]], R]) -> R:
+        """What `make`, a function of some module, gives for the names."""
+        if make not in self._known:
+            self._known[make] = make(self.keys())
+        return cast("R", self._known[make])
+
+
+def of_names(groups: Mapping[Hashable, Any], make: Callable[[Iterable[Any]], R]) -> R:
+    """What `make` gives for the names of the groups: worked out once where they are known to be the same."""
+    return groups.of_names(make) if isinstance(groups, Groups) else make(groups.keys())
 
 
 @dataclass(slots=True)
@@ -14,7 +45,7 @@ class Contents(Generic[K, T]):
 
     group: Callable[[T], Hashable] | None = None
     records: dict[K, T] = field(default_factory=dict)
-    groups: dict[Hashable, Group[K, T]] = field(default_factory=dict)
+    groups: Groups[K, T] = field(default_factory=Groups)
     unreadable: set[K] = field(default_factory=set)
 
     def put(self, key: K, record: T) -> None:

@@ -97,3 +97,11 @@ def test_what_fits_exactly_fits_when_both_are_cut(one: Quantity, other: Quantity
     assert coarse("memory", large) >= large * 127 // 128
     assert (coarse("memory", large) > 0) == (large > 0)
     assert coarse("cpu", large) == large
+
+
+def test_the_version_of_the_kubelet_tells_nodes_apart() -> None:
+    one, other = node(), node("m")
+    one["status"]["nodeInfo"] = {"kubeletVersion": "v1.35.4", "osImage": "x"}
+    assert record(one).shape.kubelet == (1, 35)
+    assert record(other).shape.kubelet == (0, 0)
+    assert record(one).shape is not record(other).shape

@@ -1,5 +1,6 @@
 """Nodes, sorted by what they can hold: thousands of them have a few dozen shapes."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,19 +31,22 @@ _PASSING: Final = (
 )
 _COARSE: Final = frozenset({"memory", "ephemeral-storage"})
 _BITS: Final = 8
+_VERSION: Final = re.compile(r"v(\d{1,3})\.(\d{1,3})\.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeShape:
     """What nodes have in common: labels, taints that last, and what pods may use of them in all.
 
-    `varying` are the keys of labels that have another value on each node. Amounts are `coarse`.
+    `varying` are the keys of labels that have another value on each node. Amounts are `coarse`. `kubelet` is the major
+    and minor version of the kubelet, (0, 0) where that cannot be read.
     """
 
     labels: Mapping[str, str]
     varying: frozenset[str]
     taints: tuple[Taint, ...]
     allocatable: Amounts
+    kubelet: tuple[int, int] = (0, 0)
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
@@ -60,8 +64,13 @@ class _Spec(msgspec.Struct, omit_defaults=True):
     taints: list[Taint] | None = None
 
 
-class _Status(msgspec.Struct, omit_defaults=True):
+class _NodeInfo(msgspec.Struct, rename="camel", omit_defaults=True):
+    kubelet_version: str = ""
+
+
+class _Status(msgspec.Struct, rename="camel", omit_defaults=True):
     allocatable: dict[str, object] | None = None
+    node_info: _NodeInfo | None = None
 
 
 class _Node(Wire):
@@ -97,8 +106,14 @@ def _record(node: _Node) -> Node:
             varying,
             frozenset(taints),
             frozenset(amounts.items()),
+            _version(node.status.node_info),
         ),
     )
+
+
+def _version(info: _NodeInfo | None) -> tuple[int, int]:
+    found = _VERSION.match(info.kubelet_version) if info is not None else None
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 @lru_cache(maxsize=8192)
@@ -107,9 +122,10 @@ def _shape(
     varying: frozenset[str],
     taints: frozenset[Taint],
     allocatable: frozenset[tuple[str, Quantity]],
+    kubelet: tuple[int, int],
 ) -> NodeShape:
     """The one shape like this, so that nodes share it."""
-    return NodeShape(dict(labels), varying, tuple(sorted(taints, key=str)), dict(allocatable))
+    return NodeShape(dict(labels), varying, tuple(sorted(taints, key=str)), dict(allocatable), kubelet)
 
 
 NODES = cluster_wide("nodes", "Node", "v1", wire=_Node, record=_record, group=lambda node: node.shape)

@@ -1,0 +1,96 @@
+"""What is true of the nodes taken together."""
+
+from typing import Any
+
+import msgspec
+
+from webhook.api.taints import Taint
+from webhook.client.store import Kind, Store, by_name
+from webhook.client.wire import Metadata
+from webhook.cluster.contents import Contents, of_names
+from webhook.cluster.resources.nodes import NODES
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import UNKNOWN, NothingKnown
+from webhook.predict.nodes import AllNodes, all_nodes
+
+GPU = "nvidia.com/gpu"
+
+
+def node(name: str, kubelet: str = "v1.33.1", taints: Any = (), labels: Any = (), **allocatable: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": dict(labels)},
+        "spec": {"taints": list(taints)},
+        "status": {"allocatable": allocatable, "nodeInfo": {"kubeletVersion": kubelet}},
+    }
+
+
+def taint(key: str) -> dict[str, str]:
+    return {"key": key, "effect": "NoSchedule"}
+
+
+def test_nobody_knows_what_there_will_be() -> None:
+    assert all_nodes(NothingKnown()) is UNKNOWN
+    assert all_nodes(Snapshot([])) is UNKNOWN
+
+
+def test_all_nodes_together() -> None:
+    nodes = [
+        node("a", "v1.33.1", [taint("gpu"), taint("b")], {"zone": "x", "own": "a"}, cpu="1", **{GPU: "8"}),
+        node("b", "v1.9.3+k3s1", [taint("gpu")], {"rack": "y"}, **{GPU: "0", "amd.com/gpu": "4"}),
+        node("c", "kwok", [taint("c")], cpu="1"),
+    ]
+    assert all_nodes(Snapshot(nodes)) == AllNodes(
+        labels=frozenset({"zone", "own", "rack"}),
+        taints={
+            GPU: (Taint("b", "", "NoSchedule"), Taint("gpu", "", "NoSchedule")),
+            "amd.com/gpu": (Taint("gpu", "", "NoSchedule"),),
+        },
+        kubelet=(1, 33),
+    )
+
+
+def test_no_version() -> None:
+    for version in ("", "v1", "1.31.0", "v1.31", "fake", "v1.9999.1"):
+        nodes = all_nodes(Snapshot([node("a", version)]))
+        assert nodes is not UNKNOWN
+        assert nodes.kubelet == (0, 0)
+
+
+class TestOfNames:
+    """Worked out again when a group comes or goes, and only then."""
+
+    def test_kept_until_a_group_comes_or_goes(self) -> None:
+        contents: Contents[str, str] = Contents(lambda record: record[0])
+        made: list[list[object]] = []
+
+        def make(names: Any) -> int:
+            made.append(sorted(names))
+            return len(made)
+
+        seen = []
+        for change in (
+            lambda: contents.put("k1", "a1"),
+            lambda: contents.put("k2", "a2"),
+            lambda: contents.put("k2", "b2"),
+            lambda: contents.put("k2", "b3"),
+            lambda: contents.remove("k1"),
+        ):
+            change()
+            seen.append(of_names(contents.groups, make))
+        assert seen == [1, 1, 2, 2, 3]
+        assert made == [["a"], ["a", "b"], ["b"]]
+
+    def test_any_mapping(self) -> None:
+        assert of_names({"a": {}, "b": {}}, sorted) == ["a", "b"]
+
+    def test_what_the_service_watches(self) -> None:
+        """Its store hands out the groups as they are, so nothing is worked out for each review."""
+        kind = Kind("nodes", "/api/v1/nodes", by_name, NODES.project, group=NODES.group)
+        store = Store(kind, log=None)
+        store.put(Metadata(name="a"), msgspec.Raw(msgspec.json.encode(node("a", labels={"zone": "x"}))))
+        calls: list[object] = []
+        for _ in range(3):
+            of_names(store.groups, calls.append)
+        assert len(calls) == 1

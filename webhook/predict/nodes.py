@@ -1,0 +1,42 @@
+"""What is true of the nodes taken together: the labels that there are, the taints beside a device, the version."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from webhook.api.taints import Taint
+from webhook.cluster.contents import of_names
+from webhook.cluster.resources.nodes import NODES, NodeShape
+from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class AllNodes:
+    """`labels` are the keys that some node has; `taints` are by the device that the tainted nodes offer.
+
+    `kubelet` is the newest version of a kubelet. The API server's is not older:
+    https://kubernetes.io/releases/version-skew-policy/#kubelet
+    """
+
+    labels: frozenset[str]
+    taints: Mapping[str, tuple[Taint, ...]]
+    kubelet: tuple[int, int]
+
+
+def all_nodes(view: ClusterView) -> AllNodes | Unknown:
+    """UNKNOWN also where there is no node: those to come may have any label."""
+    groups = view.groups(NODES)
+    return of_names(groups, _together) if groups is not UNKNOWN and groups else UNKNOWN
+
+
+def _together(shapes: Iterable[NodeShape]) -> AllNodes:
+    labels: set[str] = set()
+    taints: dict[str, set[Taint]] = {}
+    kubelet = (0, 0)
+    for shape in shapes:
+        labels.update(shape.labels, shape.varying)
+        kubelet = max(kubelet, shape.kubelet)
+        if shape.taints:
+            for name in (name for name, amount in shape.allocatable.items() if "/" in name and amount > 0):
+                taints.setdefault(name, set()).update(shape.taints)
+    in_order = {name: tuple(sorted(found, key=str)) for name, found in taints.items()}
+    return AllNodes(frozenset(labels), in_order, kubelet)
