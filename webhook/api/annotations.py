@@ -11,6 +11,9 @@ TIMEOUT: Final = "training.openshift.io/timeout"
 TIMEOUT_ACTION: Final = "training.openshift.io/timeout-action"
 """What happens then: `terminate` (also when absent) or `notify-only`."""
 
+GPU_PRODUCT: Final = "training.openshift.io/gpu-product"
+"""The GPUs that will do: names as nodes have them in a label, with commas between them."""
+
 TERMINATE: Final = "terminate"
 NOTIFY_ONLY: Final = "notify-only"
 

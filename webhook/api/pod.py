@@ -122,8 +122,9 @@ class NodeAffinity(msgspec.Struct, rename="camel", gc=False):
 
 
 class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """Pods to be near to or far from: of which namespaces."""
+    """Pods to be near to or far from: of which namespaces, and the label of nodes that says what near is."""
 
+    topology_key: str = ""
     namespaces: list[str] | None = None
     namespace_selector: Presence | None = None
 
@@ -180,6 +181,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     scheduler_name: str | None = None
     active_deadline_seconds: int | None = None
     host_ipc: bool | None = msgspec.field(default=None, name="hostIPC")
+    topology_spread_constraints: list[object] | None = None
     hostname: str | None = None
     subdomain: str | None = None
 

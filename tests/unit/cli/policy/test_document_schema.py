@@ -42,6 +42,7 @@ KEYWORDS: dict[str, Callable[[Any, Any, dict[str, Any]], bool]] = {
     "minimum": lambda value, wanted, _: not isinstance(value, int) or value >= wanted,
     "maximum": lambda value, wanted, _: not isinstance(value, int) or value <= wanted,
     "minItems": lambda value, wanted, _: not isinstance(value, list) or len(value) >= wanted,
+    "maxItems": lambda value, wanted, _: not isinstance(value, list) or len(value) <= wanted,
     "minLength": lambda value, wanted, _: not isinstance(value, str) or len(value) >= wanted,
     "maxLength": lambda value, wanted, _: not isinstance(value, str) or len(value) <= wanted,
     "items": lambda value, wanted, _: not isinstance(value, list) or all(fits(item, wanted) for item in value),

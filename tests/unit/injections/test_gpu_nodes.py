@@ -1,0 +1,339 @@
+import copy
+
+import pytest
+from pydantic import ValidationError
+
+from tests.support.injecting import PATHS, Example, hold, mpijob, only, policy_of
+from tests.support.jobs import request
+from webhook.admission import pipelines
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NothingKnown
+
+ID = "gpu-nodes"
+WORKER = PATHS["Worker"]
+GPU, PRESENT, PRODUCT = "nvidia.com/gpu", "nvidia.com/gpu.present", "nvidia.com/gpu.product"
+ASKED = "training.openshift.io/gpu-product"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def node(name, labels=(), taints=(), **allocatable):
+    found = [dict(zip(("key", "effect"), taint.split(":"), strict=True)) for taint in taints]
+    metadata = {"name": name, "labels": dict(labels)}
+    status = {"allocatable": {"cpu": "8", **{key.replace("__", "/"): value for key, value in allocatable.items()}}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": found}, "status": status}
+
+
+H100 = {PRESENT: "true", PRODUCT: "H100"}
+GUARDED = node("g", H100, ("nvidia.com/gpu:NoSchedule", "team:NoSchedule"), **{GPU: "8"})
+NODES = Snapshot([GUARDED, node("c", {}, ("amd.com/gpu:NoSchedule",))])
+EXAMPLE = Example(job=mpijob(worker={"spec": {"containers": [{"name": "a", "resources": {"limits": {GPU: 1}}}]}}))
+
+
+def gpu_job(*, own=None, asks=None, product=None, **fields):
+    """Workers with GPUs; `own` are other fields of their pod spec."""
+    container = {"name": "mpi", "image": "x:1", "resources": {"limits": {GPU: 2} if asks is None else asks}}
+    metadata = {} if product is None else {"annotations": {ASKED: product}}
+    return mpijob(worker={"spec": {"containers": [container], **(own or {})}}, metadata=metadata, **fields)
+
+
+def inject(job, view=NODES, **settings):
+    """The pod specs by role as far as placement goes, where there is any, and the notes."""
+    decision = hold(job, only(ID, **settings), view=view)
+    assert not decision.skipped
+    found = {}
+    for role, replica in decision.document["spec"]["mpiReplicaSpecs"].items():
+        spec = replica["template"].get("spec") or {}
+        if placed := {key: spec[key] for key in ("affinity", "tolerations", "nodeSelector") if key in spec}:
+            found[role] = placed
+    return found, [note.removeprefix(f"{ID}: ") for note in decision.notes]
+
+
+def one(key, *values):
+    return {"key": key, "operator": "In", "values": list(values or ("true",))}
+
+
+def prefer(key=PRESENT, *others):
+    return {"nodeAffinity": {PREFERRED: [*others, {"weight": 50, "preference": {"matchExpressions": [one(key)]}}]}}
+
+
+def require(*terms):
+    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": list(term)} for term in terms]}}}
+
+
+TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
+
+
+def test_gpu_pods_are_drawn_to_gpu_nodes_and_past_their_taint():
+    assert inject(gpu_job()) == (
+        {"Worker": {"affinity": prefer(), "tolerations": [TOLERATION]}},
+        [f"added a preference for nodes with {PRESENT}, a toleration of {GPU}"],
+    )
+
+
+def test_pods_without_gpus_get_nothing():
+    assert inject(mpijob()) == ({}, [])
+    assert inject(gpu_job(asks={GPU: 0}), nodeAffinity="required") == ({}, [])
+
+
+def test_required():
+    found, notes = inject(gpu_job(), nodeAffinity="required")
+    assert found["Worker"]["affinity"] == require([one(PRESENT)])
+    assert notes == [f"added nodes with {PRESENT}, a toleration of {GPU}"]
+
+
+def test_off_and_no_tolerations():
+    assert inject(gpu_job(), nodeAffinity="off", tolerations=False) == ({}, [])
+
+
+def test_off_as_yaml_reads_it():
+    document = (
+        "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\ninjections: {gpu-nodes: {nodeAffinity: off}}"
+    )
+    (settings,) = (settings for entry, settings in pipelines.load_policy(document).injections if entry.id == ID)
+    assert settings.node_affinity == "off"
+
+
+class TestTerms:
+    """Terms are alternatives: what is required must stand in each of them."""
+
+    MINE = one("pool", "a")
+
+    def required(self, *terms, **own):
+        affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}
+        found, _ = inject(gpu_job(own={"affinity": affinity, **own}), nodeAffinity="required", tolerations=False)
+        return found["Worker"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+
+    def test_every_term(self):
+        other = one("zone", "b")
+        assert self.required({"matchExpressions": [self.MINE]}, {"matchExpressions": [other]}) == [
+            {"matchExpressions": [self.MINE, one(PRESENT)]},
+            {"matchExpressions": [other, one(PRESENT)]},
+        ]
+
+    def test_a_term_about_the_same_label_stays(self):
+        own = {"key": PRESENT, "operator": "DoesNotExist"}
+        assert self.required({"matchExpressions": [own]}, {"matchExpressions": [self.MINE]}) == [
+            {"matchExpressions": [own]},
+            {"matchExpressions": [self.MINE, one(PRESENT)]},
+        ]
+
+    def test_a_term_on_fields_only(self):
+        fields = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
+        assert self.required(fields) == [{**fields, "matchExpressions": [one(PRESENT)]}]
+
+    @pytest.mark.parametrize("empty", [{}, {"matchExpressions": []}, {"matchExpressions": None, "matchFields": []}])
+    def test_a_term_that_selects_no_node_does_not_come_to_select_some(self, empty):
+        assert self.required(empty, {"matchExpressions": [self.MINE]}) == [
+            empty,
+            {"matchExpressions": [self.MINE, one(PRESENT)]},
+        ]
+
+    def test_no_terms_at_all_is_left_to_the_api_server(self):
+        assert self.required() == []
+
+    def test_a_node_selector_of_the_same_label_stays_alone(self):
+        own = {"nodeSelector": {PRESENT: "false"}}
+        for strength in ("required", "preferred"):
+            found, _ = inject(gpu_job(own=own), nodeAffinity=strength, tolerations=False)
+            assert found == {"Worker": own}
+
+    def test_a_preference_leaves_the_terms_alone(self):
+        affinity = require([self.MINE])
+        found, _ = inject(gpu_job(own={"affinity": affinity}), tolerations=False)
+        nodes = {"nodeAffinity": affinity["nodeAffinity"] | prefer()["nodeAffinity"]}
+        assert found["Worker"]["affinity"] == nodes
+
+    @pytest.mark.parametrize(
+        ("own", "added"),
+        [
+            ({"weight": 1, "preference": {"matchExpressions": [one(PRESENT, "false")]}}, False),
+            ({"weight": 1, "preference": {"matchExpressions": [one("pool")]}}, True),
+            ({"weight": 1, "preference": {"matchExpressions": [7]}}, True),
+            ({"weight": 1, "preference": {}}, True),
+            ({"preference": 3}, True),
+            (4, True),
+        ],
+    )
+    def test_the_users_preference(self, own, added):
+        affinity = {"nodeAffinity": {PREFERRED: [own]}}
+        found, _ = inject(gpu_job(own={"affinity": affinity}), tolerations=False)
+        assert found["Worker"]["affinity"] == (prefer(PRESENT, own) if added else affinity)
+
+
+class TestNodes:
+    """What is known of the nodes."""
+
+    def test_unknown_nodes_are_only_preferred(self):
+        for view in (NothingKnown(), Snapshot([])):
+            for strength in ("preferred", "required"):
+                assert inject(gpu_job(), view, nodeAffinity=strength) == (
+                    {"Worker": {"affinity": prefer()}},
+                    [f"added a preference for nodes with {PRESENT}"],
+                )
+
+    def test_a_label_that_no_node_has(self):
+        view = Snapshot([node("n", **{GPU: "8"})])
+        assert inject(gpu_job(), view) == ({}, [])
+        assert inject(gpu_job(), view, nodeAffinity="required") == (
+            {},
+            [f"no node has the label {PRESENT}, so it is not required"],
+        )
+
+    @pytest.mark.parametrize(
+        ("taints", "resource", "tolerated"),
+        [
+            (["nvidia.com/gpu:NoSchedule"], GPU, True),
+            (["nvidia.com/gpu:NoExecute"], GPU, False),
+            (["nvidia.com/gpu:PreferNoSchedule"], GPU, False),
+            (["team:NoSchedule", "dedicated:NoSchedule"], GPU, False),
+            (["amd.com/gpu:NoSchedule"], GPU, False),
+            (["nvidia.com/gpu:NoSchedule"], "amd.com/gpu", False),  # on nodes with another accelerator
+            (["nvidia.com/gpu:NoSchedule", "nvidia.com/gpu:NoExecute"], GPU, True),
+        ],
+    )
+    def test_taints_that_are_borne(self, taints, resource, tolerated):
+        found, _ = inject(gpu_job(), Snapshot([node("n", {}, taints, **{resource: "8"})]))
+        assert found == ({"Worker": {"tolerations": [TOLERATION]}} if tolerated else {})
+
+    def test_a_taint_without_the_device_is_not_borne(self):
+        assert inject(gpu_job(), Snapshot([node("n", {}, ["nvidia.com/gpu:NoSchedule"], **{GPU: "0"})])) == ({}, [])
+
+    def test_taints_that_the_policy_names(self):
+        vendors = [{"resources": ["nvidia.com/*"], "taints": ["sku", "pool"]}]
+        view = Snapshot([node("n", {}, ["sku:NoSchedule", "team:NoSchedule"], **{GPU: "8"})])
+        found, _ = inject(gpu_job(), view, vendors=vendors)
+        assert found == {"Worker": {"tolerations": [{**TOLERATION, "key": "sku"}]}}
+
+    def test_a_slice_of_a_gpu(self):
+        view = Snapshot([node("n", H100, ["nvidia.com/gpu:NoSchedule"], **{"nvidia.com/mig-1g.5gb": "7"})])
+        found, _ = inject(gpu_job(asks={"nvidia.com/mig-1g.5gb": 1}), view)
+        assert found == {"Worker": {"affinity": prefer(), "tolerations": [TOLERATION]}}
+
+    @pytest.mark.parametrize("own", [{"operator": "Exists"}, {"key": GPU, "operator": "Exists"}, TOLERATION])
+    def test_a_toleration_of_the_users_is_enough(self, own):
+        found, _ = inject(gpu_job(own={"tolerations": [own]}), nodeAffinity="off")
+        assert found == {"Worker": {"tolerations": [own]}}
+
+    def test_another_vendor(self):
+        label = "feature.node.kubernetes.io/amd-gpu"
+        view = Snapshot([node("n", {label: "true"}, ["amd.com/gpu:NoSchedule"], **{"amd.com/gpu": "8"}), GUARDED])
+        found, _ = inject(gpu_job(asks={"amd.com/gpu": 1}), view)
+        assert found == {"Worker": {"affinity": prefer(label), "tolerations": [{**TOLERATION, "key": "amd.com/gpu"}]}}
+
+    def test_a_vendor_without_labels(self):
+        view = Snapshot([node("n", {}, ["habana.ai/gaudi:NoSchedule"], **{"habana.ai/gaudi": "8"})])
+        found, _ = inject(gpu_job(asks={"habana.ai/gaudi": 1}, product="HL-225"), view, nodeAffinity="required")
+        assert found == {"Worker": {"tolerations": [{**TOLERATION, "key": "habana.ai/gaudi"}]}}
+
+
+class TestClaims:
+    """Devices by resource claims do not tell their vendor."""
+
+    JOB = gpu_job(asks={}, own={"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]})
+
+    def test_a_preference_at_most(self):
+        for strength in ("preferred", "required"):
+            assert inject(self.JOB, nodeAffinity=strength)[0] == {"Worker": {"affinity": prefer()}}
+
+    def test_nothing_where_it_could_be_another_vendors(self):
+        both = Snapshot([GUARDED, node("a", {"feature.node.kubernetes.io/amd-gpu": "true"})])
+        for view in (both, Snapshot([node("n")]), NothingKnown()):
+            assert inject(self.JOB, view) == ({}, [])
+
+
+class TestProduct:
+    """The user names it, so it is required."""
+
+    @pytest.mark.parametrize(
+        ("written", "values"),
+        [("H100", ["H100"]), (" H100 , A100,H100,", ["H100", "A100"])],
+    )
+    @pytest.mark.parametrize("strength", ["preferred", "off"])
+    def test_as_named(self, written, values, strength):
+        found, notes = inject(gpu_job(product=written), nodeAffinity=strength, tolerations=False)
+        assert found["Worker"]["affinity"]["nodeAffinity"][REQUIRED] == {
+            "nodeSelectorTerms": [{"matchExpressions": [one(PRODUCT, *values)]}]
+        }
+        assert f"nodes with {PRODUCT} {' or '.join(values)}" in notes[0]
+
+    def test_beside_the_label_in_every_term(self):
+        own = {"affinity": require([one("pool", "a")], [one("pool", "b")])}
+        found, _ = inject(gpu_job(product="H100", own=own), nodeAffinity="required", tolerations=False)
+        added = one(PRODUCT, "H100"), one(PRESENT)
+        assert found["Worker"]["affinity"] == require([one("pool", "a"), *added], [one("pool", "b"), *added])
+
+    def test_both_in_a_term_of_their_own(self):
+        found, _ = inject(gpu_job(product="H100"), nodeAffinity="required", tolerations=False)
+        assert found["Worker"]["affinity"] == require([one(PRODUCT, "H100"), one(PRESENT)])
+
+    @pytest.mark.parametrize(
+        "own", [{"nodeSelector": {PRODUCT: "A100"}}, {"affinity": require([one(PRODUCT, "A100")])}]
+    )
+    def test_the_users_own_choice_stays(self, own):
+        found, notes = inject(gpu_job(product="H100", own=own), nodeAffinity="off", tolerations=False)
+        assert found == {"Worker": own}
+        assert notes == [f'{ASKED} "H100" has no effect: the job\'s own choice of nodes stays']
+
+    @pytest.mark.parametrize(
+        "written", ["", " , ", "a b", "x" * 64, ",".join(f"p{index}" for index in range(17)), "-", "é"]
+    )
+    def test_what_is_no_product(self, written):
+        found, (note,) = inject(gpu_job(product=written), nodeAffinity="off", tolerations=False)
+        assert found == {}
+        assert note.endswith("has no effect: not the name of a product, or several with commas")
+
+    def test_without_any_gpu(self):
+        job = mpijob(metadata={"annotations": {ASKED: "H100"}})
+        assert inject(job) == ({}, [f'{ASKED} "H100" has no effect: no pod asks for a GPU'])
+
+    def test_with_a_vendor_that_has_no_label_for_it(self):
+        _, (note,) = inject(gpu_job(product="H100", asks={"habana.ai/gaudi": 1}), tolerations=False)
+        assert note == f'{ASKED} "H100" has no effect: no label is known that has the product'
+
+    def test_it_is_warned_of_in_a_line_of_its_own(self):
+        decision = hold(gpu_job(product="a b"), policy_of({ID: {}}), view=NODES)
+        assert any(ASKED in warning for warning in decision.warnings)
+
+
+class TestUpdate:
+    """What an apply drops comes back, nothing else comes."""
+
+    POLICY = only(ID, nodeAffinity="required")
+
+    def update(self, new, old):
+        return pipelines.mutate(request(new, old=old), policy=self.POLICY, view=NODES).patch
+
+    def test_dropped(self):
+        job = gpu_job(product="H100")
+        created = hold(job, self.POLICY, view=NODES).document
+        patch = self.update(job, created)
+        assert [operation["path"] for operation in patch] == [f"{WORKER}/spec/affinity", f"{WORKER}/spec/tolerations"]
+
+    def test_terms_of_the_users(self):
+        job = gpu_job(own={"affinity": require([one("pool", "a")])})
+        created = hold(job, self.POLICY, view=NODES).document
+        assert len(self.update(job, created)) == 2
+
+    def test_an_old_job_gets_nothing(self):
+        job = gpu_job(product="H100")
+        assert self.update(job, copy.deepcopy(job)) == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"nodeAffinity": "strongly"},
+        {"nodeAffinity": True},
+        {"vendors": [{"resources": ["gpu"]}]},
+        {"vendors": [{"resources": [GPU], "present": "a b"}]},
+        {"vendors": [{"resources": [GPU], "product": "/x"}]},
+        {"vendors": [{"resources": [GPU], "taints": ["a b"]}]},
+        {"vendors": [{"resources": [GPU], "label": "x"}]},
+        {"vendors": [{"resources": [GPU]}] * 17},
+        {"vendors": [{}]},
+    ],
+)
+def test_settings_that_are_none(settings):
+    with pytest.raises(ValidationError):
+        only(ID, **settings)

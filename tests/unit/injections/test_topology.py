@@ -1,0 +1,334 @@
+import itertools
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from tests.support import kueue_objects as kueue
+from tests.support.injecting import PATHS, Example, hold, mpijob, only, pod_spec
+from tests.support.jobs import request
+from webhook.admission import pipelines
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NothingKnown
+from webhook.injections.topology import WELL_KNOWN
+
+ID = "topology"
+RACK, BLOCK, ZONE = (f"topology.kubernetes.io/{level}" for level in ("rack", "block", "zone"))
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+QUEUE = "kueue.x-k8s.io/queue-name"
+LEVEL, GROUP, ANYWHERE = (
+    f"kueue.x-k8s.io/podset-{kind}" for kind in ("preferred-topology", "group-name", "unconstrained-topology")
+)
+GPU = "nvidia.com/gpu"
+
+
+def node(labels, kubelet="v1.35.4", name="n1"):
+    status = {"allocatable": {"cpu": "8"}, "nodeInfo": {"kubeletVersion": kubelet}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
+
+
+NODES = Snapshot([node({RACK: "r1", ZONE: "z1"}), node({RACK: "r2", "pool": "a"}, name="n2")])
+EXAMPLE = Example(view=NODES)
+
+
+def inject(job, view=NODES, **settings):
+    """Affinity terms by role, annotations by role, and the notes."""
+    decision = hold(job, only(ID, **settings), view=view)
+    assert not decision.skipped
+    templates = {role: one["template"] for role, one in decision.document["spec"]["mpiReplicaSpecs"].items()}
+    terms = {
+        role: found
+        for role, template in templates.items()
+        if (found := ((template["spec"].get("affinity") or {}).get("podAffinity") or {}).get(PREFERRED))
+    }
+    annotations = {role: one["metadata"]["annotations"] for role, one in templates.items() if "metadata" in one}
+    return terms, annotations, [note.removeprefix(f"{ID}: ") for note in decision.notes]
+
+
+def term(key, weight, **labels):
+    selector = {"training.kubeflow.org/operator-name": "mpi-operator", **labels}
+    return {"weight": weight, "podAffinityTerm": {"topologyKey": key, "labelSelector": {"matchLabels": selector}}}
+
+
+NAMED = {"training.kubeflow.org/job-role": "worker", "training.kubeflow.org/job-name": "train"}
+TERMS = [term(RACK, 100, **NAMED), term(ZONE, 25, **NAMED)]
+
+
+def test_workers_are_drawn_together_by_what_nodes_have():
+    assert inject(mpijob()) == ({"Worker": TERMS}, {}, [f"workers come together by {RACK}, {ZONE}"])
+
+
+def test_the_policys_own_keys_in_its_order():
+    terms, _, notes = inject(mpijob(), keys=["pool", RACK, "pool"])
+    assert terms == {"Worker": [term("pool", 100, **NAMED), term(RACK, 25, **NAMED)]}
+    assert notes == [f"workers come together by pool, {RACK}"]
+
+
+def test_weights_fall_and_stay_weights():
+    keys = [f"k{index}" for index in range(6)]
+    terms, _, _ = inject(mpijob(), Snapshot([node(dict.fromkeys(keys, "x"))]), keys=keys)
+    assert [one["weight"] for one in terms["Worker"]] == [100, 25, 6, 1, 1, 1]
+
+
+def test_a_key_of_the_policy_that_no_node_has_is_told():
+    terms, _, notes = inject(mpijob(), keys=["switch", ZONE])
+    assert terms == {"Worker": [term(ZONE, 100, **NAMED)]}
+    assert notes == [
+        "no node has the label switch, so it brings no workers together",
+        f"workers come together by {ZONE}",
+    ]
+
+
+def test_a_well_known_key_that_no_node_has_is_not_told():
+    assert inject(mpijob(), Snapshot([node({"pool": "a"})])) == ({}, {}, [])
+
+
+@pytest.mark.parametrize("view", [NothingKnown(), Snapshot([])])
+def test_unknown_nodes(view):
+    assert inject(mpijob(), view) == ({}, {}, [])
+    assert inject(mpijob(), view, keys=[RACK])[0] == {"Worker": TERMS[:1]}
+
+
+def test_labels_that_differ_on_every_node_count():
+    assert inject(mpijob(), keys=["own"], view=Snapshot([node({"own": "n1"})]))[0]["Worker"][0]["weight"] == 100
+
+
+class TestGenerateName:
+    def job(self):
+        return mpijob(metadata={"name": "", "generateName": "train-"})
+
+    @pytest.mark.parametrize("kubelet", ["v1.31.0", "v1.35.4-eks-1", "v2.0.1"])
+    def test_the_operators_label_stands_for_the_name(self, kubelet):
+        terms, _, _ = inject(self.job(), Snapshot([node({RACK: "r"}, "v1.30.2", "old"), node({RACK: "r"}, kubelet)]))
+        wanted = term(RACK, 100, **{"training.kubeflow.org/job-role": "worker"})
+        wanted["podAffinityTerm"]["matchLabelKeys"] = ["training.kubeflow.org/job-name"]
+        assert terms == {"Worker": [wanted]}
+
+    @pytest.mark.parametrize("kubelet", ["v1.30.9", "v1.9.0", "", "kwok-v0.8.0"])
+    def test_not_where_the_api_server_may_drop_that(self, kubelet):
+        """It would draw the workers of every job to one another."""
+        terms, _, notes = inject(self.job(), Snapshot([node({RACK: "r"}, kubelet)]))
+        assert terms == {}
+        assert notes == ["workers do not come together: with generateName that needs nodes of Kubernetes 1.31"]
+
+    def test_unknown_nodes(self):
+        terms, _, notes = inject(self.job(), NothingKnown(), keys=[RACK])
+        assert terms == {}
+        assert len(notes) == 1
+
+    def test_an_update_puts_it_back(self):
+        created = hold(self.job(), only(ID), view=NODES).document
+        created["metadata"]["name"] = "train-x7k2p"
+        dropped = json.loads(json.dumps(created))
+        del dropped["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["affinity"]
+        sent = request(dropped, old=created)
+        patch = pipelines.mutate(sent, policy=only(ID), view=NODES).patch
+        assert [one["path"] for one in patch] == [
+            f"{PATHS['Worker']}/spec/affinity",
+            f"{PATHS['Worker']}/spec/affinity/podAffinity/{PREFERRED}/-",
+        ]
+
+
+def test_a_launcher_that_is_a_worker_comes_along():
+    named = [
+        term(key, weight, **{"training.kubeflow.org/job-name": "train"}) for key, weight in ((RACK, 100), (ZONE, 25))
+    ]
+    assert inject(mpijob(runLauncherAsWorker=True))[0] == {"Launcher": named, "Worker": named}
+
+
+def with_workers(count, **spec):
+    job = mpijob(**spec)
+    job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = count
+    return job
+
+
+@pytest.mark.parametrize(
+    ("job", "together"),
+    [
+        (with_workers(1), False),
+        (with_workers(1, runLauncherAsWorker=True), True),
+        (with_workers(0, runLauncherAsWorker=True), False),
+        (with_workers(None), False),
+        (with_workers(-3), False),
+        (mpijob(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"}), False),
+        (mpijob(run_policy={"managedBy": "kubeflow.org/mpi-operator"}), True),
+        (mpijob(worker={"spec": None}), False),
+    ],
+)
+def test_only_pods_that_have_company_here(job, together):
+    decision = hold(job, only(ID), view=NODES)
+    assert bool(decision.patch) is together
+
+
+FAR = {"labelSelector": {}, "topologyKey": "kubernetes.io/hostname"}
+
+
+@pytest.mark.parametrize("role", ["worker", "launcher"])
+@pytest.mark.parametrize(
+    ("own", "chosen"),
+    [
+        ({"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [FAR]}}}, True),
+        ({"affinity": {"podAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": FAR}]}}}, True),
+        ({"topologySpreadConstraints": [{"topologyKey": RACK}]}, True),
+        (
+            {"affinity": {"podAntiAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": {"topologyKey": RACK}}]}}},
+            True,
+        ),
+        ({"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [FAR]}}}, False),
+        ({"affinity": {"podAffinity": {}, "podAntiAffinity": None}, "topologySpreadConstraints": []}, False),
+        ({"affinity": {"nodeAffinity": {"x": 1}}}, False),
+        ({"affinity": None}, False),
+    ],
+)
+def test_the_users_choice_stays(role, own, chosen):
+    decision = hold(mpijob(**{role: {"spec": pod_spec(**own)}}), only(ID), view=NODES)
+    assert bool(decision.patch) is not chosen
+    assert bool(decision.notes) is not chosen
+
+
+@pytest.mark.parametrize("kind", ["required-topology", "unconstrained-topology", "slice-size", "group-name"])
+def test_an_annotation_of_kueues_is_a_choice_too(kind):
+    job = mpijob(worker={"metadata": {"annotations": {f"kueue.x-k8s.io/podset-{kind}": "x"}}, "spec": pod_spec()})
+    assert hold(job, only(ID), view=NODES).patch == []
+
+
+@pytest.mark.parametrize("keys", [["a b"], [""], [5], [f"k{index}" for index in range(17)]])
+def test_keys_that_are_none(keys):
+    with pytest.raises(ValidationError):
+        only(ID, keys=keys)
+
+
+def test_the_well_known_keys_are_told_apart():
+    assert len(set(WELL_KNOWN)) == len(WELL_KNOWN)
+
+
+class TestKueue:
+    """Where a queue of Kueue's keeps pods together itself."""
+
+    TOPOLOGY = kueue.topology("racks", BLOCK, RACK, "kubernetes.io/hostname")
+    BASE = (kueue.config(), kueue.namespace("team"), kueue.local_queue("q", "cq", namespace="team"), node({RACK: "r"}))
+
+    def view(self, *objects):
+        return Snapshot([*self.BASE, self.TOPOLOGY, *objects])
+
+    def job(self, *, gpus=True, launcher=None, **fields):
+        asked = {"resources": {"limits": {"cpu": "1", **({GPU: 2} if gpus else {})}}}
+        container = {"name": "mpi", "image": "x:1"}
+        return mpijob(
+            metadata={"labels": {QUEUE: "q"}},
+            worker={"spec": {"containers": [container | asked]}},
+            launcher={"spec": {"containers": [container | {"resources": {"limits": launcher or {"cpu": "1"}}}]}},
+            **fields,
+        )
+
+    def tas(self, name="tas", topology="racks"):
+        return kueue.flavor(name, topologyName=topology)
+
+    def test_every_flavor_has_a_topology(self):
+        view = self.view(self.tas(), kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}}))
+        terms, annotations, notes = inject(self.job(), view)
+        assert terms == {}
+        assert annotations == {"Worker": {LEVEL: RACK}}
+        assert notes == [f"Kueue keeps the workers together by {RACK}"]
+
+    def test_a_launcher_that_is_a_worker_joins_their_group(self):
+        view = self.view(self.tas(), kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}}))
+        job = self.job(launcher={"cpu": "1", GPU: 2}, runLauncherAsWorker=True)
+        together = {LEVEL: RACK, GROUP: "workers"}
+        assert inject(job, view)[1] == {"Launcher": together, "Worker": together}
+
+    def mixed(self, plain, tas):
+        return self.view(self.tas(), kueue.flavor("plain"), kueue.cluster_queue("cq", {"plain": plain, "tas": tas}))
+
+    def test_workers_that_fit_only_where_there_is_a_topology(self):
+        view = self.mixed({"cpu": 10, GPU: 0}, {"cpu": 100, GPU: 64})
+        terms, annotations, _ = inject(self.job(), view)
+        assert (terms, annotations) == ({}, {"Worker": {LEVEL: RACK}})
+
+    def test_a_launcher_that_fits_only_there_too(self):
+        view = self.mixed({"cpu": 0, GPU: 0}, {"cpu": 100, GPU: 64})
+        assert inject(self.job(), view)[1] == {"Launcher": {ANYWHERE: "true"}, "Worker": {LEVEL: RACK}}
+
+    def test_a_group_in_a_mixed_queue(self):
+        view = self.mixed({"cpu": 10, GPU: 0}, {"cpu": 100, GPU: 64})
+        together = {LEVEL: RACK, GROUP: "workers"}
+        job = self.job(launcher={"cpu": "1", GPU: 2}, runLauncherAsWorker=True)
+        assert inject(job, view)[1] == {"Launcher": together, "Worker": together}
+
+    def test_workers_that_fit_elsewhere_stay_there(self):
+        """An annotation would keep them from the flavors without a topology."""
+        view = self.mixed({"cpu": 10, GPU: 64}, {"cpu": 100, GPU: 64})
+        terms, annotations, _ = inject(self.job(), view)
+        assert [one["podAffinityTerm"]["topologyKey"] for one in terms["Worker"]] == [RACK]
+        assert annotations == {}
+
+    def test_a_job_that_fits_nowhere_is_left_to_the_rule_for_that(self):
+        view = self.mixed({"cpu": 10, GPU: 0}, {"cpu": 100, GPU: 1})
+        assert inject(self.job(), view)[1] == {}
+
+    def three(self):
+        quotas = {"plain": {"cpu": 10, GPU: 0}, "small": {"cpu": 100, GPU: 1}, "big": {"cpu": 100, GPU: 64}}
+        return kueue.cluster_queue("cq", quotas)
+
+    def test_a_level_that_the_fitting_flavor_has(self):
+        view = self.view(
+            self.tas("small"),
+            self.tas("big", "cells"),
+            kueue.topology("cells", "cell", "kubernetes.io/hostname"),
+            kueue.flavor("plain"),
+            self.three(),
+        )
+        # Both have the host in common, which would be too near; the second has no racks.
+        assert inject(self.job(), view)[1] == {"Worker": {LEVEL: "kubernetes.io/hostname"}}
+
+    def test_topologies_with_nothing_in_common(self):
+        view = self.view(
+            self.tas("small"),
+            self.tas("big", "cells"),
+            kueue.topology("cells", "room", "cell"),
+            kueue.flavor("plain"),
+            self.three(),
+        )
+        assert inject(self.job(), view)[1] == {"Worker": {LEVEL: "cell"}}
+
+    def test_what_another_injection_put_in_counts(self):
+        view = self.view(self.tas(), kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}}))
+        job = self.job()
+        del job["metadata"]["labels"]
+        assert inject(job, view)[1] == {}
+        job["metadata"]["labels"] = {QUEUE: "q"}
+        assert inject(job, view)[1] == {"Worker": {LEVEL: RACK}}
+
+    @pytest.mark.parametrize(
+        "without",
+        ["ConfigMap", "LocalQueue", "ClusterQueue", "ResourceFlavor", "Topology", "Namespace"],
+    )
+    def test_what_is_not_known_leaves_the_affinity(self, without):
+        queue = kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}})
+        objects = [one for one in (*self.BASE, self.TOPOLOGY, self.tas(), queue) if one["kind"] != without]
+        terms, annotations, _ = inject(self.job(), Snapshot(objects))
+        assert ("Worker" in terms, annotations) == (True, {})
+
+    def test_a_job_with_claims(self):
+        """Kueue counts it in its own way, but in this queue it needs a topology in any case."""
+        queue = kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}})
+        job = self.job()
+        job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["resourceClaims"] = [{"name": "gpu"}]
+        assert inject(job, self.view(self.tas(), queue))[1] == {"Worker": {LEVEL: RACK}}
+        mixed = self.mixed({"cpu": 10, GPU: 0}, {"cpu": 100, GPU: 64})
+        assert inject(job, mixed)[1] == {}
+
+    def test_topology_aware_scheduling_is_off(self):
+        off = kueue.config("featureGates: {TopologyAwareScheduling: false}\n")
+        queue = kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}})
+        objects = [off, *self.BASE[1:], self.TOPOLOGY, self.tas(), queue]
+        assert inject(self.job(), Snapshot(objects))[1] == {}
+
+
+def test_every_kind_of_job_keeps_the_promises():
+    """`hold` checks them."""
+    names = ({"name": "train"}, {"name": "", "generateName": "t-"})
+    for metadata, as_worker, count, keys in itertools.product(names, (True, False), (0, 1, 2), (None, [RACK])):
+        job = with_workers(count, metadata=metadata, runLauncherAsWorker=as_worker)
+        for view in (NODES, NothingKnown()):
+            hold(job, only(ID, keys=keys), view=view)

@@ -1,0 +1,243 @@
+"""Pods that ask for GPUs go to nodes with GPUs, of the product that the job names, past the taint that guards them.
+
+Three things, each only for a pod template that asks for accelerators:
+
+- a node affinity to the label that says that a node has them, such as `nvidia.com/gpu.present`. By default it is a
+  preference, for a node group that is scaled up from nothing may come without the label. As a requirement it is added
+  to every term of a required node affinity, since one of those is enough for the scheduler. It becomes a preference
+  where nobody knows the nodes, and is left out where no node has the label: the GPUs that a pod asks for keep it off
+  other nodes in any case.
+- the product that the annotation `training.openshift.io/gpu-product` of the job names, or several with commas between
+  them, always as a requirement: the user asks for it.
+- a toleration for the taint of nodes with these accelerators, if its effect is NoSchedule and its key the name of the
+  resource or one of the vendor's `taints`. Other taints are left alone: they keep nodes for somebody else. The
+  admission plugin ExtendedResourceToleration of Kubernetes does the same.
+
+Devices that a pod gets by a resource claim do not tell their vendor, and may be no GPU. Such a pod gets nothing but the
+preference, and that only where nodes have the label of a single vendor.
+
+A key that the job's own `nodeSelector` or node affinity has stays as the user has it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from webhook.api import annotations, names
+from webhook.api.mpijob import MPIJob
+from webhook.api.pod import PodTemplate
+from webhook.api.resources import accelerators, is_accelerator
+from webhook.api.taints import untolerated
+from webhook.cluster.view import UNKNOWN, Unknown
+from webhook.injections import Caution, injection
+from webhook.injections.node_affinity import Requirement, is_free, prefer, require
+from webhook.injections.patch import PatchBuilder, Path
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings, ResourceNames
+from webhook.kit.settings import Settings as PolicySettings
+from webhook.predict.nodes import AllNodes, all_nodes
+
+NO_SCHEDULE: Final = "NoSchedule"
+_MAX_PRODUCTS: Final = 16
+
+
+def _key(key: str) -> str:
+    if key and (problem := names.label_key_problem(key)):
+        raise ValueError(f'"{key}" {problem}')
+    return key
+
+
+Key = Annotated[str, AfterValidator(_key)]
+
+
+class Vendor(PolicySettings):
+    """What nodes with the accelerators of a vendor look like."""
+
+    resources: ResourceNames = Field(description="What pods ask for; `*` stands for any text.")
+    present: Key = Field("", description="The label of nodes that have it, with the value true; empty for none.")
+    product: Key = Field("", description="The label with the name of the product; empty for none.")
+    taints: tuple[Key, ...] = Field(
+        (), description="Keys of taints that guard such nodes, besides the resource's name."
+    )
+
+
+VENDORS: Final = (
+    # https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md
+    Vendor(
+        resources=("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*"),
+        present="nvidia.com/gpu.present",
+        product="nvidia.com/gpu.product",
+        taints=("nvidia.com/gpu",),
+    ),
+    # https://github.com/ROCm/gpu-operator, its rule for Node Feature Discovery, and its node labeller
+    Vendor(
+        resources=("amd.com/gpu",),
+        present="feature.node.kubernetes.io/amd-gpu",
+        product="amd.com/gpu.product-name",
+    ),
+    # https://intel.github.io/intel-device-plugins-for-kubernetes/cmd/gpu_plugin/labels.html
+    Vendor(
+        resources=("gpu.intel.com/i915", "gpu.intel.com/xe"),
+        present="intel.feature.node.kubernetes.io/gpu",
+        product="gpu.intel.com/product",
+    ),
+    Vendor(resources=("habana.ai/gaudi",)),
+)
+
+Strength = Annotated[
+    Literal["preferred", "required", "off"],
+    # YAML 1.1, which kubectl reads, takes an unquoted `off` for false.
+    BeforeValidator(lambda value: "off" if value is False else value),
+]
+
+
+class Settings(InjectionSettings):
+    """How GPU nodes are told, and how strongly pods are drawn there."""
+
+    node_affinity: Strength = Field(
+        "preferred", description="Whether nodes with the label are preferred, required, or it is left out: off."
+    )
+    tolerations: bool = Field(True, description="Whether the taints that guard such nodes are tolerated.")
+    vendors: tuple[Vendor, ...] = Field(
+        VENDORS, max_length=16, description="Accelerators, and the labels of their nodes."
+    )
+
+
+@injection("gpu-nodes", Settings, since="0.1")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Each template by itself, for each vendor whose accelerators it asks for."""
+    nodes = all_nodes(ctx.view)
+    products = _products(job)
+    done = _Done()
+    for role, _, replica in job.replicas():
+        if replica.template.spec is None:
+            continue
+        spec = ("spec", "mpiReplicaSpecs", role, "template", "spec")
+        for vendor, resources in _asked(replica.template, settings, nodes):
+            pods = _Pods(spec, replica.template, vendor, resources)
+            done.asks |= bool(resources)
+            _choose_nodes(patch, pods, _strength(pods, settings, nodes), products, done)
+            if nodes is not UNKNOWN and settings.tolerations:
+                _tolerate(patch, pods, nodes, done)
+    if done.notes:
+        yield f"added {', '.join(done.notes)}"
+    for key in done.absent:
+        yield Caution(f"no node has the label {key}, so it is not required")
+    yield from _unserved(job, products, done)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pods:
+    """A pod template, where its spec stands, and what it asks for; no `resources` but a claim that may be for them."""
+
+    spec: Path
+    template: PodTemplate
+    vendor: Vendor
+    resources: frozenset[str]
+
+
+@dataclass(slots=True)
+class _Done:
+    """What came of it: notes, and labels that no node has.
+
+    A product is `served`, or `kept` away by the user's own choice; `asks`: some pod wants GPUs.
+    """
+
+    notes: dict[str, None] = field(default_factory=dict)
+    absent: dict[str, None] = field(default_factory=dict)
+    asks: bool = False
+    served: bool = False
+    kept: bool = False
+
+
+def _products(job: MPIJob) -> list[str]:
+    """The products that the job names, without any that no label of a node can have."""
+    written = job.annotations.get(annotations.GPU_PRODUCT, "").split(",")
+    found = list(dict.fromkeys(value for each in written if (value := each.strip())))
+    return [] if len(found) > _MAX_PRODUCTS or any(map(names.label_value_problem, found)) else found
+
+
+def _unserved(job: MPIJob, products: list[str], done: _Done) -> Iterator[Caution]:
+    """Why the annotation has no effect."""
+    value = job.annotations.get(annotations.GPU_PRODUCT)
+    if value is None or done.served:
+        return
+    mention = annotations.mention(annotations.GPU_PRODUCT, value)
+    if not products:
+        yield Caution(f"{mention} has no effect: not the name of a product, or several with commas")
+    elif not done.asks:
+        yield Caution(f"{mention} has no effect: no pod asks for a GPU")
+    elif done.kept:
+        yield Caution(f"{mention} has no effect: the job's own choice of nodes stays")
+    else:
+        yield Caution(f"{mention} has no effect: no label is known that has the product")
+
+
+def _asked(
+    template: PodTemplate, settings: Settings, nodes: AllNodes | Unknown
+) -> Iterator[tuple[Vendor, frozenset[str]]]:
+    """The vendors that the pods need, each with the resources that they ask for; with none for devices by claim."""
+    found = False
+    containers = (*template.containers, *template.init_containers)
+    for vendor in settings.vendors:
+        if any(accelerators(container, vendor.resources) for container in containers):
+            found = True
+            yield (
+                vendor,
+                frozenset(
+                    name
+                    for container in containers
+                    if container.resources is not None
+                    for amounts in (container.resources.limits, container.resources.requests)
+                    for name in amounts or ()
+                    if is_accelerator(name, vendor.resources)
+                ),
+            )
+    if not found and template.spec and template.spec.resource_claims and nodes is not UNKNOWN:
+        present = [vendor for vendor in settings.vendors if vendor.present in nodes.labels]
+        if len(present) == 1:
+            yield present[0], frozenset()
+
+
+def _strength(pods: _Pods, settings: Settings, nodes: AllNodes | Unknown) -> str:
+    """How nodes with the vendor's label are asked for: `absent` if they should be required, but there are none."""
+    present = pods.vendor.present
+    if settings.node_affinity == "off" or not present:
+        return "off"
+    if nodes is UNKNOWN:
+        return "preferred"
+    wanted = settings.node_affinity if pods.resources else "preferred"
+    if present in nodes.labels:
+        return wanted
+    return "absent" if wanted == "required" else "off"
+
+
+def _choose_nodes(patch: PatchBuilder, pods: _Pods, strength: str, products: list[str], done: _Done) -> None:
+    vendor = pods.vendor
+    required = []
+    if products and pods.resources and vendor.product:
+        required.append(Requirement(vendor.product, products))
+        free = is_free(pods.template, vendor.product)
+        done.served |= free
+        done.kept |= not free
+    if strength == "required":
+        required.append(Requirement(vendor.present))
+    for key in require(patch, pods.spec, pods.template, required):
+        done.notes[f"nodes with {key}" + (f" {' or '.join(products)}" if key == vendor.product else "")] = None
+    if strength == "preferred" and prefer(patch, pods.spec, pods.template, Requirement(vendor.present)):
+        done.notes[f"a preference for nodes with {vendor.present}"] = None
+    if strength == "absent":
+        done.absent[vendor.present] = None
+
+
+def _tolerate(patch: PatchBuilder, pods: _Pods, nodes: AllNodes, done: _Done) -> None:
+    own = (pods.template.spec and pods.template.spec.tolerations) or ()
+    for resource in sorted(pods.resources):
+        guarding = {resource, *pods.vendor.taints}
+        found = (taint for taint in nodes.taints.get(resource, ()) if taint.key in guarding)
+        for taint in untolerated((one for one in found if one.effect == NO_SCHEDULE), own):
+            item: dict[str, object] = {"key": taint.key, "operator": "Exists", "effect": NO_SCHEDULE}
+            if patch.append((*pods.spec, "tolerations"), item, key=None):
+                done.notes[f"a toleration of {taint.key}"] = None

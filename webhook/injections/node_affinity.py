@@ -1,0 +1,65 @@
+"""Conditions on the labels of nodes, put into a node affinity without a change to what the user has there."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from webhook.api.pod import PodTemplate
+from webhook.injections.patch import PatchBuilder, Path
+
+WEIGHT: Final = 50
+
+_AFFINITY: Final = ("affinity", "nodeAffinity")
+_REQUIRED: Final = (*_AFFINITY, "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+_PREFERRED: Final = (*_AFFINITY, "preferredDuringSchedulingIgnoredDuringExecution")
+
+
+class Requirement(NamedTuple):
+    """The label `key` has one of `values`."""
+
+    key: str
+    values: Sequence[str] = ("true",)
+
+    @property
+    def item(self) -> dict[str, object]:
+        """The condition as it stands in a term."""
+        return {"key": self.key, "operator": "In", "values": list(self.values)}
+
+
+def is_free(template: PodTemplate, key: str) -> bool:
+    """Whether the template requires nothing of this label."""
+    own = (one.key for term in template.node_terms for one in term.match_expressions or ())
+    return key not in template.node_selector and key not in own
+
+
+def require(patch: PatchBuilder, spec: Path, template: PodTemplate, wanted: Sequence[Requirement]) -> list[str]:
+    """Put the requirements into every term that there is, else into a term of their own; the keys that went in.
+
+    A key that the user has in `nodeSelector`, or in a term, stays as it is there. `spec` is where the pod spec stands.
+    """
+    wanted = [each for each in wanted if each.key not in template.node_selector]
+    path = (*spec, *_REQUIRED)
+    if not template.node_terms:
+        added = wanted and patch.add(path, [{"matchExpressions": [each.item for each in wanted]}])
+        return [each.key for each in wanted] if added else []
+    # A term without conditions selects no node; with one of ours it would.
+    terms = [index for index, term in enumerate(template.node_terms) if term.match_expressions or term.match_fields]
+    return [
+        each.key
+        for each in wanted
+        if sum(patch.append((*path, index, "matchExpressions"), each.item, key="key") for index in terms)
+    ]
+
+
+def prefer(patch: PatchBuilder, spec: Path, template: PodTemplate, wanted: Requirement) -> bool:
+    """Put the requirement in as a preference, unless the template says anything of its key."""
+    path = (*spec, *_PREFERRED)
+    if not is_free(template, wanted.key) or any(wanted.key in _keys(item) for item in patch.get(path) or ()):
+        return False
+    return patch.append(path, {"weight": WEIGHT, "preference": {"matchExpressions": [wanted.item]}}, key=None)
+
+
+def _keys(item: Any) -> set[str]:
+    """The labels that an item of a preferred node affinity is about, whatever its shape."""
+    preference = item.get("preference") if isinstance(item, dict) else None
+    found = preference.get("matchExpressions") if isinstance(preference, dict) else None
+    return {str(one.get("key")) for one in found if isinstance(one, dict)} if isinstance(found, list) else set()

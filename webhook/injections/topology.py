@@ -1,0 +1,189 @@
+"""The workers of a job come near to each other: in one rack, else one block, else one zone.
+
+Workers get a preferred pod affinity to the other workers of their job, one term for each of `keys` that some node has
+as a label, the first with the greatest weight. It is a wish: where a rack has no room left the next worker goes to
+another one, and a cluster that scales up from nothing is not held back. The scheduler alone would rather spread the
+workers, since they all belong to one Service.
+
+The launcher starts the ranks and does no work of its own, so it goes where it likes; with `runLauncherAsWorker` it is
+one of the workers. The term names the job. For a job with `generateName` it has `matchLabelKeys` instead, which an API
+server before Kubernetes 1.31 drops; it goes in only where a kubelet of that version or a newer one is seen.
+
+Without `keys` of the policy's own these are tried, the nearest first: the labels of NVIDIA's topograph, Google Cloud,
+AWS and Oracle Cloud, then `topology.kubernetes.io/rack`, `topology.kubernetes.io/block` and
+`topology.kubernetes.io/zone`. Where nobody knows the nodes, only keys that the policy names go in.
+
+In a queue of Kueue's with topology-aware scheduling pod affinity means nothing. There the workers get the annotation
+`kueue.x-k8s.io/podset-preferred-topology` with the narrowest level above the node, with `runLauncherAsWorker` launcher
+and workers as one `kueue.x-k8s.io/podset-group-name`. In a queue that has other flavors too, the annotation would keep
+pods from those: they get it only if they fit nowhere else, and the launcher
+`kueue.x-k8s.io/podset-unconstrained-topology` if that is what it takes.
+
+Nothing happens to a job whose templates have a pod affinity, `topologySpreadConstraints`, a pod anti-affinity by
+another label than `kubernetes.io/hostname`, or a topology annotation of Kueue's: its user has chosen.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated, Final
+
+import msgspec
+from pydantic import AfterValidator, Field
+
+from webhook.api import mpijob, names
+from webhook.api.kueue import QUEUE_NAME
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.pod import PodTemplate
+from webhook.cluster.resources.nodes import HOSTNAME
+from webhook.cluster.view import UNKNOWN
+from webhook.injections import Caution, injection
+from webhook.injections.patch import PatchBuilder, Path
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
+from webhook.predict.kueue import queues, topology
+from webhook.predict.kueue.topology_choice import Choice, choice
+from webhook.predict.nodes import all_nodes
+
+OPERATOR: Final = "training.kubeflow.org/operator-name"
+JOB: Final = "training.kubeflow.org/job-name"
+ROLE: Final = "training.kubeflow.org/job-role"
+MATCH_LABEL_KEYS_SINCE: Final = (1, 31)
+"""The first Kubernetes in which `matchLabelKeys` of a pod affinity is on (KEP-3633)."""
+
+WELL_KNOWN: Final = (
+    # https://github.com/NVIDIA/topograph, the newest labels first; tier 0 and leaf are the switch of the node
+    "fabric.topograph.run/tier-0",
+    "fabric.topograph.run/tier-1",
+    "fabric.topograph.run/tier-2",
+    "network.topology.nvidia.com/leaf",
+    "network.topology.nvidia.com/spine",
+    "network.topology.nvidia.com/core",
+    "cloud.google.com/gce-topology-subblock",
+    "cloud.google.com/gce-topology-block",
+    "topology.k8s.aws/network-node-layer-3",
+    "topology.k8s.aws/network-node-layer-2",
+    "topology.k8s.aws/network-node-layer-1",
+    "oci.oraclecloud.com/host.rack_id",
+    "oci.oraclecloud.com/host.network_block_id",
+    "topology.kubernetes.io/rack",
+    "topology.kubernetes.io/block",
+    "topology.kubernetes.io/zone",
+)
+_TEMPLATES: Final = ("spec", "mpiReplicaSpecs")
+_WEIGHT: Final = 100
+_STEP: Final = 4
+_ANNOTATIONS: Final = frozenset(
+    {
+        topology.REQUIRED,
+        topology.PREFERRED,
+        topology.UNCONSTRAINED,
+        topology.SLICE,
+        topology.SLICE_SIZE,
+        topology.LAYERS,
+        topology.POD_SET_GROUP,
+    }
+)
+
+
+def _keys(keys: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    for key in keys or ():
+        if problem := names.label_key_problem(key):
+            raise ValueError(f'"{key}" {problem}')
+    return keys
+
+
+class Settings(InjectionSettings):
+    """What near means."""
+
+    keys: Annotated[tuple[str, ...] | None, AfterValidator(_keys)] = Field(
+        None,
+        max_length=16,
+        description="Labels of nodes by which workers come together, the nearest first; null for those well-known ones "
+        "that nodes have.",
+    )
+
+
+@injection("topology", Settings, since="0.1")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Annotations for Kueue where its queue is topology-aware, else terms of a pod affinity."""
+    templates = [replica.template for _, _, replica in job.replicas()]
+    if len(templates) < 2 or any(each.spec is None or _chosen(each) for each in templates):
+        return
+    roles = [WORKER, *([LAUNCHER] if job.spec.run_launcher_as_worker else [])]
+    if job.workers + len(roles) - 1 < 2 or not job.managed_here:
+        return
+    if wanted := _of_queue(ctx, patch):
+        yield from _annotate(wanted, patch)
+        return
+    yield from _attract(job, settings, ctx, patch, roles)
+
+
+def _chosen(template: PodTemplate) -> bool:
+    """Whether the user has said where pods go, seen from other pods."""
+    if not _ANNOTATIONS.isdisjoint(template.annotations):
+        return True
+    spec = template.spec
+    if spec is None:
+        return False
+    affinity = spec.affinity
+    near = affinity.pod_affinity if affinity is not None else None
+    far = affinity.pod_anti_affinity if affinity is not None else None
+    if spec.topology_spread_constraints or (near is not None and any(near.terms)):
+        return True
+    return far is not None and any(term.topology_key != HOSTNAME for term in far.terms)
+
+
+def _of_queue(ctx: Context, patch: PatchBuilder) -> Choice | None:
+    """What the job's queue, as it is now, needs."""
+    name = patch.get(("metadata", "labels", QUEUE_NAME))
+    queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if isinstance(name, str) else None
+    if queue is None:
+        return None
+    # With what other injections have put in, for that counts too.
+    document = msgspec.json.encode(patch.document)
+    return choice(mpijob.decode(document), replace(ctx, document=document, memo={}), queue)
+
+
+def _annotate(wanted: Choice, patch: PatchBuilder) -> Iterator[str]:
+    level = wanted[WORKER][topology.PREFERRED]
+    added = [
+        role
+        for role, annotations in wanted.items()
+        if patch.add_entries((*_TEMPLATES, role, "template", "metadata", "annotations"), annotations)
+    ]
+    if added:
+        yield f"Kueue keeps the workers together by {level}"
+
+
+def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder, roles: list[str]) -> Iterator[str]:
+    nodes = all_nodes(ctx.view)
+    keys = settings.keys or () if nodes is UNKNOWN else settings.keys or WELL_KNOWN
+    missing = [] if nodes is UNKNOWN else [key for key in keys if key not in nodes.labels]
+    if settings.keys and missing:
+        yield Caution(f"no node has the label {', '.join(missing)}, so it brings no workers together")
+    keys = tuple(key for key in dict.fromkeys(keys) if key not in missing)
+    if not keys:
+        return
+    labels = {OPERATOR: "mpi-operator", **({ROLE: "worker"} if len(roles) == 1 else {})}
+    selector: dict[str, object] = {"labelSelector": {"matchLabels": labels}}
+    if job.metadata.name and not job.metadata.generate_name:
+        labels[JOB] = job.metadata.name
+    elif nodes is not UNKNOWN and nodes.kubelet >= MATCH_LABEL_KEYS_SINCE:
+        selector["matchLabelKeys"] = [JOB]
+    else:
+        yield Caution("workers do not come together: with generateName that needs nodes of Kubernetes 1.31")
+        return
+    added: dict[str, None] = {}
+    for rank, key in enumerate(keys):
+        near: dict[str, object] = {"topologyKey": key, **selector}
+        term: dict[str, object] = {"weight": max(_WEIGHT // _STEP**rank, 1), "podAffinityTerm": near}
+        for role in roles:
+            if patch.append(_preferred(role), term, key=None):
+                added[key] = None
+    if added:
+        yield f"workers come together by {', '.join(added)}"
+
+
+def _preferred(role: str) -> Path:
+    affinity = (*_TEMPLATES, role, "template", "spec", "affinity")
+    return (*affinity, "podAffinity", "preferredDuringSchedulingIgnoredDuringExecution")

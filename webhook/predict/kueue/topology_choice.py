@@ -1,0 +1,93 @@
+"""Which topology annotations keep the workers of a job together in a ClusterQueue.
+
+A flavor with a topology takes only pod sets that ask for one, a flavor without one only those that do not; where every
+flavor has one, pod sets need not ask (kueue `pkg/scheduler/flavorassigner/tas_flavorassigner.go`). So in a queue with
+both kinds an annotation decides which flavors the pods can get at all, and none is chosen but where it is needed.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.cluster.resources.cluster_queues import ClusterQueue
+from webhook.cluster.resources.nodes import HOSTNAME
+from webhook.cluster.resources.resource_flavors import RESOURCE_FLAVORS, ResourceFlavor
+from webhook.cluster.resources.topologies import TOPOLOGIES, Topology
+from webhook.cluster.view import UNKNOWN, ClusterView
+from webhook.kit.context import Context
+from webhook.predict.kueue.feasibility import obstacles
+from webhook.predict.kueue.managed import configuration, manages
+from webhook.predict.kueue.pod_sets import pod_sets
+from webhook.predict.kueue.topology import POD_SET_GROUP, PREFERRED, UNCONSTRAINED, Request
+
+Choice = Mapping[str, Mapping[str, str]]
+"""Annotations by role."""
+
+GROUP: Final = "workers"
+"""The pod set group of a launcher that is a worker too, and the workers. A name; Kueue refuses numbers."""
+
+_TRIED: Final = 4
+
+
+def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
+    """The annotations; None where none are needed, or nobody can tell."""
+    config = configuration(ctx.view)
+    if config is UNKNOWN or config.topology_aware is not True or manages(ctx.view, ctx.namespace) is not True:
+        return None
+    known = _flavors(ctx.view, queue)
+    if known is None:
+        return None
+    mixed = not all(flavor.topology for flavor in known)
+    tried = list(islice(_choices(job, _levels(ctx.view, known), mixed=mixed), _TRIED))
+    sets = pod_sets(job, ctx, config) if tried else None
+    if sets is None:
+        # Kueue does not count this job as others. Without a topology it cannot be in a queue that has nothing else.
+        return tried[0] if tried and not mixed else None
+    if mixed and not any(obstacles(ctx.view, queue, sets, config)):
+        return None
+    for each in tried:
+        asking = [replace(pods, topology=Request.of(each.get(pods.role, {})) or pods.topology) for pods in sets]
+        if not any(obstacles(ctx.view, queue, asking, config)):
+            return each
+    return None if mixed else next(iter(tried), None)
+
+
+def _flavors(view: ClusterView, queue: ClusterQueue) -> list[ResourceFlavor] | None:
+    """The queue's flavors in its order; None where one is not known."""
+    found = []
+    for name in (name for group in queue.groups for name in group.flavors):
+        flavor = view.get(RESOURCE_FLAVORS, name)
+        if not isinstance(flavor, ResourceFlavor):
+            return None
+        found.append(flavor)
+    return found
+
+
+def _choices(job: MPIJob, levels: list[str], *, mixed: bool) -> Iterator[Choice]:
+    for level in levels:
+        if job.spec.run_launcher_as_worker:
+            together = {PREFERRED: level, POD_SET_GROUP: GROUP}
+            yield {LAUNCHER: together, WORKER: together}
+            continue
+        workers = {WORKER: {PREFERRED: level}}
+        yield workers
+        if mixed:
+            yield {LAUNCHER: {UNCONSTRAINED: "true"}, **workers}
+
+
+def _levels(view: ClusterView, flavors: list[ResourceFlavor]) -> list[str]:
+    """The narrowest level above the node of each flavor's topology, those first that all topologies have."""
+    known: list[tuple[str, ...]] = []
+    for name in dict.fromkeys(flavor.topology for flavor in flavors if flavor.topology):
+        found = view.get(TOPOLOGIES, name)
+        if isinstance(found, Topology) and found.levels:
+            known.append(found.levels)
+    narrowest: list[str] = []
+    common = set.intersection(*map(set, known)) if known else set()
+    for levels in known:
+        for usable in ([level for level in levels if level in common], list(levels)):
+            above = [level for level in usable if level != HOSTNAME] or usable
+            narrowest += above[-1:]
+    return list(dict.fromkeys(sorted(narrowest, key=lambda level: level not in common)))
