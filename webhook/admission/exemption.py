@@ -41,7 +41,7 @@ def verdict_on(
             ended = exemption.expires
     if ended is not None:
         finding = _noting(finding, f"the exemption from this rule ended on {ended}")
-    asked = asked_rules(job.annotations)
+    asked = _asked(job, ctx)
     if finding.rule not in asked and EVERY_RULE not in asked:
         return ExemptionVerdict(finding)
     reason = job.annotations.get(REASON, "").strip()
@@ -52,6 +52,15 @@ def verdict_on(
     if granted.get(finding.rule):
         return ExemptionVerdict(finding, reason=shorten(reason))
     return ExemptionVerdict(_noting(finding, "you are not allowed to exempt a job from this rule"))
+
+
+def _asked(job: MPIJob, ctx: Context) -> frozenset[str]:
+    """What the annotation names, read once in a review."""
+    key = ("exemptions", id(job))
+    if key not in ctx.memo:
+        ctx.memo[key] = frozenset(asked_rules(job.annotations))
+    asked: frozenset[str] = ctx.memo[key]
+    return asked
 
 
 def _noting(finding: Finding, note: str) -> Finding:

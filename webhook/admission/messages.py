@@ -101,8 +101,9 @@ def _elided(path: str, room: int) -> str:
         return path
     parts = _PATH_PART.findall(path)
     head = "".join(parts[:ROLE_DEPTH])
-    for start in range(ROLE_DEPTH + 1, len(parts)):
-        shown = f"{head}...{''.join(parts[start:]).lstrip('.')}"
-        if len(shown) <= room:
-            return shown
-    return head
+    end = ""
+    for part in reversed(parts[ROLE_DEPTH + 1 :]):
+        if len(f"{head}...{part}{end}") > room + part.startswith("."):
+            break
+        end = part + end
+    return f"{head}...{end.lstrip('.')}" if end else head

@@ -15,6 +15,8 @@ from webhook.api.quantity import Quantity
 _MILLI: Final = quantity.NANO // 1000
 # Above it the API server compares whole units (apimachinery `quantity.go`, `MaxMilliValue`).
 _MAX_MILLI: Final = (2**63 - 1) // 1000
+# Steps of one in so many change a floating point number.
+_PRECISE: Final = 2**48
 
 
 class Bound(Enum):
@@ -103,7 +105,8 @@ class Bounds:
         unit = quantity.NANO if limit > 1000 * quantity.NANO else _MILLI
         request = -(-limit * quantity.NANO // (ratio * unit)) * unit
         while request < limit and not self._near(Quantity(request), limit):
-            request += unit
+            # In floating point numbers a unit more is no more, for amounts as large as these.
+            request += max(unit, -(-request // (_PRECISE * unit)) * unit)
         return Quantity(min(request, limit))
 
 

@@ -1,12 +1,17 @@
 """What a rule or an injection may look at besides the job itself."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
+from webhook.api import names
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.view import ClusterView, NothingKnown
+
+MOST_SUGGESTIONS: Final = 5
+_SUGGESTIONS: Final = ("suggestions", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +29,12 @@ class Context:
     view: ClusterView = field(default_factory=NothingKnown)
     memo: dict[tuple[str, int], Any] = field(default_factory=dict, compare=False, repr=False)
     """What several rules work out of the same object: (what, id of the object) to result."""
+
+    def closest_name(self, name: str, known: Callable[[], Iterable[str]]) -> str | None:
+        """The one of `known` that was probably meant; None where none is near, and after the first few of a review.
+
+        Looking for it takes milliseconds among many names, and nobody needs it for each of a hundred faults.
+        """
+        looked_for: int = self.memo.get(_SUGGESTIONS, 0)
+        self.memo[_SUGGESTIONS] = looked_for + 1
+        return names.closest_name(name, known()) if looked_for < MOST_SUGGESTIONS else None

@@ -16,7 +16,6 @@ from pydantic import Field
 from webhook.api import quantity
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, MPIJob
-from webhook.api.names import closest_name
 from webhook.api.pod import Toleration
 from webhook.api.quantity import Quantity
 from webhook.api.resources import is_accelerator
@@ -80,7 +79,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         wanted = demands(pods.template, requests, _tolerations(job, pods, settings))
         if not fits(wanted, shapes):
             for lack in lacks(wanted, shapes):
-                yield _violation(pods, lack, settings)
+                yield _violation(pods, lack, settings, ctx)
 
 
 def _tolerations(job: MPIJob, pods: JobPods, settings: Settings) -> list[Toleration] | None:
@@ -92,15 +91,15 @@ def _tolerations(job: MPIJob, pods: JobPods, settings: Settings) -> list[Tolerat
     return [*((spec and spec.tolerations) or ()), *added]
 
 
-def _violation(pods: JobPods, lack: Lack, settings: Settings) -> Violation:
+def _violation(pods: JobPods, lack: Lack, settings: Settings, ctx: Context) -> Violation:
     node = "no node" if lack.everywhere else "no node that otherwise fits"
     match lack.demand:
         case Room() as room:
             path = "containers"
-            fault, fix = _room(pods.role, room, lack.near, node)
+            fault, fix = _room(pods.role, room, lack.near, node, ctx)
         case Label(key, value):
             path = f"nodeSelector[{key}]"
-            fault, fix = _label(key, value, lack.near, node)
+            fault, fix = _label(key, value, lack.near, node, ctx)
         case Affinity() as affinity:
             path = "affinity.nodeAffinity"
             fault, fix = _affinity(affinity, lack.near, node)
@@ -113,7 +112,7 @@ def _violation(pods: JobPods, lack: Lack, settings: Settings) -> Violation:
     return Violation(where, fault, fix=fix, reason=CauseReason.NOT_SUPPORTED, audit_only=settings.autoscaled)
 
 
-def _room(role: str, demand: Room, near: Shapes, node: str) -> tuple[str, str]:
+def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tuple[str, str]:
     name = demand.resource
     most = max(shape.allocatable.get(name, Quantity(0)) for shape in near)
     if most:
@@ -122,7 +121,7 @@ def _room(role: str, demand: Room, near: Shapes, node: str) -> tuple[str, str]:
         fix = f"Ask for {had} or less for {each}, overhead and sidecars included."
         return f"{_shown(demand.amount)} {name}, but {node} has more than {had}", fix
     others = sorted({other for shape in near for other in shape.allocatable if "/" in other})
-    other = closest_name(name, others)
+    other = ctx.closest_name(name, lambda: others)
     fix = f"Ask for {other}." if other else f"Ask for no {name}."
     return f"{node} has {name}{f', but {other}' if other else ''}", fix
 
@@ -136,11 +135,11 @@ def _shown(amount: Quantity) -> str:
     return f"{amount / quantity.NANO / 1024**power:.4g}{_UNITS[power]}"
 
 
-def _label(key: str, value: str, near: Shapes, node: str) -> tuple[str, str]:
+def _label(key: str, value: str, near: Shapes, node: str, ctx: Context) -> tuple[str, str]:
     values = _values(key, near)
     if values:
         return f'{node} has "{value}", but {_listed(values)}', _one_of(values)
-    other = closest_name(key, sorted({other for shape in near for other in shape.labels}))
+    other = ctx.closest_name(key, lambda: sorted({other for shape in near for other in shape.labels}))
     return f"{node} has this label", f"Use {other}." if other else "Remove it, or label the nodes."
 
 

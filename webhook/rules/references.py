@@ -16,7 +16,6 @@ import msgspec
 
 from webhook.api import networks
 from webhook.api.mpijob import MPIJob
-from webhook.api.names import closest_name
 from webhook.api.networks import NETWORKS, NetworksError
 from webhook.api.pod import Container, PodSpec
 from webhook.api.volume import ConfigMapSource, Volume
@@ -143,8 +142,7 @@ def _missing(found: Reference, seen: set[Any], ctx: Context) -> Violation | None
     if ctx.view.get(resource, resource.key(namespace, found.name)) is not ABSENT:
         return None
     elsewhere = resource.is_namespaced and namespace != ctx.namespace
-    known = _names(resource, ctx) if not elsewhere else ()
-    similar = closest_name(found.name, known)
+    similar = None if elsewhere else ctx.closest_name(found.name, lambda: _names(resource, ctx))
     where = f" in {namespace}" if elsewhere else ""
     hint = f', but "{similar}" does' if similar else ""
     create = "Create it, before or in the same apply."

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.jobs import changed, request
 from tests.support.policies import HEADER
+from webhook.admission import exemption as exemption_module
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision, load_policy
 from webhook.cluster.view import NothingKnown
@@ -33,6 +34,19 @@ def validate(
 
 def exemption(fields: str) -> str:
     return f"exemptions: [{{rules: [worker-count], reason: OPS-42, {fields}}}]"
+
+
+def test_the_annotation_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[None] = []
+
+    def asked(_: object) -> tuple[str, ...]:
+        calls.append(None)
+        return ("worker-count",)
+
+    monkeypatch.setattr(exemption_module, "asked_rules", asked)
+    decision = validate(annotations={EXEMPT: "worker-count"}, job={"Launcher.replicas": 2, "spec.slotsPerWorker": 50})
+    assert len(decision.denied) > 2
+    assert calls == [None]
 
 
 @pytest.mark.parametrize(

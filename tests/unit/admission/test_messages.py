@@ -45,6 +45,14 @@ def test_pod_security_in_a_warning() -> None:
         assert check.id[:22] in text
 
 
+@pytest.mark.timeout(20)
+def test_a_path_of_very_many_parts() -> None:
+    path = f"{ROLE}.template.spec.nodeSelector[x]{'.a' * 200_000}]"
+    shown = warning(path, "no node has this label")
+    assert len(shown) <= MAX_WARNING_LENGTH
+    assert shown.startswith(f"{ROLE}...a.a")
+
+
 @PROPERTY
 @given(st.text(".[]ab", max_size=150), st.text("( x", max_size=150))
 def test_any_path_and_fault(path: str, message: str) -> None:

@@ -75,6 +75,16 @@ def test_fitting(given: Bounds, request_: str | None, limit: str | None, fit: tu
     assert (found and tuple(map(quantity.format, found))) == fit
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("ratio", ["10", "7", "1", "1500m"])
+def test_amounts_to_which_a_unit_more_adds_nothing(ratio: str) -> None:
+    given = bounds(ratio=ratio)
+    fit = given.fitting(read("1"), read("1e30"))
+    assert fit is not None
+    assert fit.limit == read("1e30")
+    assert [*given.broken(fit.request, fit.limit)] == []
+
+
 def test_what_is_not_overcommitted_stays_equal() -> None:
     assert bounds(most="4", ratio="10").fitting(read("2"), read("8"), equal=True) == (read("4"), read("4"))
 
@@ -93,6 +103,7 @@ amounts = (
     st.none()
     | st.integers(0, 50).map(lambda n: Quantity(n * 50_000_000))
     | st.integers(1, 2**50).map(lambda n: Quantity(n * quantity.NANO))
+    | st.integers(2**60, 2**200).map(lambda n: Quantity(n * quantity.NANO))
 )
 ratios = st.none() | st.integers(1000, 12_345).map(lambda n: Quantity(n * 1_000_000))
 
