@@ -7,7 +7,7 @@ variable, an unknown option, several programs, hosts that the user names) it is 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -35,6 +35,10 @@ class Invocation:
     """More ranks than slots are an error to it."""
     oversubscribe: bool = False
     """The user asked for more ranks than slots to be allowed."""
+    words: tuple[str, ...] = ()
+    """What follows it, as far as no shell is needed to know."""
+    options: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+    """(name without dashes, values) of those before the program that it starts; None if they cannot be told."""
 
 
 _OWN_DIALECT: Final = {
@@ -44,7 +48,7 @@ _OWN_DIALECT: Final = {
     "horovodrun": HOROVODRUN,
 }
 _LAUNCHERS: Final = frozenset(("mpirun", "mpiexec", *_OWN_DIALECT))
-_SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
+SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
 
 _NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
 _PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[ \t\\])")
@@ -73,7 +77,7 @@ def find(command: Sequence[str] | None, args: Sequence[str] | None, implementati
         program = argv[start].rpartition("/")[2]
         if program in _LAUNCHERS:
             return [_read(program, iter(argv[start + 1 :]), implementation)]
-        if program in _SHELLS:
+        if program in SHELLS:
             return list(_calls(_script(argv[start + 1 :]), implementation))
     return []
 
@@ -117,41 +121,48 @@ def _words(script: str, position: int) -> Iterator[str]:
 
 def _read(program: str, words: Iterator[str], implementation: str | None) -> Invocation:
     """The call of `program` with these words, read up to the program that it starts."""
-    dialect = _OWN_DIALECT.get(program) or (OPEN_MPI if implementation == "OpenMPI" else HYDRA)
-    unknown = Invocation(program)
-    options: list[tuple[str, list[str]]] = []
+    spoken = dialect(program, implementation)
+    given = tuple(islice(words, MAX_WORDS))
+    unknown = Invocation(program, words=given)
+    options: list[tuple[str, tuple[str, ...]]] = []
     started = None
-    words = islice(words, MAX_WORDS)
+    words = iter(given)
     for word in words:
         if not word.startswith("-"):
             started = word
             break
         name, equals, value = word.lstrip("-").partition("=")
-        count = dialect.words.get(name)
+        count = spoken.words.get(name)
         if count is None or (equals and count != 1):
             return unknown
-        values = [value] if equals else list(islice(words, 1 if name in PAIRS else count))
+        values = (value,) if equals else tuple(islice(words, 1 if name in PAIRS else count))
         if name in PAIRS and not any("=" in pair for pair in values):
-            next(words, None)
+            values += tuple(islice(words, 1))
         options.append((name, values))
     # A variable may hold more options, and a colon starts a second program with ranks of its own.
     if started is None or (started.startswith("$") and "/" not in started) or ":" in words:
         return unknown
-    return _sum_up(program, options, dialect)
+    return _sum_up(replace(unknown, options=tuple(options)), spoken)
 
 
-def _sum_up(program: str, options: list[tuple[str, list[str]]], dialect: Dialect) -> Invocation:
-    ranks = [_number(values) for name, values in options if name in dialect.ranks]
+def _sum_up(call: Invocation, spoken: Dialect) -> Invocation:
+    options = call.options or ()
+    ranks = [_number(values) for name, values in options if name in spoken.ranks]
     hosts = [values for name, values in options if name in HOSTS]
-    if len(ranks) != 1 or any(values != [HOSTFILE] for values in hosts) or (dialect.needs_hostfile and not hosts):
-        return Invocation(program)
-    return Invocation(
-        program,
+    if len(ranks) != 1 or any(values != (HOSTFILE,) for values in hosts) or (spoken.needs_hostfile and not hosts):
+        return call
+    return replace(
+        call,
         ranks=ranks[0],
         per_node=any(name in PER_NODE or (name == "map-by" and "ppr" in "".join(values)) for name, values in options),
-        refuses=dialect.refuses,
+        refuses=spoken.refuses,
         oversubscribe=oversubscribes(" ".join(f"{name} {' '.join(values)}" for name, values in options)),
     )
+
+
+def dialect(program: str, implementation: str | None) -> Dialect:
+    """What this program understands in a job with this `mpiImplementation`."""
+    return _OWN_DIALECT.get(program) or (OPEN_MPI if implementation == "OpenMPI" else HYDRA)
 
 
 def oversubscribes(text: str) -> bool:
@@ -160,6 +171,6 @@ def oversubscribes(text: str) -> bool:
     return "oversubscribe" in plain and "nooversubscribe" not in plain
 
 
-def _number(values: list[str]) -> int | None:
+def _number(values: tuple[str, ...]) -> int | None:
     text = "".join(values)
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 and text.strip("0") else None

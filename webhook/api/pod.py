@@ -78,6 +78,11 @@ class Container(msgspec.Struct, rename="camel", gc=False):
     restart_policy: str | None = None
     security_context: SecurityContext | None = None
 
+    @property
+    def argv(self) -> list[str]:
+        """What it runs, as far as its image does not say."""
+        return [*(self.command or ()), *(self.args or ())]
+
 
 class Named(msgspec.Struct, gc=False):
     """Anything that is referred to by its name: pull secrets."""

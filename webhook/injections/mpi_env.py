@@ -1,4 +1,4 @@
-"""Current MPI releases find their hosts, and wait for them.
+"""Current MPI releases find their hosts, wait for them, and log in as the job says.
 
 The operator tells mpirun in environment variables of the launcher where the hostfile is, and to try ssh more than once.
 Open MPI 5 and current MPICH read other names: without the hostfile Open MPI 5 runs every rank on the launcher and
@@ -6,25 +6,37 @@ reports success (mpi-operator issue 842), and with one try of ssh a worker that 
 that they read go on the launcher's first container. Earlier releases ignore them, the options of mpirun outrank them,
 and Intel MPI needs none.
 
+Open MPI 5 does not read `plm_rsh_args` either, which holds options of ssh such as a port. Its value is copied to
+`PRTE_MCA_plm_ssh_args`, from mpirun's command line (`-mca plm_rsh_args "-p 2222"`) or from the launcher's variable
+`OMPI_MCA_plm_rsh_args`. A value with a shell variable in it cannot be copied: a warning says so.
+
 A variable that the user sets stays. One that comes from `envFrom` cannot be seen here, and is overridden.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
+from webhook.api import mca, mpirun
 from webhook.api.mpijob import LAUNCHER, MPIJob
-from webhook.injections import injection
+from webhook.api.pod import Container
+from webhook.injections import Caution, injection
 from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
 from webhook.kit.settings import InjectionSettings
 
 # The operator's own values (mpi-operator `pkg/controller/mpi_job_controller.go`).
-HOSTFILE = "/etc/mpi/hostfile"
-SSH_ARGS = "-o ConnectionAttempts=10"
+HOSTFILE: Final = "/etc/mpi/hostfile"
+SSH_ARGS: Final = "-o ConnectionAttempts=10"
+
+# What Open MPI calls the options of ssh up to release 4, and from 5 on.
+OLD: Final = "plm_rsh_args"
+NEW: Final = "plm_ssh_args"
+NEW_VARIABLE: Final = f"PRTE_MCA_{NEW}"
 
 # Never OMPI_MCA_mca_base_env_list: Open MPI 4 ends with an error when the user also passes `-x` to mpirun.
 VARIABLES: Mapping[str, Mapping[str, str]] = {
     # openpmix/prrte `src/runtime/prte_mca_params.c` and `src/mca/plm/ssh/plm_ssh_component.c`
-    "OpenMPI": {"PRTE_MCA_prte_default_hostfile": HOSTFILE, "PRTE_MCA_plm_ssh_args": SSH_ARGS},
+    "OpenMPI": {"PRTE_MCA_prte_default_hostfile": HOSTFILE, NEW_VARIABLE: SSH_ARGS},
     # pmodels/mpich `src/pm/hydra/lib/tools/bootstrap/external/external_common_launch.c`
     "MPICH": {"HYDRA_LAUNCHER_EXTRA_ARGS": SSH_ARGS},
 }
@@ -35,8 +47,40 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
     """Append the variables that are missing to the launcher's first container."""
     if job.launcher is None or not job.launcher.template.containers:
         return
+    container = job.launcher.template.containers[0]
     env = ("spec", "mpiReplicaSpecs", LAUNCHER, "template", "spec", "containers", 0, "env")
     variables = VARIABLES.get(job.spec.mpi_implementation or "OpenMPI", {})
+    asked = _ssh_args(container) if NEW_VARIABLE in variables else ""
+    if asked:
+        variables = {**variables, NEW_VARIABLE: _with_attempts(asked)}
     added = [name for name, value in variables.items() if patch.append(env, {"name": name, "value": value})]
     if added:
-        yield f"added {', '.join(added)} to the launcher"
+        copied = f", with {OLD}" if asked and NEW_VARIABLE in added else ""
+        yield f"added {', '.join(added)} to the launcher{copied}"
+    if asked is None and NEW_VARIABLE in added:
+        yield Caution(f"{OLD} is not fixed text, and Open MPI 5 does not read it: set {NEW_VARIABLE}")
+
+
+def _ssh_args(container: Container) -> str | None:
+    """The options of ssh that the launcher gives Open MPI 4, empty for none, None if they cannot be told."""
+    text = " ".join(container.argv)
+    if NEW in text:
+        return ""  # its author knows
+    if OLD in text:
+        calls = mpirun.find(container.command, container.args, "OpenMPI")
+        values = [value for call in calls for name, value in mca.parameters(call.words) if name == OLD]
+        # Elsewhere it is part of what a variable holds, or of a script that is written first.
+        return _literal(*set(values)) if text.count(OLD) == len(values) else None
+    return _literal(*(one.value for one in container.env or () if one.name == mca.ENV_PREFIX + OLD))
+
+
+def _literal(*values: str | None) -> str | None:
+    if not values:
+        return ""
+    value = values[0]
+    return value.strip() if len(values) == 1 and value is not None and mca.is_literal(value) else None
+
+
+def _with_attempts(options: str) -> str:
+    """ssh takes the first value that it finds for an option, so the job's own goes first."""
+    return options if "connectionattempts" in options.lower() else f"{options} {SSH_ARGS}"

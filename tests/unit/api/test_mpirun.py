@@ -1,5 +1,7 @@
 """Ranks in command lines. The calls marked as read were compared with Open MPI 5.0, MPICH 5.0 and Intel MPI 2021."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -162,7 +164,7 @@ def test_scripts(script: str, expected: list[int | None]) -> None:
     ],
 )
 def test_what_else_is_read(line: str, implementation: str, expected: Invocation) -> None:
-    assert find(line.split(), None, implementation) == [expected]
+    assert [replace(call, words=(), options=None) for call in find(line.split(), None, implementation)] == [expected]
 
 
 words = st.sampled_from(

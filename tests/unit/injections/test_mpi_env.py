@@ -71,3 +71,99 @@ def test_nothing_without_a_launcher():
 
 def test_never_what_makes_open_mpi_4_fail_beside_x():
     assert not any("base_env_list" in name for variables in VARIABLES.values() for name in variables)
+
+
+def launched(script=None, env=None, **spec):
+    """A job whose launcher runs `script`, or `mpirun`, in bash."""
+    command = ["bash", "-c", script] if isinstance(script, str) else script
+    container = {"name": "mpi", "command": command or ["mpirun", "-np", "2", "x"], "env": env or []}
+    return mpijob(launcher={"spec": {"containers": [container]}}, **spec)
+
+
+COPIED = "added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher, with plm_rsh_args"
+PLAIN = "added PRTE_MCA_prte_default_hostfile, PRTE_MCA_plm_ssh_args to the launcher"
+LOST = "plm_rsh_args is not fixed text, and Open MPI 5 does not read it: set PRTE_MCA_plm_ssh_args"
+OLD_VARIABLE = "OMPI_MCA_plm_rsh_args"
+ATTEMPTS = "-o ConnectionAttempts=10"
+
+
+def ssh_args(job):
+    added, notes = inject("mpi-env", job)
+    values = [value["value"] for value in added.values() if isinstance(value, dict) and value["name"] == SSH["name"]]
+    return (values or [None])[0], notes
+
+
+@pytest.mark.parametrize(
+    ("script", "value"),
+    [
+        ('mpirun -mca plm_rsh_args "-p 2222" -np 2 x', f"-p 2222 {ATTEMPTS}"),
+        ('mpirun --mca plm_rsh_args "-p 2222" -np 2 x', f"-p 2222 {ATTEMPTS}"),
+        ('mpirun --mca=plm_rsh_args "-p 2222" -np 2 x', f"-p 2222 {ATTEMPTS}"),
+        (["mpirun", "-mca", "plm_rsh_args", "-p 2222 -i /keys/id", "x"], f"-p 2222 -i /keys/id {ATTEMPTS}"),
+        ('set -e\nexport A=$(date)\nmpirun --odd -np $N -mca plm_rsh_args "-p 22" x | tee log', f"-p 22 {ATTEMPTS}"),
+        ('mpirun -mca plm_rsh_args "-p 22" x && mpirun -mca plm_rsh_args "-p 22" y', f"-p 22 {ATTEMPTS}"),
+        ('mpirun -mca plm_rsh_args "-p 22" x && mpirun y', f"-p 22 {ATTEMPTS}"),
+        ('mpirun -mca plm_rsh_args "-o connectionattempts=3" x', "-o connectionattempts=3"),
+    ],
+)
+def test_options_of_ssh_on_the_command_line_are_copied(script, value):
+    assert ssh_args(launched(script)) == (value, [COPIED])
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'mpirun -mca plm_rsh_args "-p $PORT" x',
+        ["mpirun", "-mca", "plm_rsh_args", "-p $(PORT)", "x"],
+        'mpirun -mca plm_rsh_args "-p `port`" x',
+        'mpirun -mca plm_rsh_args "-p 1" x; mpirun -mca plm_rsh_args "-p 2" x',
+        'OPTIONS="-mca plm_rsh_args -p2222"; mpirun $OPTIONS x',
+        'export OMPI_MCA_plm_rsh_args="-p 2222"; mpirun x',
+        'mpirun -np $(nproc) -mca plm_rsh_args "-p 2222" x',
+        'cat <<EOF > run.sh\nmpirun -mca plm_rsh_args "-p 2222" x\nEOF\nsh run.sh',
+        ["python", "launch.py", "--options=-mca plm_rsh_args -p2222"],
+    ],
+)
+def test_options_of_ssh_that_cannot_be_read_are_told(script):
+    assert ssh_args(launched(script)) == (ATTEMPTS, [PLAIN, LOST])
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        ({"value": "-p 2222"}, (f"-p 2222 {ATTEMPTS}", [COPIED])),
+        ({"value": ""}, (ATTEMPTS, [PLAIN])),
+        ({"value": "-p $(PORT)"}, (ATTEMPTS, [PLAIN, LOST])),
+        ({"valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}, (ATTEMPTS, [PLAIN, LOST])),
+    ],
+)
+def test_options_of_ssh_in_the_environment(env, expected):
+    assert ssh_args(launched(env=[{"name": OLD_VARIABLE, **env}])) == expected
+
+
+def test_the_command_line_outranks_the_environment():
+    job = launched('mpirun -mca plm_rsh_args "-p 1" x', env=[{"name": OLD_VARIABLE, "value": "-p 2"}])
+    assert ssh_args(job) == (f"-p 1 {ATTEMPTS}", [COPIED])
+
+
+@pytest.mark.parametrize("script", ['mpirun -mca plm_rsh_args "-p 1" x', 'mpirun -mca plm_rsh_args "-p $P" x'])
+def test_the_users_own_variable_wins_over_a_copy(script):
+    job = launched(script, env=[{"name": SSH["name"], "value": "-p 3"}])
+    assert ssh_args(job) == (None, ["added PRTE_MCA_prte_default_hostfile to the launcher"])
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'mpirun -mca plm_rsh_args "-p $P" --prtemca plm_ssh_args "-p $P" x',
+        'export PRTE_MCA_plm_ssh_args="-p $P"; mpirun -mca plm_rsh_args "-p $P" x',
+    ],
+)
+def test_who_writes_the_new_name_needs_neither_copy_nor_warning(script):
+    assert ssh_args(launched(script)) == (ATTEMPTS, [PLAIN])
+
+
+@pytest.mark.parametrize(("implementation", "notes"), [("MPICH", 1), ("Intel", 0)])
+def test_other_implementations_have_no_such_option(implementation, notes):
+    job = launched('mpirun -mca plm_rsh_args "-p $P" x', mpiImplementation=implementation)
+    assert (ssh_args(job)[0], len(ssh_args(job)[1])) == (None, notes)

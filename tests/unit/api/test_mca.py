@@ -1,0 +1,55 @@
+"""Parameters in the words of mpirun. The forms were compared with Open MPI 4.1 and 5.0."""
+
+import pytest
+
+from webhook.api import mca
+from webhook.api.mpirun import find
+
+
+def read(script: str) -> list[tuple[str, str]]:
+    (call,) = find(["bash", "-c"], [script], "OpenMPI")
+    return list(mca.parameters(call.words))
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("mpirun -np 2 x", []),
+        ('mpirun -np 2 -mca plm_rsh_args "-p 2222" x', [("plm_rsh_args", "-p 2222")]),
+        ("mpirun -np 2 --mca plm_rsh_args '-p 2222' x", [("plm_rsh_args", "-p 2222")]),
+        ('mpirun -np 2 --mca=plm_rsh_args "-p 2222" x', [("plm_rsh_args", "-p 2222")]),
+        ('mpirun -gmca plm_rsh_args "-p 2222" x', [("plm_rsh_args", "-p 2222")]),
+        ('mpirun --prtemca plm_ssh_args "-p 2222" x', [("plm_ssh_args", "-p 2222")]),
+        ("mpirun -mca pml ucx -mca btl ^openib x", [("pml", "ucx"), ("btl", "^openib")]),
+        # An option that nobody knows, and ranks that nobody knows.
+        ("mpirun --brand-new -np $NP -mca pml ucx x", [("pml", "ucx")]),
+        ('mpirun \\\n  -mca plm_rsh_args "-p $PORT" \\\n  x', [("plm_rsh_args", "-p $PORT")]),
+        # The words end where only a shell could go on.
+        ("mpirun -np $(nproc) -mca pml ucx x", []),
+        ("mpirun -mca pml", []),
+        ("mpirun -mca", []),
+        ("mpirun --mca=pml", []),
+        ("mpirun --mca=", []),
+        ("mpirun -pmixmca a b", []),
+        ("mpirun mca pml ucx", []),
+        ("mpirun x; other -mca pml ucx", []),
+    ],
+)
+def test_what_is_found(script: str, expected: list[tuple[str, str]]) -> None:
+    assert read(script) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "literal"),
+    [
+        ("-p 2222 -o StrictHostKeyChecking=no", True),
+        ("", True),
+        ("-p $PORT", False),
+        ("-p $(PORT)", False),
+        ("-p `port`", False),
+        ("-p\n2222", False),
+        ("x" * 1001, False),
+    ],
+)
+def test_what_is_literal(value: str, literal: bool) -> None:
+    assert mca.is_literal(value) is literal

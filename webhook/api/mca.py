@@ -1,0 +1,34 @@
+"""MCA parameters, Open MPI's settings: in the words of mpirun's command line, or in variables named `OMPI_MCA_NAME`.
+
+https://docs.open-mpi.org/en/v5.0.x/mca.html
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+ENV_PREFIX: Final = "OMPI_MCA_"
+_OPTIONS: Final = frozenset(("mca", "gmca", "omca", "gomca", "prtemca"))
+# `$` is a variable to the shell and to Kubernetes, a backtick to the shell.
+_EXPANDED: Final = frozenset("$`")
+_MAX_LENGTH: Final = 1000
+
+
+def parameters(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(name, value) of each parameter: `-mca NAME VALUE`, `--mca NAME VALUE`, for Open MPI 5 also `--mca=NAME VALUE`.
+
+    The other words need not be understood: nothing else looks like this.
+    """
+    for index, word in enumerate(words):
+        if not word.startswith("-"):
+            continue
+        option, equals, name = word.lstrip("-").partition("=")
+        rest = words[index + 1 : index + 3]
+        if option in _OPTIONS and equals and rest:
+            yield name, rest[0]
+        elif option in _OPTIONS and len(rest) == 2:
+            yield rest[0], rest[1]
+
+
+def is_literal(value: str) -> bool:
+    """Whether `value` is what the program gets, with nothing in it that somebody expands before."""
+    return value.isprintable() and len(value) <= _MAX_LENGTH and _EXPANDED.isdisjoint(value)
