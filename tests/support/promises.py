@@ -1,6 +1,7 @@
 """What holds for whatever the injections did to a job, whichever they were: `keep` checks it."""
 
 import base64
+import copy
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,6 +16,11 @@ from webhook.api.shape import ShapeError
 WARNING_LENGTH = 120
 # What tells the items of a list apart in the schema of pods; a name where nothing else is said.
 KEYS = {"volumeMounts": "mountPath", "ports": "containerPort", "tolerations": None}
+# Defaults of fields that the API server fills in before admission: they cannot be told from what a user wrote.
+FILLED_IN: dict[tuple[str, ...], object] = {
+    ("spec", "launcherCreationPolicy"): "AtStartup",
+    ("spec", "runPolicy", "suspend"): False,
+}
 # No injection changes what runs, or adds something that runs.
 RUNS = ("name", "image", "command", "args", "workingDir")
 
@@ -57,11 +63,15 @@ def patch_of(decision: Decision) -> Any:
 
 
 def without_defaults(job: Any) -> Any:
-    """Without what the API server puts in by the CRD's schema, whether the user wrote it or not."""
-    policy = (job.get("spec") or {}).get("runPolicy") or {}
-    if policy.get("suspend") is not False:
-        return job
-    return {**job, "spec": {**job["spec"], "runPolicy": {**policy, "suspend": None}}}
+    """The job with null in place of each default that the API server may have filled in."""
+    job = copy.deepcopy(job)
+    for (*parents, last), default in FILLED_IN.items():
+        parent = job
+        for key in parents:
+            parent = parent.get(key) if isinstance(parent, dict) else None
+        if isinstance(parent, dict) and parent.get(last) == default and type(parent[last]) is type(default):
+            parent[last] = None
+    return job
 
 
 def survives(before: Any, after: Any) -> bool:

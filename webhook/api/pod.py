@@ -64,6 +64,14 @@ class PodSecurityContext(msgspec.Struct, rename="camel", gc=False):
     run_as_user: int | None = None
 
 
+class ContainerPort(msgspec.Struct, rename="camel", gc=False):
+    """A port on which a container listens."""
+
+    container_port: int | None = None
+    name: str | None = None
+    protocol: str | None = None
+
+
 class Container(msgspec.Struct, rename="camel", gc=False):
     """A container or init container."""
 
@@ -73,6 +81,7 @@ class Container(msgspec.Struct, rename="camel", gc=False):
     args: list[str] | None = None
     env: list[EnvVar] | None = None
     env_from: list[EnvFrom] | None = None
+    ports: list[ContainerPort] | None = None
     volume_mounts: list[VolumeMount] | None = None
     resources: ResourceRequirements | None = None
     restart_policy: str | None = None
@@ -185,6 +194,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     runtime_class_name: str | None = None
     scheduler_name: str | None = None
     active_deadline_seconds: int | None = None
+    host_network: bool | None = None
     host_ipc: bool | None = msgspec.field(default=None, name="hostIPC")
     topology_spread_constraints: list[object] | None = None
     hostname: str | None = None

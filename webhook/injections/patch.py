@@ -50,7 +50,7 @@ class PatchBuilder:
         parent: Any = self.document
         for depth, token in enumerate(path):
             child = _child(parent, token, path[: depth + 1])
-            if child is None or (child is over and depth == len(path) - 1):
+            if child is None or (depth == len(path) - 1 and type(child) is type(over) and child == over):
                 for missing in reversed(path[depth + 1 :]):
                     if isinstance(missing, int):
                         raise PatchConflict(pointer(path), "the list does not exist")

@@ -1,4 +1,5 @@
 import copy
+import json
 
 import jsonpatch
 import pytest
@@ -166,3 +167,13 @@ def test_every_operation_has_its_author():
         builder.add((author,), 1)
     assert builder.authors == ["one", "two"]
     assert len(builder.operations) == 2
+
+
+@pytest.mark.parametrize(
+    ("document", "replaced"),
+    [({"a": "default"}, True), ({"a": "own"}, False), ({"a": "new"}, False), ({"a": 0}, False), ({"a": {}}, False)],
+)
+def test_a_default_may_be_of_any_type(document, replaced):
+    builder = PatchBuilder(json.loads(json.dumps(document)))
+    assert builder.add(("a",), "new", over="".join(("de", "fault"))) is replaced
+    assert builder.operations == ([{"op": "add", "path": "/a", "value": "new"}] if replaced else [])

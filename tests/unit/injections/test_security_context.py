@@ -187,7 +187,7 @@ def test_what_an_apply_drops_is_put_back_and_nothing_new_comes():
 
 
 def test_a_template_of_the_wrong_shape_is_left_to_the_schema():
-    found = contexts(mpijob(launcher={"spec": pod_spec(hostNetwork="yes")}))
+    found = contexts(mpijob(launcher={"spec": pod_spec(hostPID="yes")}))
     assert (found["Launcher/mpi"], found["Worker/mpi"]) == (None, WORKERS)
 
 

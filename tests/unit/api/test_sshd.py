@@ -1,0 +1,100 @@
+"""The port of the workers' sshd."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.jobs import changed
+from tests.support.rule_checks import defaulted
+from webhook.api import sshd
+
+DEFAULT = 1022
+CONTAINER = "template.spec.containers.0"
+
+
+def port(**changes: Any) -> int | None:
+    """Of the good job; a name such as `Worker_command` is a field of the first container."""
+    job = changed({f"{name.replace('_', f'.{CONTAINER}.')}": value for name, value in changes.items()})
+    return sshd.port(defaulted(job), DEFAULT)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (None, DEFAULT),
+        ([], DEFAULT),
+        (["/usr/sbin/sshd", "-De"], DEFAULT),
+        (["/usr/sbin/sshd", "-De", "-p", "2222"], 2222),
+        (["/usr/sbin/sshd", "-D", "-p2222"], 2222),
+        (["/usr/sbin/sshd", "-D", "-o", "Port=2222"], 2222),
+        (["/usr/sbin/sshd", "-D", "-oPort=2222"], 2222),
+        (["sshd", "-D", "-o", "port 2222"], 2222),
+        (["sh", "-c", "mkdir -p /run/sshd && /usr/sbin/sshd -D -p 2222; sleep 5"], 2222),
+        (["sh", "-c", "mkdir -p /run/sshd; /usr/sbin/sshd -De"], DEFAULT),
+        (["bash", "-c", "service ssh start\nsleep infinity"], None),
+        (["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"], None),
+        (["sh", "-c", "sed -i 's/#Port 22/Port 2222/' /etc/ssh/sshd_config; /usr/sbin/sshd -D"], None),
+        (["sh", "-c", "echo 'Port 2222' >> /etc/ssh/sshd_config; /usr/sbin/sshd -D"], None),
+        (["sh", "-c", "/usr/sbin/sshd -p $PORT -D"], DEFAULT),
+        (["/start.sh"], None),
+        (["/usr/sbin/sshd", "-p", "0"], DEFAULT),
+        (["/usr/sbin/sshd", "-p", "65536"], DEFAULT),
+    ],
+)
+def test_what_sshd_is_started_with(command: Any, expected: int | None) -> None:
+    assert port(Worker_command=command) == expected
+
+
+@pytest.mark.parametrize(
+    ("ports", "expected"),
+    [
+        ([{"containerPort": 2222}], 2222),
+        ([{"containerPort": 22, "protocol": "TCP"}], 22),
+        ([{"containerPort": 8022, "name": "ssh"}], 8022),
+        ([{"containerPort": 9400}, {"containerPort": 2222}], 2222),
+        ([{"containerPort": 9400, "name": "metrics"}], None),
+        ([{"containerPort": 22}, {"containerPort": 2222}], None),
+        ([{"containerPort": 22, "protocol": "UDP"}], None),
+        ([{"name": "ssh"}], None),
+        ([{"name": "ssh", "containerPort": 0}], None),
+        ([], None),
+    ],
+)
+def test_what_the_worker_declares(ports: Any, expected: int | None) -> None:
+    assert port(Worker_ports=ports, Worker_args=["/start.sh"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["mpirun", "-mca", "plm_rsh_args", "-p 2222", "x"], 2222),
+        (["bash", "-c", 'mpirun --prtemca plm_ssh_args "-o Port=2222" x'], 2222),
+        (["mpirun", "-mca", "plm_rsh_args", "-v", "x"], None),
+        (["mpirun", "-mca", "pml", "-p 2222", "x"], None),
+        (["ssh", "-p", "2222"], None),
+    ],
+)
+def test_what_the_launcher_gives_ssh(command: Any, expected: int | None) -> None:
+    assert port(Launcher_command=command, Worker_args=["/start.sh"]) == expected
+
+
+@pytest.mark.parametrize("name", sorted(sshd.SSH_OPTIONS))
+def test_what_the_launcher_has_in_its_environment(name: str) -> None:
+    env = [{"name": "A", "value": "-p 1"}, {"name": name, "value": "-v -p 2222"}]
+    assert port(Launcher_env=env, Worker_args=["/start.sh"]) == 2222
+
+
+def test_sshds_own_options_come_first() -> None:
+    command = ["mpirun", "-mca", "plm_rsh_args", "-p 3", "x"]
+    assert port(Worker_command=["sshd", "-p", "1"], Worker_ports=[{"containerPort": 22}], Launcher_command=command) == 1
+    assert port(Worker_ports=[{"containerPort": 22}], Launcher_command=command) == 22
+
+
+@pytest.mark.parametrize("worker", [None, {"replicas": 1}, {"replicas": 1, "template": {"spec": {"containers": []}}}])
+def test_nothing_without_a_worker(worker: Any) -> None:
+    assert sshd.port(defaulted(changed({"Worker": worker})), DEFAULT) is None
+
+
+def test_without_a_launcher_or_a_default() -> None:
+    assert sshd.port(defaulted(changed({"Launcher": None})), DEFAULT) == DEFAULT
+    assert sshd.port(defaulted(changed()), None) is None

@@ -1,0 +1,63 @@
+import pytest
+
+from tests.support.injecting import PATHS, Example, inject, mpijob, only, pod_spec
+from webhook.admission import pipelines
+
+ID = "host-network"
+PORTS = f"{PATHS['Worker']}/spec/containers/0/ports"
+NOTE = "declared port {} of the workers' sshd, so that each has a node of its own"
+
+
+def on_host(**container):
+    pod = pod_spec(hostNetwork=True)
+    pod["containers"][0] |= container
+    return mpijob(worker={"spec": pod})
+
+
+EXAMPLE = Example(job=on_host())
+
+
+@pytest.mark.parametrize(
+    ("container", "settings", "port"),
+    [
+        ({}, {}, 22),
+        ({"ports": []}, {}, 22),
+        ({}, {"port": 2022}, 2022),
+        ({"command": ["/usr/sbin/sshd", "-D", "-p", "2222"]}, {}, 2222),
+    ],
+)
+def test_the_port_of_sshd_is_declared(container, settings, port):
+    added, notes = inject(ID, on_host(**container), **settings)
+    (where,) = added
+    assert where.removesuffix("/-") == PORTS
+    assert added[where] in ([{"containerPort": port, "protocol": "TCP"}], {"containerPort": port, "protocol": "TCP"})
+    assert notes == [NOTE.format(port)]
+
+
+@pytest.mark.parametrize("port", [22, 8080])
+def test_a_declared_port_keeps_pods_apart_already(port):
+    assert inject(ID, on_host(ports=[{"containerPort": port}])) == ({}, [])
+
+
+@pytest.mark.parametrize("pod", [pod_spec(), pod_spec(hostNetwork=False), pod_spec(hostNetwork=None), None])
+def test_nothing_outside_the_hosts_network(pod):
+    assert inject(ID, mpijob(worker={"spec": pod})) == ({}, [])
+
+
+def test_nothing_for_a_launcher_or_without_containers():
+    job = mpijob(launcher={"spec": pod_spec(hostNetwork=True)}, worker={"spec": {"hostNetwork": True}})
+    assert inject(ID, job) == ({}, [])
+    job["spec"]["mpiReplicaSpecs"]["Worker"] = None
+    assert inject(ID, job) == ({}, [])
+
+
+def test_a_port_that_cannot_be_known_is_told():
+    assert inject(ID, on_host(command=["/start.sh"])) == (
+        {},
+        ["sshd's port is not known: declare it in the worker's ports, or workers may share a node"],
+    )
+
+
+def test_off_unless_a_policy_sets_it():
+    assert ID not in {entry.id for entry, _ in pipelines.load_policy(None).injections}
+    assert ID in {entry.id for entry, _ in only(ID, enabled=True).injections}

@@ -1,0 +1,192 @@
+import pytest
+from pydantic import ValidationError
+
+from tests.support.injecting import PATHS, Example, hold, inject, mpijob, mutate, only, pod_spec
+from tests.support.jobs import request
+from webhook.admission import pipelines
+from webhook.injections import REGISTRY
+from webhook.injections.worker_readiness import MANY_RETRIES
+
+ID = "worker-readiness"
+KEY = "training.openshift.io/worker-readiness"
+QUEUE = {"kueue.x-k8s.io/queue-name": "q"}
+POLICY = "/spec/launcherCreationPolicy"
+PROBE = f"{PATHS['Worker']}/spec/containers/0/readinessProbe"
+WAIT = "WaitForWorkersReady"
+OWN = {"tcpSocket": {"port": 7}}
+
+
+def probe(port=22):
+    return {"tcpSocket": {"port": port}, "periodSeconds": 5, "timeoutSeconds": 5}
+
+
+def job(answer="true", *, labels=None, worker=None, launcher=None, policy="AtStartup", **spec):
+    """With the default that the API server fills in; `worker` and `launcher` are fields of the first container."""
+    pods = {}
+    for role, fields in (("worker", worker), ("launcher", launcher)):
+        pods[role] = {"spec": pod_spec()}
+        pods[role]["spec"]["containers"][0] |= fields or {}
+    metadata = {"annotations": {} if answer is None else {KEY: answer}, "labels": labels or {}}
+    return mpijob(metadata=metadata, launcherCreationPolicy=policy, **pods, **spec)
+
+
+EXAMPLE = Example(job=job())
+
+
+def note(port=22):
+    return [f"added a readiness probe on port {port} to the workers and launcherCreationPolicy: {WAIT}"]
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "port"),
+    [
+        ({}, {}, 22),
+        ({"policy": None}, {}, 22),
+        ({}, {"port": 2022}, 2022),
+        ({"answer": None}, {"byDefault": True}, 22),
+        ({"answer": "2222"}, {}, 2222),
+        ({"answer": "2222", "worker": {"command": ["/start.sh"]}}, {}, 2222),
+        ({"worker": {"command": ["/usr/sbin/sshd", "-D", "-p", "2222"]}}, {}, 2222),
+        ({"worker": {"ports": [{"containerPort": 2222}]}}, {}, 2222),
+        ({"run_policy": {"suspend": False, "schedulingPolicy": {"minAvailable": 2}}}, {}, 22),
+    ],
+)
+def test_probe_and_policy_come_together(given, settings, port):
+    added, notes = inject(ID, job(**given), **settings)
+    assert added == {PROBE: probe(port), POLICY: WAIT}
+    assert notes == note(port)
+
+
+def test_what_the_user_has_of_the_two_stays():
+    assert inject(ID, job(worker={"readinessProbe": OWN})) == (
+        {POLICY: WAIT},
+        [f"added launcherCreationPolicy: {WAIT}"],
+    )
+    assert inject(ID, job(policy=WAIT)) == ({PROBE: probe()}, ["added a readiness probe on port 22 to the workers"])
+    assert inject(ID, job(policy=WAIT, worker={"readinessProbe": OWN})) == ({}, [])
+    own = {"readinessProbe": OWN, "command": ["/start.sh"]}
+    assert inject(ID, job(worker=own))[0] == {POLICY: WAIT}, "for a probe of the user's the port need not be known"
+
+
+@pytest.mark.parametrize(
+    ("given", "settings"),
+    [
+        ({"answer": None}, {}),
+        ({"answer": "false"}, {"byDefault": True}),
+        ({"policy": "Later"}, {"byDefault": True}),
+        ({"policy": ""}, {"byDefault": True}),
+        ({"answer": None, "run_policy": {"suspend": True}}, {"byDefault": True}),
+        ({"answer": None, "labels": QUEUE}, {"byDefault": True}),
+        ({"answer": None, "worker": {"command": ["/start.sh"]}}, {"byDefault": True}),
+        ({"answer": None, "run_policy": {"schedulingPolicy": {}}}, {"byDefault": True}),
+    ],
+)
+def test_nothing_is_put_in_or_told(given, settings):
+    assert inject(ID, job(**given), **settings) == ({}, [])
+
+
+@pytest.mark.parametrize("worker", [None, {"replicas": 0}, {"replicas": 1}, {"replicas": 1, "template": {"spec": {}}}])
+def test_nothing_without_workers(worker):
+    other = job()
+    other["spec"]["mpiReplicaSpecs"]["Worker"] = worker
+    assert inject(ID, other) == ({}, [])
+
+
+QUEUED = "has no effect on suspended or queued jobs: the operator does not wait for their workers"
+GANG = "nothing added: with schedulingPolicy, minAvailable has to be 2 or fewer"
+
+
+@pytest.mark.parametrize(
+    ("given", "caution"),
+    [
+        ({"run_policy": {"suspend": True}}, QUEUED),
+        ({"labels": QUEUE}, QUEUED),
+        ({"run_policy": {"schedulingPolicy": {}}}, GANG),
+        ({"run_policy": {"schedulingPolicy": {"minAvailable": 3}}}, GANG),
+        ({"worker": {"command": ["/start.sh"]}}, f'sshd\'s port is not known: give it as {KEY}: "2222"'),
+        ({"answer": "yes"}, f'{KEY} "yes" is not "true", "false" or a port'),
+        ({"answer": ""}, f'{KEY} "" is not "true", "false" or a port'),
+        ({"answer": "0"}, f'{KEY} "0" is not "true", "false" or a port'),
+        ({"answer": "65536"}, f'{KEY} "65536" is not "true", "false" or a port'),
+        ({"answer": "9" * 5000}, f'{KEY} "999999999..." is not "true", "false" or a port'),
+    ],
+)
+def test_who_asks_is_told_why_not(given, caution):
+    assert inject(ID, job(**given)) == ({}, [caution])
+
+
+def script(text):
+    return {"answer": None, "launcher": {"command": ["bash", "-c", text]}}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        script("until ssh train-worker-0 true; do sleep 1; done; mpirun x"),
+        script("while ! nslookup $host; do sleep 2; done\nmpirun x"),
+        script("for h in $(cat /etc/mpi/hostfile); do until getent hosts $h; do sleep 1; done; done; mpirun x"),
+    ],
+)
+def test_a_loop_that_waits_is_named(given):
+    assert inject(ID, job(**given)) == ({}, [f'instead of a loop that waits for workers, annotate {KEY}: "true"'])
+
+
+def test_a_loop_in_an_init_container_is_named():
+    other = job(None)
+    loop = {"name": "wait", "args": ["until nc -z worker 22; do sleep 1; done"]}
+    other["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["initContainers"] = [loop]
+    assert len(inject(ID, other)[1]) == 1
+
+
+@pytest.mark.parametrize(
+    ("retries", "notes"),
+    [
+        (MANY_RETRIES, []),
+        (MANY_RETRIES + 1, [f'instead of backoffLimit 11, annotate {KEY}: "true"']),
+        (2**31 - 1, [f'instead of backoffLimit 2147483647, annotate {KEY}: "true"']),
+        (None, []),
+    ],
+)
+def test_many_retries_are_named(retries, notes):
+    assert inject(ID, job(None, run_policy={"backoffLimit": retries})) == ({}, notes)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        script("for i in 1 2 3; do mpirun x; done"),
+        script("ssh worker true; mpirun x"),
+        {**script("until ssh w true; do sleep 1; done"), "policy": WAIT},
+        {**script("until ssh w true; do sleep 1; done"), "labels": QUEUE},
+        {**script("until ssh w true; do sleep 1; done"), "answer": "false"},
+    ],
+)
+def test_others_are_not_bothered(given):
+    assert inject(ID, job(**given)) == ({}, [])
+
+
+def test_the_first_one_who_suspends_is_seen():
+    """Injections that ran before may have put the job into a queue."""
+    policy = pipelines.load_policy(None)
+    entry = REGISTRY["labels"]
+    settings = entry.settings.model_validate({"job": QUEUE})
+    both = pipelines.Policy(policy.document, (), ((entry, settings), *only(ID, byDefault=True).injections))
+    decision = hold(job(None), both)
+    assert set(decision.authors) == {"labels"}
+
+
+def test_an_update_puts_back_both_or_nothing():
+    plain = job()
+    complete = mutate(plain, only(ID)).document
+
+    def update(old):
+        return pipelines.mutate(request(plain, old=old), policy=only(ID), view=EXAMPLE.view)
+
+    assert [operation["path"] for operation in update(complete).patch] == [PROBE, POLICY]
+    assert update(plain).patch == []
+
+
+@pytest.mark.parametrize("port", [0, 65536, "ssh"])
+def test_settings_that_are_refused(port):
+    with pytest.raises(ValidationError):
+        only(ID, port=port)

@@ -1,0 +1,77 @@
+"""The port on which the workers' sshd listens, as far as a job shows it. The operator leaves it to the image."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.api import mca, mpirun
+from webhook.api.mpijob import MPIJob
+from webhook.api.pod import Container
+
+# The port of plain images, and of those made from upstream's (mpi-operator `build/base/Dockerfile`).
+USUAL: Final = frozenset((22, 2222))
+NAMES: Final = frozenset(("ssh", "sshd"))
+# Variables of the launcher with options of ssh.
+SSH_OPTIONS: Final = frozenset(
+    (
+        "OMPI_MCA_plm_rsh_args",
+        "PRTE_MCA_plm_ssh_args",
+        "HYDRA_LAUNCHER_EXTRA_ARGS",
+        "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
+    )
+)
+_PARAMETERS: Final = frozenset(("plm_rsh_args", "plm_ssh_args"))
+
+_OPTION: Final = re.compile(r"(?:^|\s)(?:-p|-o\s*Port\s?[= ])\s*(\d{1,5})(?=\s|\Z)", re.IGNORECASE)
+_CALL: Final = re.compile(r"(?:^|[\s;&|(/])sshd(?=[\s;&|)]|\Z)([^\n;&|]*)")
+# Its own configuration file, or a port that is written into one.
+_CONFIGURED: Final = re.compile(r"\s-f|\bPort\b")
+
+
+def port(job: MPIJob, default: int | None) -> int | None:
+    """The port; `default` where sshd runs with its usual configuration, None where it may be any.
+
+    It is in sshd's own options, in the worker's `ports`, or in the options of ssh that the launcher uses.
+    """
+    if job.worker is None or not job.worker.template.containers:
+        return None
+    container = job.worker.template.containers[0]
+    script = text(container)
+    calls = _CALL.findall(script)
+    for found in (*map(_in_options, calls), _declared(container), *map(_in_options, _options_of_ssh(job))):
+        if found is not None:
+            return found
+    return default if not script or (calls and not _CONFIGURED.search(script)) else None
+
+
+def starts(container: Container) -> bool:
+    """Whether the container's command is sshd, or a script in a shell that starts it."""
+    program = container.argv[0].rpartition("/")[2] if container.argv else ""
+    return program == "sshd" or (program in mpirun.SHELLS and bool(_CALL.search(text(container))))
+
+
+def text(container: Container) -> str:
+    """What the container runs, as far as it is read."""
+    return " ".join(container.argv)[: mpirun.MAX_SCRIPT_LENGTH]
+
+
+def _in_options(text: str) -> int | None:
+    match = _OPTION.search(text)
+    return _valid(int(match[1])) if match else None
+
+
+def _declared(container: Container) -> int | None:
+    ports = [one for one in container.ports or () if one.protocol in {None, "TCP"}]
+    found = [one.container_port for one in ports if one.name in NAMES or one.container_port in USUAL]
+    return _valid(found[0]) if len(found) == 1 and found[0] is not None else None
+
+
+def _options_of_ssh(job: MPIJob) -> Iterator[str]:
+    for container in job.launcher.template.containers[:1] if job.launcher else ():
+        for call in mpirun.find(container.command, container.args, job.spec.mpi_implementation):
+            yield from (value for name, value in mca.parameters(call.words) if name in _PARAMETERS)
+        yield from (one.value or "" for one in container.env or () if one.name in SSH_OPTIONS)
+
+
+def _valid(number: int) -> int | None:
+    return number if 0 < number < 65536 else None

@@ -1,0 +1,45 @@
+"""Workers in the host network get nodes of their own: the port of their sshd is declared.
+
+Two workers with `hostNetwork: true` on one node share its ports: the second sshd cannot start, and the job fails
+(mpi-operator issue 593). In the host network every declared port is a host port, and the scheduler never puts two pods
+with the same host port on one node, whichever jobs they belong to. So the first container of such workers gets the port
+of sshd in its `ports`. A container that declares any port already is left alone: it has a node of its own. Workers
+beyond the number of nodes wait.
+
+Off unless a policy sets `enabled`, for clusters that admit jobs to the host network. The port is read from sshd's
+options, or from the options of ssh that the launcher uses; where neither shows it, it is the setting `port`. Where sshd
+has a configuration file of its own, a warning asks the user to declare the port.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from webhook.api import sshd
+from webhook.api.mpijob import WORKER, MPIJob
+from webhook.injections import Caution, injection
+from webhook.injections.patch import PatchBuilder
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
+
+
+class Settings(InjectionSettings):
+    """Where sshd listens."""
+
+    enabled: bool = Field(False, description="Whether anything is injected.")
+    port: int = Field(22, ge=1, le=65535, description="The port of sshd where a job shows no other.")
+
+
+@injection("host-network", Settings, since="0.1")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Declare the port on the worker's first container."""
+    pod = job.worker.template.spec if job.worker else None
+    if pod is None or not pod.host_network or not pod.containers or pod.containers[0].ports:
+        return
+    port = sshd.port(job, settings.port)
+    if port is None:
+        yield Caution("sshd's port is not known: declare it in the worker's ports, or workers may share a node")
+        return
+    ports = ("spec", "mpiReplicaSpecs", WORKER, "template", "spec", "containers", 0, "ports")
+    if patch.append(ports, {"containerPort": port, "protocol": "TCP"}, key="containerPort"):
+        yield f"declared port {port} of the workers' sshd, so that each has a node of its own"

@@ -1,0 +1,110 @@
+"""The launcher starts when every worker's sshd answers, for jobs that ask for it.
+
+The annotation `training.openshift.io/worker-readiness: "true"`, or the policy's `byDefault`, injects two things that
+only work together: `launcherCreationPolicy: WaitForWorkersReady`, and on the worker's first container a readiness probe
+on the port of sshd. Without the probe a worker counts as ready before its sshd listens. With the probe alone, the name
+of a worker stays unknown until its sshd listens, and a launcher that starts earlier fails. A loop in the launcher that
+waits for its workers, or a high `backoffLimit`, is then not needed: a note says so to users who have one.
+
+A readiness probe of the user's stays. `launcherCreationPolicy: AtStartup` is replaced, because it is the field's
+default and looks the same; the annotation with `"false"` keeps it. The annotation may name the port of sshd, as
+`"2222"`. Otherwise it is read from sshd's options, the worker's `ports` or the launcher's options of ssh; where none of
+them shows it, it is the setting `port`.
+
+Jobs that are suspended or queued get nothing: the operator creates their launcher at once, whatever the policy says
+(mpi-operator issue 615). So do jobs whose gang includes a launcher that does not exist yet (mpi-operator issue 608):
+`schedulingPolicy.minAvailable` has to be the number of workers or less. Do not set `byDefault` where the operator runs
+with `--gang-scheduling`.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import Field
+
+from webhook.api import annotations, sshd
+from webhook.api.kueue import QUEUE_NAME
+from webhook.api.mpijob import WORKER, MPIJob
+from webhook.injections import Caution, injection
+from webhook.injections.patch import PatchBuilder
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
+
+POLICY: Final = ("spec", "launcherCreationPolicy")
+AT_STARTUP: Final = "AtStartup"
+WAIT: Final = "WaitForWorkersReady"
+PROBE: Final = ("spec", "mpiReplicaSpecs", WORKER, "template", "spec", "containers", 0, "readinessProbe")
+TURN_ON: Final = f'{annotations.WORKER_READINESS}: "true"'
+# More retries than this are there to wait; Kubernetes' own default is 6.
+MANY_RETRIES: Final = 10
+_LOOP: Final = re.compile(r"(?:^|[\s;&|])(?:until|while|for)\s")
+_ASKS: Final = re.compile(r"(?:^|[\s;&|!(/])(?:ssh|nslookup|getent|dig|host|ping|nc|ncat|ssh-keyscan)\s")
+
+
+class Settings(InjectionSettings):
+    """Which jobs get it, and where sshd listens."""
+
+    by_default: bool = Field(False, description="Whether jobs without the annotation get it too.")
+    port: int = Field(22, ge=1, le=65535, description="The port of sshd where a job shows no other.")
+
+
+@injection("worker-readiness", Settings, since="0.1")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Inject the probe and the policy, or neither."""
+    policy = AT_STARTUP if job.spec.launcher_creation_policy is None else job.spec.launcher_creation_policy
+    if not job.workers or job.worker is None or not job.worker.template.containers or policy not in {AT_STARTUP, WAIT}:
+        return
+    answer = job.annotations.get(annotations.WORKER_READINESS)
+    if answer == "false":
+        return
+    queued = bool(patch.get(("spec", "runPolicy", "suspend")) or patch.get(("metadata", "labels", QUEUE_NAME)))
+    if answer is None and not settings.by_default:
+        if policy == AT_STARTUP and not queued and (way := _waits_by_itself(job)):
+            yield f"instead of {way}, annotate {TURN_ON}"
+        return
+    port = _port_of(answer) if answer not in {None, "true"} else sshd.port(job, settings.port)
+    own_probe = patch.get(PROBE) is not None
+    if problem := _problem(job, answer, queued=queued, port_known=own_probe or port is not None):
+        if answer is not None:
+            yield Caution(problem)
+        return
+    added = []
+    if not own_probe and patch.add(PROBE, {"tcpSocket": {"port": port}, "periodSeconds": 5, "timeoutSeconds": 5}):
+        added.append(f"a readiness probe on port {port} to the workers")
+    if patch.add(POLICY, WAIT, over=AT_STARTUP):
+        added.append(f"launcherCreationPolicy: {WAIT}")
+    if added:
+        yield f"added {' and '.join(added)}"
+
+
+def _port_of(answer: str | None) -> int | None:
+    """The port that the annotation names."""
+    text = answer or ""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else 0
+    return number if 0 < number < 65536 else None
+
+
+def _problem(job: MPIJob, answer: str | None, *, queued: bool, port_known: bool) -> str:
+    """Why nothing can be injected, empty when it can."""
+    if answer not in {None, "true"} and _port_of(answer) is None:
+        return f'{annotations.mention(annotations.WORKER_READINESS, answer or "")} is not "true", "false" or a port'
+    if queued:
+        return "has no effect on suspended or queued jobs: the operator does not wait for their workers"
+    gang = job.run_policy.scheduling_policy
+    if gang is not None and (gang.min_available is None or gang.min_available > job.workers):
+        return f"nothing added: with schedulingPolicy, minAvailable has to be {job.workers} or fewer"
+    if not port_known:
+        return f'sshd\'s port is not known: give it as {annotations.WORKER_READINESS}: "2222"'
+    return ""
+
+
+def _waits_by_itself(job: MPIJob) -> str:
+    """How the launcher waits for its workers without help, empty when it does not seem to."""
+    containers = [container for _, container in job.launcher.template.each_container("")] if job.launcher else []
+    for container in containers:
+        script = sshd.text(container)
+        if _LOOP.search(script) and _ASKS.search(script):
+            return "a loop that waits for workers"
+    retries = job.run_policy.backoff_limit or 0
+    return f"backoffLimit {retries}" if retries > MANY_RETRIES else ""
