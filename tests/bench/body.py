@@ -38,6 +38,8 @@ def user_job(number: int) -> dict[str, Any]:
     for replica in job["spec"]["mpiReplicaSpecs"].values():
         _furnish(replica["template"], number)
     launcher, worker = (job["spec"]["mpiReplicaSpecs"][role]["template"]["spec"] for role in ("Launcher", "Worker"))
+    passed_on = [word for name in ("NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "OMP_NUM_THREADS") for word in ("-x", name)]
+    launcher["containers"][0]["args"][:0] = passed_on
     launcher["containers"][0]["args"] += ["--dataset", f"/data/imagenet-{number:03}"]
     memory = f"{64 + number}Gi"
     for amounts in worker["containers"][0]["resources"].values():

@@ -13,6 +13,7 @@ TIMEOUT_ACTION: Final = "training.openshift.io/timeout-action"
 
 GPU_PRODUCT: Final = "training.openshift.io/gpu-product"
 """The GPUs that will do: names as nodes have them in a label, with commas between them."""
+
 WORKER_READINESS: Final = "training.openshift.io/worker-readiness"
 """`"true"`: the launcher starts when the workers' sshd answers; the port of sshd: the same; `"false"`: it does not."""
 

@@ -1,0 +1,199 @@
+"""Variables that do not reach the ranks. What reaches them was measured, see the rule."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tests.support.rule_checks import found, violations
+from webhook.rules import REGISTRY, Violation
+from webhook.rules.rank_environment import MAX_VARIABLES
+
+ID = "rank-environment"
+ON_LAUNCHER = "(advice) spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env: "
+ON_WORKER = "(advice) spec.mpiReplicaSpecs[Worker].template.spec.containers[0].env: "
+ONE = "NCCL_DEBUG does not reach the ranks on workers"
+DEBUG = {"name": "NCCL_DEBUG", "value": "INFO"}
+
+
+def check(
+    command: Any = "mpirun -np 8 x",
+    *,
+    launcher: Any = None,
+    worker: Any = None,
+    sshd: Any = None,
+    implementation: str = "OpenMPI",
+    env_from: Any = None,
+    settings: Any = None,
+) -> list[Violation]:
+    """`launcher` and `worker` are names of variables of the two."""
+    containers = {role: f"{role}.template.spec.containers.0" for role in ("Launcher", "Worker")}
+    changes = {
+        "spec.mpiImplementation": implementation,
+        f"{containers['Launcher']}.command": command.split() if isinstance(command, str) else command,
+        f"{containers['Launcher']}.env": [{"name": name, "value": "1"} for name in launcher or ()],
+        f"{containers['Launcher']}.envFrom": env_from,
+        f"{containers['Worker']}.command": sshd,
+        f"{containers['Worker']}.env": [{"name": name, "value": "1"} for name in worker or ()],
+    }
+    return violations(ID, changes, settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("command", "names", "message", "fix"),
+    [
+        ("mpirun -np 8 x", ["NCCL_DEBUG"], ONE, "Add -x NCCL_DEBUG to mpirun."),
+        (["bash", "-c", "mpirun x -x NCCL_DEBUG"], ["NCCL_DEBUG"], ONE, "Add -x NCCL_DEBUG to mpirun."),
+        (["sh", "-c", "mpirun -np $NP x"], ["NCCL_DEBUG"], ONE, "Add -x NCCL_DEBUG to mpirun."),
+        (["sh", "-c", "mpirun a; mpirun b"], ["NCCL_DEBUG"], ONE, "Add -x NCCL_DEBUG to mpirun."),
+        (
+            "mpirun -x NCCL_DEBUG x",
+            ["NCCL_DEBUG", "UCX_TLS", "FI_PROVIDER"],
+            "UCX_TLS, FI_PROVIDER do not reach the ranks on workers",
+            "Add -x UCX_TLS -x FI_PROVIDER to mpirun.",
+        ),
+        (
+            "mpirun x",
+            ["NCCL_A", "NCCL_B", "NCCL_C", "NCCL_D", "NCCL_E"],
+            "NCCL_A, NCCL_B, NCCL_C and 2 more do not reach the ranks on workers",
+            "Add -x NCCL_A -x NCCL_B -x NCCL_C to mpirun.",
+        ),
+    ],
+)
+def test_open_mpi_passes_on_what_is_named(command: Any, names: list[str], message: str, fix: str) -> None:
+    result = check(command, launcher=names)
+    assert (found(result), [one.fix for one in result]) == ([ON_LAUNCHER + message], [fix])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mpirun -x NCCL_DEBUG -np 8 x",
+        "mpirun -x NCCL_DEBUG=WARN -np 8 x",
+        "mpirun --x NCCL_DEBUG x",
+        "mpirun -x NCCL_* x",
+        ["sh", "-c", "mpirun -x $NAMES x"],
+        ["sh", "-c", "mpirun a; mpirun -x NCCL_DEBUG b"],
+        ["sh", "-c", "mpirun $OPTIONS x"],
+        ["sh", "-c", "mpirun -np $(nproc) x"],
+        ["sh", "-c", "mpirun --brand-new x"],
+        ["sh", "-c", "mpirun a; mpirun --brand-new x"],
+        "mpirun -mca mca_base_env_list NCCL_DEBUG x",
+        ["sh", "-c", "export OMPI_MCA_mca_base_env_list=NCCL_DEBUG; mpirun x"],
+        ["sh", "-c", "mpirun sh -c 'cat /proc/1/environ; x'"],
+        "horovodrun -np 8 --hostfile /etc/mpi/hostfile x",
+        "mpiexec.hydra -n 8 x",
+        "torchrun x",
+        None,
+    ],
+)
+def test_what_is_passed_on_or_cannot_be_told(command: Any) -> None:
+    assert check(command, launcher=["NCCL_DEBUG"]) == []
+
+
+@pytest.mark.parametrize("name", ["PATH", "OMPI_MCA_pml", "MY_NCCL_DEBUG", "nccl_debug", "NCCL_A B", "NCCL_\x1b"])
+def test_variables_that_are_not_for_ranks_alone(name: str) -> None:
+    assert check(launcher=[name], worker=[name]) == []
+
+
+@pytest.mark.parametrize("implementation", ["MPICH", "Intel"])
+def test_hydra_passes_on_what_the_launcher_has(implementation: str) -> None:
+    assert check("mpiexec -n 8 x", launcher=["NCCL_DEBUG"], implementation=implementation) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "implementation", "fix"),
+    [
+        ("mpirun x", "OpenMPI", "Set it on the launcher, with -x for mpirun."),
+        ("mpirun -x NCCL_DEBUG x", "OpenMPI", "Set it on the launcher, with -x for mpirun."),
+        ("mpiexec -n 8 x", "MPICH", "Set it on the launcher."),
+        ("mpiexec -genv UCX_TLS tcp -n 8 x", "Intel", "Set it on the launcher."),
+        ("horovodrun -np 8 x", "OpenMPI", "Set it on the launcher."),
+    ],
+)
+@pytest.mark.parametrize(
+    "sshd",
+    [None, [], ["/usr/sbin/sshd", "-De"], ["sh", "-c", "mkdir -p /run/sshd; /usr/sbin/sshd -D -p 2222"]],
+)
+def test_what_only_the_worker_has(command: str, implementation: str, fix: str, sshd: Any) -> None:
+    result = check(command, worker=["NCCL_DEBUG"], implementation=implementation, sshd=sshd)
+    assert (found(result), [one.fix for one in result]) == ([ON_WORKER + ONE], [fix])
+
+
+def test_several_that_only_the_worker_has() -> None:
+    (violation,) = check("mpiexec -n 8 x", worker=["NCCL_A", "NCCL_B"], implementation="MPICH")
+    assert violation.message == "NCCL_A, NCCL_B do not reach the ranks on workers"
+    assert violation.fix == "Set them on the launcher."
+
+
+@pytest.mark.parametrize(
+    ("command", "implementation", "launcher"),
+    [
+        ("mpirun -x NCCL_DEBUG x", "OpenMPI", ["NCCL_DEBUG"]),
+        ("mpirun -x NCCL_DEBUG=INFO x", "OpenMPI", []),
+        ("mpiexec -n 8 x", "MPICH", ["NCCL_DEBUG"]),
+        ("mpiexec -genv NCCL_DEBUG INFO -n 8 x", "Intel", []),
+        ("mpiexec -env NCCL_DEBUG=INFO -n 8 x", "Intel", []),
+        ("mpiexec -genvlist PATH -n 8 x", "Intel", []),
+        ("mpiexec -envnone -n 8 x", "MPICH", []),
+        (["sh", "-c", "export NCCL_DEBUG=INFO; mpiexec -n 8 x"], "MPICH", []),
+        (["sh", "-c", "NCCL_DEBUG=INFO mpirun -x NCCL_DEBUG x"], "OpenMPI", []),
+    ],
+)
+def test_what_the_worker_has_too(command: Any, implementation: str, launcher: list[str]) -> None:
+    assert check(command, worker=["NCCL_DEBUG"], implementation=implementation, launcher=launcher) == []
+
+
+@pytest.mark.parametrize(
+    "sshd",
+    [
+        ["/start.sh"],
+        ["/entrypoint.sh", "/usr/sbin/sshd", "-D"],
+        ["sh", "-c", "env > /etc/environment; /usr/sbin/sshd -D"],
+        ["sh", "-c", "printenv >> ~/.ssh/environment; sshd -D"],
+        ["sh", "-c", "export -p > /etc/profile.d/x.sh; sshd -D"],
+        ["/usr/sbin/sshd", "-D", "-o", "SetEnv=NCCL_DEBUG=INFO"],
+        ["sleep", "infinity"],
+    ],
+)
+def test_a_worker_that_may_pass_it_on_itself(sshd: Any) -> None:
+    assert check(worker=["NCCL_DEBUG"], sshd=sshd) == []
+
+
+def test_variables_of_the_launcher_that_cannot_be_seen() -> None:
+    assert check(worker=["NCCL_DEBUG"], env_from=[{"configMapRef": {"name": "env"}}]) == []
+
+
+def test_a_variable_of_both_is_told_once() -> None:
+    assert found(check(launcher=["NCCL_DEBUG"], worker=["NCCL_DEBUG"])) == [ON_LAUNCHER + ONE]
+
+
+def test_each_cause_is_told() -> None:
+    other = "FI_PROVIDER does not reach the ranks on workers"
+    assert found(check(launcher=["NCCL_DEBUG"], worker=["FI_PROVIDER"])) == [ON_LAUNCHER + ONE, ON_WORKER + other]
+
+
+def test_what_is_advised_helps() -> None:
+    assert check("mpirun -np 8 x", launcher=["NCCL_DEBUG"]) != []
+    assert check("mpirun -x NCCL_DEBUG -np 8 x", launcher=["NCCL_DEBUG"]) == []
+
+
+@pytest.mark.parametrize("role", ["Launcher", "Worker"])
+def test_a_job_without_one_of_the_two(role: str) -> None:
+    assert violations(ID, {role: None}) == []
+
+
+def test_names_are_a_setting() -> None:
+    assert len(check(launcher=["MINE", "NCCL_DEBUG"], settings={"names": ["MINE"]})) == 1
+    assert check(launcher=["NCCL_DEBUG"], settings={"names": []}) == []
+
+
+@pytest.mark.parametrize("name", ["", "*", "A B", "A*B", "=", "1A"])
+def test_names_that_are_refused(name: str) -> None:
+    with pytest.raises(ValidationError, match="is not the name of a variable"):
+        REGISTRY[ID].settings.model_validate({"names": [name]})
+
+
+def test_very_many_variables() -> None:
+    (violation,) = check(launcher=[f"NCCL_{number}" for number in range(MAX_VARIABLES + 9)])
+    assert "and 997 more" in violation.message
