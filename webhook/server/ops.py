@@ -40,6 +40,7 @@ class Readiness:
     def __init__(self, *names: str) -> None:
         """The checks `names` fail until they are set."""
         self._checks: dict[str, Check] = dict.fromkeys(names, _State("not yet"))
+        self._concerns: dict[str, str] = {}
 
     def follow(self, name: str, check: Check) -> None:
         """From now on `check` itself is asked."""
@@ -53,17 +54,22 @@ class Readiness:
         """The check `name` fails from now on; `problem` is for the operator, on one line."""
         self._checks[name] = _State(problem)
 
+    def concern(self, name: str, text: str) -> None:
+        """Report, on one line for the operator, what is wrong elsewhere: reviews are answered all the same."""
+        self._concerns[name] = text
+
     @property
     def ready(self) -> bool:
         """Whether every check is healthy."""
         return all(check.healthy() for check in self._checks.values())
 
     def report(self) -> str:
-        """A line for each check, in the notation of Kubernetes' own components."""
+        """A line for each check, in the notation of Kubernetes' own components; and one for each concern."""
         lines = [
             f"[+]{name} ok" if check.healthy() else f"[-]{name} failed: {check.problem}"
             for name, check in self._checks.items()
         ]
+        lines += [f"[!]{name}: {text}" for name, text in self._concerns.items()]
         return "\n".join([*lines, f"readyz check {'passed' if self.ready else 'failed'}", ""])
 
 

@@ -215,7 +215,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     async def settle() -> None:
         await link.settled.wait()
         _settled(service)
-        await configuration_concerns.report_concerns(link.api, telemetry)
+        await configuration_concerns.report_concerns(link.api, telemetry, service.readiness)
 
     stack.callback(asyncio.create_task(settle()).cancel)
     return link

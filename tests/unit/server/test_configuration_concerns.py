@@ -8,6 +8,7 @@ import pytest
 from webhook.client.calls import ApiError, ClusterError
 from webhook.installation import manifests, registration
 from webhook.server.configuration_concerns import KUEUE, report_concerns
+from webhook.server.ops import Readiness
 from webhook.server.telemetry import Telemetry
 
 OURS = manifests.webhooks()[0]
@@ -41,11 +42,15 @@ class Api:
 
 
 async def told(*answers: Any) -> tuple[Log, float | None]:
-    """The log, and the metric for the hook for SSH keys."""
+    """The log, and the metric for the hook for SSH keys. What is logged is shown in `/readyz` too."""
     api: Any = Api(*answers)
     log = Log()
     telemetry = Telemetry(log)
-    await report_concerns(api, telemetry)
+    readiness = Readiness()
+    await report_concerns(api, telemetry, readiness)
+    assert readiness.ready
+    shown = [f"[!]{each['concern']}: {each['message']}. {each['advice']}\n" for each in log.warnings]
+    assert readiness.report() == "".join([*shown, "readyz check passed\n"])
     assert api.paths == [registration.NAME, KUEUE]
     name = "mpijob_webhook_configuration_concerns"
     return log, telemetry.registry.get_sample_value(name, {"concern": "secret-hook-unguarded"})
@@ -74,6 +79,7 @@ async def test_a_hook_for_keys_without_conditions_must_not_fail_closed() -> None
 async def test_kueue_must_come_after_us() -> None:
     log, _ = await told(OURS, kueue("a-kueue"))
     assert [each["concern"] for each in log.warnings] == ["configuration-order"]
+    assert "Kueue does not see the queue" in log.warnings[0]["message"]
 
 
 @pytest.mark.parametrize("fault", [ApiError(403, "no right"), ClusterError("no answer")])

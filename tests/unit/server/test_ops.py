@@ -22,6 +22,14 @@ def test_readiness_needs_every_check():
     assert readiness.report() == "[+]policy ok\n[-]serving failed: draining\nreadyz check failed\n"
 
 
+def test_a_concern_is_shown_and_does_not_make_it_fail():
+    readiness = Readiness("serving")
+    readiness.passes("serving")
+    readiness.concern("order", "the other way round")
+    assert readiness.ready
+    assert readiness.report() == "[+]serving ok\n[!]order: the other way round\nreadyz check passed\n"
+
+
 class Source:
     problem = "not yet"
 
