@@ -1,26 +1,20 @@
 """Jobs that name no queue, with the real Kueue and operator: queued where Kueue starts them, else left alone."""
 
 import copy
+import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from tests.controlplane import kueue
-from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster, has_condition
-from tests.controlplane.nodes import KEEP_RUNNING, gpu_nodes
+from tests.controlplane.nodes import gpu_nodes
 from tests.support.installation import service
-from tests.support.installation.service import example
 from tests.support.jobs import changed
+from tests.support.queued_jobs import ASK, MANAGED, PLACES, QUEUE_LABEL, Job, add_queue, any_job, create, pi, settle
 
 pytestmark = pytest.mark.timeout(600)
-PI = assets().upstream_examples["pi"]
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
-ASK = "training.openshift.io/queue"
-MANAGED = {"queued": "yes"}
 CONFIGURATION = "kueue-mutating-webhook-configuration"
 HOOK = "mmpijob.kb.io"
 POLICIES = "mpijob-webhook"
@@ -47,93 +41,6 @@ def managed(cluster: Cluster) -> Iterator[str]:
     yield name
     cluster.kubectl("delete", "mpijobs", "--all", "-n", name)
     cluster.kubectl("delete", "namespace", name, "--wait=false")
-
-
-def add_queue(cluster: Cluster, namespace: str, queue: str = "training", *, cpu: int, **spec: Any) -> None:
-    """A LocalQueue that is active, before a ClusterQueue and a flavor that are called as both."""
-    name = f"{namespace}-{queue}"
-    cluster.apply(
-        [
-            kueue.resource_flavor(name, node_labels={"kubernetes.io/os": "linux"}),
-            kueue.cluster_queue(name, quotas={name: {"cpu": cpu, "memory": "100Gi"}}, **spec),
-            kueue.local_queue(queue, namespace=namespace, cluster_queue=name),
-        ]
-    )
-    if not spec.get("stopPolicy"):
-        active = lambda: has_condition(cluster.get("localqueue", queue, "-n", namespace), "Active") or None  # noqa: E731
-        cluster.wait_for("the queue to be active", active)
-
-
-def pi(namespace: str, name: str, *, cpu: int = 1, runs_on: bool = True, **metadata: Any) -> dict[str, Any]:
-    """A launcher and two workers that ask for so many cores each; with `runs_on` it does not end by itself."""
-    job = example(PI, name=name, namespace=namespace, **metadata)
-    for role in ("Launcher", "Worker"):
-        template = job["spec"]["mpiReplicaSpecs"][role]["template"]
-        template["spec"]["containers"][0]["resources"] = {"limits": {"cpu": cpu, "memory": "1Gi"}}
-        if runs_on:
-            template["metadata"] = {"annotations": {KEEP_RUNNING: "yes"}}
-    job["spec"]["runPolicy"] = {"cleanPodPolicy": "Running"}
-    return job
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job in the cluster."""
-
-    cluster: Cluster
-    namespace: str
-    name: str
-
-    def get(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.cluster.get("mpijob", self.name, "-n", self.namespace)
-        return found
-
-    @property
-    def queue(self) -> str | None:
-        label: str | None = (self.get()["metadata"].get("labels") or {}).get(QUEUE_LABEL)
-        return label
-
-    @property
-    def suspended(self) -> bool | None:
-        suspend: bool | None = self.get()["spec"]["runPolicy"].get("suspend")
-        return suspend
-
-    def wait_for(self, condition: str) -> None:
-        self.cluster.wait_for(
-            f"{self.name} to be {condition}", lambda: has_condition(self.get(), condition) or None, timeout=90
-        )
-
-    def pods(self) -> list[dict[str, Any]]:
-        selector = f"training.kubeflow.org/job-name={self.name}"
-        found = self.cluster.get("pods", "-n", self.namespace, "-l", selector)["items"]
-        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
-
-    def workload(self) -> dict[str, Any] | None:
-        """The one that Kueue has made of it."""
-        for found in self.cluster.get("workloads", "-n", self.namespace)["items"]:
-            if any(owner["name"] == self.name for owner in found["metadata"].get("ownerReferences", ())):
-                workload: dict[str, Any] = found
-                return workload
-        return None
-
-    def patch(self, patch: str) -> str:
-        command = ("patch", "mpijob", self.name, "-n", self.namespace, "--type=merge", "-p", patch)
-        done = self.cluster.kubectl(*command, check=False)
-        return done.stdout + done.stderr
-
-
-def create(cluster: Cluster, manifest: dict[str, Any]) -> tuple[Job, str]:
-    """The job, and the warnings of its creation."""
-    metadata = manifest["metadata"]
-    done = cluster.kubectl("create", "-f", "-", stdin=manifest)
-    return Job(cluster, metadata["namespace"], metadata["name"]), done.stderr
-
-
-def settle(cluster: Cluster, namespace: str, queue: str) -> None:
-    """Return when the service knows that the queue is active."""
-    probe = pi(namespace, "probe", annotations={ASK: queue})
-    asked = ("create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.spec.runPolicy.suspend}")
-    cluster.wait_for("the service to know", lambda: cluster.kubectl(*asked, stdin=probe).stdout == "true" or None)
 
 
 def test_a_plain_job_is_queued_admitted_and_run(cluster: Cluster, managed: str) -> None:
@@ -175,6 +82,51 @@ def test_a_job_waits_while_the_queue_is_full_and_starts_when_there_is_room(clust
     cluster.kubectl("delete", "mpijob", "first", "-n", managed)
     second.wait_for("Running")
     assert len(second.pods()) == 3
+
+
+SEED = 20261121
+JOBS = 48
+
+
+def test_no_job_is_left_suspended_that_nobody_would_start(cluster: Cluster) -> None:
+    """Jobs that name no queue: each runs in the end, but for those that their own user has suspended."""
+    chosen = random.Random(SEED)
+    places = {place.build(cluster): place for place in PLACES}
+    for namespace, place in places.items():
+        if place.usable:
+            settle(cluster, namespace, place.usable)
+    jobs, held, refused = [], set(), 0
+    for index in range(JOBS):
+        namespace = chosen.choice(list(places))
+        manifest = any_job(chosen, namespace, f"mix-{index}")
+        made = cluster.kubectl("create", "-f", "-", stdin=manifest, check=False)
+        if made.returncode:
+            # Kueue itself puts it into a queue, in which its class must exist.
+            assert "so Kueue builds no Workload" in made.stderr
+            assert "default" in places[namespace].queues
+            refused += 1
+            continue
+        jobs.append(Job(cluster, namespace, f"mix-{index}"))
+        if manifest["spec"].get("runPolicy", {}).get("suspend"):
+            held.add(jobs[-1].name)
+
+    def waiting() -> set[str]:
+        found = {each["metadata"]["name"]: each for each in cluster.get("mpijobs", "-A")["items"]}
+        return {job.name for job in jobs if not has_condition(found[job.name], "Running")}
+
+    try:
+        cluster.wait_for("every job to run", lambda: waiting() <= held or None, timeout=240)
+    except TimeoutError as error:
+        raise AssertionError(f"{waiting() - held} do not run") from error
+    queues = {job: job.queue for job in jobs}
+    assert {queue for queue in queues.values() if queue} == {"training", "default"}
+    assert len([job for job, queue in queues.items() if not queue]) > JOBS // 4
+    for job, queue in queues.items():
+        if queue:
+            assert places[job.namespace].queues[queue] == "fine"
+            assert not job.suspended
+    for namespace in places:
+        cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace, "--wait=false")
 
 
 def policy(text: str) -> dict[str, Any]:

@@ -1,0 +1,161 @@
+"""Jobs that name no queue, and the namespaces of a cluster with the real Kueue that they come to."""
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from tests.controlplane import kueue
+from tests.controlplane.assets import assets
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.controlplane.nodes import KEEP_RUNNING
+from tests.support.installation.service import example
+
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+ASK = "training.openshift.io/queue"
+MANAGED = {"queued": "yes"}
+"""The labels of the namespaces that Kueue manages."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job in the cluster."""
+
+    cluster: Cluster
+    namespace: str
+    name: str
+
+    def get(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.cluster.get("mpijob", self.name, "-n", self.namespace)
+        return found
+
+    @property
+    def queue(self) -> str | None:
+        label: str | None = (self.get()["metadata"].get("labels") or {}).get(QUEUE_LABEL)
+        return label
+
+    @property
+    def suspended(self) -> bool | None:
+        suspend: bool | None = self.get()["spec"]["runPolicy"].get("suspend")
+        return suspend
+
+    def wait_for(self, condition: str) -> None:
+        self.cluster.wait_for(
+            f"{self.name} to be {condition}", lambda: has_condition(self.get(), condition) or None, timeout=90
+        )
+
+    def pods(self) -> list[dict[str, Any]]:
+        selector = f"training.kubeflow.org/job-name={self.name}"
+        found = self.cluster.get("pods", "-n", self.namespace, "-l", selector)["items"]
+        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+
+    def workload(self) -> dict[str, Any] | None:
+        """The one that Kueue has made of it."""
+        for found in self.cluster.get("workloads", "-n", self.namespace)["items"]:
+            if any(owner["name"] == self.name for owner in found["metadata"].get("ownerReferences", ())):
+                workload: dict[str, Any] = found
+                return workload
+        return None
+
+    def patch(self, patch: str) -> str:
+        command = ("patch", "mpijob", self.name, "-n", self.namespace, "--type=merge", "-p", patch)
+        done = self.cluster.kubectl(*command, check=False)
+        return done.stdout + done.stderr
+
+
+def create(cluster: Cluster, manifest: dict[str, Any]) -> tuple[Job, str]:
+    """The job, and the warnings of its creation."""
+    metadata = manifest["metadata"]
+    done = cluster.kubectl("create", "-f", "-", stdin=manifest)
+    return Job(cluster, metadata["namespace"], metadata["name"]), done.stderr
+
+
+def pi(namespace: str, name: str, *, cpu: int = 1, runs_on: bool = True, **metadata: Any) -> dict[str, Any]:
+    """A launcher and two workers that ask for so many cores each; with `runs_on` it does not end by itself."""
+    job = example(assets().upstream_examples["pi"], name=name, namespace=namespace, **metadata)
+    for role in ("Launcher", "Worker"):
+        template = job["spec"]["mpiReplicaSpecs"][role]["template"]
+        template["spec"]["containers"][0]["resources"] = {"limits": {"cpu": cpu, "memory": "1Gi"}}
+        if runs_on:
+            template["metadata"] = {"annotations": {KEEP_RUNNING: "yes"}}
+    job["spec"]["runPolicy"] = {"cleanPodPolicy": "Running"}
+    return job
+
+
+def any_job(chosen: random.Random, namespace: str, name: str) -> dict[str, Any]:
+    """One that asks for some queue or none, may be suspended by its user, or name a class that does not exist."""
+    asked = chosen.choice([None, None, "training", "other", "default", "nowhere", ""])
+    labels = {PRIORITY_LABEL: "gone"} if chosen.random() < 0.15 else {"app": "train"}
+    job = pi(namespace, name, annotations={} if asked is None else {ASK: asked}, labels=labels)
+    policy = job["spec"]["runPolicy"]
+    suspend = chosen.choice([None, None, None, False, True])
+    if suspend is not None:
+        policy["suspend"] = suspend
+    if chosen.random() < 0.2:
+        policy["schedulingPolicy"] = {"priorityClass": "gone"}
+    if chosen.random() < 0.2:
+        del job["spec"]["runPolicy"]
+    return job
+
+
+def add_queue(cluster: Cluster, namespace: str, queue: str = "training", *, cpu: int, **spec: Any) -> None:
+    """A LocalQueue that is active, before a ClusterQueue and a flavor that are called as both."""
+    name = f"{namespace}-{queue}"
+    cluster.apply(
+        [
+            kueue.resource_flavor(name, node_labels={"kubernetes.io/os": "linux"}),
+            kueue.cluster_queue(name, quotas={name: {"cpu": cpu, "memory": "100Gi"}}, **spec),
+            kueue.local_queue(queue, namespace=namespace, cluster_queue=name),
+        ]
+    )
+    if not spec.get("stopPolicy"):
+        active = lambda: has_condition(cluster.get("localqueue", queue, "-n", namespace), "Active") or None  # noqa: E731
+        cluster.wait_for("the queue to be active", active)
+
+
+def settle(cluster: Cluster, namespace: str, queue: str) -> None:
+    """Return when the service knows that the queue is active."""
+    probe = pi(namespace, "probe", annotations={ASK: queue})
+    asked = ("create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.spec.runPolicy.suspend}")
+    cluster.wait_for("the service to know", lambda: cluster.kubectl(*asked, stdin=probe).stdout == "true" or None)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A namespace with what may be wrong there: Kueue does not manage it, its queues take no job."""
+
+    managed: bool
+    queues: dict[str, str]
+    """By name: `fine`, `held`, `gone` (it names a ClusterQueue that does not exist) or `foreign` (not for it)."""
+
+    @property
+    def usable(self) -> str:
+        """A queue that takes jobs, empty for none."""
+        return next((name for name, state in self.queues.items() if self.managed and state == "fine"), "")
+
+    def build(self, cluster: Cluster) -> str:
+        """Make it; its name."""
+        namespace = cluster.create_namespace("mix", MANAGED if self.managed else {})
+        for queue, state in self.queues.items():
+            if state == "gone":
+                cluster.apply([kueue.local_queue(queue, namespace=namespace, cluster_queue="gone")])
+            else:
+                spec: dict[str, Any] = {
+                    "fine": {},
+                    "held": {"stopPolicy": "Hold"},
+                    "foreign": {"namespaceSelector": {"matchLabels": {"no": "one"}}},
+                }[state]
+                add_queue(cluster, namespace, queue, cpu=1000, **spec)
+        return namespace
+
+
+PLACES = (
+    Place(managed=True, queues={"training": "fine"}),
+    Place(managed=True, queues={"training": "fine", "other": "held"}),
+    Place(managed=True, queues={"default": "fine", "training": "foreign"}),
+    Place(managed=True, queues={"training": "held"}),
+    Place(managed=True, queues={"training": "gone", "other": "foreign"}),
+    Place(managed=True, queues={}),
+    Place(managed=False, queues={"training": "fine"}),
+    Place(managed=False, queues={"training": "held", "other": "gone"}),
+)
