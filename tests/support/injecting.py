@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from tests.support.namespaces import labelled
-from tests.support.promises import keep
+from tests.support.promises import keep, without_defaults
 from tests.support.strategies import COMPLETE
 from webhook import injections
 from webhook.admission import pipelines
@@ -24,6 +24,7 @@ from webhook.api.review import AdmissionRequest
 from webhook.cluster.view import ClusterView
 
 DEFAULTS = pipelines.load_policy(None)
+TOLD = DEFAULTS.document.model_copy(update={"injection_warnings": "each"})
 VIEW = labelled("team", enforce="restricted")
 PATHS = {
     "Launcher": "/spec/mpiReplicaSpecs/Launcher/template",
@@ -42,20 +43,32 @@ class Example:
     view: ClusterView = VIEW
 
 
-def request(job: Any, operation: Any = "CREATE") -> AdmissionRequest:
+def request(job: Any, operation: Any = "CREATE", stored: Any = None) -> AdmissionRequest:
     """The API server's request about `job`, JSON text or a JSON value."""
     raw = job if isinstance(job, bytes) else json.dumps(job).encode()
-    return AdmissionRequest(uid="u-1", operation=operation, namespace="team", object=msgspec.Raw(raw))
+    return AdmissionRequest(
+        uid="u-1",
+        operation=operation,
+        namespace="team",
+        object=msgspec.Raw(raw),
+        old_object=msgspec.Raw(json.dumps(stored).encode()),
+    )
 
 
-def mutate(job: Any, policy: Policy = DEFAULTS, operation: Any = "CREATE", *, view: ClusterView = VIEW) -> Decision:
-    return pipelines.mutate(request(job, operation), policy=policy, view=view)
+def mutate(
+    job: Any, policy: Policy = DEFAULTS, operation: Any = "CREATE", *, view: ClusterView = VIEW, stored: Any = None
+) -> Decision:
+    return pipelines.mutate(request(job, operation, stored), policy=policy, view=view)
 
 
 def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> Decision:
     """Mutate a job, a JSON value, and check every promise on the outcome."""
     decision = mutate(job, policy, view=view)
     keep(job, decision, lambda other: mutate(other, policy, view=view))
+    if decision.patch:
+        dropped = without_defaults(job, kept_in=decision.document)
+        applied = mutate(dropped, policy, "UPDATE", view=view, stored=decision.document)
+        assert applied.document == decision.document, "what the same file drops when it is applied again is put back"
     return decision
 
 
@@ -85,16 +98,21 @@ def everything_on() -> Policy:
 
 
 def only(injection_id: str, /, **settings: Any) -> Policy:
-    """A policy with nothing but this injection."""
+    """A policy with nothing but this injection, and with every note as a warning."""
     entry = injections.REGISTRY[injection_id]
-    return Policy(DEFAULTS.document, rules=(), injections=((entry, entry.settings.model_validate(settings)),))
+    return Policy(TOLD, rules=(), injections=((entry, entry.settings.model_validate(settings)),))
 
 
 def operations(injection_id: str, job: Any, /, **settings: Any) -> list[tuple[str, Any]]:
     """(JSON pointer, value) of each operation, in order."""
     decision = hold(job, only(injection_id, **settings))
     assert not decision.skipped
-    return [(str(operation["path"]), operation["value"]) for operation in decision.patch]
+    return operations_of(decision)
+
+
+def operations_of(decision: Decision) -> list[tuple[str, Any]]:
+    """(JSON pointer, value) of each operation that is an injection's: all but the last, which writes the record."""
+    return [(str(operation["path"]), operation["value"]) for operation in decision.patch[: len(decision.authors)]]
 
 
 def inject(
@@ -103,8 +121,7 @@ def inject(
     """What this injection alone adds, value by JSON pointer, and its notes without the id."""
     decision = hold(job, only(injection_id, **settings), view=view)
     assert not decision.skipped
-    added = {str(operation["path"]): operation["value"] for operation in decision.patch}
-    return added, [note.removeprefix(f"{injection_id}: ") for note in decision.notes]
+    return dict(operations_of(decision)), [note.removeprefix(f"{injection_id}: ") for note in decision.notes]
 
 
 def mpijob(

@@ -11,6 +11,7 @@ import jsonpatch
 
 from webhook.admission.pipelines import Decision
 from webhook.api import mpijob
+from webhook.api.annotations import INJECTED
 from webhook.api.shape import ShapeError
 
 WARNING_LENGTH = 120
@@ -37,13 +38,29 @@ def keep(job: Any, decision: Decision, again: Callable[[Any], Decision]) -> None
     after = jsonpatch.JsonPatch(patch).apply(before)
     assert after == decision.document
     assert {operation["op"] for operation in patch} <= {"add"}
-    assert len(decision.authors) == len(patch)
-    assert survives(without_defaults(before), after)
+    recorded = [operation for operation in patch if is_record(operation)]
+    assert recorded == patch[len(decision.authors) :]
+    assert len(recorded) == bool(decision.patch), "what was injected is recorded, and nothing else is"
+    assert survives(without_record(without_defaults(before)), after)
     assert runs(before) == runs(after)
     assert_no_new_duplicates(before, after)
     assert readable(json.dumps(after).encode())
     assert again(after).patch == [], "injected twice, nothing is added the second time"
     assert all(len(warning) <= WARNING_LENGTH and warning.isprintable() for warning in decision.warnings)
+
+
+def is_record(operation: Any) -> bool:
+    """Whether this operation writes the record of what was injected, maybe with the mapping that it stands in."""
+    return operation["path"].endswith("training.openshift.io~1injected") or INJECTED in json.dumps(operation["value"])
+
+
+def without_record(job: Any) -> Any:
+    """The job without the record: what stands there is the service's own, and written anew."""
+    annotations = ((job or {}).get("metadata") or {}).get("annotations") if isinstance(job, dict) else None
+    if not annotations:
+        return job
+    kept = {key: value for key, value in annotations.items() if key != INJECTED}
+    return {**job, "metadata": {**job["metadata"], "annotations": kept}}
 
 
 def readable(raw: bytes) -> bool:
@@ -62,13 +79,15 @@ def patch_of(decision: Decision) -> Any:
     return json.loads(base64.b64decode(response.patch)) if response.patch else []
 
 
-def without_defaults(job: Any) -> Any:
-    """The job with null in place of each default that the API server may have filled in."""
+def without_defaults(job: Any, *, kept_in: Any = None) -> Any:
+    """The job with null in place of each default that the API server may have filled in, but for those in `kept_in`."""
     job = copy.deepcopy(job)
     for (*parents, last), default in FILLED_IN.items():
-        parent = job
+        parent, kept = job, kept_in
         for key in parents:
-            parent = parent.get(key) if isinstance(parent, dict) else None
+            parent, kept = (it.get(key) if isinstance(it, dict) else None for it in (parent, kept))
+        if isinstance(kept, dict) and kept.get(last) == default:
+            continue
         if isinstance(parent, dict) and parent.get(last) == default and type(parent[last]) is type(default):
             parent[last] = None
     return job

@@ -116,7 +116,7 @@ pod_specs = sparse(
     affinity=affinities,
     tolerations=st.lists(tolerations, max_size=3),
     nodeSelector=st.dictionaries(one_of(*NODE_KEYS), one_of("training", "a", "") | text, max_size=2),
-    imagePullSecrets=st.lists(sparse(name=one_of("registry", "own")), max_size=3),
+    imagePullSecrets=st.lists(st.fixed_dictionaries({}, optional={"name": one_of("registry", "own")}), max_size=3),
     priorityClassName=one_of("high", ""),
     securityContext=sparse(fsGroup=one_of(0, 1337), runAsNonRoot=st.booleans(), runAsUser=one_of(0, 1000)),
 )

@@ -1,5 +1,6 @@
 """What was decided about one job, and the reply that says so."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,7 +8,9 @@ from webhook.admission import messages
 from webhook.admission.messages import Finding
 from webhook.api import mpijob, review
 from webhook.cluster.resources.reservations import Reservation
+from webhook.injections import Caution, Note
 from webhook.kit.settings import Action
+from webhook.policy.document import InjectionWarnings
 
 QUOTA_RULE = "resource-quota"
 
@@ -26,8 +29,10 @@ class Decision:
     """Findings that were excused, with the reason."""
     requested: list[str] = field(default_factory=list)
     """Rules that deny unless the requester may exempt jobs from them."""
-    notes: list[str] = field(default_factory=list)
-    """What was injected, for the user."""
+    told: dict[str, list[str]] = field(default_factory=dict)
+    """What each injection says, in the order of their ids."""
+    injection_warnings: InjectionWarnings = "each"
+    """How users are told what was injected."""
     skipped: str = ""
     """Why nothing was looked at; empty when it was."""
     name: str = ""
@@ -35,7 +40,7 @@ class Decision:
     patch: list[dict[str, object]] = field(default_factory=list)
     """JSON Patch operations."""
     authors: list[str] = field(default_factory=list)
-    """The injection behind each operation of `patch`."""
+    """The injection behind each operation of `patch`; only the last, which writes the record, may have none."""
     document: dict[str, Any] | None = None
     """The object with the patch applied."""
     reservation: Reservation | None = None
@@ -64,8 +69,32 @@ class Decision:
 
     @property
     def warnings(self) -> list[str]:
-        """What a user sees beside the verdict: findings first, then what was injected."""
-        return messages.warnings([*(finding.warning for finding in self.warned), *self.notes])
+        """What a user sees beside the verdict: findings, what could not be injected, then what was."""
+        findings = [finding.warning for finding in self.warned]
+        cautions = [
+            f"{author}: {note}"
+            for author, note in self._notes()
+            if isinstance(note, Caution) or author not in self.authors
+        ]
+        return messages.warnings([*findings, *cautions, *self._injected()])
+
+    @property
+    def notes(self) -> list[str]:
+        """Everything that injections say, whatever the policy has users told."""
+        return [f"{author}: {note}" for author, note in self._notes()]
+
+    def _notes(self) -> Iterator[tuple[str, str]]:
+        return ((author, note) for author, notes in self.told.items() for note in notes)
+
+    def _injected(self) -> list[str]:
+        """What was injected, as far as users are to be told."""
+        if self.injection_warnings == "one-line":
+            briefs = {author: self._brief(author) for author in self.authors}
+            return [messages.injected(briefs)] if briefs else []
+        return self.notes if self.injection_warnings == "each" else []
+
+    def _brief(self, author: str) -> str:
+        return next((note.brief for note in self.told.get(author, ()) if isinstance(note, Note)), "")
 
     def response(self, uid: str) -> review.AdmissionResponse:
         """The reply for the request `uid`."""
@@ -95,6 +124,7 @@ class Decision:
             "audit-violations": "; ".join(map(_told, self.audited[: messages.MAX_LISTED])),
             "exempted": "; ".join(dict.fromkeys(f"{finding.rule}: {reason}" for finding, reason in self.exempted)),
             "injected": ",".join(dict.fromkeys(self.authors)),
+            **{f"injected.{author}": "; ".join(notes) for author, notes in self.told.items() if author in self.authors},
             "skipped": self.skipped,
             **self.annotations,
         }

@@ -5,7 +5,7 @@ The API server drops warnings beyond 4,096 characters in total and cuts long one
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import indent
 
@@ -15,6 +15,9 @@ MAX_WARNINGS = 10
 MAX_WARNING_LENGTH = 120
 # Nobody reads a finding for each of thousands of containers.
 MAX_LISTED = 50
+
+# Where to read what was injected, and why: as much as there is room for.
+_WHERE = (" (kubectl get mpijob NAME -o yaml; mpijob-webhook explain NAME)", " (mpijob-webhook explain NAME)")
 
 _PATH_PART = re.compile(r"\[[^\]]*\]?|[^\[][^.\[]*")
 _IN_PARENTHESES = re.compile(r" \((.*\)|.*$)")
@@ -84,6 +87,21 @@ def warnings(texts: Sequence[str]) -> list[str]:
     if len(unique) > MAX_WARNINGS:
         kept[-1] = f"... and {len(unique) - MAX_WARNINGS + 1} more warnings"
     return kept
+
+
+def injected(briefs: Mapping[str, str]) -> str:
+    """One line for all injections: their ids, each with its brief where it has one, and where to read more.
+
+    Those with a brief come first: what is left out where the line is too long is what changes least for the user.
+    """
+    entries = [f"{author} {brief}".rstrip() for author, brief in sorted(briefs.items(), key=lambda item: not item[1])]
+    for listed in range(len(entries), 0, -1):
+        more = f" and {len(entries) - listed} more" if listed < len(entries) else ""
+        line = f"injected: {', '.join(entries[:listed])}{more}"
+        for where in _WHERE:
+            if len(line) + len(where) <= MAX_WARNING_LENGTH:
+                return line + where
+    return shorten(f"injected: {entries[0]}")
 
 
 def shorten(text: str) -> str:

@@ -6,10 +6,10 @@ from typing import Literal
 
 import msgspec
 
-from webhook.admission import exemption
+from webhook.admission import exemption, opt_out, record, required
 from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.admission.messages import Finding, shorten
-from webhook.api import mpijob, review
+from webhook.api import annotations, mpijob, review
 from webhook.api.kueue import FOREIGN
 from webhook.api.mpijob import MPIJob
 from webhook.api.review import AdmissionRequest
@@ -73,33 +73,44 @@ class DeadlineExceeded(Exception):
 def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
     """Inject what the job needs. Never denies: an object of a wrong shape is left to the API server's schema.
 
-    On UPDATE only what was injected at creation and has been lost is injected again: `kubectl apply` replaces whole
-    lists of a custom resource, and Kueue stops a running job whose containers differ from those that it admitted.
+    On UPDATE only what was injected at creation and has been lost is restored (see `record`): `kubectl apply` replaces
+    whole lists of a custom resource, and Kueue stops a running job whose containers differ from those that it admitted.
     """
     stored = None
     try:
         job = mpijob.decode(request.object)
         # Here the fields that nobody reads are parsed for the first time.
-        patched = msgspec.json.decode(request.object)
+        builder = PatchBuilder(msgspec.json.decode(request.object))
         if request.operation == "UPDATE":
-            stored = msgspec.json.decode(request.old_object) or {}
+            stored = msgspec.json.decode(request.old_object)
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
     decision = Decision(name=_name(request, job), skipped=_reason_to_inject_nothing(request, job, policy))
+    decision.injection_warnings = policy.document.injection_warnings
     if decision.skipped:
         return decision
-    patch = PatchBuilder(patched, stored)
-    ctx = _context(request, job, view, old=None, document=request.object)
     try:
-        for injection, settings in policy.injections:
-            patch.author = injection.id
-            notes = [f"{injection.id}: {note}" for note in injection.inject(job, settings, ctx, patch)]
-            if stored is None:
-                decision.notes += notes
+        if request.operation == "UPDATE":
+            record.restore(stored, builder, skipped=opt_out.honoured(job, policy))
+        else:
+            ctx = _context(request, job, view, old=None, document=request.object)
+            decision.told = _inject(job, policy, ctx, builder)
+            record.write(builder)
     except PatchConflict as error:
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
-    decision.patch, decision.authors, decision.document = patch.operations, patch.authors, patch.document
+    decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
     return decision
+
+
+def _inject(job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder) -> dict[str, list[str]]:
+    """Run the injections that the job does not go without; what each says."""
+    told: dict[str, list[str]] = {annotations.SKIP: [*opt_out.cautions(job, policy)]}
+    skipped = opt_out.honoured(job, policy)
+    for injection, settings in policy.injections:
+        if injection.id not in skipped:
+            builder.author = injection.id
+            told[injection.id] = list(injection.inject(job, settings, ctx, builder))
+    return {author: notes for author, notes in told.items() if notes}
 
 
 def validate(
@@ -133,9 +144,11 @@ def validate(
         for rule, settings, action in policy.rules
         for finding in _findings(rule, settings, job, ctx, time_left)
     ]
+    found += _missing(request, job, policy, ctx)
     if found and old is not None:
         before = _context(request, old, view, old=None, document=request.old_object)
         known = set(_all_findings(policy, old, before, time_left))
+        known |= {finding for finding, _ in _missing(request, old, policy, before)}
         found = [(finding, action) for finding, action in found if finding not in known]
     for finding, action in found:
         effective = action.at_most(finding.violation.ceiling)
@@ -163,6 +176,12 @@ def _findings(
 def _all_findings(policy: Policy, job: MPIJob, ctx: Context, time_left: Callable[[], float]) -> Iterator[Finding]:
     for rule, settings, _ in policy.rules:
         yield from _findings(rule, settings, job, ctx, time_left)
+
+
+def _missing(
+    request: review.AdmissionRequest, job: MPIJob, policy: Policy, ctx: Context
+) -> list[tuple[Finding, Action]]:
+    return [] if _reason_to_inject_nothing(request, job, policy) else list(required.missing(policy, ctx))
 
 
 def _reason_to_inject_nothing(request: review.AdmissionRequest, job: MPIJob, policy: Policy) -> str:

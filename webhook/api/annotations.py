@@ -17,6 +17,12 @@ GPU_PRODUCT: Final = "training.openshift.io/gpu-product"
 WORKER_READINESS: Final = "training.openshift.io/worker-readiness"
 """`"true"`: the launcher starts when the workers' sshd answers; the port of sshd: the same; `"false"`: it does not."""
 
+SKIP: Final = "training.openshift.io/skip"
+"""Ids of injections that are to leave the job alone, separated by commas."""
+
+INJECTED: Final = "training.openshift.io/injected"
+"""What was injected into the job, in the service's own hand (`webhook.admission.record`)."""
+
 TERMINATE: Final = "terminate"
 NOTIFY_ONLY: Final = "notify-only"
 
@@ -27,10 +33,15 @@ _SHOWN: Final = 12
 
 
 def mention(key: str, value: str) -> str:
-    """The annotation for use in a message of one line: the key, and enough of the value to recognise it.
+    """The annotation for use in a message of one line: the key, and enough of the value to recognise it."""
+    return f"{key} {quoted(value)}"
+
+
+def quoted(value: str) -> str:
+    """Enough of a user's text to recognise it, in quotes.
 
     Control characters are replaced: the API server drops a warning that has one (apimachinery `pkg/util/net/http.go`,
     `NewWarningHeader`).
     """
     start = value if len(value) <= _SHOWN else value[: _SHOWN - 3] + "..."
-    return f'{key} "{"".join(char if char.isprintable() else "?" for char in start)}"'
+    return f'"{"".join(char if char.isprintable() else "?" for char in start)}"'

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal
 
 from webhook import injections, rules
-from webhook.admission import pipelines
+from webhook.admission import pipelines, required
 from webhook.api import yaml
 from webhook.cli.terminal import heading
 from webhook.injections import Injection
@@ -80,10 +80,24 @@ SCHEMA: Final = Explanation(
 )
 
 
+REQUIRED: Final = Explanation(
+    id=required.RULE,
+    kind="rule",
+    summary="What the policy requires to be injected is in the job that will be stored.",
+    explanation="Another webhook may take out what was injected, and where this one was not reached nothing was.\n"
+    "The setting `required` of an injection says what that leads to. The injection is run on the final job, and what\n"
+    "it would still add is missing. An update is judged by what it makes worse. There are no settings here.",
+    default="off",
+    since="0.1",
+)
+
+
 def entries() -> list[Explanation]:
     """Every rule, then every injection, each in the order of their ids."""
     found = [_rule(rule) for rule in rules.REGISTRY.values()]
-    return sorted([SCHEMA, *found], key=lambda entry: entry.id) + [_injection(i) for i in injections.REGISTRY.values()]
+    return sorted([SCHEMA, REQUIRED, *found], key=lambda entry: entry.id) + [
+        _injection(i) for i in injections.REGISTRY.values()
+    ]
 
 
 def find(entry_id: str) -> list[Explanation]:

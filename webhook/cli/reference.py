@@ -137,9 +137,11 @@ What a job is checked for when it is created or changed. A violation leads to th
 other settings stand in the [policy document](policy.md). The name of its rule ends every refusal and warning;
 `{PROGRAM} explain NAME` shows what is here.""",
     "injection": """\
-What is put into a job when it is created. What the user wrote stays, and nothing new comes to a job that exists: an
-update only gets back what the stored job has. Every injection tells the user in a warning what it did. Which ones are
-on is in the [policy document](policy.md).""",
+What is injected into a job when it is created. What the user wrote stays, and nothing new is injected into a job that
+exists: an update only restores what the record on the stored job names, the annotation
+`training.openshift.io/injected`. A warning names the injections that did something; a job goes without those in its
+annotation `training.openshift.io/skip`, unless the policy says otherwise. Which injections are enabled is in the
+[policy document](policy.md).""",
     "policy": """\
 What an administrator enforces and puts in, in [ConfigMaps](../administrators.md#policies) or with `--policy FILE`.
 `apiVersion` and `kind` must be there; the rest is as in the documents of lower priority, and at last at its default,

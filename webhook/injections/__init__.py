@@ -8,7 +8,7 @@ a risk on what is unknown.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from webhook.api.mpijob import MPIJob
 from webhook.injections.patch import PatchBuilder
@@ -25,7 +25,8 @@ class Injection:
     """A registered injection.
 
     `inject` reads the job as it was submitted (no defaults of the operator), writes to the PatchBuilder, and yields
-    a short note for what it did; a Caution for what it could not do.
+    a short note for what it did (a Note, where the one line for all injections should have a detail too); a Caution
+    for what it could not do.
     """
 
     id: str
@@ -37,6 +38,19 @@ class Injection:
     def documentation(self) -> tuple[str, str]:
         """(summary, explanation) from the docstring of the injection's module."""
         return documentation(self.inject.__module__)
+
+
+class Note(str):
+    """A note on what was injected, with the detail that stands behind the id where all injections share a line."""
+
+    __slots__ = ("brief",)
+    brief: str
+
+    def __new__(cls, text: str, *, brief: str) -> Self:
+        """`text` for a line of its own, `brief` in one or two words."""
+        note = super().__new__(cls, text)
+        note.brief = brief
+        return note
 
 
 class Caution(str):

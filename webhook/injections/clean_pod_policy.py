@@ -12,7 +12,7 @@ from pydantic import Field
 
 from webhook.api import annotations
 from webhook.api.mpijob import MPIJob
-from webhook.injections import injection
+from webhook.injections import Caution, injection
 from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
 from webhook.kit.settings import InjectionSettings
@@ -41,4 +41,5 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if patch.add(PATH, policy):
         yield f"set cleanPodPolicy: {policy}, so workers {EFFECT[policy]}"
         if debug not in {"true", "false"}:
-            yield f'{annotations.mention(annotations.DEBUG_MODE, debug)} is not "true", so it has no effect'
+            shown = annotations.mention(annotations.DEBUG_MODE, debug)
+            yield Caution(f'{shown} is not "true", so it has no effect')

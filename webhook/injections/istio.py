@@ -13,7 +13,7 @@ yes.
 from collections.abc import Iterator, Mapping
 
 from webhook.api.mpijob import MPIJob
-from webhook.injections import injection
+from webhook.injections import Caution, injection
 from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
 from webhook.kit.settings import InjectionSettings
@@ -37,7 +37,7 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
         if patch.add_entries((*path, "labels"), OFF) | patch.add_entries((*path, "annotations"), OFF):
             added.append(role)
     if wanted:
-        yield f"{KEY} stays on for {' and '.join(wanted)}: a sidecar blocks MPI ports and the launcher's end"
+        yield Caution(f"{KEY} stays on for {' and '.join(wanted)}: a sidecar blocks MPI ports and the launcher's end")
     elif patch.add_entries(("metadata", "annotations"), OFF):
         added.append("job")
     if added:

@@ -1,8 +1,10 @@
 """Every job ends at some point: a time limit from an annotation, else the default.
 
 `training.openshift.io/timeout: "72h"` becomes `spec.runPolicy.activeDeadlineSeconds`, which the operator copies to the
-launcher's Job: when it is over, Kubernetes ends the launcher and the job has failed. An `activeDeadlineSeconds` of the
-user's stays. With `training.openshift.io/timeout-action: notify-only` no limit is injected.
+launcher's Job: when it is over, Kubernetes ends the launcher, and the job has failed, however far it has come. The time
+counts from the start of the launcher, and anew after a suspension. For longer, write the annotation, or
+`activeDeadlineSeconds` itself: a value of the user's stays. With `training.openshift.io/timeout-action: notify-only` no
+limit is injected.
 """
 
 from collections.abc import Iterator
@@ -11,7 +13,7 @@ from pydantic import Field, field_validator
 
 from webhook.api import annotations, duration
 from webhook.api.mpijob import MPIJob
-from webhook.injections import Caution, injection
+from webhook.injections import Caution, Note, injection
 from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
 from webhook.kit.settings import InjectionSettings
@@ -46,7 +48,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if action != annotations.TERMINATE:
         shown = annotations.mention(annotations.TIMEOUT_ACTION, action)
         yield Caution(f"{shown} is not terminate or notify-only; terminate applies")
-    timeout, origin = settings.default, f"change it with the annotation {annotations.TIMEOUT}"
+    timeout, origin = settings.default, f"longer by {annotations.TIMEOUT}"
     if (asked := job.annotations.get(annotations.TIMEOUT)) is not None:
         try:
             duration.parse(asked)
@@ -55,4 +57,5 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
             yield Caution(f"{annotations.mention(annotations.TIMEOUT, asked)} {error}; {timeout or NO_LIMIT} applies")
             origin = "the default"
     if timeout is not None and patch.add(PATH, duration.parse(timeout)):
-        yield f"set activeDeadlineSeconds: {duration.parse(timeout)} ({timeout}), {origin}"
+        seconds = duration.parse(timeout)
+        yield Note(f"the job is ended and fails after {timeout} ({seconds} s); {origin}", brief=timeout)

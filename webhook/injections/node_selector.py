@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.api.mpijob import MPIJob
-from webhook.injections import injection
+from webhook.injections import Caution, injection
 from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
 from webhook.kit.settings import InjectionSettings, Labels
@@ -44,7 +44,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if added:
         yield f"added nodeSelector {_shown(added)}"
     if kept:
-        yield f"the job's own choice of nodes stays, the policy has {_shown(kept)}"
+        yield Caution(f"the job's own choice of nodes stays, the policy has {_shown(kept)}")
 
 
 def _shown(labels: dict[str, str]) -> str:

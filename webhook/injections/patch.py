@@ -5,6 +5,7 @@ has been applied before. A patch that does not apply rejects the request even un
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 Path = tuple[str | int, ...]
@@ -17,20 +18,34 @@ class PatchConflict(ValueError):
         super().__init__(f"{path}: {message}")
 
 
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """One thing that was injected, as it was asked for: the operation may have made parents too."""
+
+    author: str  # the injection
+    path: Path  # of the value; of the list, where an item was appended
+    value: object
+    appended: bool = False
+    key: str | None = None  # by which the items of that list are told apart
+
+
 class PatchBuilder:
     """Collects operations on `document`, a decoded JSON object that the builder owns and changes.
 
-    Only `add` is ever written, and never over a value of the user's. With `stored`, the object as it was before an
-    update, only what that has is added, so that nothing new comes to a job that exists. `author` names the injection at
-    work; `operations` and `authors` run in parallel.
+    Only `add` is ever written, and never over a value of the user's. `author` names the injection at work;
+    `operations` and `additions` run in parallel.
     """
 
-    def __init__(self, document: dict[str, Any], stored: dict[str, Any] | None = None) -> None:
+    def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
-        self._stored = stored
         self.operations: list[dict[str, object]] = []
-        self.authors: list[str] = []
+        self.additions: list[Addition] = []
         self.author = ""
+
+    @property
+    def authors(self) -> list[str]:
+        """The injection of each operation."""
+        return [addition.author for addition in self.additions]
 
     def get(self, path: Path) -> Any:
         """The value at `path` as it is now, None where there is none."""
@@ -42,9 +57,16 @@ class PatchBuilder:
         Missing parents are created in the same operation. A value that is `over` is replaced: the default in the CRD's
         schema, which the API server has set before us where the user wrote nothing.
         """
-        if self._stored is not None and _at(self._stored, path) != value:
+        if not self._add(path, value, over):
             return False
-        return self._add(path, value, over)
+        self.additions.append(Addition(self.author, path, value))
+        return True
+
+    def write_own(self, path: Path, value: object) -> None:
+        """Put `value` at `path`, over what may be there: for what nobody but this service writes. It has no author."""
+        if not self._add(path, value):
+            _at(self.document, path[:-1])[path[-1]] = value
+            self._record(path, value)
 
     def _add(self, path: Path, value: object, over: object = None) -> bool:
         parent: Any = self.document
@@ -71,22 +93,21 @@ class PatchBuilder:
         Most of the MPIJob schema's lists are maps by a key: a second item with the same key would reject the whole job.
         None for those without a key, such as tolerations: there an equal item counts.
         """
-        if self._stored is not None and item not in (_at(self._stored, path) or ()):
-            return False
         items = self.get(path)
         if items is None:
-            return self._add(path, [item])
-        if not isinstance(items, list):
+            self._add(path, [item])
+        elif not isinstance(items, list):
             raise PatchConflict(pointer(path), "is not a list")
-        if item in items if key is None else any(_has(existing, key, item[key]) for existing in items):
+        elif item in items if key is None else any(_has(existing, key, item[key]) for existing in items):
             return False
-        items.append(_copy(item))
-        self._record((*path, "-"), item)
+        else:
+            items.append(_copy(item))
+            self._record((*path, "-"), item)
+        self.additions.append(Addition(self.author, path, item, appended=True, key=key))
         return True
 
     def _record(self, path: Path, value: object) -> None:
         self.operations.append({"op": "add", "path": pointer(path), "value": value})
-        self.authors.append(self.author)
 
 
 def pointer(path: Path) -> str:

@@ -75,3 +75,11 @@ class InjectionSettings(Settings):
     """What every injection has."""
 
     enabled: bool = Field(True, description="Whether anything is put in.")
+    skippable: bool = Field(
+        True, description="Whether a job may go without, by the annotation training.openshift.io/skip."
+    )
+    required: ActionField = Field(
+        Action.OFF,
+        description="What it leads to when another webhook took out what was injected, or this one was not reached:"
+        " deny, warn, audit or off. Other than off, no job may go without.",
+    )

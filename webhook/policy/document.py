@@ -15,6 +15,7 @@ from webhook.policy.exemptions import EVERY_RULE, Exemption
 
 API_VERSION: Literal["policy.training.openshift.io/v1"] = "policy.training.openshift.io/v1"
 KIND: Literal["MPIJobPolicy"] = "MPIJobPolicy"
+InjectionWarnings = Literal["one-line", "each", "none"]
 SshKeys = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519", "operator"]
 
 INJECT_ONLY = "The only injections that may be at work, of those that are enabled: [] for none, null for all of them."
@@ -82,6 +83,11 @@ class PolicyDocument(Settings):
     inject_only: tuple[str, ...] | None = Field(None, description=INJECT_ONLY)
     controllers: tuple[str, ...] = Field(
         CONTROLLERS, description="Users whose updates of jobs pass unchecked: Kueue and Kubernetes' own controllers."
+    )
+    injection_warnings: InjectionWarnings = Field(
+        "one-line",
+        description="How users are told what was injected into a job: one-line for all, each its own line, or none."
+        " What was asked for and could not be injected is always told.",
     )
     ssh_keys: SshKeys = Field(
         "rsa-4096",

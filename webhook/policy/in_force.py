@@ -40,21 +40,23 @@ def load_policy(text: str | bytes | None) -> Policy:
 
 
 def compiled(effective: Effective, uncertain: frozenset[str] = frozenset()) -> Policy:
-    """`effective`, with the rules in `uncertain` weakened to warnings."""
+    """`effective`, with what is in `uncertain` (`rules.gpus`, `injections.istio`) weakened to warnings."""
     chosen = effective.document
     active = []
     for rule in rules.REGISTRY.values():
         settings = chosen.settings_of_rule(rule.id)
         action = settings.action.at_most(chosen.ceiling)
-        if rule.id in uncertain:
+        if f"rules.{rule.id}" in uncertain:
             action = action.at_most(Action.WARN)
         if action is not Action.OFF:
             active.append((rule, settings, action))
-    switched_on = [
-        (injection, chosen.settings_of_injection(injection.id))
-        for injection in injections.REGISTRY.values()
-        if chosen.injects(injection.id)
-    ]
+    switched_on = []
+    for injection in injections.REGISTRY.values():
+        wanted = chosen.settings_of_injection(injection.id)
+        if f"injections.{injection.id}" in uncertain:
+            wanted = wanted.model_copy(update={"required": wanted.required.at_most(Action.WARN)})
+        if chosen.injects(injection.id):
+            switched_on.append((injection, wanted))
     return Policy(chosen, tuple(active), tuple(switched_on), effective.sources)
 
 
@@ -97,8 +99,9 @@ class PolicySet:
 
 
 def _touched(layer: Layer) -> frozenset[str]:
-    """The rules whose outcome the document may change."""
+    """The rules and injections whose outcome the document may change."""
     written = layers.written(layer.document)
-    if written.keys() & {"mode", "exemptions", "controllers"}:
-        return frozenset(rules.REGISTRY)
-    return frozenset(written.get("rules", {}))
+    everything = bool(written.keys() & {"mode", "exemptions", "controllers"})
+    of_rules = rules.REGISTRY if everything else written.get("rules", {})
+    of_injections = injections.REGISTRY if everything or "injectOnly" in written else written.get("injections", {})
+    return frozenset([*(f"rules.{entry}" for entry in of_rules), *(f"injections.{entry}" for entry in of_injections)])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.strategies import PROPERTY
-from webhook.admission.messages import MAX_WARNING_LENGTH, Finding, denial
+from webhook.admission.messages import MAX_WARNING_LENGTH, Finding, denial, injected
 from webhook.predict.pod_security import Level
 from webhook.predict.pod_security.checks import REGISTRY
 from webhook.rules import Violation
@@ -93,3 +93,30 @@ def test_what_follows_parentheses_stays() -> None:
     text = warning("spec.a", f"{'x' * 60} (it is {'y' * 40}), but z")
     assert text == f"spec.a: {'x' * 60}, but z [some-rule]"
     assert warning("spec.a", "\n") == "spec.a:  [some-rule]"
+
+
+FULL = " (kubectl get mpijob NAME -o yaml; mpijob-webhook explain NAME)"
+
+
+@pytest.mark.parametrize(
+    ("briefs", "expected"),
+    [
+        ({"istio": ""}, f"injected: istio{FULL}"),
+        ({"istio": "", "job-timeout": "24h", "a": "b"}, f"injected: job-timeout 24h, a b, istio{FULL}"),
+        ({"x" * 40: "", "y": ""}, f"injected: {'x' * 40}, y{FULL}"),
+        ({"x" * 60: "", "y": ""}, f"injected: {'x' * 60}, y (mpijob-webhook explain NAME)"),
+        ({"x" * 60: "", "y" * 60: "", "z": "1"}, f"injected: z 1, {'x' * 60} and 1 more (mpijob-webhook explain NAME)"),
+        ({"x": "y" * 200}, f"injected: x {'y' * 105}..."),
+    ],
+)
+def test_one_line_for_all_injections(briefs: dict[str, str], expected: str) -> None:
+    assert injected(briefs) == expected
+    assert len(expected) <= MAX_WARNING_LENGTH
+
+
+@PROPERTY
+@given(st.dictionaries(st.text("ab-", min_size=1, max_size=30), st.text("x ", max_size=40), min_size=1, max_size=40))
+def test_the_line_of_any_injections_has_room_for_the_first(briefs: dict[str, str]) -> None:
+    line = injected(briefs)
+    assert len(line) <= MAX_WARNING_LENGTH
+    assert line.startswith("injected: ")

@@ -70,7 +70,9 @@ def test_a_job_gets_what_each_injection_alone_would_give_it():
     expected = sorted(alone & {injection.id for injection, _ in DEFAULTS.injections})
     decision = hold(COMPLETE)
     assert sorted(set(decision.authors)) == expected
-    assert decision.response("u-1").audit_annotations == {"injected": ",".join(expected)}
+    told = decision.response("u-1").audit_annotations
+    assert told["injected"] == ",".join(expected)
+    assert set(told) == {"injected", *(f"injected.{entry}" for entry in expected)}
 
 
 def test_the_audit_annotation_names_those_that_did_something():
@@ -78,7 +80,11 @@ def test_the_audit_annotation_names_those_that_did_something():
     policy = policy_of({**off, "labels": {}, "job-timeout": {}, "tolerations": {}})
     decision = hold(COMPLETE, policy)
     assert decision.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 259_200
-    assert decision.response("u-1").audit_annotations == {"injected": "job-timeout,labels"}
+    assert decision.response("u-1").audit_annotations == {
+        "injected": "job-timeout,labels",
+        "injected.job-timeout": "the job is ended and fails after 72h (259200 s); as annotated",
+        "injected.labels": "added training.kubeflow.org/job-type=mpijob",
+    }
 
 
 def test_there_are_examples():
@@ -202,7 +208,9 @@ def test_long_and_odd_user_values_never_break_a_warning(value):
     off = {injection_id: {"enabled": False} for injection_id in injections.REGISTRY}
     policy = policy_of({**off, "istio": {}, "clean-pod-policy": {}, "job-timeout": {}})
     decision = hold(mpijob(metadata={"annotations": annotations, "name": value}), policy)
-    assert decision.warnings == decision.notes
+    assert len(decision.warnings) == 5
+    assert decision.warnings[-1].startswith("injected: job-timeout 24h, ")
+    assert set(decision.warnings[:-1]) < set(decision.notes), "none is cut"
     assert sum(note.startswith("job-timeout: ") for note in decision.notes) == 3
 
 

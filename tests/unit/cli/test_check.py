@@ -94,7 +94,7 @@ def test_json_has_exactly_the_promised_keys(check: Check) -> None:
             "message": "1 worker, at least 2 required. Set replicas to 2 or more.",
         }
     ]
-    assert any(warning.startswith("istio: added") for warning in verdict["warnings"])
+    assert any(warning.startswith("injected: job-timeout 24h, ") for warning in verdict["warnings"])
     operation = {"op": "add", "path": "/metadata/annotations", "value": {"sidecar.istio.io/inject": "false"}}
     assert operation in verdict["patch"]
 

@@ -43,7 +43,7 @@ def test_an_admitted_job_is_shown_as_kubectl_would() -> None:
     assert result.exit_code == 0
     before, _, after = result.stdout.partition("mpijob.kubeflow.org/openmpi-pi created\n")
     assert "== openmpi-pi.yaml\n# Pi on two workers with Open MPI." in before
-    assert "$ kubectl apply -f openmpi-pi.yaml\nWarning: api-access: " in before
+    assert "$ kubectl apply -f openmpi-pi.yaml\nWarning: injected: job-timeout 24h, api-access, " in before
     assert "    spec:\n      ...\n      mpiReplicaSpecs:\n        Launcher:\n" in after
     assert "  +   runPolicy:\n  +     cleanPodPolicy: Running\n" in after
     assert "image:" not in after, "unchanged lines are left out"

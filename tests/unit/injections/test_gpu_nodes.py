@@ -3,7 +3,7 @@ import copy
 import pytest
 from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, hold, mpijob, only, policy_of
+from tests.support.injecting import PATHS, Example, hold, mpijob, only, operations_of, policy_of
 from tests.support.jobs import request
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
@@ -302,13 +302,13 @@ class TestUpdate:
     POLICY = only(ID, nodeAffinity="required")
 
     def update(self, new, old):
-        return pipelines.mutate(request(new, old=old), policy=self.POLICY, view=NODES).patch
+        return operations_of(pipelines.mutate(request(new, old=old), policy=self.POLICY, view=NODES))
 
     def test_dropped(self):
         job = gpu_job(product="H100")
         created = hold(job, self.POLICY, view=NODES).document
         patch = self.update(job, created)
-        assert [operation["path"] for operation in patch] == [f"{WORKER}/spec/affinity", f"{WORKER}/spec/tolerations"]
+        assert [path for path, _ in patch] == [f"{WORKER}/spec/affinity", f"{WORKER}/spec/tolerations"]
 
     def test_terms_of_the_users(self):
         job = gpu_job(own={"affinity": require([one("pool", "a")])})

@@ -6,7 +6,8 @@ from webhook.api import annotations, duration
 
 TIMEOUT = "training.openshift.io/timeout"
 ACTION = "training.openshift.io/timeout-action"
-DAY = ({"/spec/runPolicy": {"activeDeadlineSeconds": 86_400}}, "set activeDeadlineSeconds: 86400 (24h), the default")
+ENDS = "the job is ended and fails"
+DAY = ({"/spec/runPolicy": {"activeDeadlineSeconds": 86_400}}, f"{ENDS} after 24h (86400 s); the default")
 EXAMPLE = Example({"default": "24855d3h14m7s"})
 
 
@@ -17,7 +18,7 @@ def annotated(**values: str) -> dict[str, object]:
 def test_a_day_by_default():
     added, notes = inject("job-timeout", mpijob())
     assert added == DAY[0]
-    assert notes == [f"set activeDeadlineSeconds: 86400 (24h), change it with the annotation {TIMEOUT}"]
+    assert notes == [f"{ENDS} after 24h (86400 s); longer by {TIMEOUT}"]
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("72h", 259_200), ("90m", 5_400), ("1h30m", 5_400), ("7d", 604_800)])
@@ -25,7 +26,7 @@ def test_a_day_by_default():
 def test_the_annotation(text, seconds, values):
     added, notes = inject("job-timeout", annotated(timeout=text, **values))
     assert added == {"/spec/runPolicy": {"activeDeadlineSeconds": seconds}}
-    assert notes == [f"set activeDeadlineSeconds: {seconds} ({text}), as annotated"]
+    assert notes == [f"{ENDS} after {text} ({seconds} s); as annotated"]
 
 
 @pytest.mark.parametrize(
@@ -101,6 +102,8 @@ def test_the_longest_notes_fit_a_warning():
         notes = inject("job-timeout", job, default=longest)[1]
         assert len(notes) == 3
         assert all(len(f"job-timeout: {note}") <= 120 for note in notes), notes
+    (note,) = inject("job-timeout", mpijob(), default=longest)[1]
+    assert len(f"job-timeout: {note}") <= 120
 
 
 def test_the_constants_are_the_documented_names():

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, hold, mpijob, only, pod_spec
+from tests.support.injecting import PATHS, Example, hold, mpijob, only, operations_of, pod_spec
 from tests.support.jobs import request as sent
 from tests.support.quota_objects import quota
 from webhook.admission import pipelines
@@ -46,7 +46,7 @@ EXAMPLE = Example(job=job(), view=quotas(*NAMED))
 def injected(made: dict[str, Any], view: ClusterView, **settings: Any) -> tuple[dict[str, Any], list[str]]:
     decision = hold(made, only("launcher-resources", **settings), view=view)
     notes = [note.removeprefix("launcher-resources: ") for note in decision.notes]
-    return {str(operation["path"]): operation["value"] for operation in decision.patch}, notes
+    return dict(operations_of(decision)), notes
 
 
 @pytest.mark.parametrize(

@@ -128,8 +128,6 @@ def test_append_to_a_list_without_a_key():
     assert builder.append(("l",), ours, key=None)
     assert not builder.append(("l",), dict(reversed(ours.items())), key=None)
     assert builder.document == {"l": [users, ours]}
-    assert not PatchBuilder({}, stored={"l": [users]}).append(("l",), ours, key=None)
-    assert PatchBuilder({}, stored={"l": [users, ours]}).append(("l",), ours, key=None)
 
 
 def test_append_to_what_is_no_list():

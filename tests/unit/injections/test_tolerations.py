@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, inject, mpijob, mutate, only, operations, pod_spec
+from tests.support.injecting import PATHS, Example, inject, mpijob, mutate, only, operations, operations_of, pod_spec
 from tests.support.jobs import request
 from webhook.admission import pipelines
 from webhook.cluster.view import NothingKnown
@@ -101,11 +101,12 @@ class TestUpdate:
 
     def update(self, new, old):
         sent = request(new, old=old, operation="UPDATE")
-        return pipelines.mutate(sent, policy=only(ID, tolerations=[GPU, TEAM]), view=NothingKnown()).patch
+        decision = pipelines.mutate(sent, policy=only(ID, tolerations=[GPU, TEAM]), view=NothingKnown())
+        return operations_of(decision)
 
     def test_what_an_apply_drops_is_put_back(self):
         created = mutate(worker_only(None), only(ID, tolerations=[GPU, TEAM])).document
-        assert [operation["path"] for operation in self.update(worker_only(None), created)] == [WORKER, f"{WORKER}/-"]
+        assert self.update(worker_only(None), created) == [(WORKER, [GPU]), (f"{WORKER}/-", TEAM)]
 
     def test_what_the_job_never_had_does_not_come(self):
         assert self.update(worker_only(None), worker_only(None)) == []
@@ -115,9 +116,13 @@ class TestUpdate:
         flavor = {"key": "spot", "operator": "Exists"}
         assert self.update(worker_only([GPU]), worker_only([GPU, flavor])) == []
 
-    def test_a_wider_one_that_replaces_it_is_enough(self):
-        created = mutate(worker_only(None), only(ID, tolerations=[GPU, TEAM])).document
-        assert self.update(worker_only([{"operator": "Exists"}]), created) == []
+    def test_it_comes_back_beside_what_the_user_adds(self):
+        created = mutate(worker_only(None), only(ID, tolerations=[GPU])).document
+        assert self.update(worker_only([{"operator": "Exists"}]), created) == [(f"{WORKER}/-", GPU)]
+
+    def test_what_the_user_had_already_stays_away_when_it_is_taken_out(self):
+        created = mutate(worker_only([GPU]), only(ID, tolerations=[GPU, TEAM])).document
+        assert self.update(worker_only(None), created) == [(WORKER, [TEAM])]
 
 
 @pytest.mark.parametrize(

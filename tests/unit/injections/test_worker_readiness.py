@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, hold, inject, mpijob, mutate, only, pod_spec
+from tests.support.injecting import PATHS, Example, hold, inject, mpijob, mutate, only, operations_of, pod_spec
 from tests.support.jobs import request
 from webhook.admission import pipelines
 from webhook.injections import REGISTRY
@@ -182,7 +182,7 @@ def test_an_update_puts_back_both_or_nothing():
     def update(old):
         return pipelines.mutate(request(plain, old=old), policy=only(ID), view=EXAMPLE.view)
 
-    assert [operation["path"] for operation in update(complete).patch] == [PROBE, POLICY]
+    assert [path for path, _ in operations_of(update(complete))] == [PROBE, POLICY]
     assert update(plain).patch == []
 
 

@@ -84,7 +84,7 @@ class Wanted:
         decision.patch.append({"op": "add", "path": "/data", "value": data})
         decision.authors.append(AUTHOR)
         if self.is_update:
-            decision.notes.append(f"{AUTHOR}: a new {self.algorithm} key pair was put in place of the one written")
+            decision.told[AUTHOR] = [f"a new {self.algorithm} key pair was put in place of the one written"]
         return decision
 
 

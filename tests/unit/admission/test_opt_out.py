@@ -1,0 +1,70 @@
+"""A job goes without the injections that its annotation names, where the policy lets it."""
+
+import pytest
+
+from tests.support.injecting import DEFAULTS, hold, mpijob, mutate, policy_of
+from webhook import injections
+from webhook.api.annotations import SKIP
+
+
+def skipping(text):
+    return mpijob(metadata={"annotations": {SKIP: text}})
+
+
+def cautions(text, policy=DEFAULTS):
+    decision = hold(skipping(text), policy)
+    return [note.removeprefix(f"{SKIP}: ") for note in decision.notes if note.startswith(SKIP)]
+
+
+@pytest.mark.parametrize("text", ["istio", "istio,labels", " istio , labels,,istio", "labels,\n istio"])
+def test_what_is_named_does_nothing(text):
+    decision = hold(skipping(text))
+    assert "istio" not in decision.authors
+    assert ("labels" in decision.authors) == ("labels" not in text)
+    assert "api-access" in decision.authors
+    assert cautions(text) == []
+
+
+def test_all_of_them():
+    decision = hold(skipping(",".join(injections.REGISTRY)))
+    assert (decision.patch, decision.notes) == ([], [])
+
+
+@pytest.mark.parametrize("text", ["", ",", "  "])
+def test_nothing_is_named(text):
+    assert hold(skipping(text)).authors == hold(mpijob()).authors
+    assert cautions(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("isto", '"isto"'),
+        ("Istio,istio,x", '"Istio", "x"'),
+        ("a,b,c,d,e", '"a", "b", "c" and 2 more'),
+        ("\x1b[31m" + "x" * 300, '"?[31mxxxx..."'),
+        ("worker-count", '"worker-count"'),
+    ],
+)
+def test_what_does_not_exist_is_told(text, shown):
+    assert cautions(text) == [f"no injection is called {shown}; `mpijob-webhook rules` lists them"]
+
+
+@pytest.mark.parametrize("settings", [{"skippable": False}, {"required": "deny"}, {"required": "warn"}])
+def test_what_the_policy_insists_on_is_injected_and_told(settings):
+    policy = policy_of({"istio": settings, "labels": settings})
+    decision = hold(skipping("istio,api-access,labels"), policy)
+    assert {"istio", "labels"} <= set(decision.authors)
+    assert "api-access" not in decision.authors
+    assert cautions("istio,labels", policy) == ['the policy has no job go without "istio", "labels"']
+    assert decision.warnings[0] == f'{SKIP}: the policy has no job go without "istio", "labels"'
+
+
+def test_what_is_off_anyway_needs_no_word():
+    assert cautions("istio", policy_of({"istio": {"enabled": False, "skippable": False}})) == []
+
+
+def test_a_very_long_list_is_not_read_to_its_end():
+    assert "istio" in mutate(skipping("x," * 1000 + "istio")).authors
+    (caution,) = cautions("x," * 1000 + ",".join(map(str, range(1000))))
+    assert caution.startswith('no injection is called "x"; ')

@@ -1,0 +1,128 @@
+"""What the policy requires to be injected is looked for in the final object."""
+
+import copy
+
+import pytest
+
+from tests.support.injecting import VIEW, mpijob, mutate, policy_of
+from tests.support.jobs import request
+from webhook import injections
+from webhook.admission import pipelines
+from webhook.admission.required import RULE, field
+from webhook.injections import Injection
+from webhook.injections.patch import PatchConflict
+from webhook.kit.settings import InjectionSettings
+from webhook.policy.in_force import Policy
+
+DEADLINE = "spec.runPolicy.activeDeadlineSeconds"
+FIX = "Submit it again; if that does not help, another webhook takes it out, so ask your administrator."
+MISSING = f'the injection "job-timeout" is required and not in the job. {FIX} [{RULE}]'
+
+
+def requiring(required="deny", **settings):
+    return policy_of({"job-timeout": {"required": required, **settings}})
+
+
+def validate(job, policy, old=None):
+    return pipelines.validate(request(job, old=old, namespace="team"), policy=policy, view=VIEW)
+
+
+def found(job, policy, old=None):
+    decision = validate(job, policy, old)
+    return {
+        kind: [f"{one.violation.path}: {one.sentence}" for one in findings if one.rule == RULE]
+        for kind, findings in (("deny", decision.denied), ("warn", decision.warned), ("audit", decision.audited))
+        if any(one.rule == RULE for one in findings)
+    }
+
+
+@pytest.mark.parametrize("action", ["deny", "warn", "audit"])
+def test_what_another_webhook_undid(action):
+    policy = requiring(action)
+    job = mutate(mpijob(), policy).document
+    assert found(job, policy) == {}
+    del job["spec"]["runPolicy"]["activeDeadlineSeconds"]
+    assert found(job, policy) == {action: [f"{DEADLINE}: {MISSING}"]}
+
+
+def test_nothing_is_required_by_default():
+    assert found(mpijob(), policy_of({})) == {}
+    assert found(mpijob(), requiring("off")) == {}
+    assert found(mpijob(), requiring(enabled=False)) == {}
+
+
+def test_a_value_of_the_users_own_will_do():
+    assert found(mpijob(run_policy={"activeDeadlineSeconds": 60}), requiring()) == {}
+
+
+def test_several_places_are_one_message():
+    (text,) = found(mpijob(), policy_of({"api-access": {"required": "deny"}}))["deny"]
+    assert text == (
+        "spec.mpiReplicaSpecs[Launcher].template.spec.automountServiceAccountToken: "
+        'the injection "api-access" is required and not in the job, and 1 more of its values are missing too. '
+        f"{FIX} [{RULE}]"
+    )
+
+
+def test_the_mode_is_a_ceiling():
+    document = requiring().document.model_copy(update={"mode": "warn"})
+    policy = Policy(document, (), requiring().injections)
+    assert list(found(mpijob(), policy)) == ["warn"]
+
+
+def test_an_update_is_judged_by_what_it_makes_worse():
+    policy = requiring()
+    good = mutate(mpijob(), policy).document
+    bad = copy.deepcopy(good)
+    del bad["spec"]["runPolicy"]["activeDeadlineSeconds"]
+    assert list(found(bad, policy, old=good)) == ["deny"]
+    bad["metadata"]["labels"]["a"] = "b"
+    assert found(bad, policy, old=mpijob()) == {}, "a job from before the policy"
+
+
+def test_a_forged_record_does_not_help():
+    policy = requiring()
+    good = mutate(mpijob(), policy).document
+    good["metadata"]["annotations"]["training.openshift.io/injected"] = "{}"
+    bad = copy.deepcopy(good)
+    del bad["spec"]["runPolicy"]["activeDeadlineSeconds"]
+    assert list(found(bad, policy, old=good)) == ["deny"]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"ownerReferences": [{"kind": "TrainJob", "controller": True}]},
+        {"labels": {"kueue.x-k8s.io/prebuilt-workload-name": "w"}},
+    ],
+)
+def test_where_nothing_is_injected_nothing_is_missing(metadata):
+    assert found(mpijob(metadata=metadata), requiring()) == {}
+
+
+@pytest.mark.parametrize("injection_id", list(injections.REGISTRY))
+def test_what_an_injection_put_in_it_does_not_miss(injection_id):
+    policy = policy_of({entry: {"required": "deny"} for entry in injections.REGISTRY})
+    assert found(mutate(mpijob(), policy).document, policy) == {}
+
+
+def test_an_object_that_does_not_fit_is_left_to_the_schema():
+    def clash(job, settings, ctx, patch):
+        yield from ()
+        raise PatchConflict("/kind", "does not fit the object")
+
+    entry = Injection(id="clash", settings=InjectionSettings, inject=clash, since="0.1")
+    policy = Policy(requiring().document, (), ((entry, InjectionSettings(required="deny")),))
+    assert found(mpijob(), policy) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        (("spec", "mpiReplicaSpecs", "Worker", "template"), "spec.mpiReplicaSpecs[Worker].template"),
+        (("metadata", "annotations", "a.b/c"), "metadata.annotations[a.b/c]"),
+        (("spec", "containers", 0, "env"), "spec.containers[0].env"),
+    ],
+)
+def test_fields_are_written_as_in_other_messages(path, shown):
+    assert field(path) == shown

@@ -1,0 +1,65 @@
+"""How users are told what was injected, and what could not be."""
+
+import pytest
+
+from tests.support.injecting import mpijob
+from tests.support.injecting import mutate as mutated
+from webhook.admission.decision import Decision
+from webhook.admission.messages import MAX_WARNINGS, Finding
+from webhook.admission.pipelines import load_policy
+from webhook.injections import Caution, Injection, Note
+from webhook.kit.settings import Action, InjectionSettings
+from webhook.policy.in_force import Policy
+from webhook.rules import Violation
+
+HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+
+
+def saying(name, *notes, adds=True):
+    def inject(job, settings, ctx, patch):
+        if adds:
+            patch.add(("metadata", "labels", name), "")
+        yield from notes
+
+    return Injection(id=name, settings=InjectionSettings, inject=inject, since="0.1")
+
+
+def warnings(*entries, how="one-line"):
+    document = load_policy(f"{HEADER}injectionWarnings: {how}").document
+    decision = mutated(mpijob(), Policy(document, (), tuple((entry, InjectionSettings()) for entry in entries)))
+    return decision.warnings
+
+
+ENTRIES = (
+    saying("a", "did this"),
+    saying("b", Note("did that for a day", brief="24h"), Caution("could not do the other")),
+    saying("c", "nothing to do, but look here", adds=False),
+    saying("d"),
+    saying("e", adds=False),
+)
+CAUTIONS = ["b: could not do the other", "c: nothing to do, but look here"]
+ONE = "injected: b 24h, a, d (kubectl get mpijob NAME -o yaml; mpijob-webhook explain NAME)"
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [("one-line", [ONE]), ("each", ["a: did this", "b: did that for a day"]), ("none", [])],
+)
+def test_by_policy(how, told):
+    assert warnings(*ENTRIES, how=how) == CAUTIONS + told
+
+
+def test_nothing_was_injected():
+    assert warnings(saying("e", adds=False)) == []
+
+
+def test_the_line_of_injections_is_what_is_cut_first():
+    cautions = [Caution(f"no {number}") for number in range(MAX_WARNINGS)]
+    told = warnings(saying("a", *cautions))
+    assert told == [*(f"a: no {number}" for number in range(MAX_WARNINGS - 1)), "... and 2 more warnings"]
+
+
+def test_findings_come_before_all_of_it():
+    decision = Decision(told={"a": ["did this", Caution("not that")]}, authors=["a"], injection_warnings="each")
+    decision.add(Finding("slots", Violation("spec.slotsPerWorker", "is bad", fix="Mend it.")), Action.WARN)
+    assert decision.warnings == ["spec.slotsPerWorker: is bad. Mend it. [slots]", "a: not that", "a: did this"]
