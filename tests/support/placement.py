@@ -1,0 +1,84 @@
+"""Jobs whose workers take whole nodes, in a real cluster with hundreds of simulated ones, and where they end up."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.nodes import KEEP_RUNNING, gpu_nodes
+from tests.support.jobs import request
+from webhook.admission import pipelines
+from webhook.admission.pipelines import Policy
+from webhook.cluster.snapshot import Snapshot
+
+GPU = "nvidia.com/gpu"
+RACK = "topology.kubernetes.io/rack"
+PER_RACK = 10
+RACKS = 24
+CPU_NODES = 60
+
+
+def nodes() -> list[dict[str, Any]]:
+    """300 nodes: GPUs in 24 racks of 10, and 60 without GPUs in 6 more."""
+    plain = gpu_nodes(CPU_NODES, gpus=0, racks=6, prefix="cpu")
+    for node in plain:
+        node["metadata"]["labels"][RACK] += "-cpu"
+    return [*gpu_nodes(RACKS * PER_RACK, racks=RACKS), *plain]
+
+
+def job(name: str, workers: int, *, resource: str = GPU, **fields: Any) -> dict[str, Any]:
+    """A job whose workers take the eight devices of a node each; `fields` are further ones of its spec.
+
+    Its pods go on running. A name that ends in `-` is one to be completed.
+    """
+    container = {"name": "mpi", "image": "registry.example.com/mpi:1"}
+    devices = {"resources": {"limits": {resource: 8}}}
+    return {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"generateName" if name.endswith("-") else "name": name},
+        "spec": {
+            "runPolicy": {"cleanPodPolicy": "Running"},
+            "mpiReplicaSpecs": {
+                "Launcher": {
+                    "template": {
+                        "metadata": {"annotations": {KEEP_RUNNING: "yes"}},
+                        "spec": {"containers": [container]},
+                    }
+                },
+                "Worker": {"replicas": workers, "template": {"spec": {"containers": [container | devices]}}},
+            },
+            **fields,
+        },
+    }
+
+
+def mutated(manifest: Mapping[str, Any], cluster: Cluster, policy: Policy) -> dict[str, Any]:
+    """The job as the service would leave it in this cluster."""
+    view = Snapshot(cluster.get("nodes")["items"])
+    document: dict[str, Any] = pipelines.mutate(request(manifest), policy=policy, view=view).document
+    return document
+
+
+def worker_pods(cluster: Cluster, namespace: str, name: str) -> list[dict[str, Any]]:
+    """The workers of a job that there are."""
+    selector = f"--selector=training.kubeflow.org/job-name={name},training.kubeflow.org/job-role=worker"
+    pods: list[dict[str, Any]] = cluster.get("pods", "-n", namespace, selector)["items"]
+    return pods
+
+
+def hosts(cluster: Cluster, namespace: str, name: str, workers: int, *, timeout: float = 120) -> list[str]:
+    """The nodes of a job's workers, once so many have one."""
+
+    def bound() -> list[str] | None:
+        pods = worker_pods(cluster, namespace, name)
+        found = [pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")]
+        return found if len(found) == workers else None
+
+    return cluster.wait_for(f"{workers} workers of {name} to be bound", bound, timeout=timeout)
+
+
+def delete_jobs(cluster: Cluster, namespace: str) -> None:
+    """Until their pods are gone too."""
+    cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace)
+    gone = lambda: not cluster.get("pods", "-n", namespace)["items"] or None  # noqa: E731
+    cluster.wait_for("the pods to be gone", gone, timeout=120)
