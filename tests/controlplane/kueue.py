@@ -112,6 +112,11 @@ def cohort(name: str, *, quotas: Quotas | None = None, parent: str | None = None
     return _manifest("Cohort", name, {"resourceGroups": _resource_groups(quotas or {}), **child, **spec})
 
 
+def topology(name: str, *levels: str) -> Manifest:
+    """A Topology: labels of nodes, from the widest to the narrowest."""
+    return _manifest("Topology", name, {"levels": [{"nodeLabel": level} for level in levels]})
+
+
 def local_queue(name: str, *, namespace: str, cluster_queue: str, **spec: Any) -> Manifest:
     """A LocalQueue; `spec` has further fields (`stopPolicy`)."""
     queue = _manifest("LocalQueue", name, {"clusterQueue": cluster_queue, **spec})

@@ -1,0 +1,215 @@
+"""Where pods go, with the real API server, operator, scheduler and Kueue, on 300 simulated nodes."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.controlplane import kueue
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.controlplane.nodes import gpu_nodes
+from tests.support.injecting import only
+from tests.support.installation import service
+from tests.support.placement import GPU, RACK, delete_jobs, hosts, job, mutated, nodes, worker_pods
+
+pytestmark = pytest.mark.timeout(600)
+HOSTNAME = "kubernetes.io/hostname"
+AMD, AMD_PRESENT = "amd.com/gpu", "feature.node.kubernetes.io/amd-gpu"
+GAUDI, XE = "habana.ai/gaudi", "gpu.intel.com/xe"
+# What the schema asks for beside the version.
+INFO = (
+    "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeProxyVersion",
+    "operatingSystem", "architecture",
+)  # fmt: skip
+QUEUE = "kueue.x-k8s.io/queue-name"
+LEVEL, GROUP, ANYWHERE = (
+    f"kueue.x-k8s.io/podset-{kind}" for kind in ("preferred-topology", "group-name", "unconstrained-topology")
+)
+
+
+def devices(resource: str, count: int, prefix: str, **labels: str) -> list[dict[str, Any]]:
+    """Nodes with eight devices, which no label of their vendor tells, but for `labels`."""
+    found = gpu_nodes(count, gpus=0, racks=1, prefix=prefix)
+    for node in found:
+        node["status"]["capacity"][resource] = node["status"]["allocatable"][resource] = "8"
+        node["metadata"]["labels"] |= {key.replace("__", "/"): value for key, value in labels.items()}
+    return found
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of its own, with Kueue, and nodes of AMD, three with the vendor's label and three without."""
+    with Cluster(log_dir=tmp_path_factory.mktemp("topology")) as running:
+        running.start_scheduler()
+        amd = [*devices(AMD, 3, "amd-told", **{AMD_PRESENT: "true"}), *devices(AMD, 3, "amd-untold")]
+        with_version = [*nodes(), *amd]
+        for node in with_version:
+            node["status"]["nodeInfo"] = dict.fromkeys(INFO, "") | {"kubeletVersion": "v1.35.4"}
+        running.start_kwok(with_version)
+        running.start_operator()
+        running.start_kueue()
+        with service.running(running):
+            yield running
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    name = cluster.create_namespace()
+    yield name
+    delete_jobs(cluster, name)
+
+
+def racks(cluster: Cluster, found: list[str]) -> Counter[str]:
+    labels = {node["metadata"]["name"]: node["metadata"]["labels"] for node in cluster.get("nodes")["items"]}
+    return Counter(labels[host][RACK] for host in found)
+
+
+def create(cluster: Cluster, namespace: str, manifest: dict[str, Any]) -> str:
+    """The name of the job."""
+    created = cluster.kubectl("create", "-n", namespace, "-o", "name", "-f", "-", stdin=manifest)
+    return created.stdout.strip().rpartition("/")[2]
+
+
+def preferred(pod: dict[str, Any]) -> list[dict[str, Any]]:
+    terms: list[dict[str, Any]] = pod["spec"]["affinity"]["podAffinity"][
+        "preferredDuringSchedulingIgnoredDuringExecution"
+    ]
+    return terms
+
+
+class TestScheduler:
+    """Workers of one job, in racks of ten nodes."""
+
+    def test_they_land_in_one_rack_where_they_fit(self, cluster: Cluster, namespace: str) -> None:
+        name = create(cluster, namespace, job("small", 8))
+        assert len(racks(cluster, hosts(cluster, namespace, name, 8))) == 1
+
+    def test_they_spread_where_they_do_not(self, cluster: Cluster, namespace: str) -> None:
+        name = create(cluster, namespace, job("large", 25))
+        found = racks(cluster, hosts(cluster, namespace, name, 25))
+        assert 3 <= len(found) <= 4
+        assert not any("cpu" in rack for rack in found)
+
+    def test_a_name_that_is_not_known_yet(self, cluster: Cluster, namespace: str) -> None:
+        """The API server takes matchLabelKeys, the operator carries them to the pods, the scheduler heeds them."""
+        names = [create(cluster, namespace, job("unnamed-", 6)) for _ in range(2)]
+        for name in names:
+            assert len(racks(cluster, hosts(cluster, namespace, name, 6))) == 1
+            for pod in worker_pods(cluster, namespace, name):
+                assert {one["podAffinityTerm"]["topologyKey"]: one["weight"] for one in preferred(pod)} == {
+                    RACK: 100,
+                    "topology.kubernetes.io/zone": 25,
+                }
+                for term in (one["podAffinityTerm"] for one in preferred(pod)):
+                    assert term["matchLabelKeys"] == ["training.kubeflow.org/job-name"]
+                    # What the API server makes of it.
+                    (wanted,) = term["labelSelector"]["matchExpressions"]
+                    assert (wanted["key"], wanted["values"]) == ("training.kubeflow.org/job-name", [name])
+
+    def test_a_launcher_that_is_a_worker(self, cluster: Cluster, namespace: str) -> None:
+        manifest = job("both", 4, runLauncherAsWorker=True)
+        roles = manifest["spec"]["mpiReplicaSpecs"]
+        roles["Launcher"]["template"]["spec"] = roles["Worker"]["template"]["spec"]
+        name = create(cluster, namespace, manifest)
+        hosts(cluster, namespace, name, 4)
+
+        def everybody() -> list[str] | None:
+            pods = cluster.get("pods", "-n", namespace)["items"]
+            found = [pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")]
+            return found if len(found) == 5 else None
+
+        assert len(racks(cluster, cluster.wait_for("launcher and workers to be bound", everybody))) == 1
+
+
+class TestGpuNodes:
+    """Three nodes of AMD have the label, three have not."""
+
+    def given(self, cluster: Cluster, namespace: str, workers: int, strength: str) -> str:
+        manifest = mutated(job("amd", workers, resource=AMD), cluster, only("gpu-nodes", nodeAffinity=strength))
+        return create(cluster, namespace, manifest)
+
+    def told(self, found: list[str]) -> int:
+        return sum(host.startswith("amd-told") for host in found)
+
+    def test_preferred(self, cluster: Cluster, namespace: str) -> None:
+        """First those with the label, then the others."""
+        name = self.given(cluster, namespace, 5, "preferred")
+        assert self.told(hosts(cluster, namespace, name, 5)) == 3
+
+    def test_required(self, cluster: Cluster, namespace: str) -> None:
+        """Only those with the label."""
+        name = self.given(cluster, namespace, 5, "required")
+        assert self.told(hosts(cluster, namespace, name, 3)) == 3
+
+        def refused() -> list[str] | None:
+            pods = [pod for pod in worker_pods(cluster, namespace, name) if not pod["spec"].get("nodeName")]
+            reasons = [one.get("reason") for pod in pods for one in pod["status"].get("conditions", ())]
+            return reasons if reasons == ["Unschedulable"] * 2 else None
+
+        cluster.wait_for("the others to be unschedulable", refused)
+
+    def test_nodes_that_are_not_there_yet(self, cluster: Cluster, namespace: str) -> None:
+        """An autoscaler's new node comes without labels of the vendor's."""
+        name = create(cluster, namespace, job("waiting", 2, resource=XE))
+        cluster.wait_for("the workers", lambda: len(worker_pods(cluster, namespace, name)) == 2 or None)
+        cluster.apply(devices(XE, 2, "fresh"))
+        assert sorted(hosts(cluster, namespace, name, 2)) == ["fresh-0", "fresh-1"]
+
+
+class TestKueue:
+    """Queues whose flavors have a topology."""
+
+    @pytest.fixture
+    def queue(self, cluster: Cluster, namespace: str, request: pytest.FixtureRequest) -> str:
+        """The LocalQueue; GPUs are in the flavor with a topology, cpu also in another one if it is mixed."""
+        quotas = {f"{namespace}-tas": {"cpu": 1000, GPU: 2000}}
+        flavors = [kueue.resource_flavor(f"{namespace}-tas", node_labels={"nvidia.com/gpu.present": "true"})]
+        flavors[0]["spec"]["topologyName"] = "racks"
+        if request.param == "mixed":
+            quotas = {f"{namespace}-cpu": {"cpu": 1000, GPU: 0}, **quotas}
+            flavors.append(kueue.resource_flavor(f"{namespace}-cpu"))
+        cluster.apply(
+            [
+                kueue.topology("racks", RACK, HOSTNAME),
+                *flavors,
+                kueue.cluster_queue(namespace, quotas=quotas),
+                kueue.local_queue("training", namespace=namespace, cluster_queue=namespace),
+            ]
+        )
+        there = ("localqueue", "training", "-n", namespace)
+        cluster.wait_for("the queue to be active", lambda: has_condition(cluster.get(*there), "Active") or None)
+        return "training"
+
+    def annotations(self, stored: dict[str, Any], role: str) -> dict[str, str]:
+        found = stored["spec"]["mpiReplicaSpecs"][role]["template"]["metadata"].get("annotations", {})
+        return {key: value for key, value in found.items() if key in {LEVEL, GROUP, ANYWHERE}}
+
+    @pytest.mark.parametrize("queue", ["topologies", "mixed"], indirect=True)
+    @pytest.mark.parametrize("together", [False, True], ids=["launcher", "launcher-as-worker"])
+    def test_a_job_is_admitted_into_one_rack(
+        self, cluster: Cluster, namespace: str, queue: str, together: bool
+    ) -> None:
+        manifest = job("queued", 6, runLauncherAsWorker=together)
+        manifest["metadata"]["labels"] = {QUEUE: queue}
+        roles = manifest["spec"]["mpiReplicaSpecs"]
+        cpu = {"resources": {"limits": {"cpu": "1"}}}
+        roles["Launcher"]["template"]["spec"]["containers"][0] |= cpu
+        roles["Worker"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "1"
+        if together:
+            roles["Launcher"]["template"]["spec"] = roles["Worker"]["template"]["spec"]
+
+        def create(*flags: str) -> dict[str, Any]:
+            sent = cluster.kubectl("create", *flags, "-n", namespace, "-o", "json", "-f", "-", stdin=manifest)
+            stored: dict[str, Any] = json.loads(sent.stdout)
+            return stored
+
+        cluster.wait_for("the service to know the queue", lambda: LEVEL in str(create("--dry-run=server")) or None)
+        # As it was created: when Kueue starts the job it puts in what it chose.
+        stored = create()
+        wanted = {LEVEL: RACK} | ({GROUP: "workers"} if together else {})
+        assert self.annotations(stored, "Worker") == wanted
+        assert self.annotations(stored, "Launcher") == (wanted if together else {})
+        assert "podAffinity" not in stored["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"].get("affinity", {})
+        assert len(racks(cluster, hosts(cluster, namespace, "queued", 6))) == 1
