@@ -86,7 +86,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
     decision = Decision(name=_name(request, job), skipped=_reason_to_inject_nothing(request, job, policy))
-    decision.injection_warnings = policy.document.injection_warnings
+    decision.injection_warnings = "none" if request.operation == "UPDATE" else policy.document.injection_warnings
     if decision.skipped:
         return decision
     try:

@@ -157,7 +157,7 @@ class TestUpdate:
         created = mutate(submitted, policy).document
         again = update(submitted, created, policy=policy)
         assert again.document == created
-        assert again.notes == []
+        assert (again.notes, again.warnings) == ([], [])
 
     @pytest.mark.parametrize("old", [mpijob(), {}, None, 3])
     def test_a_job_that_never_got_it_does_not_get_it_now(self, old):

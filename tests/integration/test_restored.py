@@ -1,0 +1,57 @@
+"""What was injected, through the life of a job on the real API server: applied again, replaced, edited."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from tests.controlplane.assets import assets
+from tests.controlplane.cluster import Cluster
+from tests.support.installation.service import example
+from webhook.api.annotations import INJECTED, SKIP
+
+pytestmark = [pytest.mark.usefixtures("webhook"), pytest.mark.timeout(300)]
+PI = assets().upstream_examples["pi"]
+WAYS = {"client": ["apply"], "server": ["apply", "--server-side"]}
+
+
+@pytest.fixture
+def job(namespace: str) -> dict[str, Any]:
+    return example(PI, namespace=namespace, name="again")
+
+
+def stored(cluster: Cluster, namespace: str) -> dict[str, Any]:
+    found: dict[str, Any] = cluster.get("mpijob", "again", "-n", namespace)
+    return found
+
+
+@pytest.mark.parametrize("way", list(WAYS))
+def test_ten_times_the_same_file_changes_nothing(
+    cluster: Cluster, namespace: str, job: dict[str, Any], way: str
+) -> None:
+    first = cluster.kubectl(*WAYS[way], "-f", "-", stdin=job)
+    assert "Warning: injected: job-timeout 24h, " in first.stderr
+    before = stored(cluster, namespace)
+    assert "mpi-env" in before["metadata"]["annotations"][INJECTED]
+    for _ in range(9):
+        assert cluster.kubectl(*WAYS[way], "-f", "-", stdin=job).stderr == ""
+    after = stored(cluster, namespace)
+    assert after["spec"] == before["spec"]
+    assert after["metadata"]["annotations"] == before["metadata"]["annotations"]
+    assert after["metadata"]["generation"] == before["metadata"]["generation"]
+
+
+def test_a_file_that_replaces_the_job_brings_nothing_else(
+    cluster: Cluster, namespace: str, job: dict[str, Any]
+) -> None:
+    cluster.kubectl("create", "-f", "-", stdin=job)
+    before = stored(cluster, namespace)
+    cluster.kubectl("replace", "-f", "-", stdin=job)
+    after = stored(cluster, namespace)
+    assert (after["spec"], after["metadata"]["annotations"]) == (before["spec"], before["metadata"]["annotations"])
+
+    without = copy.deepcopy(job)
+    without["metadata"]["annotations"] = {SKIP: "clean-pod-policy"}
+    without["spec"]["runPolicy"].pop("cleanPodPolicy", None)
+    cluster.kubectl("replace", "-f", "-", stdin=without)
+    assert "mpi-env" in stored(cluster, namespace)["metadata"]["annotations"][INJECTED]
