@@ -124,6 +124,13 @@ def label_key_problem(text: str) -> str | None:
     return None
 
 
+def is_generated(name: str, prefix: str) -> bool:
+    """Whether the API server makes, or has made, the name out of `generateName`; with another name that is unused."""
+    base = prefix[:GENERATED_BASE_MAX_LENGTH]
+    made = name.startswith(base) and len(name) == len(base) + GENERATED_SUFFIX_LENGTH
+    return bool(prefix) and (not name or made)
+
+
 def label_value_problem(text: str) -> str | None:
     """What keeps the text from being a label's value. An empty value is valid."""
     return _LABEL_VALUE.problem(text)

@@ -20,6 +20,10 @@ DEFAULT_ACCELERATORS: Final = (
     "gpu.intel.com/i915",
     "gpu.intel.com/xe",
     "habana.ai/gaudi",
+    "aws.amazon.com/neuron",
+    "aws.amazon.com/neuroncore",
+    "aws.amazon.com/neurondevice",
+    "google.com/tpu",
 )
 """Resource names and patterns: `*` stands for any text."""
 

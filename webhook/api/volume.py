@@ -17,6 +17,12 @@ class ConfigMapSource(msgspec.Struct, gc=False):
     optional: bool | None = None
 
 
+class ImageSource(msgspec.Struct, gc=False):
+    """An image of a registry, mounted as a read-only volume."""
+
+    reference: str | None = None
+
+
 class EmptyDir(msgspec.Struct, gc=False):
     """Scratch space: on the node's disk, unless `medium` is `Memory` or one of the `HugePages`."""
 
@@ -104,7 +110,7 @@ class Volume(msgspec.Struct, rename="camel", gc=False):
     empty_dir: EmptyDir | None = None
     ephemeral: Ephemeral | None = None
     host_path: Presence | None = None
-    image: Presence | None = None
+    image: ImageSource | None = None
     persistent_volume_claim: ClaimSource | None = None
     projected: Projected | None = None
     secret: Presence | None = None

@@ -23,7 +23,7 @@ from webhook.api.taints import untolerated
 from webhook.cluster.resources.nodes import NODES, NodeShape
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
-from webhook.kit.settings import WarningRuleSettings
+from webhook.kit.settings import ResourceNames, WarningRuleSettings
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.scheduler import (
     Affinity,
@@ -57,7 +57,7 @@ class Settings(WarningRuleSettings):
         description="Keys of taints that something adds tolerations for when pods are created, such as nvidia.com/gpu "
         "where the API server runs with ExtendedResourceToleration.",
     )
-    ignored_resources: tuple[str, ...] = Field(
+    ignored_resources: ResourceNames = Field(
         (),
         description="Resources that no node shows, such as those of a DeviceClass; `*` in a name stands for any text.",
     )

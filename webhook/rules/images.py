@@ -64,8 +64,23 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
                 continue
             references.append(reference)
             yield from _policy(field, container.image, reference, settings)
+        for field, image in _volumes(f"{path}.template.spec", replica.template.spec):
+            try:
+                reference = images.parse(image)
+            except ImageError as error:
+                yield _unreadable(field, image, error)
+                continue
+            references.append(reference)
+            yield from _policy(field, image, reference, settings)
         if settings.pull_secrets_for:
             yield from _pull_secrets(path, replica.template.spec, references, settings)
+
+
+def _volumes(path: str, pod: PodSpec | None) -> Iterator[tuple[str, str]]:
+    """Images that are mounted as volumes; the API server wants a reference there, and says so itself."""
+    for index, volume in enumerate((pod and pod.volumes) or ()):
+        if volume.image is not None and volume.image.reference:
+            yield f"{path}.volumes[{index}].image.reference", volume.image.reference
 
 
 def _unreadable(field: str, image: str, error: ImageError) -> Violation:

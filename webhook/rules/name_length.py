@@ -25,16 +25,16 @@ class Settings(RuleSettings):
 @rule("name-length", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The length of the name of the last worker, at `scaleTo` workers."""
-    if job.metadata.generate_name:
+    if names.is_generated(job.metadata.name, job.metadata.generate_name):
         path, kind = "metadata.generateName", "generateName"
         base = min(len(job.metadata.generate_name), names.GENERATED_BASE_MAX_LENGTH)
-        length = len(job.metadata.name) or base + names.GENERATED_SUFFIX_LENGTH
+        length = base + names.GENERATED_SUFFIX_LENGTH
     else:
         path, kind, length = "metadata.name", "name", len(job.metadata.name)
     now = _room(max(job.workers, 1))
     later = _room(settings.scale_to)
     if later < length <= now:
-        suffix = names.GENERATED_SUFFIX_LENGTH if job.metadata.generate_name else 0
+        suffix = names.GENERATED_SUFFIX_LENGTH if kind == "generateName" else 0
         added = f" ({suffix} of them generated)" if suffix else ""
         yield Violation(
             path,

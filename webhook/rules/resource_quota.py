@@ -6,7 +6,8 @@ by every quota of the namespace whose scopes they are in, beside what is used an
 take.
 
 A job that alone is more than a quota never fits, and is refused. One that fits the quota but not what is left of it now
-is refused as well, unless it waits anyway, suspended or in a queue of Kueue: then that is a warning. A pod that does
+is refused as well, unless it waits anyway: suspended, or in a queue that Kueue is known to manage and that takes jobs.
+Then that is a warning. A pod that does
 not state CPU or memory where a quota counts them is refused by the API server, so the job is refused too. On an update
 only what the job takes in addition counts. Pods that another cluster makes (MultiKueue) do not count.
 """
@@ -20,8 +21,11 @@ from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.quantity import Quantity
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
+from webhook.cluster.resources.local_queues import LOCAL_QUEUES, LocalQueue
 from webhook.kit.context import Context
 from webhook.kit.settings import ResourceNames, RuleSettings
+from webhook.predict.kueue.managed import manages
+from webhook.predict.kueue.queues import fault
 from webhook.predict.quota import wording
 from webhook.predict.quota.assessment import Assessment, assess
 from webhook.predict.quota.fit import Shortage, charged
@@ -52,7 +56,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     short.sort(key=lambda each: _urgency(each, found, settings))
     first, fits = short[0], found.most_workers()
     path = _path(job, ctx)
-    queued = bool(job.labels.get(QUEUE_NAME))
+    queued = _queued(job, ctx)
     if not first.impossible and (job.suspended or queued):
         yield _busy(path, first, fits, settings, wait="It waits" if queued else "Resume it later")
         return
@@ -68,6 +72,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         fix=wording.numbered(_suggestions(first, found, fits, settings)),
         reason=CauseReason.FORBIDDEN,
     )
+
+
+def _queued(job: MPIJob, ctx: Context) -> bool:
+    """Whether Kueue provably holds the job back until there is room; a label proves nothing, anybody can write it."""
+    name = job.labels.get(QUEUE_NAME)
+    if not name or manages(ctx.view, ctx.namespace) is not True:
+        return False
+    queue = ctx.view.get(LOCAL_QUEUES, (ctx.namespace, name))
+    return isinstance(queue, LocalQueue) and fault(ctx.view, ctx.namespace, name) is None
 
 
 def _urgency(short: Shortage, found: Assessment, settings: Settings) -> tuple[bool, bool, int, str]:
@@ -118,25 +131,26 @@ def _reduce(workers: int, short: Shortage, found: Assessment, settings: Settings
 
 
 def _unstated(found: Assessment) -> Iterator[Violation]:
-    """The API server's own words, for the first quota that refuses the pods of a role."""
+    """The API server's own words, for all quotas that refuse the pods of a role."""
     for pods, part in zip(found.pods, found.demand.parts, strict=True):
         containers = pods.resources.containers
-        for quota in found.quotas:
-            missing = quota.unstated(pods.resources) if quota.counts(part.charges[0].traits) else {}
-            if not missing or not pods.certain:
-                continue
-            named = "; ".join(
-                f"{resource} for: {','.join(sorted({containers[index].name for index in indices}))}"
-                for resource, indices in missing.items()
-            )
-            first = min(index for indices in missing.values() for index in indices)
-            fields = dict.fromkeys(
-                f"resources.{resource if '.' in resource else f'requests.{resource}'}" for resource in missing
-            )
-            yield Violation(
-                f"{pods.path}.template.{containers[first].path}.resources",
-                f'must specify {named} (quota "{quota.name}")',
-                fix=f"Set {' and '.join(fields)}, or the API server refuses every {part.role.lower()} pod.",
-                reason=CauseReason.REQUIRED,
-            )
-            break
+        counting = [quota for quota in found.quotas if pods.certain and quota.counts(part.charges[0].traits)]
+        refusing = [(quota.name, unstated) for quota in counting if (unstated := quota.unstated(pods.resources))]
+        if not refusing:
+            continue
+        missing = {resource: indices for _, unstated in refusing for resource, indices in unstated.items()}
+        named = "; ".join(
+            f"{resource} for: {','.join(sorted({containers[index].name for index in indices}))}"
+            for resource, indices in sorted(missing.items())
+        )
+        first = min(index for indices in missing.values() for index in indices)
+        fields = dict.fromkeys(
+            f"resources.{resource if '.' in resource else f'requests.{resource}'}" for resource in sorted(missing)
+        )
+        quotas = ", ".join(f'"{name}"' for name, _ in refusing)
+        yield Violation(
+            f"{pods.path}.template.{containers[first].path}.resources",
+            f"must specify {named} (quota{'s' if len(refusing) > 1 else ''} {quotas})",
+            fix=f"Set {' and '.join(fields)}, or the API server refuses every {part.role.lower()} pod.",
+            reason=CauseReason.REQUIRED,
+        )

@@ -59,14 +59,14 @@ class _Side:
 
 @rule("ssh-paths", RuleSettings, since="0.1")
 def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-    """The key on both sides, then what the workers' sshd needs. Without workers there is no ssh."""
+    """The key on both sides, then what the workers' sshd needs. Without workers, or sshd on them, there is no ssh."""
     sides = {
         role: _side(role, f"{path}.template.spec", replica)
         for role, path, replica in job.replicas()
         if replica.template.containers
     }
     worker = sides.get(WORKER)
-    if worker is None:
+    if worker is None or not worker.starts_sshd:
         return
     mount_path = job.spec.ssh_auth_mount_path or OF_ROOT
     launcher = sides.get(LAUNCHER)
@@ -150,8 +150,6 @@ def _server(worker: _Side) -> Iterator[Violation]:
             fix="Start sshd with a configuration of the user: [/usr/sbin/sshd, -De, -f, /home/mpiuser/.sshd_config].",
             advisory=True,
         )
-    if not worker.starts_sshd:
-        return
     capabilities = (worker.container.security_context or SecurityContext()).capabilities or Capabilities()
     field = f"{worker.path}.securityContext.capabilities"
     missing = _missing(capabilities, (AS_OTHERS,) if worker.other_than_root else AS_ROOT)

@@ -18,7 +18,7 @@ from webhook.api.kueue import PRIORITY_CLASS
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, WORKER, MPIJob, SchedulingPolicy
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total
 from webhook.kit.context import Context
-from webhook.kit.settings import RuleSettings
+from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.kueue.priority import priority_classes
 from webhook.rules import CauseReason, Violation, rule
 from webhook.rules.priority import LABEL
@@ -40,7 +40,7 @@ class Settings(RuleSettings):
         None, ge=2, description="Most workers of a job; the launcher counts where it is a worker."
     )
     max_gpus: int | None = Field(None, ge=0, description="Most accelerators of a whole job, launcher and workers.")
-    resources: tuple[str, ...] = Field(
+    resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS, description="Resource names that count as accelerators, as in the rule `gpus`."
     )
     implementations: tuple[Literal["OpenMPI", "Intel", "MPICH"], ...] | None = Field(

@@ -8,6 +8,7 @@ lets through although no Kubernetes program can read them: with one of these sto
 """
 
 from collections.abc import Iterator
+from posixpath import normpath
 
 from webhook.api import names, quantities, quantity
 from webhook.api.mpijob import (
@@ -27,6 +28,9 @@ from webhook.rules import CauseReason, Violation, rule
 CREATION_POLICIES = ("AtStartup", "WaitForWorkersReady")
 MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
 RESTART_POLICIES = ("Never", "OnFailure")
+
+# Workers that a job may be scaled up to, the default of the rule `name-length`.
+HEAD_ROOM = 100
 
 RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth",)}
 CONFIG_MOUNT_PATH = "/etc/mpi"
@@ -60,9 +64,12 @@ def _name(job: MPIJob) -> Iterator[Violation]:
     problem = names.dns_1035_label_problem(last_worker)
     if problem is None:
         return
-    field = "generateName" if generated else "name"
-    room = names.DNS_LABEL_MAX_LENGTH - (len(last_worker) - len(base))
-    room -= names.GENERATED_SUFFIX_LENGTH if generated else 0
+    of_prefix = names.is_generated(job.metadata.name, generated)
+    field = "generateName" if of_prefix else "name"
+    # With head-room, so that the advice also satisfies the rule `name-length` as it is by default.
+    suffix = max(len(last_worker) - len(base), len(f"-worker-{HEAD_ROOM - 1}"))
+    room = names.DNS_LABEL_MAX_LENGTH - suffix
+    room -= names.GENERATED_SUFFIX_LENGTH if of_prefix else 0
     yield Violation(
         f"metadata.{field}",
         f'the last worker would be called "{last_worker[:100]}", and that {problem}',
@@ -109,9 +116,13 @@ def _replica(role: str, path: str, spec: ReplicaSpec) -> Iterator[Violation]:
 
 def _spec(job: MPIJob) -> Iterator[Violation]:
     if (job.spec.slots_per_worker or 0) < 0:
-        yield _negative("spec.slotsPerWorker", job.spec.slots_per_worker)
+        slots = job.spec.slots_per_worker
+        yield Violation("spec.slotsPerWorker", f"is {slots}, must not be negative", "Use 1 or more.")
     if not job.spec.ssh_auth_mount_path:
         yield Violation("spec.sshAuthMountPath", "is empty", "Remove it, or name a folder.", CauseReason.REQUIRED)
+    elif normpath(job.spec.ssh_auth_mount_path) == CONFIG_MOUNT_PATH:
+        fault = f"the operator mounts the hostfile at {CONFIG_MOUNT_PATH}, and two volumes at one path make no launcher"
+        yield Violation("spec.sshAuthMountPath", fault, "Set it to .ssh in the home of the user, as /root/.ssh.")
     yield from _one_of("spec.mpiImplementation", job.spec.mpi_implementation, IMPLEMENTATIONS)
     yield from _one_of("spec.launcherCreationPolicy", job.spec.launcher_creation_policy, CREATION_POLICIES)
 
@@ -157,12 +168,11 @@ def _reserved(job: MPIJob, role: str, path: str, spec: ReplicaSpec) -> Iterator[
         for field in ("hostname", "subdomain"):
             if getattr(template.spec, field):
                 yield _overwritten(f"{pod_path}.{field}")
-        if template.spec.restart_policy:
+        in_force = spec.restart_policy or "Never"
+        if template.spec.restart_policy not in {None, "", in_force}:
+            fault = f"the operator overwrites it with {in_force}, from {role}.restartPolicy"
             yield Violation(
-                f"{pod_path}.restartPolicy",
-                "the operator overwrites it",
-                f"Remove it, and set {path}.restartPolicy.",
-                advisory=True,
+                f"{pod_path}.restartPolicy", fault, f"Remove it, or set {path}.restartPolicy.", advisory=True
             )
 
 

@@ -37,14 +37,18 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     noun = "worker" if count == 1 else "workers"
     asked = f"{count} {noun}{' (the launcher is one of them)' if launcher else ''}"
     if count < settings.min:
+        missing = settings.min - launcher
         yield Violation(
             PATH,
             f"{asked}, at least {settings.min} required",
-            fix=f"Set replicas to {settings.min - launcher} or more.",
+            fix=f"Set replicas to {missing} or more."
+            if job.worker is not None
+            else f"Add Worker, with replicas: {missing} or more.",
         )
     elif count > settings.max:
+        most = settings.max - launcher
         yield Violation(
             PATH,
             f"{asked}, at most {settings.max} allowed",
-            fix=f"Set replicas to {settings.max - launcher} or fewer.",
+            fix=f"Set replicas to {most} or fewer." if most else "Set spec.runLauncherAsWorker to false.",
         )

@@ -36,6 +36,31 @@ def test_accepted(image: str, settings: Json) -> None:
     assert violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings) == []
 
 
+@pytest.mark.parametrize(
+    ("image", "settings", "message"),
+    [
+        ("registry.example.com/ml/data:1", OURS, None),
+        ("elsewhere.example.com/data:1", OURS, '"elsewhere.example.com/data" is not from an allowed registry'),
+        ("registry.example.com/ml/data:1", {"requireDigest": True}, "has no digest"),
+        ("registry.example.com/ml/data", {"refuseLatest": True}, "has no tag, which means latest"),
+        ("UPPER", {}, "upper case"),
+    ],
+)
+def test_an_image_that_is_mounted_as_a_volume(image: str, settings: Json, message: str | None) -> None:
+    volumes = [{"name": "scratch", "emptyDir": {}}, {"name": "data", "image": {"reference": image}}]
+    good = f"registry.example.com/ml/app:1@{DIGEST}"
+    changes = {
+        "Worker.template.spec.volumes": volumes,
+        IMAGE: good,
+        "Launcher.template.spec.containers.0.image": good,
+    }
+    found = violations("images", changes, settings=settings)
+    assert [violation.path for violation in found] == (
+        ["spec.mpiReplicaSpecs[Worker].template.spec.volumes[1].image.reference"] if message else []
+    )
+    assert all(message in violation.message for violation in found if message)
+
+
 @pytest.mark.parametrize("image", [REMOVE, None, ""])
 def test_missing(image: object) -> None:
     fix = "Name the image, such as registry.example.com/team/app:1.0."

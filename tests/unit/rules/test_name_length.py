@@ -23,6 +23,11 @@ from tests.support.rule_checks import found, violations
             {},
             "metadata.generateName: 54 characters (5 of them generated) leave no room for 100 workers",
         ),
+        (
+            {"metadata.name": "x" * 54, "metadata.generateName": "train-"},
+            {},
+            "metadata.name: 54 characters leave no room for 100 workers",
+        ),
     ],
 )
 def test_room_for_the_names_of_workers(changes: dict[str, Any], settings: dict[str, Any], expected: str | None) -> None:

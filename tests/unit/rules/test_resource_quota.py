@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from tests.support.any_job import Json, any_job
 from tests.support.jobs import REMOVE, changed
+from tests.support.kueue_objects import CONFIG, cluster_queue, config, local_queue, namespace
 from tests.support.quota_objects import cluster, limit_range, pods, quota, reserved
 from tests.support.rule_checks import fits_a_warning, run, violations
 from tests.support.strategies import PROPERTY
@@ -170,20 +171,40 @@ def test_never_before_busy_and_gpus_before_others() -> None:
     assert "Requested 2 GPUs" in told(violations(RULE, job(1), view=cluster(quota({GPUS: 1, "pods": 1}))))
 
 
+KUEUE = (config(), namespace(), cluster_queue("cq"), local_queue("team", "cq"))
+
+
 @pytest.mark.parametrize(
     ("state", "wait"), [(SUSPENDED, "Resume it later"), (QUEUED, "It waits"), (QUEUED | SUSPENDED, "It waits")]
 )
 def test_a_job_that_waits_anyway_is_warned(state: Json, wait: str) -> None:
-    busy = cluster(quota({GPUS: 32}, {GPUS: 24}))
+    busy = cluster(quota({GPUS: 32}, {GPUS: 24}), *KUEUE)
     [found] = violations(RULE, job(8) | state, view=busy)
     message = "needs 16 GPUs, 8 of 32 free"
     fix = f"{wait}; 4 workers fit now."
     assert found == Violation(REPLICAS, message, fix=fix, reason=CauseReason.FORBIDDEN, advisory=True)
     assert fits_a_warning(RULE, found)
-    [found] = violations(RULE, job(1) | state, view=cluster(quota({GPUS: 32}, {GPUS: 32})))
+    [found] = violations(RULE, job(1) | state, view=cluster(quota({GPUS: 32}, {GPUS: 32}), *KUEUE))
     assert found.fix == f"{wait}."
     [found] = violations(RULE, job(17) | state, view=busy)
     assert not found.advisory, "it never fits"
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        (),
+        KUEUE[1:],  # Kueue's configuration is not known
+        (config(text=CONFIG.replace(", kubeflow.org/mpijob", "")), *KUEUE[1:]),
+        KUEUE[:3],  # no LocalQueue is known
+        (*KUEUE[:3], local_queue("other", "cq")),
+        (*KUEUE[:3], local_queue("team", "cq", stopPolicy="Hold")),
+    ],
+)
+def test_a_label_alone_does_not_lift_the_quota(objects: tuple[Json, ...]) -> None:
+    [found] = violations(RULE, job(8) | QUEUED, view=cluster(quota({GPUS: 32}, {GPUS: 24}), *objects))
+    assert not found.advisory
+    assert found.message.startswith("Quota exceeded")
 
 
 @pytest.mark.parametrize(
@@ -271,6 +292,11 @@ def test_what_pods_have_to_state() -> None:
     expected = [Violation(path, UNSTATED, fix=fix, reason=CauseReason.REQUIRED)]
     assert violations(RULE, bare, view=cluster(quota(hard))) == expected
     assert violations(RULE, bare | SUSPENDED | QUEUED, view=cluster(quota(hard))) == expected
+    [both] = violations(
+        RULE, bare, view=cluster(quota({"limits.cpu": 99}), quota({"requests.memory": "9Ti"}, name="r"))
+    )
+    assert both.message == UNSTATED.replace('(quota "q")', '(quotas "q", "r")')
+    assert both.fix == fix
     assert violations(RULE, bare, view=cluster(quota(hard, scopes=["Terminating"]))) == []
     assert violations(RULE, bare, view=Snapshot([quota(hard)])) == [], "LimitRanges may fill it in"
     filled_in = cluster(quota(hard), limit_range(cpu=1, memory="1Gi", namespace="team-a"))

@@ -225,3 +225,11 @@ def test_never_raises(job: Json) -> None:
 def test_the_matrix_reads_the_first_container_only() -> None:
     spec = {"containers": [{"name": "a"}, {"name": "b", "securityContext": {"runAsUser": 1000}}]}
     assert run("ssh-paths", changed({"Worker.template.spec": spec})) == []
+
+
+def test_workers_that_start_no_sshd_need_no_key() -> None:
+    changes = {
+        "Worker.template.spec.containers.0.command": ["python", "worker.py"],
+        "Worker.template.spec.containers.0.securityContext": {"runAsUser": 1000, "capabilities": {"drop": ["ALL"]}},
+    }
+    assert violations("ssh-paths", changes) == []

@@ -155,7 +155,6 @@ def test_accepted(changes: dict[str, Any]) -> None:
     [
         ({f"{SPEC}.hostname": "h"}, f"{WORKER}.template.spec.hostname"),
         ({f"{SPEC}.subdomain": "s"}, f"{WORKER}.template.spec.subdomain"),
-        ({f"{SPEC}.restartPolicy": "Never"}, f"{WORKER}.template.spec.restartPolicy"),
         (
             {"Worker.template.metadata.labels": {"training.kubeflow.org/job-role": "boss"}},
             f"{WORKER}.template.metadata.labels[training.kubeflow.org/job-role]",
@@ -189,3 +188,39 @@ def test_the_longest_name_is_told() -> None:
     generated = {"metadata.name": "x" * 63, "metadata.generateName": "x" * 60, "Worker.replicas": 100}
     [violation] = violations("upstream-contract", generated)
     assert violation.fix.startswith("Use a generateName of at most 48 characters")
+    unused = {"metadata.name": "x" * 60, "metadata.generateName": "train-"}
+    [violation] = violations("upstream-contract", unused)
+    assert (violation.path, violation.fix.split(":")[0]) == ("metadata.name", "Use a name of at most 53 characters")
+
+
+def test_the_longest_name_leaves_room_for_the_rule_on_names_too() -> None:
+    for field, room in (("name", 53), ("generateName", 48)):
+        changes = {"metadata.name": "", f"metadata.{field}": "x" * 60}
+        [violation] = violations("upstream-contract", changes)
+        assert f"at most {room} characters" in violation.fix
+        followed = {"metadata.name": "", f"metadata.{field}": "x" * room}
+        assert violations("upstream-contract", followed) == violations("name-length", followed) == []
+
+
+@pytest.mark.parametrize("path", ["/etc/mpi", "/etc/mpi/", "/etc//mpi"])
+def test_the_key_is_not_mounted_over_the_hostfile(path: str) -> None:
+    [violation] = violations("upstream-contract", {"spec.sshAuthMountPath": path})
+    assert violation.path == "spec.sshAuthMountPath"
+    assert violation.message.startswith("the operator mounts the hostfile at /etc/mpi")
+    assert violations("upstream-contract", {"spec.sshAuthMountPath": "/etc/mpi-keys"}) == []
+
+
+@pytest.mark.parametrize(
+    ("own", "of_replica", "told"),
+    [
+        ("Never", None, []),
+        ("OnFailure", "OnFailure", []),
+        ("Always", None, ["the operator overwrites it with Never, from Worker.restartPolicy"]),
+        ("Never", "OnFailure", ["the operator overwrites it with OnFailure, from Worker.restartPolicy"]),
+    ],
+)
+def test_a_restart_policy_that_is_not_in_force(own: str, of_replica: str | None, told: list[str]) -> None:
+    changes = {"Worker.template.spec.restartPolicy": own, "Worker.restartPolicy": of_replica or REMOVE}
+    found = violations("upstream-contract", changes)
+    assert [violation.message for violation in found] == told
+    assert all(violation.advisory for violation in found)

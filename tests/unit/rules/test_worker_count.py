@@ -39,7 +39,7 @@ def test_accepted(changes: Json, settings: Json) -> None:
     [
         (replicas(1), {}, "1 worker, at least 2 required", "Set replicas to 2 or more."),
         (replicas(REMOVE), {}, "0 workers, at least 2 required", "Set replicas to 2 or more."),
-        ({"Worker": REMOVE}, {}, "0 workers, at least 2 required", "Set replicas to 2 or more."),
+        ({"Worker": REMOVE}, {}, "0 workers, at least 2 required", "Add Worker, with replicas: 2 or more."),
         (replicas(-3), {}, "0 workers, at least 2 required", "Set replicas to 2 or more."),
         (replicas(101), {}, "101 workers, at most 100 allowed", "Set replicas to 100 or fewer."),
         (replicas(3), {"max": 2}, "3 workers, at most 2 allowed", "Set replicas to 2 or fewer."),
@@ -47,7 +47,13 @@ def test_accepted(changes: Json, settings: Json) -> None:
             {"Worker": REMOVE, "spec.runLauncherAsWorker": True},
             {},
             f"1 worker {LAUNCHER}, at least 2 required",
-            "Set replicas to 1 or more.",
+            "Add Worker, with replicas: 1 or more.",
+        ),
+        (
+            replicas(1, launcher=True),
+            {"min": 1, "max": 1},
+            f"2 workers {LAUNCHER}, at most 1 allowed",
+            "Set spec.runLauncherAsWorker to false.",
         ),
         (
             replicas(100, launcher=True),
