@@ -29,13 +29,13 @@ from webhook.injections import injection
 from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
 from webhook.kit.settings import InjectionSettings
-from webhook.kit.settings import Settings as PolicySettings
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.limit_ranges import OutOfBounds, faults
 from webhook.predict.quota.assessment import assess
 
 REQUESTS: Final = "requests"
 LIMITS: Final = "limits"
+RESOURCES: Final = ("cpu", "memory")
 _OF_CONTAINER = compiled(r"spec\.(?P<kind>containers|initContainers)\[(?P<index>\d+)\]\.resources")
 
 Key = tuple[int, str, str]
@@ -49,23 +49,20 @@ class When(StrEnum):
     ALWAYS = "always"
 
 
-def _amount(text: str) -> str:
-    try:
-        if quantity.parse(text) > 0:
-            return text
-    except QuantityError as error:
-        raise ValueError(f'"{text}" {error}') from None
-    raise ValueError(f'"{text}" is not above zero')
+def _amounts(amounts: dict[str, str]) -> dict[str, str]:
+    for name, text in amounts.items():
+        try:
+            amount = quantity.parse(text)
+        except QuantityError as error:
+            raise ValueError(f'{name} "{text}" {error}') from None
+        if name not in RESOURCES or amount <= 0:
+            raise ValueError(f'"{name}: {text}" is not an amount above zero of {" or ".join(RESOURCES)}')
+    if missing := [name for name in RESOURCES if name not in amounts]:
+        raise ValueError(f"has no {' and no '.join(missing)}")
+    return amounts
 
 
-Amount = Annotated[str, AfterValidator(_amount)]
-
-
-class Amounts(PolicySettings):
-    """Of one container."""
-
-    cpu: Amount = Field(description="Processor time, as 100m.")
-    memory: Amount = Field(description="Memory, as 512Mi.")
+Amounts = Annotated[dict[str, str], AfterValidator(_amounts)]
 
 
 class Settings(InjectionSettings):
@@ -74,13 +71,15 @@ class Settings(InjectionSettings):
     when: When = Field(
         When.NEEDED, description="needed: where a quota or LimitRange would refuse the launcher; or always."
     )
-    requests: Amounts = Field(Amounts(cpu="100m", memory="512Mi"), description="What is requested for a container.")
-    limits: Amounts = Field(Amounts(cpu="1", memory="2Gi"), description="The limits, where a limit has to be stated.")
+    requests: Amounts = Field({"cpu": "100m", "memory": "512Mi"}, description="What is requested for a container.")
+    limits: Amounts = Field(
+        {"cpu": "1", "memory": "2Gi"}, description="The limits of a container, where one has to be stated."
+    )
 
     @model_validator(mode="after")
     def _in_order(self) -> "Settings":
-        for name, request in self.requests.model_dump().items():
-            limit = getattr(self.limits, name)
+        for name, request in self.requests.items():
+            limit = self.limits[name]
             if quantity.parse(request) > quantity.parse(limit):
                 raise ValueError(f"requests.{name} {request} is above limits.{name} {limit}")
         return self
@@ -121,7 +120,7 @@ def _needed(job: MPIJob, ctx: Context, launcher: JobPods) -> Iterator[Key]:
                 field, name = resource.split(".") if "." in resource else (REQUESTS, resource)
                 yield from ((index, field, name) for index in indices)
     for fault in _faults(launcher, ctx):
-        if not isinstance(fault, OutOfBounds) or fault.asked.name not in {"cpu", "memory"}:
+        if not isinstance(fault, OutOfBounds) or fault.asked.name not in RESOURCES:
             continue
         place = _OF_CONTAINER.fullmatch(fault.asked.path)
         missing = [
@@ -136,14 +135,14 @@ def _needed(job: MPIJob, ctx: Context, launcher: JobPods) -> Iterator[Key]:
 def _unrequested(settings: Settings, launcher: JobPods) -> Iterator[Key]:
     if settings.when is When.ALWAYS:
         for index, container in enumerate(launcher.resources.containers):
-            yield from ((index, REQUESTS, name) for name in ("cpu", "memory") if name not in container.requests)
+            yield from ((index, REQUESTS, name) for name in RESOURCES if name not in container.requests)
 
 
 def _of(settings: Settings, launcher: JobPods, key: Key) -> str:
     """The amount of the policy; a limit is not below the request, a request not above the limit, that is there."""
     index, field, name = key
     container = launcher.resources.containers[index]
-    text: str = getattr(getattr(settings, field), name)
+    text = (settings.limits if field == LIMITS else settings.requests)[name]
     other = (container.requests if field == LIMITS else container.limits).get(name)
     if other is None:
         return text

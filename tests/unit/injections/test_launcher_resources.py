@@ -164,6 +164,8 @@ def test_the_rule_that_refused_is_content() -> None:
         {"requests": {"cpu": "2", "memory": "1Gi"}},
         {"requests": {"cpu": "x", "memory": "1Gi"}},
         {"limits": {"cpu": "0", "memory": "1Gi"}},
+        {"requests": {"cpu": "1"}},
+        {"limits": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}},
         {"when": "sometimes"},
     ],
 )
