@@ -19,7 +19,7 @@ def found(check: str, minor: int, spec: Mapping[str, Any], annotations: Mapping[
     revision = REGISTRY[check].at(Version(minor))
     if revision is None:
         return "no such check", "", ""
-    result = revision.run(Subject(convert({"metadata": {"annotations": annotations}, "spec": spec})))
+    result = revision.evaluate(Subject(convert({"metadata": {"annotations": annotations}, "spec": spec})))
     return None if result is None else (result.reason, result.detail, " ".join(result.paths))
 
 

@@ -20,7 +20,7 @@ def evaluate(level: Level, version: Version, template: PodTemplate, *, newest: V
     if level is Level.PRIVILEGED:
         return []
     subject = Subject(template)
-    results = (revision.run(subject) for revision in checks(level, min(version, newest, NEWEST)).values())
+    results = (revision.evaluate(subject) for revision in checks(level, min(version, newest, NEWEST)).values())
     return [result for result in results if result is not None]
 
 

@@ -19,9 +19,10 @@ from webhook.predict.pod_security import (
     evaluate,
     messages,
 )
-from webhook.predict.pod_security.checks import REGISTRY
+from webhook.predict.pod_security.checks import REGISTRY, Revision, refusal
 from webhook.predict.pod_security.pod import PodTemplate, convert
 from webhook.predict.pod_security.standard import checks
+from webhook.predict.pod_security.subject import Subject
 
 BASELINE = {
     "appArmorProfile": [0],
@@ -67,6 +68,24 @@ def test_every_check_states_fields_and_values() -> None:
             assert "**Allowed values:**" in documentation
             later = revision is not check.revisions[0]
             assert f"from {revision.since}" in documentation or not later, check.id
+
+
+def test_a_refusal_names_who_does_what_and_where() -> None:
+    subject = Subject(convert({"spec": {"containers": [{"name": "a"}, {"name": "b"}]}}))
+    assert refusal("id", "reason", [], "must not", "field") is None
+    assert refusal("id", "reason", [], "must not", "field", pod=True) == Result(
+        "id", "reason", "pod must not", ("spec.field",)
+    )
+    assert refusal("id", "reason", subject.containers[1:], "must not", "field", pod=True) == Result(
+        "id", "reason", 'pod and container "b" must not', ("spec.field", "spec.containers[1].field")
+    )
+
+
+@pytest.mark.parametrize(("users", "allowed"), [(False, True), (True, False), (None, False)])
+def test_a_revision_spares_pods(users: bool | None, allowed: bool) -> None:
+    refused = Result("id", "reason", "", ())
+    revision = Revision(Version(1), lambda _: refused, spares=lambda pod: pod.in_user_namespace)
+    assert revision.evaluate(Subject(convert({"spec": {"hostUsers": users}}))) == (None if allowed else refused)
 
 
 @pytest.mark.parametrize(

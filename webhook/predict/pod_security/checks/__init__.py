@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from webhook.kit.registry import Registry
 from webhook.predict.pod_security.levels import Level, Version
-from webhook.predict.pod_security.subject import Subject
+from webhook.predict.pod_security.subject import Place, Subject
+from webhook.predict.pod_security.texts import fields, setters
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,13 @@ class Revision:
     overrides: tuple[str, ...] = ()
     """Baseline checks that restricted leaves out because this one says more."""
 
+    spares: Callable[[Subject], bool] | None = None
+    """Which pods pass whatever they say, as those for Windows; None for no pod."""
+
+    def evaluate(self, pod: Subject) -> Result | None:
+        """Why `pod` is not allowed; None if it is."""
+        return None if self.spares is not None and self.spares(pod) else self.run(pod)
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -49,9 +57,16 @@ class Check:
         return max((r for r in self.revisions if r.since <= version), key=lambda r: r.since, default=None)
 
 
+def refusal(check: str, reason: str, bad: list[Place], fault: str, field: str, *, pod: bool = False) -> Result | None:
+    """None where neither `pod` nor a container is `bad`; else who does what, `fault`, and `field` of each of them."""
+    if not (bad or pod):
+        return None
+    return Result(check, reason, f"{setters(pod, bad)} {fault}", fields(field, bad, pod=pod))
+
+
 REGISTRY: Registry[Check] = Registry(__name__)
 
 
-def register(check: Check) -> None:
-    """Add `check` to the standard."""
-    REGISTRY.add(check)
+def register(check: str, level: Level, *revisions: Revision) -> None:
+    """Add the check with the id `check` to the standard."""
+    REGISTRY.add(Check(check, level, revisions))

@@ -12,7 +12,7 @@
 **Allowed values:** unset, empty, `runtime/default`, `localhost/*`
 """
 
-from webhook.predict.pod_security.checks import Check, Result, Revision, register
+from webhook.predict.pod_security.checks import Result, Revision, register
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.pod import SecurityContext
 from webhook.predict.pod_security.subject import Place, Subject
@@ -71,4 +71,4 @@ def _forbidden_annotation(key: str, value: str) -> bool:
     return key.startswith(ANNOTATION) and value not in ("", "runtime/default") and not value.startswith("localhost/")
 
 
-register(Check(ID, Level.BASELINE, (Revision(Version(0), keeps_profile),)))
+register(ID, Level.BASELINE, Revision(Version(0), keeps_profile))

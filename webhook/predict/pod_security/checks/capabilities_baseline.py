@@ -7,12 +7,13 @@
 `NET_BIND_SERVICE`, `SETFCAP`, `SETGID`, `SETPCAP`, `SETUID`, `SYS_CHROOT`
 """
 
-from webhook.predict.pod_security.checks import Check, Result, Revision, register
+from webhook.predict.pod_security.checks import Result, Revision, refusal, register
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.subject import Subject
-from webhook.predict.pod_security.texts import containers, fields, quoted
+from webhook.predict.pod_security.texts import quoted
 
 ID = "capabilities_baseline"
+FIELD = "securityContext.capabilities.add"
 ALLOWED = frozenset(
     {
         "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP",
@@ -29,14 +30,8 @@ def adds_default_capabilities(pod: Subject) -> Result | None:
         if capabilities is not None and capabilities.add and (others := set(capabilities.add) - ALLOWED):
             bad.append(place)
             added |= others
-    if not bad:
-        return None
-    return Result(
-        ID,
-        "non-default capabilities",
-        f"{containers(bad)} must not include {quoted(sorted(added))} in securityContext.capabilities.add",
-        fields("securityContext.capabilities.add", bad),
-    )
+    fault = f"must not include {quoted(sorted(added))} in {FIELD}"
+    return refusal(ID, "non-default capabilities", bad, fault, FIELD)
 
 
-register(Check(ID, Level.BASELINE, (Revision(Version(0), adds_default_capabilities),)))
+register(ID, Level.BASELINE, Revision(Version(0), adds_default_capabilities))

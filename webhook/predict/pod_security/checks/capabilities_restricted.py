@@ -11,7 +11,7 @@
 **Allowed values:** unset, `NET_BIND_SERVICE`; from v1.25 anything in pods for Windows
 """
 
-from webhook.predict.pod_security.checks import Check, Result, Revision, capabilities_baseline, register
+from webhook.predict.pod_security.checks import Result, Revision, capabilities_baseline, register
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.pod import Capabilities
 from webhook.predict.pod_security.subject import Subject
@@ -23,7 +23,7 @@ OVERRIDES = (capabilities_baseline.ID,)
 _UNSET = Capabilities()
 
 
-def for_any_os(pod: Subject) -> Result | None:
+def drops_all(pod: Subject) -> Result | None:
     """Drop and add have a sentence each."""
     keeping, adding, added = [], [], set()
     for place in pod.containers:
@@ -49,18 +49,9 @@ def for_any_os(pod: Subject) -> Result | None:
     )
 
 
-def for_linux(pod: Subject) -> Result | None:
-    """The API server itself refuses the field in pods for Windows."""
-    return None if pod.for_windows else for_any_os(pod)
-
-
 register(
-    Check(
-        ID,
-        Level.RESTRICTED,
-        (
-            Revision(Version(22), for_any_os, OVERRIDES),
-            Revision(Version(25), for_linux, OVERRIDES),
-        ),
-    )
+    ID,
+    Level.RESTRICTED,
+    Revision(Version(22), drops_all, OVERRIDES),
+    Revision(Version(25), drops_all, OVERRIDES, spares=lambda pod: pod.for_windows),
 )

@@ -8,7 +8,7 @@
 **Allowed values:** unset, `false`
 """
 
-from webhook.predict.pod_security.checks import Check, Result, Revision, register
+from webhook.predict.pod_security.checks import Result, Revision, register
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.subject import Subject
 
@@ -26,4 +26,4 @@ def shares_none(pod: Subject) -> Result | None:
     return Result(ID, "host namespaces", detail, tuple(f"spec.{name}" for name in shared))
 
 
-register(Check(ID, Level.BASELINE, (Revision(Version(0), shares_none),)))
+register(ID, Level.BASELINE, Revision(Version(0), shares_none))

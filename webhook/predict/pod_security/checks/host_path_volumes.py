@@ -6,7 +6,7 @@
 **Allowed values:** unset
 """
 
-from webhook.predict.pod_security.checks import Check, Result, Revision, register
+from webhook.predict.pod_security.checks import Result, Revision, register
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.subject import Subject
 from webhook.predict.pod_security.texts import plural, quoted
@@ -28,4 +28,4 @@ def mounts_no_host_path(pod: Subject) -> Result | None:
     )
 
 
-register(Check(ID, Level.BASELINE, (Revision(Version(0), mounts_no_host_path),)))
+register(ID, Level.BASELINE, Revision(Version(0), mounts_no_host_path))

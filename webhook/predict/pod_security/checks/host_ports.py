@@ -9,7 +9,7 @@ judged (`SetDefaults_Pod` in k8s.io/kubernetes `pkg/apis/core/v1/defaults.go`).
 **Allowed values:** unset, `0`
 """
 
-from webhook.predict.pod_security.checks import Check, Result, Revision, register
+from webhook.predict.pod_security.checks import Result, Revision, register
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.pod import Port
 from webhook.predict.pod_security.subject import Subject
@@ -39,4 +39,4 @@ def _host_port(port: Port, *, on_host: bool) -> int | None:
     return port.host_port or (port.container_port if on_host else None)
 
 
-register(Check(ID, Level.BASELINE, (Revision(Version(0), takes_no_host_port),)))
+register(ID, Level.BASELINE, Revision(Version(0), takes_no_host_port))

@@ -11,7 +11,7 @@
 
 from collections.abc import Iterator
 
-from webhook.predict.pod_security.checks import Check, Result, Revision, register
+from webhook.predict.pod_security.checks import Result, Revision, register
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.pod import Container, Handler
 from webhook.predict.pod_security.subject import Subject
@@ -51,4 +51,4 @@ def _handlers(container: Container) -> Iterator[tuple[str, Handler]]:
             yield "lifecycle.preStop", container.lifecycle.pre_stop
 
 
-register(Check(ID, Level.BASELINE, (Revision(Version(34), stays_in_pod),)))
+register(ID, Level.BASELINE, Revision(Version(34), stays_in_pod))

@@ -6,7 +6,7 @@
 **Allowed values:** unset, `Default`
 """
 
-from webhook.predict.pod_security.checks import Check, Result, Revision, proc_mount, register
+from webhook.predict.pod_security.checks import Result, Revision, proc_mount, register
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.subject import Subject
 
@@ -18,4 +18,4 @@ def masked(pod: Subject) -> Result | None:
     return proc_mount.masked(pod, ID)
 
 
-register(Check(ID, Level.RESTRICTED, (Revision(Version(35), masked, overrides=(proc_mount.ID,)),)))
+register(ID, Level.RESTRICTED, Revision(Version(35), masked, overrides=(proc_mount.ID,)))

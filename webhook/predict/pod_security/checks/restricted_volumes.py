@@ -13,7 +13,7 @@ from operator import attrgetter
 
 import msgspec
 
-from webhook.predict.pod_security.checks import Check, Result, Revision, host_path_volumes, register
+from webhook.predict.pod_security.checks import Result, Revision, host_path_volumes, register
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.pod import Volume
 from webhook.predict.pod_security.subject import Subject
@@ -55,4 +55,4 @@ def _forbidden_source(volume: Volume) -> str | None:
     return next((name for attribute, name in _FORBIDDEN if getattr(volume, attribute) is not None), None)
 
 
-register(Check(ID, Level.RESTRICTED, (Revision(Version(0), uses_allowed_sources, overrides=(host_path_volumes.ID,)),)))
+register(ID, Level.RESTRICTED, Revision(Version(0), uses_allowed_sources, overrides=(host_path_volumes.ID,)))

@@ -7,7 +7,7 @@
 **Allowed values:** `true`; unset in a container if the pod says `true`; from v1.35 anything with `hostUsers: false`
 """
 
-from webhook.predict.pod_security.checks import Check, Result, Revision, register
+from webhook.predict.pod_security.checks import Result, Revision, register
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.subject import Subject
 from webhook.predict.pod_security.texts import containers, fields, setters
@@ -30,18 +30,9 @@ def is_non_root(pod: Subject) -> Result | None:
     return Result(ID, "runAsNonRoot != true", detail, fields(FIELD, unset))
 
 
-def is_non_root_of_host(pod: Subject) -> Result | None:
-    """Root in a user namespace is nobody on the host."""
-    return None if pod.in_user_namespace else is_non_root(pod)
-
-
 register(
-    Check(
-        ID,
-        Level.RESTRICTED,
-        (
-            Revision(Version(0), is_non_root),
-            Revision(Version(35), is_non_root_of_host),
-        ),
-    )
+    ID,
+    Level.RESTRICTED,
+    Revision(Version(0), is_non_root),
+    Revision(Version(35), is_non_root, spares=lambda pod: pod.in_user_namespace),
 )

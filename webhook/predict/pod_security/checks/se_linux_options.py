@@ -15,7 +15,7 @@
 **Allowed values:** unset, empty
 """
 
-from webhook.predict.pod_security.checks import Check, Result, Revision, register
+from webhook.predict.pod_security.checks import Result, Revision, register
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.pod import SELinuxOptions
 from webhook.predict.pod_security.subject import Subject
@@ -67,10 +67,4 @@ def _wrong(options: SELinuxOptions | None, types: frozenset[str]) -> list[str]:
     return [name for name, bad in found.items() if bad]
 
 
-register(
-    Check(
-        ID,
-        Level.BASELINE,
-        (Revision(Version(0), since_1_0), Revision(Version(31), since_1_31)),
-    )
-)
+register(ID, Level.BASELINE, Revision(Version(0), since_1_0), Revision(Version(31), since_1_31))

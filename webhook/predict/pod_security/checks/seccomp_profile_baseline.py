@@ -13,13 +13,14 @@
 **Allowed values:** unset, `runtime/default`, `docker/default`, `localhost/*`
 """
 
-from webhook.predict.pod_security.checks import Check, Result, Revision, register
+from webhook.predict.pod_security.checks import Result, Revision, refusal, register
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.pod import Profile
 from webhook.predict.pod_security.subject import Subject
-from webhook.predict.pod_security.texts import fields, go_quoted, plural, quoted, setters
+from webhook.predict.pod_security.texts import go_quoted, plural, quoted
 
 ID = "seccompProfile_baseline"
+FIELD = "securityContext.seccompProfile.type"
 POD_ANNOTATION = "seccomp.security.alpha.kubernetes.io/pod"
 CONTAINER_ANNOTATION = "container.seccomp.security.alpha.kubernetes.io/"
 
@@ -45,12 +46,9 @@ def forbidden_profiles(pod: Subject, check: str) -> Result | None:
     of_pod = pod.security.seccomp_profile
     bad_pod = of_pod is not None and not is_allowed(of_pod)
     bad = [place for place in pod.containers if (own := place.security.seccomp_profile) and not is_allowed(own)]
-    if not (bad or bad_pod):
-        return None
     profiles = [of_pod] * bad_pod + [place.security.seccomp_profile for place in bad]
     types = sorted({profile.type or "" for profile in profiles if profile is not None})
-    detail = f"{setters(bad_pod, bad)} must not set securityContext.seccompProfile.type to {quoted(types)}"
-    return Result(check, "seccompProfile", detail, fields("securityContext.seccompProfile.type", bad, pod=bad_pod))
+    return refusal(check, "seccompProfile", bad, f"must not set {FIELD} to {quoted(types)}", FIELD, pod=bad_pod)
 
 
 def is_allowed(profile: Profile) -> bool:
@@ -62,13 +60,4 @@ def _forbidden_annotation(value: str | None) -> bool:
     return value not in (None, "runtime/default", "docker/default") and not str(value).startswith("localhost/")
 
 
-register(
-    Check(
-        ID,
-        Level.BASELINE,
-        (
-            Revision(Version(0), by_annotation),
-            Revision(Version(19), by_field),
-        ),
-    )
-)
+register(ID, Level.BASELINE, Revision(Version(0), by_annotation), Revision(Version(19), by_field))

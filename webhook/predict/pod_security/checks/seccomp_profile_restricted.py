@@ -8,7 +8,7 @@
 in pods for Windows
 """
 
-from webhook.predict.pod_security.checks import Check, Result, Revision, register, seccomp_profile_baseline
+from webhook.predict.pod_security.checks import Result, Revision, register, seccomp_profile_baseline
 from webhook.predict.pod_security.checks.seccomp_profile_baseline import forbidden_profiles
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.subject import Subject
@@ -18,7 +18,7 @@ ID = "seccompProfile_restricted"
 OVERRIDES = (seccomp_profile_baseline.ID,)
 
 
-def for_any_os(pod: Subject) -> Result | None:
+def sets_profile(pod: Subject) -> Result | None:
     """A forbidden profile is named first; a missing one only if there is none of those."""
     if found := forbidden_profiles(pod, ID):
         return found
@@ -32,18 +32,9 @@ def for_any_os(pod: Subject) -> Result | None:
     return Result(ID, "seccompProfile", detail, fields("securityContext.seccompProfile.type", unset))
 
 
-def for_linux(pod: Subject) -> Result | None:
-    """The API server itself refuses the field in pods for Windows."""
-    return None if pod.for_windows else for_any_os(pod)
-
-
 register(
-    Check(
-        ID,
-        Level.RESTRICTED,
-        (
-            Revision(Version(19), for_any_os, OVERRIDES),
-            Revision(Version(25), for_linux, OVERRIDES),
-        ),
-    )
+    ID,
+    Level.RESTRICTED,
+    Revision(Version(19), sets_profile, OVERRIDES),
+    Revision(Version(25), sets_profile, OVERRIDES, spares=lambda pod: pod.for_windows),
 )

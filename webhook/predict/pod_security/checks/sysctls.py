@@ -12,7 +12,7 @@ v1.29 `net.ipv4.tcp_keepalive_time`, `net.ipv4.tcp_fin_timeout`, `net.ipv4.tcp_k
 
 from collections.abc import Callable
 
-from webhook.predict.pod_security.checks import Check, Result, Revision, register
+from webhook.predict.pod_security.checks import Result, Revision, register
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.subject import Subject
 
@@ -54,4 +54,4 @@ def _revision(minor: int) -> Revision:
     return Revision(Version(minor), _sets_only(allowed))
 
 
-register(Check(ID, Level.BASELINE, tuple(map(_revision, ADDED))))
+register(ID, Level.BASELINE, *map(_revision, ADDED))
