@@ -8,28 +8,19 @@ of the internal registry too, or put the secrets on the service account instead.
 
 from collections.abc import Iterator
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from webhook.api import names
 from webhook.api.mpijob import MPIJob
 from webhook.injections import injection
 from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
-from webhook.kit.settings import InjectionSettings
+from webhook.kit.settings import InjectionSettings, ObjectNames
 
 
 class Settings(InjectionSettings):
     """The secrets."""
 
-    secrets: tuple[str, ...] = Field((), description="Names of the pull secrets, in the namespace of the job.")
-
-    @field_validator("secrets")
-    @classmethod
-    def _names(cls, secrets: tuple[str, ...]) -> tuple[str, ...]:
-        for name in secrets:
-            if problem := names.dns_1123_subdomain_problem(name):
-                raise ValueError(f'"{name}" {problem}')
-        return secrets
+    secrets: ObjectNames = Field((), description="Names of the pull secrets, in the namespace of the job.")
 
 
 @injection("image-pull-secrets", Settings, since="0.1")

@@ -10,15 +10,14 @@ A class that does not exist is never put in: Kueue would not look at the job. Th
 from collections.abc import Iterator
 from typing import Final
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from webhook.api import names
 from webhook.api.kueue import PRIORITY_CLASS
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, injection
 from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
-from webhook.kit.settings import InjectionSettings
+from webhook.kit.settings import InjectionSettings, NameInLabel
 from webhook.predict.kueue.managed import manages
 from webhook.predict.kueue.priority import has_workload_class
 
@@ -28,14 +27,7 @@ LABEL: Final = ("metadata", "labels", PRIORITY_CLASS)
 class Settings(InjectionSettings):
     """The class."""
 
-    priority_class: str = Field("", description="The WorkloadPriorityClass of jobs that name none.")
-
-    @field_validator("priority_class")
-    @classmethod
-    def _name(cls, name: str) -> str:
-        if name and (problem := names.dns_1123_subdomain_problem(name) or names.label_value_problem(name)):
-            raise ValueError(problem)
-        return name
+    priority_class: NameInLabel = Field("", description="The WorkloadPriorityClass of jobs that name none.")
 
 
 @injection("kueue-priority", Settings, since="0.1")

@@ -17,7 +17,7 @@ names a queue of Volcano stays out of Kueue's, unless the annotation asks for on
 from collections.abc import Iterator
 from typing import Final
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from webhook.api import annotations, names
 from webhook.api.kueue import PRIORITY_CLASS, QUEUE_NAME
@@ -26,7 +26,7 @@ from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
 from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
-from webhook.kit.settings import InjectionSettings
+from webhook.kit.settings import InjectionSettings, NameInLabel
 from webhook.predict.kueue import priority, queues
 from webhook.predict.kueue.managed import Unmanaged, suspends_all, unmanaged
 
@@ -43,17 +43,10 @@ _OUT_OF_REACH: Final = {
 class Settings(InjectionSettings):
     """The queue."""
 
-    queue: str = Field(
+    queue: NameInLabel = Field(
         "",
         description="The LocalQueue of jobs that name none; empty for the namespace's own: default, or its only one.",
     )
-
-    @field_validator("queue")
-    @classmethod
-    def _name(cls, queue: str) -> str:
-        if queue and (problem := names.dns_1123_subdomain_problem(queue) or names.label_value_problem(queue)):
-            raise ValueError(problem)
-        return queue
 
 
 @injection("kueue-queue", Settings, since="0.1")

@@ -1,8 +1,9 @@
 """The base of every rule's and injection's settings."""
 
 import re
+from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -26,6 +27,35 @@ class Action(StrEnum):
 
 # YAML 1.1, which kubectl reads, takes an unquoted `off` for false.
 ActionField = Annotated[Action, BeforeValidator(lambda value: Action.OFF if value is False else value)]
+
+
+_Entries = TypeVar("_Entries", bound=Iterable[str])
+
+
+def each(problem_of: Callable[[str], str | None]) -> AfterValidator:
+    """Refuses a list, or a mapping by its keys, with an entry that has a problem; says which entry."""
+
+    def check(entries: _Entries) -> _Entries:
+        for entry in entries:
+            if problem := problem_of(entry):
+                raise ValueError(f'"{entry}" {problem}')
+        return entries
+
+    return AfterValidator(check)
+
+
+ObjectNames = Annotated[tuple[str, ...], each(names.dns_1123_subdomain_problem)]
+"""Names of Kubernetes objects, checked."""
+
+
+def _name_in_label(name: str) -> str:
+    if name and (problem := names.dns_1123_subdomain_problem(name) or names.label_value_problem(name)):
+        raise ValueError(problem)
+    return name
+
+
+NameInLabel = Annotated[str, AfterValidator(_name_in_label)]
+"""The name of a Kubernetes object that a label is to hold, as those of Kueue; empty for none."""
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:

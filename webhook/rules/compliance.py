@@ -14,6 +14,7 @@ one) has no storage class, so it is refused where `storageClasses` are set.
 import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
+from typing import Annotated
 
 from pydantic import Field, field_validator
 
@@ -24,48 +25,43 @@ from webhook.api.volume import Volume
 from webhook.cluster.resources.persistent_volume_claims import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from webhook.cluster.view import ABSENT
 from webhook.kit.context import Context
-from webhook.kit.settings import Labels, RuleSettings
+from webhook.kit.settings import Labels, ObjectNames, RuleSettings, each
 from webhook.rules import CauseReason, Violation, rule
 
 _ANYTHING = ("*", "?*")
 _WILD = re.compile(r"[*?\[]")
 _LEGEND = ", where * is any text and ? any character"
 
+# Labels or annotations: both have the same keys.
+Metadata = Annotated[dict[str, str], each(names.label_key_problem)]
+
 
 class Settings(RuleSettings):
     """Which jobs, and what is required of them."""
 
-    markers: dict[str, str] = Field(
+    markers: Metadata = Field(
         {"compliance.openshift.io/hipaa": "true", "compliance.openshift.io/data-classification": "PHI"},
         description="Labels or annotations, one of which says that a job has regulated data (in upper or lower case); "
         "none means every job.",
     )
     node_labels: Labels = Field({}, description="Labels of the nodes on which the pods must run.")
-    storage_classes: tuple[str, ...] = Field(
+    storage_classes: ObjectNames = Field(
         (), description="Storage classes that claims and ephemeral volumes may have; none means all."
     )
-    csi_drivers: tuple[str, ...] = Field(
+    csi_drivers: ObjectNames = Field(
         (),
         description="With storageClasses: CSI drivers whose inline volumes are allowed, as secrets-store.csi.k8s.io.",
     )
     require_memory_empty_dir: bool = Field(False, description="Whether every emptyDir must have medium: Memory.")
     refuse_host_path: bool = Field(False, description="Whether hostPath volumes are refused.")
-    job_annotations: dict[str, str] = Field(
+    job_annotations: Metadata = Field(
         {},
         description='Annotations that the job must have, with a pattern for each value: "*" is any text, "?*" any but '
         "the empty one.",
     )
-    pod_annotations: dict[str, str] = Field(
+    pod_annotations: Metadata = Field(
         {}, description="Annotations that both pod templates must have, with patterns like jobAnnotations."
     )
-
-    @field_validator("markers", "job_annotations", "pod_annotations")
-    @classmethod
-    def _keys(cls, entries: dict[str, str]) -> dict[str, str]:
-        for key in entries:
-            if problem := names.label_key_problem(key):
-                raise ValueError(f'"{key}" {problem}')
-        return entries
 
     @field_validator("job_annotations", "pod_annotations")
     @classmethod
@@ -74,14 +70,6 @@ class Settings(RuleSettings):
             if not pattern:
                 raise ValueError(f'"{key}" has an empty pattern: "*" is any text')
         return annotations
-
-    @field_validator("storage_classes", "csi_drivers")
-    @classmethod
-    def _names(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
-        for name in entries:
-            if problem := names.dns_1123_subdomain_problem(name):
-                raise ValueError(f'"{name}" {problem}')
-        return entries
 
 
 @rule("compliance", Settings, since="0.1")

@@ -10,40 +10,36 @@ come with the service account.
 
 import re
 from collections.abc import Iterator
+from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from webhook.api import images
 from webhook.api.images import ImageError, ImageReference
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodSpec
 from webhook.kit.context import Context
-from webhook.kit.settings import RuleSettings
+from webhook.kit.settings import RuleSettings, each
 from webhook.rules import CauseReason, Violation, rule
 
 _SHOWN_REGISTRIES = 5
 _TAG_OR_DIGEST = re.compile("[:@]")
 
+# Each with or without a path: `registry.example.com/team`.
+Registries = Annotated[tuple[str, ...], each(images.registry_problem)]
+
 
 class Settings(RuleSettings):
     """Which images are welcome."""
 
-    allowed_registries: tuple[str, ...] = Field(
+    allowed_registries: Registries = Field(
         (), description="Registries, or paths in them, that images may come from; none means all."
     )
     require_digest: bool = Field(False, description="Whether every image must be named by its digest.")
     refuse_latest: bool = Field(False, description="Whether the tag latest, also where it is only implied, is refused.")
-    pull_secrets_for: tuple[str, ...] = Field(
+    pull_secrets_for: Registries = Field(
         (), description="Registries, or paths in them, whose images need an imagePullSecret."
     )
-
-    @field_validator("allowed_registries", "pull_secrets_for")
-    @classmethod
-    def _registries(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
-        for entry in entries:
-            if problem := images.registry_problem(entry):
-                raise ValueError(f'"{entry}" {problem}')
-        return entries
 
 
 @rule("images", Settings, since="0.1")

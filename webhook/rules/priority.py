@@ -12,13 +12,12 @@ them Kubernetes' own `system-cluster-critical` and `system-node-critical` may be
 
 from collections.abc import Iterator
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from webhook.api import names
 from webhook.api.kueue import PRIORITY_CLASS, QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
-from webhook.kit.settings import RuleSettings
+from webhook.kit.settings import ObjectNames, RuleSettings
 from webhook.predict.kueue.priority import SCHEDULING_POLICY, has_class, has_workload_class, priority_classes
 from webhook.rules import CauseReason, Violation, rule
 
@@ -30,18 +29,10 @@ _SHOWN = 5
 class Settings(RuleSettings):
     """The classes that jobs may choose."""
 
-    allowed: tuple[str, ...] = Field((), description="PriorityClasses that jobs may name; none means all.")
-    allowed_workload: tuple[str, ...] = Field(
+    allowed: ObjectNames = Field((), description="PriorityClasses that jobs may name; none means all.")
+    allowed_workload: ObjectNames = Field(
         (), description="WorkloadPriorityClasses of Kueue that jobs may name; none means all."
     )
-
-    @field_validator("allowed", "allowed_workload")
-    @classmethod
-    def _names(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
-        for name in classes:
-            if problem := names.dns_1123_subdomain_problem(name):
-                raise ValueError(f'"{name}" {problem}')
-        return classes
 
 
 @rule("priority", Settings, since="0.1")

@@ -1,7 +1,18 @@
+from typing import Annotated
+
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from webhook import rules
-from webhook.kit.settings import Action, InjectionSettings, RuleSettings, WarningRuleSettings
+from webhook.kit.settings import (
+    Action,
+    InjectionSettings,
+    NameInLabel,
+    ObjectNames,
+    RuleSettings,
+    WarningRuleSettings,
+    each,
+)
 
 BASES = (RuleSettings, WarningRuleSettings)
 
@@ -31,3 +42,28 @@ def test_what_is_unknown_is_refused() -> None:
 )
 def test_a_ceiling_weakens_only(action: str, ceiling: str, left: str) -> None:
     assert Action(action).at_most(Action(ceiling)) == left
+
+
+def test_an_entry_with_a_problem_is_named() -> None:
+    names = TypeAdapter(ObjectNames)
+    assert names.validate_python(["a", "b.c"]) == ("a", "b.c")
+    with pytest.raises(ValidationError, match='Value error, "B" ') as refused:
+        names.validate_python(["a", "B"])
+    assert [error["loc"] for error in refused.value.errors()] == [()]
+
+
+def test_a_mapping_is_looked_at_by_its_keys() -> None:
+    short = TypeAdapter(Annotated[dict[str, str], each(lambda key: "is too long" if len(key) > 1 else None)])
+    assert short.validate_python({"a": "long"}) == {"a": "long"}
+    with pytest.raises(ValidationError, match='Value error, "long" is too long'):
+        short.validate_python({"a": "", "long": ""})
+
+
+@pytest.mark.parametrize(("name", "valid"), [("", True), ("team-a.b", True), ("Team", False), ("a" * 64, False)])
+def test_a_name_in_a_label_is_no_longer_than_a_label_can_hold(name: str, valid: bool) -> None:
+    try:
+        assert TypeAdapter(NameInLabel).validate_python(name) == name
+    except ValidationError:
+        assert not valid
+    else:
+        assert valid
