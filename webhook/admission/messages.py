@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import indent
 
+from webhook import PROGRAM
 from webhook.rules import Violation
 
 MAX_WARNINGS = 10
@@ -17,7 +18,7 @@ MAX_WARNING_LENGTH = 120
 MAX_LISTED = 50
 
 # Where to read what was injected, and why: as much as there is room for.
-_WHERE = (" (kubectl get mpijob NAME -o yaml; mpijob-webhook explain NAME)", " (mpijob-webhook explain NAME)")
+_WHERE = (f" (kubectl get mpijob NAME -o yaml; {PROGRAM} explain NAME)", f" ({PROGRAM} explain NAME)")
 
 _PATH_PART = re.compile(r"\[[^\]]*\]?|[^\[][^.\[]*")
 _IN_PARENTHESES = re.compile(r" \((.*\)|.*$)")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from webhook import injections
+from webhook import PROGRAM, injections
 from webhook.api import annotations
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution
@@ -29,7 +29,7 @@ def cautions(job: MPIJob, policy: Policy) -> Iterator[Caution]:
     """What was asked for in vain."""
     ids = asked(job)
     if unknown := [entry for entry in ids if entry not in injections.REGISTRY]:
-        yield Caution(f"no injection is called {_shown(unknown)}; `mpijob-webhook rules` lists them")
+        yield Caution(f"no injection is called {_shown(unknown)}; `{PROGRAM} rules` lists them")
     kept = _kept(policy)
     if refused := [entry for entry in ids if entry in kept]:
         yield Caution(f"the policy has no job go without {_shown(refused)}")
