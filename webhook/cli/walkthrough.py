@@ -28,6 +28,7 @@ from webhook.server.service import ServeSettings, Service, StartError, running
 from webhook.server.telemetry import Telemetry
 
 # In a checkout, and in an installed package.
+WIDTH: Final = 116
 EXAMPLES: Final = (Path(__file__).parents[2] / "manifests" / "examples", Path(__file__).parents[1] / "examples")
 BAD: Final = "bad-"
 NAMESPACE: Final = "default"
@@ -180,7 +181,9 @@ def _outcome(job: Manifest, answer: Answer) -> Iterator[str]:
 def _changes(answer: Answer) -> Iterator[str]:
     style: Mapping[str, Callable[[str], str]] = {"+": added, "-": bad, ".": faint, " ": str}
     for mark, line in changes(answer.before, answer.after):
-        yield style[mark](f"  {mark if mark in '+-' else ' '} {printable(line)}")
+        # The record of what was injected is for the service, and long.
+        shown = line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
+        yield style[mark](f"  {mark if mark in '+-' else ' '} {printable(shown)}")
 
 
 def _refusal(status: Mapping[str, Any]) -> Iterator[str]:
