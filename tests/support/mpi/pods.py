@@ -1,0 +1,157 @@
+"""Pods as namespaces of this machine: a network and a host name each, and the mounts that their manifests say.
+
+All have the programs of this machine. What they write under MOUNTED_OVER is their own, so the machine is not changed;
+everything goes away with the processes. Needs root.
+"""
+
+import os
+import pwd
+import subprocess
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane.process import Program
+from tests.support.installation.sshd import CONFIG, SSHD_USER
+from tests.support.mpi.programs import find
+
+MOUNTED_OVER = ("etc", "root", "run")
+# Arguments: a folder for layers, the host name, the image's files of /etc, then pairs of what is mounted where.
+SETUP = f"""
+mount -t tmpfs tmpfs "$1"
+for folder in {" ".join(MOUNTED_OVER)}; do
+  mkdir "$1/$folder" "$1/$folder.work"
+  mount -t overlay overlay -o "lowerdir=/$folder,upperdir=$1/$folder,workdir=$1/$folder.work" "/$folder"
+done
+hostname "$2"
+cp -R "$3/." /etc
+mkdir -p /run/sshd
+shift 3
+while [ $# -gt 0 ]; do
+  mkdir -p "$2"
+  mount --bind "$1" "$2"
+  shift 2
+done
+"""
+SWITCH = "ip link add pods type bridge; ip link set pods up;"
+ALONE = ("--net", "--uts", "--mount", "--propagation", "private")
+# As images for MPI jobs have it: the launcher trusts its workers.
+SSH_CONFIG = "Host *\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n  BatchMode yes\n"
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A pod that is there, and runs nothing yet."""
+
+    manifest: Mapping[str, Any]
+    process: Program
+    image: Mapping[str, str]
+    """The environment that the image brings."""
+
+    @property
+    def container(self) -> Mapping[str, Any]:
+        first: Mapping[str, Any] = self.manifest["spec"]["containers"][0]
+        return first
+
+    @property
+    def command(self) -> list[str | Path]:
+        """What its first container runs, in its namespaces and with its environment."""
+        env = {**self.image, "HOME": "/root", **{one["name"]: one.get("value", "") for one in self.container["env"]}}
+        words = [*self.container.get("command", []), *self.container.get("args", [])]
+        clean = ["env", "-i", *(f"{name}={value}" for name, value in env.items())]
+        return [*enter(self.process, "--net", "--uts", "--mount"), *clean, *words]
+
+
+def enter(process: Program, *namespaces: str) -> list[str | Path]:
+    return [find("nsenter"), "--target", str(process.pid), *namespaces]
+
+
+@contextmanager
+def running(
+    manifests: Sequence[Mapping[str, Any]],
+    contents: Mapping[str, Mapping[str, str]],
+    image: Mapping[str, str],
+    folder: Path,
+) -> Iterator[list[Pod]]:
+    """The pods of these manifests, which know each other by name.
+
+    `contents`: the data, base64, of each Secret and ConfigMap by its name.
+    """
+    names = [str(one["spec"]["hostname"]) for one in manifests]
+    addresses = {name: f"10.20.0.{number}" for number, name in enumerate(names, start=1)}
+    domain = f"{manifests[0]['spec']['subdomain']}.{manifests[0]['metadata']['namespace']}.svc"
+    hosts = "".join(f"{address} {name}.{domain} {name}\n" for name, address in addresses.items())
+    with ExitStack() as stack:
+        switch = _start(stack, folder, ["--net"], SWITCH, "switch")
+        pods = []
+        for number, manifest in enumerate(manifests):
+            home = folder / names[number]
+            (layers := home / "layers").mkdir(parents=True)
+            etc = _etc(home / "etc", hosts, image)
+            arguments: list[str | Path] = [layers, names[number], etc, *_mounts(manifest, contents, home)]
+            process = _start(stack, home, ALONE, SETUP, names[number], *arguments)
+            _connect(process, switch, addresses[names[number]], f"pod{number}")
+            pods.append(Pod(manifest, process, image))
+        yield pods
+
+
+def _start(stack: ExitStack, folder: Path, namespaces: Sequence[str], script: str, *words: str | Path) -> Program:
+    """A process that holds new namespaces until the stack is closed; `words` are the script's own, first its name."""
+    name = str(words[0])
+    command = [find("unshare"), *namespaces, "sh", "-euc", f"{script}echo ready; exec sleep infinity", *words]
+    process = Program(name, command, log=folder / f"{name}.log", env=dict(os.environ))
+    stack.callback(process.stop)
+    process.wait_ready(lambda: "ready" in process.log.read_text())
+    return process
+
+
+def _connect(pod: Program, switch: Program, address: str, port: str) -> None:
+    ip = find("ip", "iproute2")
+    inside, outside = ([*enter(one, "--net"), ip] for one in (pod, switch))
+    steps = (
+        [ip, "link", "add", "eth0", "netns", str(pod.pid), "type", "veth", "peer", port, "netns", str(switch.pid)],
+        [*inside, "addr", "add", f"{address}/24", "dev", "eth0"],
+        [*inside, "link", "set", "eth0", "up"],
+        [*inside, "link", "set", "lo", "up"],
+        [*outside, "link", "set", port, "master", "pods", "up"],
+    )
+    for step in steps:
+        subprocess.run(step, check=True, timeout=30)
+
+
+def _etc(folder: Path, hosts: str, image: Mapping[str, str]) -> Path:
+    """The files of /etc that an image for MPI jobs has, and the names of the other pods."""
+    known = [":".join(map(str, entry)) for entry in pwd.getpwall() if entry.pw_name != SSHD_USER]
+    accounts = "\n".join([*known, f"{SSHD_USER}:x:65533:65534::/run/sshd:/usr/sbin/nologin", ""])
+    setenv = " ".join(f"{name}={value}" for name, value in image.items())
+    (folder / "ssh").mkdir(parents=True)
+    for name, text in {
+        "hosts": f"127.0.0.1 localhost\n{hosts}",
+        "passwd": accounts,
+        "ssh/ssh_config": SSH_CONFIG,
+        "ssh/sshd_config": f"{CONFIG}SetEnv {setenv}\n",
+    }.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def _mounts(
+    manifest: Mapping[str, Any], contents: Mapping[str, Mapping[str, str]], folder: Path
+) -> Iterator[str | Path]:
+    """(what, where) for each Secret and ConfigMap that the first container mounts, with the modes of its volume."""
+    volumes = {volume["name"]: volume for volume in manifest["spec"]["volumes"]}
+    for mount in manifest["spec"]["containers"][0]["volumeMounts"]:
+        volume = volumes[mount["name"]]
+        source = volume.get("secret") or volume.get("configMap")
+        if source is None or source.get("secretName", source.get("name")) not in contents:
+            continue  # the token of the service account
+        data = contents[source.get("secretName", source.get("name"))]
+        (target := folder / mount["name"]).mkdir()
+        for item in source["items"]:
+            file = target / item["path"]
+            file.write_bytes(b64decode(data[item["key"]]))
+            file.chmod(item.get("mode", source.get("defaultMode", 0o644)))
+        yield from (target, mount["mountPath"])

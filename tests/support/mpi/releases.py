@@ -1,0 +1,55 @@
+"""The MPI releases that jobs run with: packages of the lock files, each installed once into a folder of its own."""
+
+import fcntl
+import hashlib
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.controlplane.build import cache_root
+from tests.support.paths import ROOT
+
+
+@dataclass(frozen=True)
+class Release:
+    """An installed MPI."""
+
+    folder: Path
+
+    @property
+    def library(self) -> Path:
+        return min((self.folder / "lib").glob("libmpi.so.*"))  # libmpi.so itself is for linkers, in some
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What an image with this MPI has in its environment: where each MPI looks for its own parts."""
+        return {
+            "PATH": f"{self.folder / 'bin'}:/usr/sbin:/usr/bin:/sbin:/bin",
+            "LD_LIBRARY_PATH": str(self.folder / "lib"),
+            "OPAL_PREFIX": str(self.folder),
+            "PMIX_PREFIX": str(self.folder),
+            "I_MPI_ROOT": str(self.folder),
+            "FI_PROVIDER_PATH": str(self.folder / "lib"),
+        }
+
+
+def installed(name: str) -> Release:
+    """The release of requirements/mpi-`name`.txt, from the cache or now from the package index."""
+    lock = ROOT / "requirements" / f"mpi-{name}.txt"
+    key = hashlib.sha256(lock.read_bytes()).hexdigest()[:16]
+    folder = cache_root().parent / "mpi" / f"{name}-{key}"
+    complete = folder / "complete"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if not complete.exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of an installation that was interrupted
+            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+            command = [*pip, "--ignore-installed", "--require-hashes", "--prefix", folder, "-r", lock]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+            if done.returncode:
+                raise RuntimeError(f"pip could not install {lock.name}:\n{done.stderr.strip()}")
+            complete.touch()
+    return Release(folder)
