@@ -12,6 +12,7 @@ import jsonpatch
 from webhook.admission.pipelines import Decision
 from webhook.api import mpijob
 from webhook.api.annotations import INJECTED
+from webhook.api.networks import NETWORKS
 from webhook.api.shape import ShapeError
 
 WARNING_LENGTH = 120
@@ -96,10 +97,24 @@ def without_defaults(job: Any, *, kept_in: Any = None) -> Any:
 def survives(before: Any, after: Any) -> bool:
     """Whether everything in `before` but null is in `after`; lists may have grown."""
     if isinstance(before, dict):
-        return isinstance(after, dict) and all(survives(value, after.get(key)) for key, value in before.items())
+        return isinstance(after, dict) and all(
+            (key == NETWORKS and networks_survive(value, after.get(key))) or survives(value, after.get(key))
+            for key, value in before.items()
+        )
     if isinstance(before, list):
         return isinstance(after, list) and len(after) >= len(before) and all(map(survives, before, after))
     return before is None or (type(before) is type(after) and before == after)
+
+
+def networks_survive(before: Any, after: Any) -> bool:
+    """Whether a text that lists networks lists more now, in its own notation, and none but new ones."""
+    if not isinstance(before, str) or not isinstance(after, str):
+        return False
+    if before.lstrip().startswith("["):
+        had, has = json.loads(before), json.loads(after)
+    else:
+        had, has = ([item.strip() for item in text.split(",") if item.strip()] for text in (before, after))
+    return bool(has[: len(had)] == had)
 
 
 def runs(job: Any) -> list[Any]:

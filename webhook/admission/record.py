@@ -24,6 +24,7 @@ import msgspec
 
 from webhook import injections
 from webhook.api.annotations import INJECTED
+from webhook.api.networks import NETWORKS, extends
 from webhook.injections.patch import Addition, PatchBuilder, Path, pointer
 
 PATH: Final[Path] = ("metadata", "annotations", INJECTED)
@@ -108,6 +109,9 @@ def restore(stored: Any, builder: PatchBuilder, *, skipped: frozenset[str]) -> N
         if not isinstance(parent, list):
             # A default of the schema is taken for a loss only beside another loss: Kueue starts a job by `suspend`.
             over = DEFAULTS.get(place.pointer) if place.author in lost else None
+            own = builder.get((*where, last))
+            if last == NETWORKS and isinstance(own, str) and extends(value, own):
+                over = own
             restored = builder.add((*where, last), value, over=over)
         elif last == APPENDED:
             restored = builder.append(where, value, key=None)

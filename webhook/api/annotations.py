@@ -29,6 +29,12 @@ NOTIFY_ONLY: Final = "notify-only"
 QUEUE: Final = "training.openshift.io/queue"
 """Kueue's LocalQueue that the job is to wait in; empty for none."""
 
+NETWORKS: Final = "training.openshift.io/networks"
+"""Further networks for the pods that compute, as `namespace/name@interface` with commas between; empty for none."""
+
+RDMA: Final = "training.openshift.io/rdma"
+"""`"true"`: the pods that compute get RDMA devices; `"false"`: they do not."""
+
 _SHOWN: Final = 12
 
 

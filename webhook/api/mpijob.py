@@ -150,6 +150,12 @@ class MPIJob(msgspec.Struct, rename="camel", gc=False):
             if spec := (self.spec.mpi_replica_specs or {}).get(role):
                 yield role, replica_path(role), spec
 
+    def computing(self) -> Iterator[tuple[str, str, ReplicaSpec]]:
+        """Those of `replicas` whose pods run ranks: the Launcher only with `runLauncherAsWorker`."""
+        for role, path, spec in self.replicas():
+            if role == WORKER or self.spec.run_launcher_as_worker:
+                yield role, path, spec
+
 
 def replica_path(role: str) -> str:
     """Where the replica spec of `role` stands in the user's YAML."""

@@ -61,6 +61,10 @@ _BEFORE_MAX_LENGTH: Final = 200
 _WORD: Final = re.compile(
     r"""(?:[ \t]|\\\n)*+((?:[^\s;&|()<>'"\\`#]++|\\[^\n]|'[^']*+'|"(?:[^"\\`]++|\\.)*+"|(?<!\s)\#)++)""", re.DOTALL
 )
+# `-x NAME` or `-x NAME=value`, also in a variable of the shell that holds options for mpirun.
+_EXPORT: Final = re.compile(r"""(?:^|[\s'"=])--?x[\s\\'"]++([A-Za-z_]\w*+)(=?)""")
+# Open MPI gives these to ranks by itself (`orte/mca/schizo/ompi`, prrte `src/mca/schizo/ompi`).
+_OPEN_MPI_EXPORTS: Final = ("OMPI_", "PRTE_", "PMIX_")
 _QUOTING: Final = re.compile(r"""['"]|\\(.)""", re.DOTALL)
 
 
@@ -80,6 +84,41 @@ def find(command: Sequence[str] | None, args: Sequence[str] | None, implementati
         if program in SHELLS:
             return list(_calls(_script(argv[start + 1 :]), implementation))
     return []
+
+
+class Exports:
+    """Which variables of the launcher's environment reach the ranks on the workers.
+
+    Hydra (MPICH, Intel MPI) and horovodrun pass all. Open MPI passes its own, and those that its option `-x` names. In
+    a command line that cannot be read the option is looked for anywhere in the text.
+    """
+
+    def __init__(self, command: Sequence[str] | None, args: Sequence[str] | None, implementation: str | None) -> None:
+        calls = find(command, args, implementation)
+        self._all = bool(calls) and all(dialect(call.program, implementation) is not OPEN_MPI for call in calls)
+        self._all = self._all or (not calls and implementation != "OpenMPI")
+        self._named: dict[str, bool] = {}
+        if self._all:
+            return
+        if calls and all(call.options is not None for call in calls):
+            named = (
+                values[0].partition("=")
+                for call in calls
+                for name, values in call.options or ()
+                if name == "x" and values
+            )
+            self._named = {name: bool(equals) for name, equals, _ in named}
+        else:
+            text = "\n".join((*(command or ()), *(args or ())))[:MAX_SCRIPT_LENGTH]
+            self._named = {found[1]: bool(found[2]) for found in _EXPORT.finditer(text)}
+
+    def passes(self, name: str) -> bool:
+        """Whether ranks get the variable `name`."""
+        return self._all or name in self._named or name.startswith(_OPEN_MPI_EXPORTS)
+
+    def sets(self, name: str) -> bool:
+        """Whether the command line gives the variable a value itself."""
+        return self._named.get(name, False)
 
 
 def _script(options: Sequence[str]) -> str:

@@ -3,11 +3,18 @@
 https://github.com/k8snetworkplumbingwg/multus-cni/blob/v4.2.2/docs/how-to-use.md
 """
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import msgspec
 
+from webhook.api import names
+
 NETWORKS: Final = "k8s.v1.cni.cncf.io/networks"
+RESOURCE_NAME: Final = "k8s.v1.cni.cncf.io/resourceName"
+"""On a NetworkAttachmentDefinition: the device that each attachment to it uses."""
+
+_INTERFACE_MAX_LENGTH: Final = 15  # Linux' IFNAMSIZ, less the byte that ends it
 
 
 class NetworksError(ValueError):
@@ -15,15 +22,25 @@ class NetworksError(ValueError):
 
 
 class Network(NamedTuple):
-    """A NetworkAttachmentDefinition; without a namespace it is in the pod's."""
+    """A NetworkAttachmentDefinition; without a namespace it is in the pod's, without an interface Multus names one."""
 
     namespace: str
     name: str
+    interface: str = ""
+
+    def __str__(self) -> str:
+        namespace = f"{self.namespace}/" if self.namespace else ""
+        return f"{namespace}{self.name}{f'@{self.interface}' if self.interface else ''}"
+
+    def within(self, namespace: str) -> tuple[str, str]:
+        """(namespace, name) for a pod in `namespace`."""
+        return self.namespace or namespace, self.name
 
 
-class _Selection(msgspec.Struct, gc=False):
+class _Selection(msgspec.Struct):
     name: str
     namespace: str | None = None
+    interface: str | None = None
 
 
 _decoder = msgspec.json.Decoder(list[_Selection])
@@ -36,12 +53,53 @@ def parse(text: str) -> list[Network]:
     """
     if not text.strip():
         return []
-    if any(char in text for char in '[{"'):
+    if _in_json(text):
         try:
-            return [Network(selected.namespace or "", selected.name) for selected in _decoder.decode(text.encode())]
+            found = _decoder.decode(text.encode())
         except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
             raise NetworksError("is not a list of networks in JSON") from None
+        return [Network(selected.namespace or "", selected.name, selected.interface or "") for selected in found]
     return [_selected(item.strip()) for item in text.split(",")]
+
+
+def parse_strictly(text: str) -> list[Network]:
+    """The networks in the notation with commas, for what this service writes itself: names are checked too."""
+    if _in_json(text):
+        raise NetworksError("is not [namespace/]name[@interface], with commas between several")
+    found = parse(text)
+    for network in found:
+        for part in filter(None, network):
+            # Network Resources Injector takes no other names.
+            if problem := names.dns_1123_label_problem(part):
+                raise NetworksError(f"has a name that {problem}")
+        if len(network.interface) > _INTERFACE_MAX_LENGTH:
+            raise NetworksError(f"has an interface of more than {_INTERFACE_MAX_LENGTH} characters")
+    return found
+
+
+def extended(text: str, more: Iterable[Network]) -> str:
+    """`text`, which `parse` can read, with `more` networks at its end; what is there stays as it is written."""
+    if not _in_json(text):
+        return _start(text) + ", ".join(map(str, more))
+    fields = ({key: value for key, value in network._asdict().items() if value} for network in more)
+    return _start(text) + ", ".join(msgspec.json.encode(entry).decode() for entry in fields) + "]"
+
+
+def extends(text: str, original: str) -> bool:
+    """Whether `text` is `original` with networks at its end, as `extended` writes it."""
+    return text.startswith(_start(original))
+
+
+def _start(text: str) -> str:
+    """The text up to where the next network comes."""
+    start = text.rstrip()
+    if _in_json(text):
+        start = start.removesuffix("]").rstrip()
+    return start + ("" if start.strip() in {"", "["} else ", ")
+
+
+def _in_json(text: str) -> bool:
+    return any(char in text for char in '[{"')
 
 
 def _selected(item: str) -> Network:
@@ -49,4 +107,4 @@ def _selected(item: str) -> Network:
     namespace, slash, name = network.rpartition("/")
     if "@" in interface or "/" in namespace or not name or (at and not interface) or (slash and not namespace):
         raise NetworksError("is not [namespace/]name[@interface], with commas between several")
-    return Network(namespace, name)
+    return Network(namespace, name, interface)

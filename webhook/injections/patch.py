@@ -87,18 +87,25 @@ class PatchBuilder:
         """Add the entries whose keys are missing to the map at `path`; returns those that were added."""
         return {key: value for key, value in entries.items() if self.add((*path, key), value)}
 
-    def append(self, path: Path, item: dict[str, object], *, key: str | None = "name") -> bool:
+    def extend_text(self, path: Path, text: str) -> bool:
+        """Put `text` at `path`, over a text whose entries are all in it; True when it was.
+
+        What an annotation lists is the user's and ours in one text. RFC 6902 has no other way to write it than whole.
+        """
+        return self.add(path, text, over=self.get(path))
+
+    def append(self, path: Path, item: dict[str, object] | str, *, key: str | None = "name") -> bool:
         """Append `item` to the list at `path` unless an item with the same `key` is in it; True when it was appended.
 
         Most of the MPIJob schema's lists are maps by a key: a second item with the same key would reject the whole job.
-        None for those without a key, such as tolerations: there an equal item counts.
+        None for those without a key, such as tolerations and lists of text: there an equal item counts.
         """
         items = self.get(path)
         if items is None:
             self._add(path, [item])
         elif not isinstance(items, list):
             raise PatchConflict(pointer(path), "is not a list")
-        elif item in items if key is None else any(_has(existing, key, item[key]) for existing in items):
+        elif _is_in(items, item, key):
             return False
         else:
             items.append(_copy(item))
@@ -124,6 +131,12 @@ def _at(value: Any, path: Path) -> Any:
         else:
             return None
     return value
+
+
+def _is_in(items: list[Any], item: dict[str, object] | str, key: str | None) -> bool:
+    if key is None or isinstance(item, str):
+        return item in items
+    return any(_has(existing, key, item[key]) for existing in items)
 
 
 def _has(item: Any, key: str, value: object) -> bool:

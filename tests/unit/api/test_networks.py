@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.strategies import PROPERTY
-from webhook.api.networks import Network, NetworksError, parse
+from webhook.api.networks import Network, NetworksError, extended, extends, parse, parse_strictly
 
 
 @pytest.mark.parametrize(
@@ -14,8 +14,8 @@ from webhook.api.networks import Network, NetworksError, parse
         ("", []),
         (" ", []),
         ("ib", [Network("", "ib")]),
-        ("ib, net/roce@net1 ,ib@net2", [Network("", "ib"), Network("net", "roce"), Network("", "ib")]),
-        ('[{"name": "ib", "interface": "ib0"}]', [Network("", "ib")]),
+        ("ib, net/roce@net1 ,ib@net2", [Network("", "ib"), Network("net", "roce", "net1"), Network("", "ib", "net2")]),
+        ('[{"name": "ib", "interface": "ib0"}]', [Network("", "ib", "ib0")]),
         ('[{"name": "ib", "namespace": "net", "ips": ["10.0.0.1/24"]}]', [Network("net", "ib")]),
         ('[{"name": "ib", "namespace": null}]', [Network("", "ib")]),
         ("[]", []),
@@ -44,3 +44,56 @@ def test_json_that_cannot_be_read(text: str) -> None:
 def test_any_text_gives_networks_or_the_error(text: str) -> None:
     with suppress(NetworksError):
         assert all(network.name for network in parse(text))
+
+
+MORE = [Network("net", "roce", "net1"), Network("", "ib")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "net/roce@net1, ib"),
+        (" ", "net/roce@net1, ib"),
+        (" a,b@c ", " a,b@c, net/roce@net1, ib"),
+        ("[]", '[{"namespace":"net","name":"roce","interface":"net1"}, {"name":"ib"}]'),
+        (
+            ' [ {"name": "a", "mac": 1e400, "x": {}}\n]\n',
+            ' [ {"name": "a", "mac": 1e400, "x": {}}, '
+            '{"namespace":"net","name":"roce","interface":"net1"}, {"name":"ib"}]',
+        ),
+    ],
+)
+def test_what_is_there_stays_as_it_is_written(text: str, expected: str) -> None:
+    assert extended(text, MORE) == expected
+    assert parse(expected) == parse(text) + MORE
+    assert extends(expected, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "original"), [("a, b", "b"), ("ab, c", "a"), ('[{"name":"a"}]', '[{"name":"b"}]'), ("", "a")]
+)
+def test_other_texts_are_no_extension(text: str, original: str) -> None:
+    assert not extends(text, original)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[]", "with commas between"),
+        ("a,", "with commas between"),
+        ("a b", 'has a name that contains " "'),
+        ("Net/a", 'has a name that contains "N"'),
+        ("a.b", 'has a name that contains "."'),
+        ("-a", "has a name that must start"),
+        ("a@seventeen-letters", "has an interface of more than 15 characters"),
+    ],
+)
+def test_names_of_our_own_are_checked(text: str, problem: str) -> None:
+    with pytest.raises(NetworksError, match=problem):
+        parse_strictly(text)
+
+
+def test_names_of_our_own() -> None:
+    assert parse_strictly("net/roce@net1, ib") == MORE
+    assert ", ".join(map(str, MORE)) == "net/roce@net1, ib"
+    assert parse_strictly(" ") == []

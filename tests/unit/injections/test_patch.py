@@ -175,3 +175,26 @@ def test_a_default_may_be_of_any_type(document, replaced):
     builder = PatchBuilder(json.loads(json.dumps(document)))
     assert builder.add(("a",), "new", over="".join(("de", "fault"))) is replaced
     assert builder.operations == ([{"op": "add", "path": "/a", "value": "new"}] if replaced else [])
+
+
+@pytest.mark.parametrize(
+    ("document", "operations"),
+    [
+        ({}, [("/a", {"b": "x, y"})]),
+        ({"a": {"b": None}}, [("/a/b", "x, y")]),
+        ({"a": {"b": "x"}}, [("/a/b", "x, y")]),
+        ({"a": {"b": "", "c": "1"}}, [("/a/b", "x, y")]),
+    ],
+)
+def test_extend_text(document, operations):
+    builder, (extended,) = build(document, ("extend_text", ("a", "b"), "x, y"))
+    assert extended
+    assert [(o["path"], o["value"]) for o in builder.operations] == operations
+
+
+@pytest.mark.parametrize(("document", "added"), [({}, True), ({"a": ["x"]}, True), ({"a": ["y"]}, False)])
+def test_append_text(document, added):
+    builder = PatchBuilder(copy.deepcopy(document))
+    assert builder.append(("a",), "y", key=None) == added
+    assert jsonpatch.JsonPatch(builder.operations).apply(document) == builder.document
+    assert builder.document["a"][-1] == "y"

@@ -1,8 +1,12 @@
 """NetworkAttachmentDefinitions: further networks that Multus attaches pods to."""
 
+import sys
 from dataclasses import dataclass
 
-from webhook.cluster.resource import Wire, namespaced
+import msgspec
+
+from webhook.api.networks import RESOURCE_NAME
+from webhook.cluster.resource import Metadata, Wire, namespaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,17 +15,33 @@ class NetworkAttachmentDefinition:
 
     namespace: str
     name: str
+    resource: str = ""
+    """The device that each attachment uses; empty for a network that needs none."""
 
 
-def _record(found: Wire) -> NetworkAttachmentDefinition:
-    return NetworkAttachmentDefinition(found.metadata.namespace, found.metadata.name)
+class _Annotations(msgspec.Struct, omit_defaults=True):
+    resource: str = msgspec.field(default="", name=RESOURCE_NAME)
+
+
+class _Metadata(Metadata):
+    annotations: _Annotations | None = None
+
+
+class _Definition(Wire):
+    metadata: _Metadata
+
+
+def _record(found: _Definition) -> NetworkAttachmentDefinition:
+    metadata = found.metadata
+    resource = metadata.annotations.resource if metadata.annotations is not None else ""
+    return NetworkAttachmentDefinition(metadata.namespace, metadata.name, sys.intern(resource))
 
 
 NETWORK_ATTACHMENT_DEFINITIONS = namespaced(
     "network-attachment-definitions",
     "NetworkAttachmentDefinition",
     "k8s.cni.cncf.io/v1",
-    wire=Wire,
+    wire=_Definition,
     record=_record,
     metadata_only=True,
 )

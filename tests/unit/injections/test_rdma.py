@@ -1,0 +1,410 @@
+"""rdma: devices, networks and variables for the pods that compute; refused, with the reason, where they would harm."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import pytest
+from pydantic import ValidationError
+
+from tests.support.injecting import PATHS, Example, inject, mpijob, only
+from tests.support.kueue_objects import cluster_queue, config, local_queue, namespace
+from tests.support.networks import network
+from webhook.api.networks import NETWORKS
+from webhook.cluster.snapshot import Snapshot
+
+ID = "rdma"
+ASKS = "training.openshift.io/rdma"
+EFA = "vpc.amazonaws.com/efa"
+GPU = "nvidia.com/gpu"
+VF = "openshift.io/mlx_vf"
+SPEC = f"{PATHS['Worker']}/spec"
+RESOURCES = f"{SPEC}/containers/0/resources"
+NETWORKS_OF_WORKER = f"{PATHS['Worker']}/metadata"
+ENV = f"{PATHS['Launcher']}/spec/containers/0/env"
+GPUS = {"cpu": "8", GPU: 8}
+
+
+def node(name: str, labels: Mapping[str, str] | None = None, **amounts: str | int) -> dict[str, Any]:
+    allocatable = {"cpu": "96", "memory": "1Ti", **{key.replace("__", "/"): value for key, value in amounts.items()}}
+    metadata = {"name": name, "labels": dict(labels or {})}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {"allocatable": allocatable}}
+
+
+def gpu_node(name: str, gpus: int = 8, **amounts: str | int) -> dict[str, Any]:
+    return node(name, **{GPU: gpus}, **amounts)
+
+
+P5 = gpu_node("p5", **{EFA: 32, "hugepages-2Mi": "42242Mi"})
+SHARED = gpu_node("ib", **{"rdma/hca_shared_devices_a": 1000})
+HOST = gpu_node("host", **{"nvidia.com/hostdev": 8})
+TEAM = namespace("team")
+
+
+def job(
+    limits: Mapping[str, Any] | None = None,
+    *,
+    asks: str | None = "true",
+    launcher: Mapping[str, Any] | None = None,
+    networks: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    pod: Mapping[str, Any] | None = None,
+    security: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
+    """Workers with GPUs unless other `limits` are given."""
+    container = {
+        "name": "mpi",
+        "image": "registry.example.com/mpi:1",
+        "resources": {"limits": dict(GPUS if limits is None else limits)},
+        **({"securityContext": security} if security is not None else {}),
+    }
+    template: dict[str, Any] = {"spec": {"containers": [container], **(pod or {})}}
+    if networks is not None:
+        template["metadata"] = {"annotations": {NETWORKS: networks}}
+    of_launcher = {"name": "mpi", "image": "registry.example.com/mpi:1", **(launcher or {})}
+    metadata: dict[str, Any] = {"annotations": {ASKS: asks}} if asks is not None else {}
+    if labels:
+        metadata["labels"] = dict(labels)
+    return mpijob(metadata=metadata, worker=template, launcher={"spec": {"containers": [of_launcher]}}, **spec)
+
+
+EXAMPLE = Example(settings={"environment": {"OMPI_MCA_pml": "ucx"}}, job=job(), view=Snapshot([TEAM, HOST]))
+
+
+def both(amounts: Mapping[str, str]) -> dict[str, Any]:
+    """What is added to limits that are there, and to requests that are not."""
+    limits = {f"{RESOURCES}/limits/{name.replace('/', '~1')}": amount for name, amount in amounts.items()}
+    first, *others = amounts.items()
+    requests = {f"{RESOURCES}/requests": dict([first])}
+    return {**limits, **requests, **{f"{RESOURCES}/requests/{n.replace('/', '~1')}": a for n, a in others}}
+
+
+def run(made: Any, *objects: dict[str, Any], **settings: Any) -> tuple[dict[str, Any], list[str]]:
+    return inject(ID, made, view=Snapshot(objects), **settings)
+
+
+class TestWhoGetsIt:
+    @pytest.mark.parametrize(("asks", "always"), [(None, False), ("false", False), ("false", True)])
+    def test_not_a_job_that_does_not_ask(self, asks: str | None, always: bool) -> None:
+        assert run(job(asks=asks), HOST, always=always) == ({}, [])
+
+    @pytest.mark.parametrize(("asks", "always"), [("true", False), (None, True), ("true", True)])
+    def test_a_job_that_asks_or_each_by_policy(self, asks: str | None, always: bool) -> None:
+        added, notes = run(job(asks=asks), HOST, always=always)
+        assert added == both({"nvidia.com/hostdev": "8"})
+        assert notes == ["gave the worker 8 nvidia.com/hostdev"]
+
+    def test_by_policy_only_jobs_with_accelerators(self) -> None:
+        assert run(job({"cpu": 4}, asks=None), HOST, always=True) == ({}, [])
+        assert run(job({"cpu": 4}), HOST)[0] == both({"nvidia.com/hostdev": "1"})
+
+    @pytest.mark.parametrize("asks", ["", "yes", "True", "\x1b"])
+    def test_neither_true_nor_false(self, asks: str) -> None:
+        shown = asks.replace("\x1b", "?")
+        assert run(job(asks=asks), HOST) == ({}, [f'{ASKS} "{shown}" is neither "true" nor "false"'])
+
+    def test_a_launcher_that_computes_too(self) -> None:
+        resources = {"resources": {"limits": {GPU: 4}}}
+        _, notes = run(job(launcher=resources, runLauncherAsWorker=True), HOST)
+        assert notes == ["gave the launcher 4 nvidia.com/hostdev", "gave the worker 8 nvidia.com/hostdev"]
+
+    @pytest.mark.parametrize("spec", [{"containers": []}, {}])
+    def test_no_container(self, spec: dict[str, Any]) -> None:
+        made = job()
+        made["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"] = spec
+        assert run(made, HOST) == ({}, [])
+
+    def test_a_job_of_another_controller(self) -> None:
+        assert run(job(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"}), HOST) == ({}, [])
+
+
+class TestWhichDevice:
+    @pytest.mark.parametrize(
+        ("limits", "nodes", "settings", "expected"),
+        [
+            (GPUS, [P5], {}, {EFA: "32", "hugepages-2Mi": "5120Mi"}),
+            ({GPU: 4, "memory": "1Gi"}, [P5], {}, {EFA: "16", "hugepages-2Mi": "5120Mi"}),
+            ({GPU: 4}, [P5], {}, {EFA: "16"}),
+            (GPUS, [P5], {"hugepages": {}}, {EFA: "32"}),
+            ({**GPUS, "hugepages-2Mi": "2Mi"}, [P5], {}, {EFA: "32"}),
+            (GPUS, [gpu_node("a", **{EFA: 32, "hugepages-2Mi": "5118Mi"})], {}, {EFA: "32"}),
+            (GPUS, [P5, gpu_node("a", **{EFA: 32})], {}, {EFA: "32"}),
+            (GPUS, [P5], {"perGpu": 1, "hugepages": {}}, {EFA: "8"}),
+            (GPUS, [P5], {"perPod": 2, "hugepages": {}}, {EFA: "2"}),
+            ({"cpu": 4}, [P5], {"perGpu": 4, "hugepages": {}}, {EFA: "1"}),
+            ({GPU: 1}, [gpu_node("a", **{"nvidia.com/hostdev": 4})], {}, {"nvidia.com/hostdev": "1"}),
+            ({GPU: 3}, [gpu_node("a", **{"nvidia.com/hostdev": 4})], {}, {"nvidia.com/hostdev": "1"}),
+            ({GPU: 4}, [HOST, gpu_node("a", **{"nvidia.com/hostdev": 4})], {}, {"nvidia.com/hostdev": "2"}),
+            (GPUS, [SHARED], {}, {"rdma/hca_shared_devices_a": "1"}),
+            (GPUS, [SHARED], {"shared": []}, {"rdma/hca_shared_devices_a": "1000"}),
+            (GPUS, [SHARED], {"perGpu": 1}, {"rdma/hca_shared_devices_a": "8"}),
+            # Other nodes than those that could hold the pods do not count.
+            (
+                GPUS,
+                [HOST, node("c", **{EFA: 1}), gpu_node("small", 4, **{"rdma/ib": 1})],
+                {},
+                {"nvidia.com/hostdev": "8"},
+            ),
+            (GPUS, [HOST, P5], {"resource": "nvidia.com/hostdev"}, {"nvidia.com/hostdev": "8"}),
+            (GPUS, [gpu_node("a", **{VF: 16})], {"resource": VF}, {VF: "16"}),
+            (GPUS, [gpu_node("a", **{VF: 16})], {"devices": ["openshift.io/*"]}, {VF: "16"}),
+            (GPUS, [], {"resource": VF, "perGpu": 2}, {VF: "16"}),
+            (GPUS, [], {"resource": "rdma/ib"}, {"rdma/ib": "1"}),
+            ({"amd.com/gpu": 8}, [node("m", **{"amd.com/gpu": 8, "amd.com/vnic": 8})], {}, {"amd.com/vnic": "8"}),
+        ],
+    )
+    def test_by_nodes_and_policy(
+        self, limits: Any, nodes: list[Any], settings: dict[str, Any], expected: dict[str, str]
+    ) -> None:
+        added, notes = run(job(limits), *nodes, **settings)
+        assert added == both(expected)
+        assert notes == [f"gave the worker {', '.join(f'{amount} {name}' for name, amount in expected.items())}"]
+
+    def test_the_pods_labels_choose_the_nodes(self) -> None:
+        nodes = [P5, node("x", {"pool": "ib"}, **{GPU: 8, "rdma/ib": 8})]
+        added, _ = run(job(pod={"nodeSelector": {"pool": "ib"}}), *nodes)
+        assert added == both({"rdma/ib": "1"})
+
+    @pytest.mark.parametrize(
+        ("nodes", "settings", "reason"),
+        [
+            ([], {}, "no node is known that could hold the pods, and the policy names no device"),
+            ([node("c", **{EFA: 1})], {}, "no node is known that could hold the pods, and the policy names no device"),
+            ([gpu_node("a")], {}, "no node that could hold the pods has an RDMA device"),
+            ([gpu_node("a", **{EFA: 0})], {}, "no node that could hold the pods has an RDMA device"),
+            ([HOST, P5], {}, f"nodes have several RDMA devices (nvidia.com/hostdev, {EFA}), and the policy names none"),
+            ([HOST], {"resource": VF}, f"how many {VF} a pod needs is not known: set perGpu or perPod in the policy"),
+            ([], {"resource": VF}, f"how many {VF} a pod needs is not known: set perGpu or perPod in the policy"),
+        ],
+    )
+    def test_nobody_can_tell(self, nodes: list[Any], settings: dict[str, Any], reason: str) -> None:
+        assert run(job(), *nodes, **settings) == ({}, [f"no RDMA: {reason}"])
+
+    @pytest.mark.parametrize("name", [EFA, "rdma/ib", VF])
+    @pytest.mark.parametrize("kind", ["limits", "requests"])
+    def test_a_container_that_asks_for_a_device_keeps_it(self, name: str, kind: str) -> None:
+        made = job()
+        second = {"name": "other", "image": "x:1", "resources": {kind: {name: 1}}}
+        made["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"].append(second)
+        assert run(made, P5, resource=VF, networks=["fabric/rail-0"]) == ({}, [])
+
+
+class TestNetworks:
+    RAILS = (network("rail-0", VF), network("rail-1", VF), network("plain"), network("storage", "openshift.io/other"))
+
+    def test_each_attachment_has_its_device(self) -> None:
+        added, notes = run(job(), HOST, *self.RAILS, networks=["fabric/rail-0", "fabric/rail-1", "fabric/plain"])
+        attached = "fabric/rail-0, fabric/rail-1, fabric/plain"
+        assert added == {**both({VF: "2"}), NETWORKS_OF_WORKER: {"annotations": {NETWORKS: attached}}}
+        assert notes == [f"gave the worker the networks {attached}, 2 {VF}"]
+
+    def test_those_of_the_user_count(self) -> None:
+        made = job(networks="fabric/storage,fabric/rail-0")
+        added, _ = run(made, *self.RAILS, networks=["fabric/rail-0", "fabric/rail-1"])
+        key = f"{NETWORKS_OF_WORKER}/annotations/{NETWORKS.replace('/', '~1')}"
+        assert added == {
+            **both({"openshift.io/other": "1", VF: "2"}),
+            key: "fabric/storage,fabric/rail-0, fabric/rail-1",
+        }
+
+    def test_networks_without_devices_go_with_the_device_of_the_nodes(self) -> None:
+        added, _ = run(job(), SHARED, *self.RAILS, networks=["fabric/plain"])
+        assert added.keys() == {*both({"rdma/hca_shared_devices_a": "1"}), NETWORKS_OF_WORKER}
+
+    def test_networks_that_are_not_known(self) -> None:
+        reason = "no RDMA: the devices of the networks are not known, and the policy names no device"
+        assert run(job(), HOST, networks=["fabric/rail-0"]) == ({}, [reason])
+        added, _ = run(job(), HOST, networks=["fabric/rail-0"], resource=VF, perGpu=1)
+        assert added.keys() == {*both({VF: "8"}), NETWORKS_OF_WORKER}
+
+    @pytest.mark.parametrize(
+        ("there", "reason"),
+        [
+            (None, "NetworkAttachmentDefinition fabric/rail-9 does not exist"),
+            ("a@b@c", f"{NETWORKS} is not [namespace/]name[@interface], with commas between several"),
+        ],
+    )
+    def test_what_cannot_be_attached(self, there: str | None, reason: str) -> None:
+        added, notes = run(job(networks=there), HOST, *self.RAILS, networks=["fabric/rail-9"])
+        assert (added, notes) == ({}, [f"no RDMA: {reason}"])
+
+
+class TestQueues:
+    LABELS: ClassVar = {"kueue.x-k8s.io/queue-name": "training"}
+    QUEUE = local_queue("training", "gpus", namespace="team")
+
+    def covering(self, *resources: str) -> dict[str, Any]:
+        return cluster_queue("gpus", {"default": dict.fromkeys(resources, 1000)})
+
+    @pytest.mark.parametrize(
+        ("resources", "extra", "expected"),
+        [
+            (["cpu", GPU, EFA, "hugepages-2Mi"], "", [f"gave the worker 32 {EFA}, 5120Mi hugepages-2Mi"]),
+            (["cpu", GPU], "", [f"no RDMA: ClusterQueue gpus does not cover {EFA}"]),
+            (
+                ["cpu", GPU, EFA],
+                "",
+                ["no hugepages-2Mi: ClusterQueue gpus does not cover hugepages-2Mi", f"gave the worker 32 {EFA}"],
+            ),
+            (
+                ["cpu", GPU, "hugepages-2Mi"],
+                "resources: {excludeResourcePrefixes: [vpc.amazonaws.com]}",
+                [f"gave the worker 32 {EFA}, 5120Mi hugepages-2Mi"],
+            ),
+            (
+                ["cpu"],
+                "resources: {quotaCheckStrategy: IgnoreUndeclared}",
+                [f"gave the worker 32 {EFA}, 5120Mi hugepages-2Mi"],
+            ),
+            (
+                ["cpu", "hugepages-2Mi"],
+                f"resources: {{transformations: [{{input: {EFA}}}]}}",
+                [f"gave the worker 32 {EFA}, 5120Mi hugepages-2Mi"],
+            ),
+            (["cpu"], "integrations: {frameworks: [pod]}", [f"gave the worker 32 {EFA}, 5120Mi hugepages-2Mi"]),
+        ],
+    )
+    def test_what_the_queue_has_quota_for(self, resources: list[str], extra: str, expected: list[str]) -> None:
+        text = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+        frameworks = "" if "frameworks" in extra else "integrations: {frameworks: [kubeflow.org/mpijob]}\n"
+        known = [config(extra, text + frameworks), TEAM, self.QUEUE, self.covering(*resources), P5]
+        assert run(job(labels=self.LABELS), *known)[1] == expected
+
+    def test_a_queue_of_which_nothing_is_known(self) -> None:
+        reason = "no RDMA: what the ClusterQueue of training covers is not known"
+        assert run(job(labels=self.LABELS), P5) == ({}, [reason])
+
+    def test_without_the_configuration_what_is_covered_is_certain_all_the_same(self) -> None:
+        known = [TEAM, self.QUEUE, self.covering(EFA), P5]
+        assert run(job(labels=self.LABELS), *known, hugepages={})[1] == [f"gave the worker 32 {EFA}"]
+
+
+class TestEnvironment:
+    WANTED: ClassVar = {"NCCL_IB_HCA": "mlx5", "OMPI_MCA_pml": "ucx", "FI_PROVIDER": "efa"}
+
+    def notes(self, launcher: dict[str, Any], implementation: str | None = None) -> list[str]:
+        made = job(launcher=launcher, **({"mpiImplementation": implementation} if implementation else {}))
+        return run(made, HOST, environment=self.WANTED)[1][1:]
+
+    @pytest.mark.parametrize("implementation", ["Intel", "MPICH"])
+    def test_hydra_passes_all_on(self, implementation: str) -> None:
+        expected = ["set NCCL_IB_HCA, OMPI_MCA_pml, FI_PROVIDER for the ranks"]
+        assert self.notes({"command": ["mpirun", "-n", "2", "a"]}, implementation) == expected
+        assert self.notes({}, implementation) == expected
+
+    @pytest.mark.parametrize(
+        "launcher",
+        [
+            {"command": ["mpirun", "-x", "NCCL_IB_HCA", "-x", "FI_PROVIDER", "a"]},
+            {"command": ["mpirun"], "args": ["-np", "2", "-x", "NCCL_IB_HCA", "-x", "FI_PROVIDER", "a"]},
+            {"command": ["bash", "-c", "mpirun -x NCCL_IB_HCA \\\n -x FI_PROVIDER a"]},
+            {"command": ["bash", "-c", 'O="-x NCCL_IB_HCA -x FI_PROVIDER"\nmpirun $O a']},
+            {"command": ["horovodrun", "-np", "2", "a"]},
+        ],
+    )
+    def test_open_mpi_passes_on_what_it_is_told_to(self, launcher: dict[str, Any]) -> None:
+        assert self.notes(launcher) == ["set NCCL_IB_HCA, OMPI_MCA_pml, FI_PROVIDER for the ranks"]
+
+    def test_on_the_launcher(self) -> None:
+        made = job(launcher={"env": [{"name": "A", "value": "1"}]})
+        added, _ = run(made, HOST, environment={"OMPI_MCA_pml": "ucx"})
+        assert added[f"{ENV}/-"] == {"name": "OMPI_MCA_pml", "value": "ucx"}
+
+    @pytest.mark.parametrize(
+        "launcher",
+        [
+            {},
+            {"command": ["mpirun", "a", "-x", "NCCL_IB_HCA"]},
+            {"command": ["mpirun", "-x", "NCCL_IB_HCA_X", "a"]},
+            {"command": ["train.sh"]},
+        ],
+    )
+    def test_what_would_not_reach_the_ranks(self, launcher: dict[str, Any]) -> None:
+        lost = [f"{name} would not reach the ranks: add -x {name} to mpirun" for name in ("NCCL_IB_HCA", "FI_PROVIDER")]
+        assert self.notes(launcher) == [*lost, "set OMPI_MCA_pml for the ranks"]
+
+    def test_what_the_user_sets_stays(self) -> None:
+        env = [{"name": "OMPI_MCA_pml", "value": "ob1"}, {"name": "FI_PROVIDER"}]
+        assert self.notes({"command": ["mpirun", "-x", "NCCL_IB_HCA=mlx4", "a"], "env": env}) == []
+
+    def test_for_devices_that_the_user_asks_for_himself(self) -> None:
+        made = job({EFA: 1})
+        assert run(made, environment={"OMPI_MCA_pml": "ucx"})[1] == ["set OMPI_MCA_pml for the ranks"]
+
+    def test_not_without_devices(self) -> None:
+        assert run(job(), environment={"OMPI_MCA_pml": "ucx"})[0] == {}
+
+    @pytest.mark.parametrize("names", [{"1": ""}, {"A B": ""}, {"OMPI_MCA_mca_base_env_list": "A"}])
+    def test_names_that_may_not_be(self, names: dict[str, str]) -> None:
+        with pytest.raises(ValidationError):
+            only(ID, environment=names)
+
+
+class TestIpcLock:
+    ADDED = f"{SPEC}/containers/0/securityContext"
+
+    def run(self, made: Any, *objects: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        added, notes = run(made, HOST, *objects, ipcLock=True)
+        return {path: value for path, value in added.items() if "resources" not in path}, notes[1:]
+
+    def test_where_it_is_allowed(self) -> None:
+        expected = {self.ADDED: {"capabilities": {"add": ["IPC_LOCK"]}}}
+        assert self.run(job(), TEAM) == (expected, ["gave the worker IPC_LOCK"])
+        root = job(security={"runAsUser": 0}, pod={"securityContext": {"runAsNonRoot": False, "runAsUser": 1000}})
+        assert self.run(root, TEAM)[1] == ["gave the worker IPC_LOCK"]
+
+    def test_beside_other_capabilities(self) -> None:
+        added, _ = self.run(job(security={"capabilities": {"add": ["SYS_PTRACE"], "drop": ["ALL"]}}), TEAM)
+        assert added == {f"{self.ADDED}/capabilities/add/-": "IPC_LOCK"}
+
+    @pytest.mark.parametrize("capabilities", [{"add": ["IPC_LOCK"]}, {"add": ["ALL"]}, {"drop": ["IPC_LOCK"]}])
+    def test_what_the_user_decided(self, capabilities: dict[str, Any]) -> None:
+        assert self.run(job(security={"capabilities": capabilities}), TEAM) == ({}, [])
+
+    @pytest.mark.parametrize(
+        ("made", "labels", "reason"),
+        [
+            (job(), None, "the Pod Security level of the namespace is not known"),
+            (job(), {"enforce": "baseline"}, "the namespace enforces baseline"),
+            (job(), {"enforce": "restricted"}, "the namespace enforces restricted"),
+            (job(), {"enforce": "nonsense"}, "the namespace enforces restricted"),
+            *(
+                (made, {}, "it has no effect for a container that does not run as root")
+                for made in (
+                    job(security={"runAsUser": 1000}),
+                    job(pod={"securityContext": {"runAsUser": 1000}}),
+                    job(pod={"securityContext": {"runAsNonRoot": True}}),
+                )
+            ),
+        ],
+    )
+    def test_where_it_is_not(self, made: Any, labels: dict[str, str] | None, reason: str) -> None:
+        known = (
+            []
+            if labels is None
+            else [namespace("team", **{f"pod-security.kubernetes.io/{k}": v for k, v in labels.items()})]
+        )
+        assert self.run(made, *known) == ({}, [f"no IPC_LOCK: {reason}"])
+
+    def test_only_where_it_is_configured(self) -> None:
+        assert run(job(), HOST, TEAM)[1] == ["gave the worker 8 nvidia.com/hostdev"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"perGpu": 1, "perPod": 1},
+        {"perGpu": 0},
+        {"perPod": 65},
+        {"resource": "gpu"},
+        {"resource": "a b/c"},
+        {"resource": "rdma/*"},
+        {"networks": ["a,b"]},
+        {"hugepages": {EFA: "1Mi"}},
+        {"hugepages": {EFA: "x"}},
+        {"hugepages": {EFA: "0"}},
+    ],
+)
+def test_settings_that_are_none(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        only(ID, **settings)

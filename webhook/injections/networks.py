@@ -1,0 +1,91 @@
+"""Pods that compute are attached to further networks, by Multus.
+
+Nothing happens unless the policy lists networks, or the job does in its annotation `training.openshift.io/networks`, as
+`namespace/name@interface` with commas between. What the job lists takes the place of the policy's list, and an empty
+annotation asks for none. A network without a namespace is in the job's.
+
+They go into the annotation `k8s.v1.cni.cncf.io/networks` of the Worker's template, and of the Launcher's with
+`runLauncherAsWorker`, after what the user wrote there and in the same notation, with commas or in JSON. A network that
+is there already is not added a second time.
+
+A network that does not exist is left out, because Network Resources Injector refuses every pod that names one. So is
+one whose interface another has.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field
+
+from webhook.api import annotations, networks
+from webhook.api.mpijob import MPIJob
+from webhook.api.networks import Network, NetworksError
+from webhook.injections import Caution, injection
+from webhook.injections.patch import PatchBuilder, Path
+from webhook.kit.context import Context
+from webhook.kit.settings import InjectionSettings
+from webhook.predict.attachments import Attachments, attachments
+
+# More interfaces than any machine has: what is beyond is not read.
+MAX_LENGTH: Final = 4096
+
+
+def _one(text: str) -> str:
+    if len(found := networks.parse_strictly(text)) != 1:
+        raise ValueError(f'"{text}" names {len(found)} networks, not one')
+    return text
+
+
+NetworkNames = Annotated[tuple[Annotated[str, AfterValidator(_one)], ...], Field(max_length=64)]
+"""Networks as `namespace/name@interface`, checked."""
+
+
+class Settings(InjectionSettings):
+    """The networks."""
+
+    networks: NetworkNames = Field((), description="The networks, each as namespace/name@interface.")
+
+
+@injection("networks", Settings, since="0.1")
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Add what is missing to each template."""
+    own = job.annotations.get(annotations.NETWORKS)
+    try:
+        wanted = read(settings.networks) if own is None else _own(own)
+    except NetworksError as error:
+        yield Caution(f"{annotations.NETWORKS} {error}")
+        return
+    told: dict[str, None] = {}
+    for role, _, _ in job.computing():
+        found = planned(patch, role, wanted, ctx)
+        for problem in found.problems:
+            told[Caution(problem)] = None
+        if attach(patch, role, found):
+            told[f"attached to {', '.join(map(str, found.added))}"] = None
+    yield from told
+
+
+def read(names: tuple[str, ...]) -> list[Network]:
+    """The networks of a setting."""
+    return [network for name in names for network in networks.parse_strictly(name)]
+
+
+def planned(patch: PatchBuilder, role: str, wanted: list[Network], ctx: Context) -> Attachments:
+    """What becomes of the annotation of the template of `role`, as it is now."""
+    text = patch.get(_path(role))
+    return attachments(text if isinstance(text, str) else "", wanted, ctx)
+
+
+def attach(patch: PatchBuilder, role: str, found: Attachments) -> bool:
+    """Write what is to be added, if there is anything."""
+    return bool(found.added) and patch.extend_text(_path(role), found.extended)
+
+
+def _path(role: str) -> Path:
+    return ("spec", "mpiReplicaSpecs", role, "template", "metadata", "annotations", networks.NETWORKS)
+
+
+def _own(text: str) -> list[Network]:
+    if len(text) > MAX_LENGTH:
+        raise NetworksError(f"has more than {MAX_LENGTH} characters")
+    return networks.parse_strictly(text)

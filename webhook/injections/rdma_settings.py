@@ -1,0 +1,69 @@
+"""What an administrator can say of RDMA devices."""
+
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field, model_validator
+
+from webhook.api import names, quantity
+from webhook.api.quantity import QuantityError
+from webhook.api.resources import DEFAULT_ACCELERATORS
+from webhook.injections.networks import NetworkNames
+from webhook.injections.rank_environment import Variables
+from webhook.kit.settings import InjectionSettings, ResourceNames
+
+DEVICES: Final = (
+    "vpc.amazonaws.com/efa",
+    "rdma/*",
+    "nvidia.com/hostdev",
+    "nvidia.com/rdma*",
+    "nvidia.com/sriov*",
+    "amd.com/nic",
+    "amd.com/vnic",
+)
+_MOST: Final = 64
+
+
+def _pages(text: str) -> str:
+    try:
+        amount = quantity.whole(quantity.parse(text))
+    except QuantityError as error:
+        raise ValueError(f'"{text}" {error}') from None
+    if amount <= 0 or amount % (2 << 20):
+        raise ValueError(f'"{text}" is not a multiple of 2Mi above zero')
+    return text
+
+
+class Settings(InjectionSettings):
+    """Which devices, how many, and what goes with them."""
+
+    always: bool = Field(False, description="Whether jobs with accelerators get it that do not ask.")
+    resource: str = Field("", description="The device, as rdma/ib; empty for the only one that the nodes have.")
+    per_gpu: int | None = Field(None, ge=1, le=_MOST, description="How many for each accelerator of the pod.")
+    per_pod: int | None = Field(
+        None, ge=1, le=_MOST, description="How many for each pod; with neither, by what the nodes have."
+    )
+    devices: ResourceNames = Field(
+        DEVICES, description="Names of the resources that are RDMA devices; * stands for any text."
+    )
+    shared: ResourceNames = Field(
+        ("rdma/*",), description="Those that are shares of an adapter: a pod gets one where nothing else is set."
+    )
+    accelerators: ResourceNames = Field(
+        DEFAULT_ACCELERATORS, description="Names of the resources that are accelerators; * stands for any text."
+    )
+    hugepages: dict[str, Annotated[str, AfterValidator(_pages)]] = Field(
+        {"vpc.amazonaws.com/efa": "5120Mi"}, description="Huge pages of 2 MiB that go with a device, by its name."
+    )
+    networks: NetworkNames = Field((), description="The networks, each as namespace/name@interface.")
+    environment: Variables = Field(
+        {}, description="Variables for the ranks, such as NCCL_IB_HCA, UCX_NET_DEVICES or FI_PROVIDER."
+    )
+    ipc_lock: bool = Field(False, description="Whether containers get IPC_LOCK where that is allowed and has effect.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Settings":
+        if self.per_gpu is not None and self.per_pod is not None:
+            raise ValueError("set perGpu or perPod, not both")
+        if self.resource and ("/" not in self.resource or names.label_key_problem(self.resource)):
+            raise ValueError(f'"{self.resource}" is not a resource name such as rdma/ib')
+        return self

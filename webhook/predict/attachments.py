@@ -1,0 +1,76 @@
+"""The networks that Multus will attach to a pod, and the devices that they use.
+
+Network Resources Injector refuses a pod that names a NetworkAttachmentDefinition which does not exist. It adds to the
+first container one device for each attachment whose network names one, unless a container asks for that device already
+(network-resources-injector `pkg/webhook/webhook.go`). That is after admission by Kueue, so Kueue never counts it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from webhook.api import networks
+from webhook.api.networks import Network, NetworksError
+from webhook.cluster.resources.network_attachment_definitions import (
+    NETWORK_ATTACHMENT_DEFINITIONS,
+    NetworkAttachmentDefinition,
+)
+from webhook.cluster.view import ABSENT
+from webhook.kit.context import Context
+
+
+@dataclass(slots=True)
+class Attachments:
+    """Of one template: what its annotation lists, what is to be added, and why some cannot be."""
+
+    text: str
+    there: list[Network] = field(default_factory=list)
+    added: list[Network] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def extended(self) -> str:
+        """The annotation with what is added."""
+        return networks.extended(self.text, self.added)
+
+
+def attachments(text: str, wanted: Iterable[Network], ctx: Context) -> Attachments:
+    """What becomes of a template's annotation when `wanted` networks are added that are not there."""
+    found = Attachments(text)
+    try:
+        found.there = networks.parse(text)
+    except NetworksError as error:
+        found.problems.append(f"{networks.NETWORKS} {error}")
+        return found
+    there = {network.within(ctx.namespace) for network in found.there}
+    interfaces = {_interface(network, place): network for place, network in enumerate(found.there, start=1)}
+    for network in wanted:
+        key = network.within(ctx.namespace)
+        if key in there:
+            continue
+        interface = _interface(network, len(found.there) + len(found.added) + 1)
+        if ctx.view.get(NETWORK_ATTACHMENT_DEFINITIONS, key) is ABSENT:
+            found.problems.append(f"NetworkAttachmentDefinition {'/'.join(key)} does not exist")
+        elif other := interfaces.get(interface):
+            found.problems.append(f"{network} would have the interface {interface}, which {other} has")
+        else:
+            found.added.append(network)
+            interfaces[interface] = network
+    return found
+
+
+def devices(attached: Iterable[Network], ctx: Context) -> Counter[str] | None:
+    """How many of each device these networks use; None where one of them is not known."""
+    counted: Counter[str] = Counter()
+    for network in attached:
+        definition = ctx.view.get(NETWORK_ATTACHMENT_DEFINITIONS, network.within(ctx.namespace))
+        if not isinstance(definition, NetworkAttachmentDefinition):
+            return None
+        if definition.resource:
+            counted[definition.resource] += 1
+    return counted
+
+
+def _interface(network: Network, place: int) -> str:
+    """As Multus names it by its place in the list, where the annotation does not (multus-cni `pkg/multus`)."""
+    return network.interface or f"net{place}"

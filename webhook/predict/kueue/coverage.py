@@ -1,0 +1,32 @@
+"""Whether a ClusterQueue has quota for a resource at all: Kueue never admits a job that asks for one that it lacks.
+
+As kueue `pkg/scheduler/flavorassigner/flavorassigner.go` (`resource X unavailable in ClusterQueue`).
+"""
+
+from collections.abc import Iterable
+
+from webhook.cluster.view import UNKNOWN, ClusterView
+from webhook.predict.kueue import queues
+from webhook.predict.kueue.managed import configuration, manages
+
+
+def not_covered(view: ClusterView, namespace: str, queue: str, resources: Iterable[str]) -> str:
+    """Why a job in the LocalQueue `queue` may not ask for these too; empty where it may for certain."""
+    if manages(view, namespace) is False:
+        return ""
+    behind = queues.cluster_queue(view, namespace, queue)
+    if behind is None:
+        return f"what the ClusterQueue of {queue} covers is not known"
+    covered = {name for group in behind.groups for name in group.covered}
+    lacking = [name for name in resources if name not in covered]
+    config = configuration(view)
+    if config is not UNKNOWN:
+        if config.ignores_undeclared:
+            return ""
+        lacking = [
+            name
+            for name in lacking
+            if not (name in config.transformed or name.startswith(config.excluded_prefixes))
+            and not (config.maps_devices and "/" in name)
+        ]
+    return f"ClusterQueue {behind.name} does not cover {lacking[0]}" if lacking else ""

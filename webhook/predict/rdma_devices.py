@@ -1,0 +1,108 @@
+"""Which RDMA device a pod gets, and how many, by the nodes that could hold it.
+
+A device plugin offers either a share of an adapter, of which a pod needs one whatever it does with it
+(k8s-rdma-shared-dev-plugin), or whole adapters and functions of them, mostly as many as there are accelerators or a
+fixed multiple of them. A pod that asks for half of a node's accelerators gets half of its adapters.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from webhook.api import quantity
+from webhook.api.quantity import Quantity
+from webhook.api.resources import is_accelerator
+from webhook.cluster.resources.nodes import NodeShape
+from webhook.predict.job_pods import JobPods
+from webhook.predict.scheduler import demands
+
+HUGEPAGES: Final = "hugepages-2Mi"
+
+_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an administrator says of the devices."""
+
+    resource: str
+    """Empty for the one that nodes have."""
+    known: tuple[str, ...]
+    """Names and patterns of all RDMA devices."""
+    shared: tuple[str, ...]
+    """Those of which a pod needs one."""
+    accelerators: tuple[str, ...]
+    per_accelerator: int | None
+    per_pod: int | None
+
+
+class Undecided(Exception):
+    """Nobody can tell which device, or how many; the message says why."""
+
+
+def holding(pods: JobPods, shapes: Collection[NodeShape]) -> list[NodeShape]:
+    """The shapes that offer what a pod asks for, and that it may run on but for taints."""
+    wanted = demands(pods.template, pods.requests, None)
+    return [shape for shape in shapes if all(demand.met(shape) for demand in wanted)]
+
+
+def choose(wanted: Wanted, requests: Mapping[str, Quantity], shapes: Collection[NodeShape]) -> tuple[str, int]:
+    """(resource, how many) for a pod with these requests; `shapes` could hold it, none where nodes are not known."""
+    resource = wanted.resource or _only_one(wanted, shapes)
+    asked = {name: amount for name, amount in requests.items() if is_accelerator(name, wanted.accelerators)}
+    accelerators = sum(quantity.whole(amount) for amount in asked.values())
+    if wanted.per_pod is not None:
+        return resource, wanted.per_pod
+    if wanted.per_accelerator is not None and accelerators > 0:
+        return resource, wanted.per_accelerator * accelerators
+    if is_accelerator(resource, wanted.shared):
+        return resource, 1
+    shares = [
+        _share(offered, accelerators, sum(quantity.whole(shape.allocatable.get(name, Quantity(0))) for name in asked))
+        for shape in shapes
+        if (offered := quantity.whole(shape.allocatable.get(resource, Quantity(0)))) > 0
+    ]
+    if not shares:
+        raise Undecided(f"how many {resource} a pod needs is not known: set perGpu or perPod in the policy")
+    return resource, min(shares)
+
+
+def hugepages(amount: str | None, resource: str, pods: JobPods, shapes: Collection[NodeShape]) -> dict[str, str]:
+    """These huge pages for the first container, where each node with the device has as many, and it may ask for them.
+
+    None where a container asks for some itself.
+    """
+    stated = {name for each in pods.resources.containers for name in (*each.requests, *each.limits)}
+    if amount is None or any(name.startswith("hugepages-") for name in stated):
+        return {}
+    # A container with huge pages has to ask for cpu or memory too (kubernetes `pkg/apis/core/validation`).
+    first = pods.resources.containers[0]
+    if not {"cpu", "memory"} & {*first.requests, *first.limits}:
+        return {}
+    with_device = [shape for shape in shapes if shape.allocatable.get(resource, 0) > 0]
+    enough = all(shape.allocatable.get(HUGEPAGES, 0) >= quantity.parse(amount) for shape in with_device)
+    return {HUGEPAGES: amount} if with_device and enough else {}
+
+
+def _share(offered: int, asked: int, of: int) -> int:
+    """As large a part of a node's devices as of its accelerators; one for a pod without any."""
+    return max(offered * asked // of, 1) if asked > 0 and of > 0 else 1
+
+
+def _only_one(wanted: Wanted, shapes: Collection[NodeShape]) -> str:
+    if not shapes:
+        raise Undecided("no node is known that could hold the pods, and the policy names no device")
+    found = sorted(
+        {
+            name
+            for shape in shapes
+            for name, amount in shape.allocatable.items()
+            if amount > 0 and is_accelerator(name, wanted.known)
+        }
+    )
+    if not found:
+        raise Undecided("no node that could hold the pods has an RDMA device")
+    if len(found) > 1:
+        shown = ", ".join(found[:_SHOWN]) + (", ..." if len(found) > _SHOWN else "")
+        raise Undecided(f"nodes have several RDMA devices ({shown}), and the policy names none")
+    return found[0]
