@@ -23,7 +23,7 @@ from webhook.api import annotations, names
 from webhook.api.kueue import PRIORITY_CLASS, QUEUE_NAME
 from webhook.api.mpijob import VOLCANO_QUEUE, MPIJob
 from webhook.cluster.view import UNKNOWN
-from webhook.injections import Caution, injection
+from webhook.injections import Caution, Note, injection
 from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
 from webhook.kit.settings import InjectionSettings, NameInLabel
@@ -80,7 +80,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
             yield Caution(f"not in queue {name}: {reason}")
     elif patch.add(LABEL, name):
         patch.add(SUSPEND, value=True, over=False)
-        yield f"put into queue {name}, which starts the job when there is room"
+        yield Note(f"put into queue {name}, which starts the job when there is room", brief=name)
 
 
 def _out_of_reach(job: MPIJob, ctx: Context) -> str:

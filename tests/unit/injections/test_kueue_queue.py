@@ -123,6 +123,12 @@ def test_a_queue_that_cannot_be_used(objects: list[Json], reason: str) -> None:
     assert decision.warnings == [f"{ID}: {told[0]}"], "not cut"
 
 
+def test_the_line_for_all_injections_names_the_queue() -> None:
+    (line,) = mutate(mpijob(), view=Snapshot(USUAL)).warnings
+    assert line.startswith("injected: ")
+    assert "kueue-queue training," in line
+
+
 def test_the_only_queue_is_stopped() -> None:
     reason = "LocalQueue training is stopped (Hold). Ask your administrator for a queue."
     assert injected(mpijob(), *MANAGED, queue(stopPolicy="Hold")) == ({}, [f"not in queue training: {reason}"])
