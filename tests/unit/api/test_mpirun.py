@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.strategies import PROPERTY
-from webhook.api.mpirun import HOSTFILE, MAX_CALLS, MAX_SCRIPT_LENGTH, MAX_WORDS, Invocation, find
+from webhook.api.mpirun import HOSTFILE, MAX_CALLS, MAX_SCRIPT_LENGTH, MAX_WORDS, Exports, Invocation, find
 
 
 def ranks(script: str, implementation: str = "OpenMPI") -> list[int | None]:
@@ -177,3 +177,28 @@ words = st.sampled_from(
 def test_never_raises(parts: list[str], as_script: bool) -> None:
     calls = find(["sh", "-c", " ".join(parts)] if as_script else parts, None, "MPICH")
     assert all(call.ranks is None or call.ranks > 0 for call in calls)
+
+
+@pytest.mark.parametrize(
+    ("argv", "implementation", "passed", "given"),
+    [
+        (["mpirun", "-x", "A", "-x", "B=1", "train"], "OpenMPI", "AB", "B"),
+        (["mpirun", "train", "-x", "A"], "OpenMPI", "", ""),
+        (["mpirun", "train"], "OpenMPI", "", ""),
+        (["mpirun", "train"], "Intel", "ABC", ""),
+        (["mpirun", "train"], "MPICH", "ABC", ""),
+        (["horovodrun", "-np", "2", "train"], "OpenMPI", "ABC", ""),
+        # It cannot be read: any `-x` in the text counts.
+        (["bash", "-c", 'O="-x A -x B=1"; mpirun $O train'], "OpenMPI", "AB", "B"),
+        (["bash", "-c", "cat <<E\nmpirun \\\n -x\t'A' --x C train\nE"], "OpenMPI", "AC", ""),
+        (["bash", "-c", "mpirun $O train -max A b-x B"], "OpenMPI", "", ""),
+        (["train.sh", "-x", "A"], "OpenMPI", "A", ""),
+        (["train.sh"], "Intel", "ABC", ""),
+        ([], "OpenMPI", "", ""),
+    ],
+)
+def test_what_reaches_the_ranks(argv: list[str], implementation: str, passed: str, given: str) -> None:
+    exports = Exports(argv, None, implementation)
+    assert "".join(name for name in "ABC" if exports.passes(name)) == passed
+    assert "".join(name for name in "ABC" if exports.sets(name)) == given
+    assert all(exports.passes(name) for name in ("OMPI_MCA_pml", "PRTE_MCA_a", "PMIX_MCA_a"))

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import changed, request
-from tests.support.paths import MANIFESTS
+from tests.support.networks import network
+from tests.support.paths import EXAMPLES, MANIFESTS
 from tests.support.strategies import COMPLETE
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision
 from webhook.api import yaml
+from webhook.api.networks import NETWORKS
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import UNKNOWN, Answer, NothingKnown
@@ -22,7 +24,17 @@ from webhook.policy.store import KEY, LABEL
 
 FOLDER = MANIFESTS / "policies"
 FILES = sorted(path for path in FOLDER.glob("*.yaml") if path.name != "kustomization.yaml")
-NAMES = ["audit-only", "hipaa", "platform-defaults", "restricted-openshift", "tier-base", "tier-premium"]
+NAMES = [
+    "audit-only",
+    "hipaa",
+    "platform-defaults",
+    "rdma-efa",
+    "rdma-infiniband",
+    "rdma-sriov",
+    "restricted-openshift",
+    "tier-base",
+    "tier-premium",
+]
 
 
 def config_maps(path: Path) -> list[dict[str, Any]]:
@@ -225,6 +237,71 @@ class TestHipaa:
         patched = mutate(changed(MARKED), in_hospital).document
         assert denied(patched, in_hospital) == []
         assert "node-selector" not in mutate(changed(MARKED), policy("hipaa")).authors
+
+
+NODE = {
+    "vpc.amazonaws.com/efa": 32,
+    "rdma/rdma_shared_device_a": 63,
+    "openshift.io/mlx_vf": 16,
+    "nvidia.com/gpu": 8,
+    "hugepages-2Mi": "42242Mi",
+    "cpu": 192,
+    "memory": "2Ti",
+}
+FABRIC = Snapshot(
+    [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": NODE}},
+        network("rail-0", "openshift.io/mlx_vf"),
+        network("rail-1", "openshift.io/mlx_vf"),
+    ]
+)
+
+
+class TestRdma:
+    @pytest.mark.parametrize(
+        ("name", "devices", "variables", "networks"),
+        [
+            (
+                "rdma-sriov",
+                {"openshift.io/mlx_vf": "2"},
+                [
+                    "NCCL_IB_HCA",
+                    "NCCL_IB_GID_INDEX",
+                    "NCCL_SOCKET_IFNAME",
+                    "OMPI_MCA_btl_tcp_if_include",
+                    "OMPI_MCA_oob_tcp_if_include",
+                ],
+                "fabric/rail-0@rail0, fabric/rail-1@rail1",
+            ),
+            (
+                "rdma-efa",
+                {"vpc.amazonaws.com/efa": "32", "hugepages-2Mi": "5120Mi"},
+                ["FI_PROVIDER", "FI_EFA_USE_DEVICE_RDMA", "NCCL_SOCKET_IFNAME"],
+                None,
+            ),
+            ("rdma-infiniband", {"rdma/rdma_shared_device_a": "1"}, ["NCCL_IB_HCA", "OMPI_MCA_pml"], None),
+        ],
+    )
+    def test_the_example_of_each(
+        self, name: str, devices: dict[str, str], variables: list[str], networks: str | None
+    ) -> None:
+        (example,) = yaml.load_all((EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8"))
+        ready = policy(name)
+        decision = pipelines.mutate(request(example), policy=ready, view=FABRIC)
+        assert [note for note in decision.notes if "no RDMA" in note or "would not reach" in note] == []
+        patched: Any = decision.document
+        templates = {role: one["template"] for role, one in patched["spec"]["mpiReplicaSpecs"].items()}
+        (worker,), (launcher,) = (templates[role]["spec"]["containers"] for role in ("Worker", "Launcher"))
+        asked = {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": 8, **devices}
+        assert worker["resources"] == {"requests": asked, "limits": asked}
+        assert set(variables) <= {variable["name"] for variable in launcher["env"]}
+        assert templates["Worker"]["metadata"]["annotations"].get(NETWORKS) == networks
+        found = pipelines.validate(request(patched), policy=ready, view=FABRIC)
+        assert (found.denied, found.warned) == ([], [])
+
+    @pytest.mark.parametrize("name", ["rdma-sriov", "rdma-efa", "rdma-infiniband"])
+    def test_only_for_jobs_that_ask(self, name: str) -> None:
+        assert "rdma" not in pipelines.mutate(request(COMPLETE), policy=policy(name), view=FABRIC).authors
 
 
 BROKEN = {"Worker.replicas": 1000, "Launcher.replicas": 7, IMAGE: "A B", **MARKED, **HIGH}
