@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -W error
 
-.PHONY: help install demo test lint types unit integration bench compare burst playground docs manifests lock clean
+.PHONY: help install demo test lint types unit integration bench compare burst playground docs corpus manifests lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ playground: install  ## A real API server, operator, nodes and the webhook to ty
 docs: install  ## Write the generated parts of docs/ anew.
 	@$(BIN)/python -m webhook.cli.reference docs
 	@$(BIN)/python -m tests.support.architecture docs/architecture.svg
+
+corpus: install  ## Write anew what becomes of the jobs of tests/corpus, and docs/real-jobs.md.
+	@$(BIN)/python -m tests.support.corpus
 
 manifests: install  ## Write those parts of manifests/base anew that follow from the code.
 	@$(BIN)/python -m webhook.installation.manifests manifests/base

@@ -27,6 +27,7 @@ WRITTEN = (
     "pod-security.md",
     "development.md",
     "architecture.md",
+    "real-jobs.md",
 )
 PAGES = reference.pages()
 COMMANDS = dict(reference.commands())

@@ -1,0 +1,174 @@
+"""What becomes of the jobs of tests/corpus, and the page about them; `python -m tests.support.corpus` writes both.
+
+A job stands in the folder of the subject that it shows. Its outcome is in NAME.outcome beside NAME.yaml: the verdict,
+and what each injection adds, with nothing known of a cluster and in the namespaces of tests/corpus/cluster.yaml.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from tests.support.corpus_subjects import INTRODUCTION, SUBJECTS
+from tests.support.paths import DOCS, ROOT
+from webhook.admission.pipelines import Policy
+from webhook.api import yaml
+from webhook.cli import files, job_check
+from webhook.cli.job_check import Verdict
+from webhook.cluster.snapshot import Snapshot
+
+CORPUS: Final = ROOT / "tests" / "corpus"
+PAGE: Final = DOCS / "real-jobs.md"
+COMMAND: Final = "make corpus"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where a job is submitted."""
+
+    title: str
+    cluster: str = ""
+    """A file in tests/corpus; empty: nothing is known."""
+    namespace: str = "default"
+    policy: str = ""
+    """A file in tests/corpus; empty: the built-in one."""
+
+
+SETTINGS: Final = (
+    Setting("nothing known"),
+    Setting("open", "cluster.yaml", "open"),
+    Setting("queued", "cluster.yaml", "queued"),
+    Setting("restricted", "cluster.yaml", "restricted"),
+    Setting("quota", "cluster.yaml", "quota"),
+    Setting("policy", "cluster.yaml", "queued", policy="policy.yaml"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job of the corpus."""
+
+    path: Path
+    manifest: files.Manifest = field(repr=False)
+    verdicts: Mapping[str, Verdict] = field(repr=False)
+    """By the title of the setting."""
+
+    @property
+    def subject(self) -> str:
+        return self.path.parent.name
+
+    @property
+    def comment(self) -> str:
+        """What is said about the job at the top of its file."""
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        return " ".join(line.removeprefix("# ") for line in lines[: lines.index("apiVersion: kubeflow.org/v2beta1")])
+
+    @property
+    def golden(self) -> Path:
+        return self.path.with_suffix(".outcome")
+
+    def outcome(self) -> str:
+        """The text of its outcome file."""
+        lines = [f"# What becomes of {self.path.name}. Written by `{COMMAND}`: changes here are lost."]
+        shown: dict[tuple[str, str], str] = {}
+        for title, verdict in self.verdicts.items():
+            lines += ["", f"{title}: {_word(verdict)}"]
+            lines += [f"  refused: {refusal}" for refusal in _refusals(verdict)]
+            lines += [f"  warning: {warning}" for warning in verdict.warnings]
+            for author, added in _injected(verdict).items():
+                text = "".join(f"\n    {place}: {value}" for place, value in added)
+                before = shown.setdefault((author, text), title)
+                lines.append(f"  {author}:{text}" if before == title else f"  {author}: as in {before!r}")
+        return "\n".join(lines) + "\n"
+
+
+@cache
+def jobs() -> tuple[Job, ...]:
+    """Every job of the corpus, by path."""
+    return tuple(_job(path) for path in sorted(CORPUS.glob("*/*.yaml")))
+
+
+def page() -> str:
+    """The text of the page about the corpus."""
+    return "\n".join(_lines()) + "\n"
+
+
+def write() -> None:
+    """Write every outcome and the page anew."""
+    expected = {job.golden for job in jobs()}
+    for path in CORPUS.glob("*/*.outcome"):
+        if path not in expected:
+            path.unlink()
+    for job in jobs():
+        job.golden.write_text(job.outcome(), encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+def _job(path: Path) -> Job:
+    (manifest,), errors = files.load([str(path)])
+    assert errors == []
+    return Job(path, manifest, {setting.title: _verdict(manifest, setting) for setting in SETTINGS})
+
+
+def _verdict(manifest: files.Manifest, setting: Setting) -> Verdict:
+    policy, cluster = _policy(setting.policy), _cluster(setting.cluster)
+    return job_check.check(manifest, policy=policy, cluster=cluster, namespace=setting.namespace)
+
+
+@cache
+def _policy(name: str) -> Policy:
+    return job_check.load_policy(CORPUS / name if name else None)
+
+
+@cache
+def _cluster(name: str) -> Snapshot:
+    return job_check.load_cluster(CORPUS / name if name else None)
+
+
+def _word(verdict: Verdict) -> str:
+    return "admitted" if verdict.allowed else "refused"
+
+
+def _refusals(verdict: Verdict) -> list[str]:
+    return [f"{cause['field']}: {cause['message']} [{cause['rule']}]" for cause in verdict.as_json()["causes"]]
+
+
+def _injected(verdict: Verdict) -> dict[str, list[tuple[str, str]]]:
+    """Where and what each injection adds, in YAML; the record of all this is left out."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for author, operation in zip(verdict.mutation.authors, verdict.mutation.patch, strict=False):
+        place = str(operation["path"]).removeprefix("/spec/mpiReplicaSpecs")
+        found.setdefault(author, []).append((place, yaml.dump_inline(operation["value"])))
+    return found
+
+
+def _lines() -> Iterator[str]:
+    yield f"<!-- Written by `{COMMAND}` out of tests/corpus: changes here are lost. -->"
+    yield INTRODUCTION
+    for folder, subject in SUBJECTS.items():
+        yield f"\n## {subject.title}\n"
+        yield f"{subject.real}\n\n{subject.ours}\n"
+        yield from _table(folder)
+
+
+def _table(folder: str) -> Iterator[str]:
+    yield f"| Job | {' | '.join(setting.title for setting in SETTINGS)} |"
+    yield f"|{' --- |' * (len(SETTINGS) + 1)}"
+    for job in jobs():
+        if job.subject == folder:
+            path = job.path.relative_to(ROOT)
+            cells = [f"[{job.path.stem}](../{path}): {job.comment}", *map(_cell, job.verdicts.values())]
+            yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _cell(verdict: Verdict) -> str:
+    """The verdict in a word, with the rules behind it."""
+    decision = verdict.validation
+    named = {"refused": decision.denied, "warned": decision.warned}
+    parts = [f"{word}: {', '.join(sorted({each.rule for each in found}))}" for word, found in named.items() if found]
+    return "; ".join(parts) or "admitted"
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,59 @@
+"""Jobs in the shapes of real ones: what becomes of each is pinned, and they show everything that there is."""
+
+import re
+from difflib import unified_diff
+
+import pytest
+
+from tests.support import corpus
+from tests.support.corpus import COMMAND, CORPUS, SETTINGS
+from tests.support.corpus_subjects import SUBJECTS
+from webhook import injections
+
+JOBS = corpus.jobs()
+EACH = pytest.mark.parametrize("job", JOBS, ids=lambda job: f"{job.subject}/{job.path.stem}")
+
+
+@EACH
+def test_what_becomes_of_a_job_is_as_it_was(job):
+    expected, found = job.golden.read_text(encoding="utf-8").splitlines(), job.outcome().splitlines()
+    difference = "\n".join(unified_diff(expected, found, "as it was", "as it is", n=1, lineterm=""))
+    assert not difference, f"if this is meant, run `{COMMAND}`:\n{difference}"
+
+
+def test_no_outcome_is_left_of_a_job_that_has_gone():
+    assert set(CORPUS.glob("*/*.outcome")) == {job.golden for job in JOBS}
+
+
+def test_the_page_is_as_the_jobs_are():
+    assert corpus.PAGE.read_text(encoding="utf-8") == corpus.page(), f"run `{COMMAND}`"
+
+
+def test_every_subject_has_jobs():
+    assert len(JOBS) >= 40
+    assert {job.subject for job in JOBS} == set(SUBJECTS)
+
+
+def test_every_injection_does_something():
+    found = {author for job in JOBS for verdict in job.verdicts.values() for author in verdict.mutation.authors}
+    assert found - {""} == set(injections.REGISTRY)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.title)
+def test_in_every_setting_some_job_is_admitted(setting):
+    assert any(job.verdicts[setting.title].allowed for job in JOBS)
+
+
+@EACH
+def test_a_job_begins_with_what_it_shows(job):
+    assert re.fullmatch(r".+\.", job.comment)
+
+
+def test_every_name_is_used_once():
+    names = [job.manifest.title for job in JOBS]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_images_come_from_nowhere():
+    images = {image for job in JOBS for image in re.findall(r"image: (\S+/\S+)", job.path.read_text())}
+    assert {image.partition("/")[0] for image in images} == {"registry.example.com"}
