@@ -170,7 +170,7 @@ def _reserved(job: MPIJob, role: str, path: str, spec: ReplicaSpec) -> Iterator[
                 yield _overwritten(f"{pod_path}.{field}")
         in_force = spec.restart_policy or "Never"
         if template.spec.restart_policy not in {None, "", in_force}:
-            fault = f"the operator overwrites it with {in_force}, from {role}.restartPolicy"
+            fault = f"the operator overwrites it with {in_force}"
             yield Violation(
                 f"{pod_path}.restartPolicy", fault, f"Remove it, or set {path}.restartPolicy.", advisory=True
             )

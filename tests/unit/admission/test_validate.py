@@ -106,14 +106,14 @@ def test_advice_never_denies() -> None:
 
 
 def test_a_long_warning_leaves_its_fix_out() -> None:
-    path = "spec.mpiReplicaSpecs[Worker].template.spec.restartPolicy"
-    decision = validate(changed({"Worker.template.spec.restartPolicy": "Never"}))
-    assert decision.warnings == [f"{path}: the operator overwrites it [upstream-contract]"]
+    decision = validate(changed({"Worker.template.spec.restartPolicy": "Always"}))
+    fault = "the operator overwrites it with Never"
+    assert decision.warnings == [f"spec.mpiReplicaSpecs[Worker].template.spec.restartPolicy: {fault} [upstream-contract]"]
 
 
 def test_many_warnings_are_few_and_short() -> None:
     labels = {f"training.kubeflow.org/{key}": "x" for key in ("operator-name", "job-name", "job-role", "replica-index")}
-    pod = {"hostname": "h", "subdomain": "s", "restartPolicy": "Never"}
+    pod = {"hostname": "h", "subdomain": "s", "restartPolicy": "Always"}
     changes = {f"{role}.template.spec.{key}": value for role in ("Launcher", "Worker") for key, value in pod.items()}
     decision = validate(
         changed({**changes, "Worker.template.metadata.labels": labels, "Launcher.template.metadata.labels": labels})

@@ -214,8 +214,8 @@ def test_init_containers_and_annotations() -> None:
 
 
 def test_a_wrong_shape_has_its_path() -> None:
-    (violation,) = check({"Worker.template.spec.hostNetwork": "yes"}, enforce="baseline")
-    assert violation.path == f"{WORKER}.spec.hostNetwork"
+    (violation,) = check({"Worker.template.spec.hostPID": "yes"}, enforce="baseline")
+    assert violation.path == f"{WORKER}.spec.hostPID"
     assert violation.message == "must be true or false, not a string"
 
 

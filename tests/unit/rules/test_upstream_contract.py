@@ -215,8 +215,8 @@ def test_the_key_is_not_mounted_over_the_hostfile(path: str) -> None:
     [
         ("Never", None, []),
         ("OnFailure", "OnFailure", []),
-        ("Always", None, ["the operator overwrites it with Never, from Worker.restartPolicy"]),
-        ("Never", "OnFailure", ["the operator overwrites it with OnFailure, from Worker.restartPolicy"]),
+        ("Always", None, ["the operator overwrites it with Never"]),
+        ("Never", "OnFailure", ["the operator overwrites it with OnFailure"]),
     ],
 )
 def test_a_restart_policy_that_is_not_in_force(own: str, of_replica: str | None, told: list[str]) -> None:

@@ -1,0 +1,72 @@
+"""A job's time limit is readable, of one opinion, and no longer than the cluster allows.
+
+The limit is the annotation `training.openshift.io/timeout`, which becomes `spec.runPolicy.activeDeadlineSeconds` when
+the job is created, or that field itself. A limit above `max` is for those whom RBAC allows to exempt jobs from this
+rule: they write `training.openshift.io/exempt: job-timeout` and a reason.
+
+A change of the annotation on a job that exists changes nothing, since only the field counts then: that is a warning.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field, field_validator
+
+from webhook.api import duration
+from webhook.api.annotations import NOTIFY_ONLY, TERMINATE, TIMEOUT, TIMEOUT_ACTION, mention
+from webhook.api.duration import DurationError
+from webhook.api.mpijob import MPIJob
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
+from webhook.rules import CauseReason, Violation, rule
+
+FIELD = "spec.runPolicy.activeDeadlineSeconds"
+ANNOTATION = f"metadata.annotations[{TIMEOUT}]"
+ACTION = f"metadata.annotations[{TIMEOUT_ACTION}]"
+
+
+class Settings(RuleSettings):
+    """How long a job may run."""
+
+    max: str | None = Field("7d", description="The longest limit that a job may have, as 72h or 7d; null for any.")
+
+    @field_validator("max")
+    @classmethod
+    def _duration(cls, text: str | None) -> str | None:
+        if text is not None:
+            duration.parse(text)
+        return text
+
+
+@rule("job-timeout", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """The annotations by themselves, then against the field, then the limit against `max`."""
+    action = job.annotations.get(TIMEOUT_ACTION, TERMINATE)
+    if action not in {TERMINATE, NOTIFY_ONLY}:
+        fix = f"Use {TERMINATE} or {NOTIFY_ONLY}, or remove it."
+        yield Violation(ACTION, f"{mention(TIMEOUT_ACTION, action)} is not known", fix, CauseReason.NOT_SUPPORTED)
+    seconds, asked = job.run_policy.active_deadline_seconds, job.annotations.get(TIMEOUT)
+    wanted = None
+    if asked is not None:
+        try:
+            wanted = duration.parse(asked)
+        except DurationError as error:
+            yield Violation(ANNOTATION, f"{mention(TIMEOUT, asked)} {error}", "Write it as 90m, 72h or 7d.")
+    if wanted is not None and seconds is not None and wanted != seconds:
+        yield _disagreement(asked or "", wanted, seconds, stored=ctx.operation == "UPDATE")
+    most = None if settings.max is None else duration.parse(settings.max)
+    longest, path = (seconds, FIELD) if seconds is not None else (wanted, ANNOTATION)
+    if most is not None and longest is not None and longest > most:
+        yield Violation(
+            path,
+            f"{longest} s are longer than {settings.max} ({most} s)",
+            fix=f"Set it to {most if path == FIELD else settings.max} or less, or ask who may exempt jobs from it.",
+            reason=CauseReason.FORBIDDEN,
+        )
+
+
+def _disagreement(asked: str, wanted: int, seconds: int, *, stored: bool) -> Violation:
+    if stored:
+        fault = f"{mention(TIMEOUT, asked)} changes nothing on a job that exists, which has {seconds} s"
+        return Violation(ANNOTATION, fault, fix=f"Set {FIELD} to {wanted}.", advisory=True)
+    fault = f"is {seconds}, and {mention(TIMEOUT, asked)} is {wanted} s"
+    return Violation(FIELD, fault, fix="Remove one of the two.")
