@@ -107,8 +107,8 @@ def test_advice_never_denies() -> None:
 
 def test_a_long_warning_leaves_its_fix_out() -> None:
     decision = validate(changed({"Worker.template.spec.restartPolicy": "Always"}))
-    fault = "the operator overwrites it with Never"
-    assert decision.warnings == [f"spec.mpiReplicaSpecs[Worker].template.spec.restartPolicy: {fault} [upstream-contract]"]
+    path = "spec.mpiReplicaSpecs[Worker].template.spec.restartPolicy"
+    assert decision.warnings == [f"{path}: the operator overwrites it with Never [upstream-contract]"]
 
 
 def test_many_warnings_are_few_and_short() -> None:
