@@ -56,7 +56,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         yield Caution(f"{annotations.NETWORKS} {error}")
         return
     told: dict[str, None] = {}
-    for role, _, _ in job.computing():
+    for role, _, _ in job.computing() if wanted else ():
         found = planned(patch, role, wanted, ctx)
         for problem in found.problems:
             told[Caution(problem)] = None

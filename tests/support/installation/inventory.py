@@ -151,12 +151,17 @@ def definitions(cluster: Cluster) -> list[Manifest]:
     crds = [each for each in definitions if each["spec"]["names"]["kind"] in wanted]
     for crd in crds:
         crd["spec"].pop("conversion", None)
+    return [*crds, networks_definition()]
+
+
+def networks_definition() -> Manifest:
+    """The CRD of Multus."""
     group, plural = "k8s.cni.cncf.io", "network-attachment-definitions"
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     names = {"plural": plural, "singular": "network-attachment-definition", "kind": "NetworkAttachmentDefinition"}
     versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
     spec = {"group": group, "scope": "Namespaced", "names": names, "versions": versions}
-    return [*crds, _object("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.{group}", "", spec=spec)]
+    return _object("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.{group}", "", spec=spec)
 
 
 def install(cluster: Cluster) -> None:

@@ -133,6 +133,7 @@ def test_an_update_restores_it_beside_what_the_user_had_and_nowhere_else(
 
 def test_nothing_is_asked() -> None:
     assert inject(ID, job(), view=KNOWN) == ({}, [])
+    assert inject(ID, job("a/b/c"), view=KNOWN) == ({}, [])
 
 
 @pytest.mark.parametrize("name", ["", "a,b", "A", "a/b/c", "a@", '[{"name":"a"}]'])

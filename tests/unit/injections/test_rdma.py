@@ -150,6 +150,7 @@ class TestWhichDevice:
             (GPUS, [gpu_node("a", **{VF: 16})], {"devices": ["openshift.io/*"]}, {VF: "16"}),
             (GPUS, [], {"resource": VF, "perGpu": 2}, {VF: "16"}),
             (GPUS, [], {"resource": "rdma/ib"}, {"rdma/ib": "1"}),
+            (GPUS, [], {"resource": EFA, "perGpu": 4}, {EFA: "32"}),
             ({"amd.com/gpu": 8}, [node("m", **{"amd.com/gpu": 8, "amd.com/vnic": 8})], {}, {"amd.com/vnic": "8"}),
         ],
     )
