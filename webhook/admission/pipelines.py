@@ -16,8 +16,8 @@ from webhook.api.review import AdmissionRequest
 from webhook.api.shape import ShapeError
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
-from webhook.injections.patch import PatchBuilder, PatchConflict
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder, PatchConflict
 from webhook.kit.settings import Action, RuleSettings
 from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
 from webhook.predict.quota.assessment import reservation_of

@@ -25,7 +25,7 @@ import msgspec
 from webhook import injections
 from webhook.api.annotations import INJECTED
 from webhook.api.networks import NETWORKS, extends
-from webhook.injections.patch import Addition, PatchBuilder, Path, pointer
+from webhook.kit.patch import Addition, PatchBuilder, Path, pointer
 
 PATH: Final[Path] = ("metadata", "annotations", INJECTED)
 # More than any sensible job needs; what is beyond is not restored.

@@ -11,8 +11,8 @@ import msgspec
 
 from webhook.admission.messages import Finding
 from webhook.api import mpijob
-from webhook.injections.patch import Addition, PatchBuilder, PatchConflict, Path
 from webhook.kit.context import Context
+from webhook.kit.patch import Addition, PatchBuilder, PatchConflict, Path
 from webhook.kit.settings import Action
 from webhook.policy.in_force import Policy
 from webhook.rules import Violation

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from webhook.api.mpijob import MPIJob
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.registry import Registry, documentation
 from webhook.kit.settings import InjectionSettings
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from webhook.api.mpijob import MPIJob
 from webhook.injections import injection
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings
 
 

@@ -13,8 +13,8 @@ from pydantic import Field
 from webhook.api import annotations
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, injection
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings
 
 PATH = ("spec", "runPolicy", "cleanPodPolicy")

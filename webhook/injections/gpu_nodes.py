@@ -32,9 +32,9 @@ from webhook.api.resources import accelerators, is_accelerator
 from webhook.api.taints import untolerated
 from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
-from webhook.injections.node_affinity import Requirement, is_free, prefer, require
-from webhook.injections.patch import PatchBuilder, Path
 from webhook.kit.context import Context
+from webhook.kit.node_affinity import Requirement, is_free, prefer, require
+from webhook.kit.patch import PatchBuilder, Path
 from webhook.kit.settings import InjectionSettings, ResourceNames
 from webhook.kit.settings import Settings as PolicySettings
 from webhook.predict.nodes import AllNodes, all_nodes

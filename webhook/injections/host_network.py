@@ -18,8 +18,8 @@ from pydantic import Field
 from webhook.api import sshd
 from webhook.api.mpijob import WORKER, MPIJob
 from webhook.injections import Caution, injection
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings
 
 

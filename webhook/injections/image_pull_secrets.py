@@ -12,8 +12,8 @@ from pydantic import Field
 
 from webhook.api.mpijob import MPIJob
 from webhook.injections import injection
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings, ObjectNames
 
 

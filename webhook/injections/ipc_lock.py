@@ -5,8 +5,8 @@ from typing import Final
 
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.injections import Caution
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.predict.job_pods import JobPods
 from webhook.predict.pod_security import Level, labels
 

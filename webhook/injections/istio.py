@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, injection
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings
 
 KEY = "sidecar.istio.io/inject"

@@ -14,8 +14,8 @@ from pydantic import Field, field_validator
 from webhook.api import annotations, duration
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, Note, injection
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings
 
 PATH = ("spec", "runPolicy", "activeDeadlineSeconds")

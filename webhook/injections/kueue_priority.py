@@ -15,8 +15,8 @@ from pydantic import Field
 from webhook.api.kueue import PRIORITY_CLASS
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, injection
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings, NameInLabel
 from webhook.predict.kueue.managed import manages
 from webhook.predict.kueue.priority import has_workload_class

@@ -24,8 +24,8 @@ from webhook.api.kueue import PRIORITY_CLASS, QUEUE_NAME
 from webhook.api.mpijob import VOLCANO_QUEUE, MPIJob
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, Note, injection
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings, NameInLabel
 from webhook.predict.kueue import priority, queues
 from webhook.predict.kueue.managed import Unmanaged, suspends_all, unmanaged

@@ -11,8 +11,8 @@ from pydantic import Field, field_validator
 from webhook.api import names
 from webhook.api.mpijob import MPIJob
 from webhook.injections import injection
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings
 
 # The operator's own keys: it overwrites them on pods, and selectors rely on them.

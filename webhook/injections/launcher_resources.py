@@ -26,8 +26,8 @@ from webhook.api.quantity import Quantity, QuantityError
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import injection
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.limit_ranges import OutOfBounds, faults

@@ -20,8 +20,8 @@ from webhook.api import mca, mpirun
 from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod import Container
 from webhook.injections import Caution, injection
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings
 
 # The operator's own values (mpi-operator `pkg/controller/mpi_job_controller.go`).

@@ -21,8 +21,8 @@ from webhook.api import annotations, networks
 from webhook.api.mpijob import MPIJob
 from webhook.api.networks import Network, NetworksError
 from webhook.injections import Caution, injection
-from webhook.injections.patch import PatchBuilder, Path
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder, Path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.attachments import Attachments, attachments
 

@@ -13,7 +13,7 @@ from pydantic import AfterValidator
 from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.mpirun import Exports
 from webhook.injections import Caution
-from webhook.injections.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Open MPI 4 ends with an error where this is set and mpirun has `-x`.

@@ -33,10 +33,10 @@ from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
 from webhook.injections.ipc_lock import add_ipc_lock
 from webhook.injections.networks import attach, planned, read
-from webhook.injections.patch import PatchBuilder
 from webhook.injections.rank_environment import set_for_ranks
 from webhook.injections.rdma_settings import Settings
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.predict.attachments import Attachments, devices
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.kueue.coverage import not_covered

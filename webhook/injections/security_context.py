@@ -23,8 +23,8 @@ from webhook.api.mpijob import WORKER, MPIJob
 from webhook.api.shape import ShapeError
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.injections import injection
-from webhook.injections.patch import PatchBuilder, Path
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder, Path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.pod_security import Level, PodTemplate, Version, evaluate, labels
 from webhook.predict.pod_security.pod import convert

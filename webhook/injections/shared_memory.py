@@ -24,8 +24,8 @@ from webhook.api.pod import Container, PodTemplate
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators
 from webhook.injections import injection
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings, ResourceNames
 from webhook.predict.job_pods import job_pods
 

@@ -15,8 +15,8 @@ from webhook.api import names
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import Toleration
 from webhook.injections import injection
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings
 from webhook.kit.settings import Settings as PolicySettings
 

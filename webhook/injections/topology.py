@@ -37,8 +37,8 @@ from webhook.api.pod import PodTemplate
 from webhook.cluster.resources.nodes import HOSTNAME
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
-from webhook.injections.patch import PatchBuilder, Path
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder, Path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.kueue import queues, topology
 from webhook.predict.kueue.topology_choice import Choice, choice

@@ -27,8 +27,8 @@ from webhook.api import annotations, sshd
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import WORKER, MPIJob
 from webhook.injections import Caution, injection
-from webhook.injections.patch import PatchBuilder
 from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings
 
 POLICY: Final = ("spec", "launcherCreationPolicy")

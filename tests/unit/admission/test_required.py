@@ -10,7 +10,7 @@ from webhook import injections
 from webhook.admission import pipelines
 from webhook.admission.required import RULE, field
 from webhook.injections import Injection
-from webhook.injections.patch import PatchConflict
+from webhook.kit.patch import PatchConflict
 from webhook.kit.settings import InjectionSettings
 from webhook.policy.in_force import Policy
 

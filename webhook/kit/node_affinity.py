@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from webhook.api.pod import PodTemplate
-from webhook.injections.patch import PatchBuilder, Path
+from webhook.kit.patch import PatchBuilder, Path
 
 WEIGHT: Final = 50
 

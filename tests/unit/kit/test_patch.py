@@ -4,7 +4,7 @@ import json
 import jsonpatch
 import pytest
 
-from webhook.injections.patch import PatchBuilder, PatchConflict, pointer
+from webhook.kit.patch import PatchBuilder, PatchConflict, pointer
 
 
 def build(document, *steps):
