@@ -19,7 +19,7 @@ from webhook.api import mpijob
 from webhook.api.review import AdmissionRequest, GroupVersionKind
 from webhook.cli import files
 from webhook.cli.files import Manifest
-from webhook.cli.terminal import added, bad, caution, fail, good, printable
+from webhook.cli.terminal import added, bad, caution, counted, fail, good, printable
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.policy.document import PolicyError
 from webhook.rules import CauseReason, Violation
@@ -154,8 +154,7 @@ def report(verdicts: Sequence[Verdict]) -> Iterator[str]:
         yield ""
     if verdicts:
         refused = sum(not verdict.allowed for verdict in verdicts)
-        jobs = "1 job" if len(verdicts) == 1 else f"{len(verdicts)} jobs"
-        yield f"{jobs}: {len(verdicts) - refused} admitted, {refused} refused"
+        yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - refused} admitted, {refused} refused"
 
 
 def load_policy(path: Path | None) -> Policy:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from webhook.api.mpijob import GROUP, LAUNCHER, WORKER, replica_path
 from webhook.api.shape import ShapeError
 from webhook.cli.files import Manifest
-from webhook.cli.terminal import bad, good, printable
+from webhook.cli.terminal import bad, counted, good, printable
 from webhook.predict.pod_security import LATEST, LevelVersion, evaluate, messages
 from webhook.predict.pod_security.advice import advice
 from webhook.predict.pod_security.levels import parse_level, parse_version
@@ -121,8 +121,7 @@ def report(verdicts: Sequence[LevelVerdict]) -> Iterator[str]:
         yield ""
     if verdicts:
         broken = sum(not verdict.allowed for verdict in verdicts)
-        objects = "1 object" if len(verdicts) == 1 else f"{len(verdicts)} objects"
-        yield f"{objects}: {len(verdicts) - broken} within {verdicts[0].level}, {broken} not"
+        yield f"{counted(len(verdicts), 'object')}: {len(verdicts) - broken} within {verdicts[0].level}, {broken} not"
 
 
 def _key(manifest: Manifest) -> tuple[str, str]:

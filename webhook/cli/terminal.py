@@ -43,6 +43,11 @@ def faint(text: str) -> str:
     return click.style(text, dim=True)
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 job`, `2 jobs`."""
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def complain(*problems: object) -> None:
     """Each problem on a line of standard error."""
     for problem in problems:

@@ -22,7 +22,7 @@ from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.cli import files as manifests
 from webhook.cli.files import Manifest, ManifestError
-from webhook.cli.terminal import added, bad, caution, faint, good, heading, printable
+from webhook.cli.terminal import added, bad, caution, counted, faint, good, heading, printable
 from webhook.server.log import make_log
 from webhook.server.service import ServeSettings, Service, StartError, running
 from webhook.server.telemetry import Telemetry
@@ -59,7 +59,8 @@ def show(files: Sequence[str]) -> bool:
         admitted = asyncio.run(_show(jobs))
     except StartError as error:
         raise DemoError(str(error)) from None
-    click.echo("\n" + heading(f"{_count(jobs)}: {len(admitted)} admitted, {len(jobs) - len(admitted)} refused"))
+    outcome = f"{len(admitted)} admitted, {len(jobs) - len(admitted)} refused"
+    click.echo("\n" + heading(f"{counted(len(jobs), 'job')}: {outcome}"))
     surprises = [] if files else [job for job in jobs if (job in admitted) == Path(job.source).name.startswith(BAD)]
     for job in surprises:
         click.echo(f"{bad('unexpected')}: {printable(job.source)} was {'admitted' if job in admitted else 'refused'}")
@@ -204,10 +205,6 @@ def _comment(source: str) -> Iterator[str]:
         if not line.startswith("#"):
             return
         yield line
-
-
-def _count(jobs: Sequence[Manifest]) -> str:
-    return "1 job" if len(jobs) == 1 else f"{len(jobs)} jobs"
 
 
 def _next_steps(files: Sequence[str]) -> Iterator[str]:

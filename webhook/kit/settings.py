@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Annotated, TypeVar
+from typing import Annotated, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from webhook.api import names
@@ -99,6 +99,19 @@ class WarningRuleSettings(RuleSettings):
     """What a rule has that only warns, unless an administrator decides otherwise."""
 
     action: ActionField = Field(Action.WARN, description="What a violation leads to: deny, warn, audit or off.")
+
+
+class RangeRuleSettings(RuleSettings):
+    """What a rule has that holds a number between two others; each rule says what they mean and their defaults."""
+
+    min: int
+    max: int
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) is above max ({self.max})")
+        return self
 
 
 class InjectionSettings(Settings):

@@ -6,7 +6,7 @@ business. What the cluster would say of the job comes from `webhook.predict`. A 
 another, and never on an injection.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -50,6 +50,21 @@ class Violation:
 
 S = TypeVar("S", bound=RuleSettings)
 Check = Callable[[MPIJob, S, Context], Iterator[Violation]]
+
+
+def not_allowed(path: str, value: str, allowed: Sequence[str], *, default: str) -> Violation:
+    """A choice that the operator knows and the policy does not allow; `default` is what a job without one gets."""
+    return Violation(
+        path,
+        f'"{value}" is not allowed here (a job that does not say gets "{default}")',
+        fix=f"Use one of {', '.join(allowed)}.",
+        reason=CauseReason.NOT_SUPPORTED,
+    )
+
+
+def shortened(text: str, limit: int = 100) -> str:
+    """Enough of a user's text to recognise it in a message."""
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 @dataclass(frozen=True, slots=True)

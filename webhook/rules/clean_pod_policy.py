@@ -12,7 +12,7 @@ from pydantic import Field
 from webhook.api.mpijob import CLEAN_POD_POLICIES, MPIJob
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import Violation, not_allowed, rule
 
 
 class Settings(RuleSettings):
@@ -28,9 +28,4 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The policy against `allowed`; values that the operator does not know are `upstream-contract`'s to refuse."""
     value = job.run_policy.clean_pod_policy
     if value in CLEAN_POD_POLICIES and value not in settings.allowed:
-        yield Violation(
-            "spec.runPolicy.cleanPodPolicy",
-            f'"{value}" is not allowed here (a job that does not say gets "None")',
-            fix=f"Use one of {', '.join(settings.allowed)}.",
-            reason=CauseReason.NOT_SUPPORTED,
-        )
+        yield not_allowed("spec.runPolicy.cleanPodPolicy", value, settings.allowed, default="None")

@@ -26,7 +26,7 @@ from webhook.cluster.resources.persistent_volume_claims import PERSISTENT_VOLUME
 from webhook.cluster.view import ABSENT
 from webhook.kit.context import Context
 from webhook.kit.settings import Labels, ObjectNames, RuleSettings, each
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule, shortened
 
 _ANYTHING = ("*", "?*")
 _WILD = re.compile(r"[*?\[]")
@@ -108,7 +108,7 @@ def _annotations(path: str, present: Mapping[str, str], required: Mapping[str, s
         if value is None:
             yield Violation(where, "is missing, and regulated data needs it", fix=fix, reason=CauseReason.REQUIRED)
         else:
-            yield Violation(where, f'"{_shorten(value)}" is not what regulated data needs', fix=fix)
+            yield Violation(where, f'"{shortened(value)}" is not what regulated data needs', fix=fix)
 
 
 def _nodes(path: str, template: PodTemplate, required: Mapping[str, str]) -> Iterator[Violation]:
@@ -145,7 +145,7 @@ def _storage(path: str, volume: Volume, settings: Settings, ctx: Context) -> Ite
         name = template.storage_class if template else None
         if name not in settings.storage_classes:
             where = f"{path}.ephemeral.volumeClaimTemplate.spec.storageClassName"
-            fault = f'"{_shorten(name)}" is not for' if name else "is missing, and the default may not be for"
+            fault = f'"{shortened(name)}" is not for' if name else "is missing, and the default may not be for"
             yield Violation(where, f"{fault} regulated data", fix=f"Use {wanted}.", reason=CauseReason.FORBIDDEN)
     elif volume.persistent_volume_claim is not None:
         where = f"{path}.persistentVolumeClaim.claimName"
@@ -164,7 +164,7 @@ def _storage(path: str, volume: Volume, settings: Settings, ctx: Context) -> Ite
 def _claim(path: str, name: str, settings: Settings, ctx: Context) -> Iterator[Violation]:
     claim = ctx.view.get(PERSISTENT_VOLUME_CLAIMS, (ctx.namespace, name))
     wanted = _wanted(settings)
-    shown = f'PersistentVolumeClaim "{_shorten(name)}"'
+    shown = f'PersistentVolumeClaim "{shortened(name)}"'
     if claim is ABSENT:
         fault, fix = "does not exist, so nobody can tell its storage class", f"Create it first, with {wanted}."
     elif isinstance(claim, PersistentVolumeClaim) and claim.storage_class not in settings.storage_classes:
@@ -177,7 +177,3 @@ def _claim(path: str, name: str, settings: Settings, ctx: Context) -> Iterator[V
 
 def _wanted(settings: Settings) -> str:
     return f"storage class {' or '.join(settings.storage_classes)}"
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 100 else f"{text[:97]}..."

@@ -8,7 +8,7 @@ A GPU of a launcher that is no worker stays idle (the operator empties its `NVID
 
 from collections.abc import Iterator
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
@@ -17,11 +17,11 @@ from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.requirements import ResourceRequirements
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, pod_total
 from webhook.kit.context import Context
-from webhook.kit.settings import ResourceNames, RuleSettings
+from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.rules import CauseReason, Violation, rule
 
 
-class Settings(RuleSettings):
+class Settings(RangeRuleSettings):
     """How many of which accelerators."""
 
     min: int = Field(0, ge=0, description="Fewest accelerators a worker may ask for.")
@@ -30,12 +30,6 @@ class Settings(RuleSettings):
         DEFAULT_ACCELERATORS,
         description="Resource names that count as accelerators; `*` in a name stands for any text.",
     )
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Settings":
-        if self.min > self.max:
-            raise ValueError(f"min ({self.min}) is above max ({self.max})")
-        return self
 
 
 @rule("gpus", Settings, since="0.1")

@@ -20,7 +20,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodSpec
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings, each
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule, shortened
 
 _SHOWN_REGISTRIES = 5
 _TAG_OR_DIGEST = re.compile("[:@]")
@@ -85,7 +85,7 @@ def _unreadable(field: str, image: str, error: ImageError) -> Violation:
     if not fault:
         fault, advice = advice, "write it like registry.example.com/team/app:1.0"
     if likely := _likely_reference(image):
-        advice = f'write "{_shorten(likely)}"'
+        advice = f'write "{shortened(likely)}"'
     return Violation(field, fault, fix=f"{advice[0].upper()}{advice[1:]}.")
 
 
@@ -109,14 +109,14 @@ def _policy(where: str, image: str, reference: ImageReference, settings: Setting
         shown = ", ".join(allowed[:_SHOWN_REGISTRIES]) + (", ..." if len(allowed) > _SHOWN_REGISTRIES else "")
         yield Violation(
             where,
-            f'"{_shorten(source)}" is not from an allowed registry',
+            f'"{shortened(source)}" is not from an allowed registry',
             fix=f"Use an image from {shown}.",
             reason=CauseReason.FORBIDDEN,
         )
     if settings.require_digest and reference.digest is None:
         yield Violation(
             where,
-            f'"{_shorten(image)}" has no digest, so it may change',
+            f'"{shortened(image)}" has no digest, so it may change',
             fix="Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
             reason=CauseReason.FORBIDDEN,
         )
@@ -124,7 +124,7 @@ def _policy(where: str, image: str, reference: ImageReference, settings: Setting
         said = "has the tag" if reference.tag else "has no tag, which means"
         yield Violation(
             where,
-            f'"{_shorten(image)}" {said} latest, which changes over time',
+            f'"{shortened(image)}" {said} latest, which changes over time',
             fix="Name the tag of a version, or a digest.",
             reason=CauseReason.FORBIDDEN,
         )
@@ -136,7 +136,7 @@ def _pull_secrets(
     entries = settings.pull_secrets_for
     private = [entry for entry in entries if any(images.in_registry(reference, entry) for reference in references)]
     if private and pod is not None and not pod.image_pull_secrets:
-        shown = _shorten(", ".join(private), 30)
+        shown = shortened(", ".join(private), 30)
         yield Violation(
             f"{path}.template.spec.imagePullSecrets",
             f"none for {shown}",
@@ -144,7 +144,3 @@ def _pull_secrets(
             reason=CauseReason.REQUIRED,
             advisory=True,
         )
-
-
-def _shorten(text: str, limit: int = 100) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 3]}..."

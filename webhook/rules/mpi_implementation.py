@@ -11,7 +11,7 @@ from pydantic import Field
 from webhook.api.mpijob import IMPLEMENTATIONS, MPIJob
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import Violation, not_allowed, rule
 
 
 class Settings(RuleSettings):
@@ -27,9 +27,4 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The implementation against `allowed`; unknown ones are `upstream-contract`'s to refuse."""
     value = job.spec.mpi_implementation
     if value in IMPLEMENTATIONS and value not in settings.allowed:
-        yield Violation(
-            "spec.mpiImplementation",
-            f'"{value}" is not allowed here (a job that does not say gets "OpenMPI")',
-            fix=f"Use one of {', '.join(settings.allowed)}.",
-            reason=CauseReason.NOT_SUPPORTED,
-        )
+        yield not_allowed("spec.mpiImplementation", value, settings.allowed, default="OpenMPI")

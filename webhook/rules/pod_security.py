@@ -35,7 +35,7 @@ from webhook.predict.pod_security.advice import advice, permitting
 from webhook.predict.pod_security.levels import parse_version
 from webhook.predict.pod_security.mpi_pods import templates
 from webhook.predict.pod_security.standard import NEWEST
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule, shortened
 
 MAX_TEXT: Final = 1_000
 _COUNTS: Final = {"enforce": "restricted", "audit": "privileged", "warn": "privileged"}
@@ -130,7 +130,7 @@ def _permission(result: Result, template: PodTemplate, namespace: _Namespace, ne
 def _unreadable(error: labels.LabelError) -> Violation:
     mode, _, version = error.label.removeprefix(labels.PREFIX).partition("-")
     counts = "latest" if version else _COUNTS[mode]
-    value = error.value if len(error.value) <= 100 else f"{error.value[:97]}..."
+    value = shortened(error.value)
     return Violation(
         "metadata.namespace",
         f'its label {error.label} is "{value}", so {counts} counts',

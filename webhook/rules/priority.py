@@ -19,7 +19,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
 from webhook.kit.settings import ObjectNames, RuleSettings
 from webhook.predict.kueue.priority import SCHEDULING_POLICY, has_class, has_workload_class, priority_classes
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule, shortened
 
 LABEL = f"metadata.labels[{PRIORITY_CLASS}]"
 
@@ -59,7 +59,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def _absent(path: str, kind: str, name: str, effect: str, allowed: tuple[str, ...]) -> Violation:
     """Without an effect the class may not be read by anybody, so it is advice."""
-    fault = f'{kind} "{_shorten(name)}" does not exist'
+    fault = f'{kind} "{shortened(name)}" does not exist'
     others = tuple(other for other in allowed if other != name)
     fix = f"Use {_listed(others)}." if others else f"Name one that exists (kubectl get {kind.lower()}), or remove it."
     message = f"{fault}, {effect}" if effect else fault
@@ -68,13 +68,9 @@ def _absent(path: str, kind: str, name: str, effect: str, allowed: tuple[str, ..
 
 def _forbidden(path: str, name: str, allowed: tuple[str, ...]) -> Violation:
     fix = f"Use {_listed(allowed)}, or remove it."
-    return Violation(path, f'"{_shorten(name)}" is not allowed here', fix=fix, reason=CauseReason.FORBIDDEN)
+    return Violation(path, f'"{shortened(name)}" is not allowed here', fix=fix, reason=CauseReason.FORBIDDEN)
 
 
 def _listed(allowed: tuple[str, ...]) -> str:
     shown = ", ".join(allowed[:_SHOWN]) + (", ..." if len(allowed) > _SHOWN else "")
     return shown if len(allowed) == 1 else f"one of {shown}"
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 100 else f"{text[:97]}..."

@@ -28,7 +28,7 @@ from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
 from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.settings import WarningRuleSettings
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Violation, rule, shortened
 from webhook.rules.child_names import CONFIG_SUFFIX
 
 MANY = frozenset({"ReadWriteMany", "ReadOnlyMany"})
@@ -148,7 +148,7 @@ def _missing(found: Reference, seen: set[Any], ctx: Context) -> Violation | None
     create = "Create it, before or in the same apply."
     return Violation(
         found.path,
-        f'{resource.kind} "{_shorten(found.name)}" does not exist{where}{hint}',
+        f'{resource.kind} "{shortened(found.name, 60)}" does not exist{where}{hint}',
         fix=f"Use {similar}, or create it before or in the same apply." if similar else create,
         reason=CauseReason.NOT_SUPPORTED,
     )
@@ -167,7 +167,3 @@ def _sharing(path: str, claim: PersistentVolumeClaim, pods: int) -> Iterator[Vio
     elif not modes & MANY:
         fault = f"{pods} pods mount it, but ReadWriteOnce keeps them on one node"
         yield Violation(path, fault, fix="Use a claim with ReadWriteMany.", advisory=True)
-
-
-def _shorten(name: str) -> str:
-    return name if len(name) <= 60 else f"{name[:57]}..."

@@ -12,20 +12,20 @@ Only what the command line shows for certain is compared; a call with variables 
 
 from collections.abc import Iterator
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from webhook.api import mpirun, quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_path
 from webhook.api.pod import Container
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total, read
 from webhook.kit.context import Context
-from webhook.kit.settings import ResourceNames, RuleSettings
+from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.rules import Violation, rule
 
 PATH = "spec.slotsPerWorker"
 
 
-class Settings(RuleSettings):
+class Settings(RangeRuleSettings):
     """Bounds of slotsPerWorker."""
 
     min: int = Field(1, ge=0, description="Fewest slots a worker may have.")
@@ -33,12 +33,6 @@ class Settings(RuleSettings):
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS, description="Resource names that count as GPUs, as in the rule `gpus`."
     )
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Settings":
-        if self.min > self.max:
-            raise ValueError(f"min ({self.min}) is above max ({self.max})")
-        return self
 
 
 @rule("slots", Settings, since="0.1")

@@ -6,27 +6,21 @@ Distributed training needs at least two workers, and the platform is tested up t
 
 from collections.abc import Iterator
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
-from webhook.kit.settings import RuleSettings
+from webhook.kit.settings import RangeRuleSettings
 from webhook.rules import Violation, rule
 
 PATH = "spec.mpiReplicaSpecs[Worker].replicas"
 
 
-class Settings(RuleSettings):
+class Settings(RangeRuleSettings):
     """Bounds of the worker count."""
 
     min: int = Field(2, ge=1, description="Fewest workers a job may ask for.")
     max: int = Field(100, ge=1, description="Most workers a job may ask for.")
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Settings":
-        if self.min > self.max:
-            raise ValueError(f"min ({self.min}) is above max ({self.max})")
-        return self
 
 
 @rule("worker-count", Settings, since="0.1")

@@ -9,6 +9,7 @@ from webhook.kit.settings import (
     InjectionSettings,
     NameInLabel,
     ObjectNames,
+    RangeRuleSettings,
     RuleSettings,
     WarningRuleSettings,
     each,
@@ -67,3 +68,13 @@ def test_a_name_in_a_label_is_no_longer_than_a_label_can_hold(name: str, valid: 
         assert not valid
     else:
         assert valid
+
+
+def test_a_range_has_its_ends_in_order() -> None:
+    class Settings(RangeRuleSettings):
+        min: int = 2
+        max: int = 4
+
+    assert Settings.model_validate({"min": 4}).max == 4
+    with pytest.raises(ValidationError, match=r"min \(5\) is above max \(4\)"):
+        Settings.model_validate({"min": 5})

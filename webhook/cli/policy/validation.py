@@ -10,7 +10,7 @@ from typing import Any
 from webhook.cli.policy.document_schema import accepted
 from webhook.cli.policy.documents import PolicyFile
 from webhook.cli.policy.wording import selection
-from webhook.cli.terminal import bad, caution, good, printable
+from webhook.cli.terminal import bad, caution, counted, good, printable
 from webhook.policy import layers, store
 from webhook.policy.document import HINT, PolicyDocument, PolicyFault
 from webhook.policy.in_force import policy_model
@@ -78,10 +78,10 @@ def _summary(document: PolicyDocument) -> str:
         selection(document),
         f"priority {document.priority}",
         f"mode {document.mode}",
-        "1 setting" if settings == 1 else f"{settings} settings",
+        counted(settings, "setting"),
     ]
     if count := len(document.exemptions):
-        parts.append("1 exemption" if count == 1 else f"{count} exemptions")
+        parts.append(counted(count, "exemption"))
     return ", ".join(parts)
 
 

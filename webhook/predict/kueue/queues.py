@@ -21,14 +21,14 @@ _SHOWN: Final = 3
 
 
 class State(Enum):
-    """Why a queue takes no job."""
+    """Why a queue takes no job, in Kueue's words as far as it has any."""
 
-    ABSENT = "absent"  # there is no LocalQueue of that name
-    STOPPED = "stopped"  # by its administrator, who may start it again
-    NO_CLUSTER_QUEUE = "no ClusterQueue"  # that the LocalQueue names
-    CLUSTER_QUEUE_STOPPED = "ClusterQueue stopped"
-    INACTIVE = "inactive"  # the ClusterQueue, for the reason that Kueue gives
-    NAMESPACE = "namespace"  # the ClusterQueue is not for it
+    ABSENT = "LocalQueue {name} doesn't exist"
+    STOPPED = "LocalQueue {name} is stopped ({detail})"  # by its administrator, who may start it again
+    NO_CLUSTER_QUEUE = "ClusterQueue {cluster_queue} doesn't exist"
+    CLUSTER_QUEUE_STOPPED = "ClusterQueue {cluster_queue} is stopped ({detail})"
+    INACTIVE = "ClusterQueue {cluster_queue} is inactive ({detail})"  # for the reason that Kueue gives
+    NAMESPACE = "namespace doesn't match ClusterQueue {cluster_queue} selector"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +40,8 @@ class QueueFault:
     detail: str = ""
 
     def told(self, name: str) -> str:
-        """What is wrong with the LocalQueue `name`, in Kueue's words as far as it has any."""
-        match self.state:
-            case State.ABSENT:
-                return f"LocalQueue {name} doesn't exist"
-            case State.STOPPED:
-                return f"LocalQueue {name} is stopped ({self.detail})"
-            case State.NO_CLUSTER_QUEUE:
-                return f"ClusterQueue {self.cluster_queue} doesn't exist"
-            case State.CLUSTER_QUEUE_STOPPED:
-                return f"ClusterQueue {self.cluster_queue} is stopped ({self.detail})"
-            case State.INACTIVE:
-                return f"ClusterQueue {self.cluster_queue} is inactive ({self.detail})"
-            case State.NAMESPACE:
-                return f"namespace doesn't match ClusterQueue {self.cluster_queue} selector"
+        """What is wrong with the LocalQueue `name`."""
+        return self.state.value.format(name=name, cluster_queue=self.cluster_queue, detail=self.detail)
 
 
 def fault(view: ClusterView, namespace: str, name: str) -> QueueFault | None:
