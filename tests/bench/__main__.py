@@ -15,7 +15,7 @@ from tests.bench.measure import Generator, Load, Sample
 from tests.bench.report import YARDSTICK, Budget, Row
 from tests.bench.servers import Server, Servers
 from tests.controlplane.assets import Assets, assets
-from tests.controlplane.process import ControlPlaneError, sigterm_interrupts
+from tests.controlplane.process import ends_in_words
 from tests.controlplane.progress import Progress
 
 # As fast as the server answers; the rates of the latency budgets.
@@ -147,13 +147,8 @@ def parse() -> argparse.Namespace:
 def main() -> None:
     """Measure and print; exit code 1 if a server gave a wrong answer."""
     arguments = parse()
-    try:
-        with sigterm_interrupts():
-            found = measure(arguments, Progress())
-    except ControlPlaneError as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit("\nStopped.")
+    with ends_in_words():
+        found = measure(arguments, Progress())
     print(found.text(markdown=arguments.markdown))
     for problem in found.problems():
         print(f"\n{problem}", file=sys.stderr)

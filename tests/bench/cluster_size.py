@@ -13,7 +13,6 @@ import json
 import resource
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -29,6 +28,7 @@ from tests.bench.cluster_objects import PLACES, Size, collections, job, pages
 from tests.bench.machine import this_machine
 from tests.bench.report import text
 from tests.support.logs import Log
+from tests.support.loopback import ENDING, served
 from webhook.admission import pipelines
 from webhook.api import review
 from webhook.client.connection import Connection
@@ -69,8 +69,6 @@ class Result:
 def serving(size: Size) -> Iterator[str]:
     """The URL of an API server with a cluster of this size."""
     found = collections(size)
-    ready, end = threading.Event(), asyncio.Event()
-    started: list[tuple[str, asyncio.AbstractEventLoop]] = []
 
     async def handle(request: web.Request) -> web.StreamResponse:
         count, make = found.get(request.path, (-1, bytes))
@@ -79,32 +77,17 @@ def serving(size: Size) -> Iterator[str]:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
         if "watch" in request.query:
-            await end.wait()
+            await request.app[ENDING].wait()
             return response
         start, limit = int(request.query.get("continue", 0)), int(request.query["limit"])
         for piece in pages(count, make, start, limit):
             await response.write(piece)
         return response
 
-    async def serve() -> None:
-        app = web.Application()
-        app.router.add_get("/{path:.*}", handle)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        started.append((f"http://127.0.0.1:{runner.addresses[0][1]}", asyncio.get_running_loop()))
-        ready.set()
-        await end.wait()
-        await runner.cleanup()
-
-    thread = threading.Thread(target=asyncio.run, args=(serve(),))
-    thread.start()
-    ready.wait()
-    try:
-        yield started[0][0]
-    finally:
-        started[0][1].call_soon_threadsafe(end.set)
-        thread.join()
+    app = web.Application()
+    app.router.add_get("/{path:.*}", handle)
+    with served(app, shutdown_timeout=0.1) as url:
+        yield url
 
 
 async def measure(url: str, size: Size) -> Result:

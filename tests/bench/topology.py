@@ -8,13 +8,12 @@ the GPUs of a whole node, and all of them stay.
 
 import argparse
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.bench import report
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.process import ControlPlaneError, sigterm_interrupts
+from tests.controlplane.process import ends_in_words
 from tests.controlplane.progress import Progress
 from tests.support.placement import PER_RACK, RACK, delete_jobs, hosts, job, mutated, nodes
 from webhook.admission import pipelines
@@ -86,13 +85,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.topology", description=__doc__)
     parser.add_argument("--markdown", action="store_true", help="print the table as docs/topology.md has it")
     arguments = parser.parse_args()
-    try:
-        with sigterm_interrupts():
-            found = measure(WORKERS, Progress())
-    except ControlPlaneError as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit("\nStopped.")
+    with ends_in_words():
+        found = measure(WORKERS, Progress())
     print((report.markdown if arguments.markdown else report.text)(table(found), left=0))
 
 

@@ -46,6 +46,18 @@ def sigterm_interrupts() -> Iterator[None]:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
+@contextmanager
+def ends_in_words() -> Iterator[None]:
+    """For the main function of a program: a fault of the control plane, or a signal, ends it without a traceback."""
+    try:
+        with sigterm_interrupts():
+            yield
+    except ControlPlaneError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("\nStopped.")
+
+
 def free_port() -> int:
     """A TCP port that nobody listens on, below those that outgoing connections take (32768 and up on Linux)."""
     for port in random.sample(range(20000, 32768), 100):

@@ -1,8 +1,6 @@
 """An API server that only knows objects by path: enough to create, read and delete webhook configurations."""
 
-import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +8,8 @@ from typing import Any
 from uuid import uuid4
 
 from aiohttp import web
+
+from tests.support.loopback import served
 
 KUBECONFIG = {
     "apiVersion": "v1",
@@ -84,27 +84,8 @@ def _status(code: int, message: str) -> web.Response:
 def fake_api() -> Iterator[FakeApi]:
     """A FakeApi that listens on loopback, in a thread, until the block ends."""
     api = FakeApi()
-    ready, end = threading.Event(), asyncio.Event()
-    loops: list[asyncio.AbstractEventLoop] = []
-
-    async def serve() -> None:
-        app = web.Application()
-        app.router.add_get("/version", api._version)
-        app.router.add_route("*", "/{path:.*}", api._handle)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        api.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        loops.append(asyncio.get_running_loop())
-        ready.set()
-        await end.wait()
-        await runner.cleanup()
-
-    thread = threading.Thread(target=asyncio.run, args=(serve(),))
-    thread.start()
-    ready.wait()
-    try:
+    app = web.Application()
+    app.router.add_get("/version", api._version)
+    app.router.add_route("*", "/{path:.*}", api._handle)
+    with served(app) as api.url:
         yield api
-    finally:
-        loops[0].call_soon_threadsafe(end.set)
-        thread.join()

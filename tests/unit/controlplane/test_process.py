@@ -13,6 +13,7 @@ import pytest
 from tests.controlplane.process import (
     ControlPlaneError,
     Program,
+    ends_in_words,
     free_port,
     responds,
     sigterm_interrupts,
@@ -143,6 +144,16 @@ def test_sigterm_becomes_keyboard_interrupt_for_a_while() -> None:
     with pytest.raises(KeyboardInterrupt), sigterm_interrupts():
         os.kill(os.getpid(), signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.usefixtures("unhandled")
+@pytest.mark.parametrize(
+    ("fault", "words"), [(ControlPlaneError("no etcd"), "no etcd"), (KeyboardInterrupt(), "\nStopped.")]
+)
+def test_a_program_ends_in_words(fault: BaseException, words: str) -> None:
+    with pytest.raises(SystemExit) as ended, ends_in_words():
+        raise fault
+    assert ended.value.code == words
 
 
 @pytest.mark.usefixtures("unhandled")

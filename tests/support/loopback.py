@@ -1,0 +1,38 @@
+"""A server of our own on loopback, in a thread beside the test."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from aiohttp import web
+
+ENDING = web.AppKey("ending", asyncio.Event)
+"""In every application that is served: set when the server ends, for handlers that would else wait for ever."""
+
+
+@contextmanager
+def served(app: web.Application, *, shutdown_timeout: float = 1) -> Iterator[str]:
+    """The URL of `app`, which is served until the block ends."""
+    app[ENDING] = end = asyncio.Event()
+    ready = threading.Event()
+    started: list[tuple[str, asyncio.AbstractEventLoop]] = []
+
+    async def serve() -> None:
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=shutdown_timeout)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        started.append((f"http://127.0.0.1:{runner.addresses[0][1]}", asyncio.get_running_loop()))
+        ready.set()
+        await end.wait()
+        await runner.cleanup()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    ready.wait()
+    [(url, loop)] = started
+    try:
+        yield url
+    finally:
+        loop.call_soon_threadsafe(end.set)
+        thread.join()
