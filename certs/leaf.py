@@ -59,7 +59,7 @@ def new_signer(leaf: Leaf | None, state: State, bundles: Sequence[Bundle], now: 
     if authority is None or leaf is None or not leaf.valid(now) or lacking(bundles, leaf.issuer):
         return authority
     if leaf.issuer != authority.fingerprint:
-        # The successor stands in where nothing else is trusted; otherwise its time comes with its promotion.
+        # The successor signs only where no caBundle trusts anything else; otherwise not before its promotion.
         return authority if authority is state.current else None
-    # The end of the CA is the end of its leaves: close to it another leaf gains nothing.
+    # A leaf cannot outlive its CA, so near the CA's end a new leaf gains nothing.
     return authority if now >= leaf.renew_at and authority.not_after > leaf.not_after else None

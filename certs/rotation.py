@@ -173,8 +173,8 @@ def _retirement(state: State, now: datetime, settings: RotationSettings) -> Step
 def _survivors(state: State, bundles: Sequence[Bundle], name: str) -> list[x509.Certificate]:
     """CAs of ours in the caBundles that the Secret has lost: replicas may still serve their leaves.
 
-    In good order there are such too, those just retired. So they count only where the Secret is damaged, or none of its
-    CAs has ever been published: it was emptied, made anew, or restored from long ago.
+    CAs just retired look the same, so this counts only where the Secret is damaged, or none of its CAs has ever been
+    published: it was emptied, made anew, or restored from long ago.
     """
     known = {fingerprint(certificate) for certificate in state.bundle}
     live: dict[str, x509.Certificate] = {}

@@ -142,7 +142,7 @@ class SelfManaged:
 
     async def _steps(self) -> None:
         for _ in range(MOST_STEPS):
-            # The time before the Secret: a leaf never expires later than counted from the CA's last moment as signer.
+            # The clock is read before the Secret, so a leaf never outlives the CA that signed it.
             ours = self._clock()
             bundles = await self._store.read_bundles()
             secret = await self._store.read_secret()

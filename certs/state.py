@@ -123,7 +123,7 @@ def load(data: Mapping[str, bytes]) -> State:
         successor=successor,
         published_at=time("next-ca.published-at") if successor else None,
         old=tuple(certificate for certificate in (*old, *lost) if fingerprint(certificate) not in signing),
-        # What was lost signed until now; the time that is stored is that of others.
+        # The lost CA signed until now; the stored time belongs to other CAs.
         retired_at=None if lost else time("old-ca.retired-at"),
         damage=tuple(damage),
         other={key: value for key, value in data.items() if key not in KEYS},

@@ -44,11 +44,7 @@ MIB = 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What one process found: seconds and microseconds of processor time, MiB.
-
-    `gc_ms` is how long a full collection of garbage stops everything, with the caches in it. `refuse_us` is the cost
-    of a job that asks for more than the quota has, `refused` how many of those were.
-    """
+    """What one process found; times are of the processor."""
 
     objects: int
     unreadable: int
@@ -57,12 +53,15 @@ class Result:
     after_mib: float
     peak_mib: float
     gc_ms: float
+    """How long a full collection of garbage stops everything, with the caches in it."""
     mutate_us: float
     validate_us: float
     refuse_us: float
+    """The cost of a job that asks for more than the quota has."""
     denied: int
     warned: int
     refused: int
+    """How many of those that ask for more than the quota has were refused."""
 
 
 @contextmanager

@@ -27,15 +27,14 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """What one measurement gave: latencies in ms, `cpu_micros` of the server for each request; `load_cpu` and `others`
-    are how many cores the load generator and the rest of the machine took.
-
-    `errors` are answers that were wrong or never came, `error` is the first; they are not among the `requests`.
-    """
+    """What one measurement gave; latencies in ms."""
 
     requests: int
+    """Those that were answered as they should be."""
     errors: int
+    """Answers that were wrong or never came."""
     error: str
+    """The first of those."""
     seconds: float
     rps: float
     p50: float
@@ -43,8 +42,11 @@ class Sample:
     p99: float
     max: float
     cpu_micros: float
+    """Processor time of the server for each request."""
     load_cpu: float
+    """How many cores the load generator took."""
     others: float
+    """How many cores the rest of the machine took."""
     go: str
 
 

@@ -15,7 +15,7 @@ from webhook.api.quantity import Quantity
 _MILLI: Final = quantity.NANO // 1000
 # Above it the API server compares whole units (apimachinery `quantity.go`, `MaxMilliValue`).
 _MAX_MILLI: Final = (2**63 - 1) // 1000
-# Steps of one in so many change a floating point number.
+# Below this, a step of one changes the float.
 _PRECISE: Final = 2**48
 
 
@@ -35,7 +35,7 @@ class Fit(NamedTuple):
 
 
 ANY: Final = Fit(Quantity(0), Quantity(0))
-"""Nobody asks for anything, and something has to be asked for: whatever is needed, limit and request alike."""
+"""No amount is asked for: choose any request and limit that keep the bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Bounds:
         unit = quantity.NANO if limit > 1000 * quantity.NANO else _MILLI
         request = -(-limit * quantity.NANO // (ratio * unit)) * unit
         while request < limit and not self._near(Quantity(request), limit):
-            # In floating point numbers a unit more is no more, for amounts as large as these.
+            # One unit more is lost in rounding.
             request += max(unit, -(-request // (_PRECISE * unit)) * unit)
         return Quantity(min(request, limit))
 

@@ -17,30 +17,33 @@ from webhook.rules import Rule
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its name in the policy (`a.b` inside of a, `a[].b` in the items of a), and its default as YAML.
-
-    `default` is empty where there is none: the setting is required, or the ones inside of it have defaults.
-    """
+    """One setting."""
 
     name: str
+    """In the policy: `a.b` inside of a, `a[].b` in the items of a."""
     type: str
     default: str
+    """As YAML; empty where there is none: the setting is required, or the ones inside of it have defaults."""
     description: str
     required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A rule or an injection. `default` is the rule's action, or on or off; `defaults` the settings' values."""
+    """A rule or an injection."""
 
     id: str
     kind: Literal["rule", "injection"]
     summary: str
+    """The first line of its docstring."""
     explanation: str
+    """The rest of it."""
     default: str
+    """A rule's action, an injection's on or off."""
     since: str
     settings: tuple[Setting, ...] = ()
     defaults: Mapping[str, Any] | None = None
+    """The settings' values."""
 
     @property
     def policy(self) -> str:

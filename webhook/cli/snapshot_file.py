@@ -25,7 +25,7 @@ from webhook.policy.store import REMEMBERED
 INCOMPLETE: Final = 1
 """The exit code of a snapshot in which something is missing."""
 
-# The rest of a stored job's metadata no verdict depends on; annotations tell what kubectl applied.
+# No verdict depends on the rest of the metadata. The annotations show what kubectl applied.
 KEPT: Final = ("name", "namespace", "labels", "annotations")
 HEADING: Final = f"""\
 # What rules look at in a cluster, for `{PROGRAM} check --cluster` and `{PROGRAM} policy ... --cluster`.

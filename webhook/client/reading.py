@@ -34,7 +34,7 @@ AGAIN: Final = {
 }
 NOT_INSTALLED: Final = "not installed"
 ALL: Final = ""
-"""In place of the name of a namespace."""
+"""Stands for all namespaces."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Reading:
     _objects: dict[tuple[str, str, str], KubernetesObject] = field(default_factory=dict)
 
     def add(self, document: KubernetesObject) -> None:
-        """Add an object to what another resource of the same kind may have kept of it before."""
+        """Merge with what another resource kept of the same object."""
         metadata = document["metadata"]
         key = document["kind"], metadata.get("namespace", ""), metadata["name"]
         self._objects[key] = _merged(self._objects.get(key, {}), document)

@@ -28,7 +28,7 @@ class Overlay:
         return objects if isinstance(objects, Answer) else objects.get(key, ABSENT)
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
-        """Every object there is; UNKNOWN for a resource of which one namespace is known better."""
+        """Every object there is. UNKNOWN for resources that the overlay replaces."""
         return UNKNOWN if resource in self._known else self._view.all(resource)
 
     def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
@@ -38,5 +38,5 @@ class Overlay:
         return self._known[resource]
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
-        """Every object there is, sorted; UNKNOWN for a resource of which one namespace is known better."""
+        """Every object there is, sorted. UNKNOWN for resources that the overlay replaces."""
         return UNKNOWN if resource in self._known else self._view.groups(resource)

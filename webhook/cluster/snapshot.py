@@ -1,8 +1,7 @@
 """The cluster view from ordinary Kubernetes objects, as `kubectl get -o yaml` or `mpijob-webhook snapshot` writes them.
 
-An object that is not in the file is absent if its kind is known completely, and otherwise unknown. Which kinds are
-known completely is said by the ClusterSnapshot with which the command begins its file; in a file without one, every
-kind of which there is at least one object.
+An object that is not in the file is absent if its kind is complete, and otherwise unknown. The file's first document,
+ClusterSnapshot, lists the kinds that are complete; without it a kind is complete if one object of it is there.
 """
 
 from collections.abc import Hashable, Iterable, Mapping

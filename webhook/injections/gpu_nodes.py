@@ -140,16 +140,17 @@ class _Pods:
 
 @dataclass(slots=True)
 class _Done:
-    """What came of it: notes, and labels that no node has.
-
-    A product is `served`, or `kept` away by the user's own choice; `asks`: some pod wants GPUs.
-    """
+    """What came of it."""
 
     notes: dict[str, None] = field(default_factory=dict)
     absent: dict[str, None] = field(default_factory=dict)
+    """Labels that no node has."""
     asks: bool = False
+    """Some pod wants GPUs."""
     served: bool = False
+    """Some pod is drawn to a product."""
     kept: bool = False
+    """Some pod is kept from a product by the user's own choice."""
 
 
 def _products(job: MPIJob) -> list[str]:

@@ -1,4 +1,7 @@
-"""Policies in force: documents compiled for the hot path, one outcome for each set of documents that meets."""
+"""Policies in force: documents compiled for the hot path; put in force by `webhook.server.policy_watch`.
+
+Compiled once for each combination of documents that selects a namespace.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +23,7 @@ class Policy:
     """A policy document, ready for the hot path."""
 
     document: PolicyDocument
+    """The merged document."""
     rules: tuple[tuple[Rule, RuleSettings, Action], ...]
     """Those that are not off, with the action after every ceiling."""
     injections: tuple[tuple[Injection, InjectionSettings], ...]

@@ -36,6 +36,7 @@ class Effective:
     """What several documents come to."""
 
     document: PolicyDocument
+    """The merged document."""
     sources: Mapping[str, str]
     """The layer's name for each value that is not a default, by path (`rules.gpus.max`)."""
     dropped: tuple[tuple[str, str], ...] = ()

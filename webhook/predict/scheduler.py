@@ -19,11 +19,13 @@ from webhook.cluster.resources.nodes import NodeShape, coarse
 
 
 class Room(msgspec.Struct, frozen=True, gc=False):
-    """So much of a resource, and what a node must show of it: the same but for the fraction that `coarse` cuts off."""
+    """An amount of a resource."""
 
     resource: str
     amount: Quantity
+    """What is asked for."""
     shown: Quantity
+    """The same, rounded as the amounts of nodes are (`coarse`)."""
 
     def met(self, shape: NodeShape) -> bool:
         """Whether there is as much."""
@@ -66,14 +68,13 @@ Demand = Room | Label | Affinity | Tolerated
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """A demand that is the fault, and the shapes that would do but for the faults.
-
-    `everywhere`: no node at all meets it. If there is nothing that would do, `near` are all shapes.
-    """
+    """A demand that no shape meets, and the shapes that meet all others."""
 
     demand: Demand
     near: tuple[NodeShape, ...]
+    """The shapes that meet all other demands; if there is none, all shapes."""
     everywhere: bool
+    """No node at all meets the demand."""
 
 
 def requirement_met(requirement: NodeRequirement, shape: NodeShape) -> bool:

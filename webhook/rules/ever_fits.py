@@ -83,7 +83,7 @@ def _path(obstacle: Obstacle) -> str:
 
 
 def _message(obstacle: Obstacle, queue: ClusterQueue) -> str:
-    """One flavor's part of it, in Kueue's words: the one that has the most, or else the one that is nearest."""
+    """Kueue's message for the flavor with the most quota, else the closest."""
     if obstacle.unavailable is not None:
         return f"resource {obstacle.unavailable} unavailable in ClusterQueue {queue.name}"
     if obstacle.several_topologies:

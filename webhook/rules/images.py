@@ -80,7 +80,7 @@ def _volumes(path: str, pod: PodSpec | None) -> Iterator[tuple[str, str]]:
 
 
 def _unreadable(field: str, image: str, error: ImageError) -> Violation:
-    """The fault and the advice that the error names, or, where it is plain what was meant, that as the advice."""
+    """The error, with the corrected reference as advice where there is one."""
     fault, _, advice = str(error).rpartition(": ")
     if not fault:
         fault, advice = advice, "write it like registry.example.com/team/app:1.0"

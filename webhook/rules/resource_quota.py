@@ -90,7 +90,7 @@ def _urgency(short: Shortage, found: Assessment, settings: Settings) -> tuple[bo
 
 
 def _path(job: MPIJob, ctx: Context) -> str:
-    """The field that asks for too much: the one that an update resumes the job with, else the number of workers."""
+    """`spec.runPolicy.suspend` if the update resumes the job, else the number of workers."""
     if ctx.old is not None and ctx.old.suspended and not job.suspended:
         return SUSPEND
     return f"{replica_path(WORKER)}.replicas" if job.worker is not None else replica_path(LAUNCHER)

@@ -20,19 +20,20 @@ ADMITTED = "admitted"
 
 @dataclass
 class Load:
-    """`threads` clients create `manifest` at `path` without a pause until the block ends.
-
-    `first` counts the answers to first attempts, `lost` are those that no attempt within `patience` seconds admitted.
-    """
+    """Clients create `manifest` at `path` without a pause until the block ends."""
 
     kubeconfig: Path
     path: str
     manifest: dict[str, Any]
     threads: int = 4
+    """How many clients."""
     patience: float = 30
+    """For how many seconds a client tries again."""
     pause: float = 0.01
     first: Counter[str] = field(default_factory=Counter)
+    """The answers to first attempts."""
     lost: list[str] = field(default_factory=list)
+    """The creations that no attempt admitted."""
 
     def __enter__(self) -> Self:
         self._over = threading.Event()

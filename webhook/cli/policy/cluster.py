@@ -34,18 +34,20 @@ MPIJOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
 
 @dataclass(slots=True)
 class ClusterPolicies:
-    """`layers` are the policies in force in it; `problems` say which ConfigMaps are broken, and what holds instead.
-
-    `origin` says for people where the layers come from. `namespace` is what is known of the one that was asked for.
-    `jobs` are stored MPIJobs as JSON, and `view` what is known of all else.
-    """
+    """The policies of a cluster, and what they are held against."""
 
     origin: str = ""
+    """Where the layers come from, for people."""
     layers: tuple[Layer, ...] = ()
+    """The policies in force."""
     problems: list[str] = field(default_factory=list)
+    """Which ConfigMaps are broken, and what holds instead."""
     namespace: Namespace | Answer = UNKNOWN
+    """What is known of the namespace that was asked for."""
     view: ClusterView = field(default_factory=NothingKnown)
+    """What is known of all else."""
     jobs: list[bytes] = field(default_factory=list)
+    """The stored MPIJobs, as JSON."""
 
 
 def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> ClusterPolicies:

@@ -20,18 +20,19 @@ _BLOCK: Final = re.compile(r"""["']?policy\.yaml["']?:\s+\|[-+0-9]*\s*(#.*)?""")
 
 @dataclass(frozen=True, slots=True)
 class PolicyFile:
-    """One policy document, good (`document`) or broken (`faults`).
-
-    `name` is what a layer of it is called: the ConfigMap's name, else the file's. `title` says where it is. The lines
-    in `faults` are those of the file wherever possible; else `title` says what they are of.
-    """
+    """One policy document, good or broken."""
 
     name: str
+    """What its layer is called: the ConfigMap's name, else the file's."""
     title: str
+    """Where the document is. Lines count from there where they cannot be counted from the start of the file."""
     document: PolicyDocument | None = None
+    """None if it is broken."""
     faults: tuple[PolicyFault, ...] = ()
+    """What is broken."""
     in_configmap: bool = False
     labelled: bool = True
+    """The ConfigMap has the label by which the service finds policies."""
 
 
 @dataclass(slots=True)

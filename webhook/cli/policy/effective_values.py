@@ -22,19 +22,21 @@ NOT_KNOWN: Final = "the namespace's labels are not known: --kubeconfig, or --clu
 
 @dataclass(frozen=True, slots=True)
 class EffectiveValues:
-    """What holds in `namespace`, of which `known` is known; `policy` has what each rule comes to.
-
-    `origin` says where policies were looked for, empty for nowhere but in the files that were given.
-    """
+    """What holds in a namespace."""
 
     namespace: str
     known: Namespace | Answer
+    """What is known of the namespace."""
     policies: PolicySet
     matching: Sequence[int]
+    """Which layers of `policies` select the namespace."""
     merged: Effective
+    """The documents of those, merged."""
     policy: Policy
+    """The same compiled, with the action of each rule."""
     today: date
     origin: str
+    """Where policies were looked for; empty if only in the files that were given."""
 
     @property
     def notes(self) -> list[str]:

@@ -14,11 +14,14 @@ from webhook.policy.layers import Layer
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """The outcome: `before` are the policies in force, which come from `origin`, `after` those that would be."""
+    """What other policies would mean for the jobs that exist."""
 
     origin: str
+    """Where the policies in force come from."""
     before: Sequence[Layer]
+    """The policies in force."""
     after: Sequence[Layer]
+    """Those that would be."""
     result: Replay
 
     @property

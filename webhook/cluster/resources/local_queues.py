@@ -10,17 +10,17 @@ from webhook.cluster.resource import Wire, namespaced
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue:
-    """A LocalQueue. `stop_policy` is empty for one that is not stopped, `inactive` unless Kueue says why it is so.
-
-    `active`: Kueue says that it takes jobs.
-    """
+    """A LocalQueue."""
 
     namespace: str
     name: str
     cluster_queue: str
     stop_policy: str
+    """Empty if it is not stopped."""
     inactive: str
+    """Kueue's reason; empty if active."""
     active: bool
+    """Kueue says that it takes jobs."""
 
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):

@@ -147,7 +147,7 @@ def _record(found: _MPIJob) -> MPIJobRecord:
     metadata, spec = found.metadata, found.spec or _Spec()
     policy = spec.run_policy or _RunPolicy()
     status = found.status or _Status()
-    # A job with an evicted worker is Failed too, and the operator goes on with it: only the time says that it is done.
+    # A job with an evicted worker is Failed too, and the operator goes on. Only `completionTime` shows that it ended.
     ended = bool(status.completion_time) and any(
         condition.type in _ENDED and condition.status == "True" for condition in status.conditions or ()
     )
@@ -176,7 +176,7 @@ def _pods(spec: _Spec) -> list[PodsRecord]:
 
 
 def _group(job: MPIJobRecord) -> Hashable:
-    """The namespace, for jobs that are not over: a view of those `within` a namespace does not grow with its past."""
+    """The namespace of a job. Ended jobs are in no namespace group, so old jobs make no review slower."""
     return None if job.over else job.namespace
 
 

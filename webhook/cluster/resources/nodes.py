@@ -36,17 +36,17 @@ _VERSION: Final = re.compile(r"v(\d{1,3})\.(\d{1,3})\.")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeShape:
-    """What nodes have in common: labels, taints that last, and what pods may use of them in all.
-
-    `varying` are the keys of labels that have another value on each node. Amounts are `coarse`. `kubelet` is the major
-    and minor version of the kubelet, (0, 0) where that cannot be read.
-    """
+    """What nodes have in common."""
 
     labels: Mapping[str, str]
     varying: frozenset[str]
+    """The keys of labels that have another value on each node."""
     taints: tuple[Taint, ...]
+    """The taints that last."""
     allocatable: Amounts
+    """What pods may use of a node in all; `coarse` amounts."""
     kubelet: tuple[int, int] = (0, 0)
+    """Major and minor version of the kubelet, (0, 0) where that cannot be read."""
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):

@@ -10,15 +10,14 @@ from webhook.cluster.resource import Metadata, Wire, namespaced
 
 @dataclass(frozen=True, slots=True)
 class PersistentVolumeClaim:
-    """A claim; `storage_class` is None where it names none, and empty for one that wants a volume without.
-
-    `access_modes` are those that were asked for, such as `ReadWriteMany`.
-    """
+    """A claim."""
 
     namespace: str
     name: str
     storage_class: str | None
+    """None if the claim names none; empty if it wants a volume without one."""
     access_modes: tuple[str, ...] = ()
+    """Those that were asked for, such as `ReadWriteMany`."""
 
 
 class _Metadata(Metadata):

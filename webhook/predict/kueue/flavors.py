@@ -32,7 +32,7 @@ class Mismatch(NamedTuple):
 
 
 def mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch | None:
-    """Taints first, then labels: of what the pods ask of their nodes only the keys of the flavor's labels count."""
+    """Taints, then labels. Only label keys that the flavor has are compared."""
     tolerations = (*((template.spec and template.spec.tolerations) or ()), *flavor.tolerations)
     labels = _label_mismatch(template, flavor)
     if repelling := taints.untolerated(flavor.taints, tolerations):
@@ -56,7 +56,7 @@ def _label_mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch |
 
 
 def _any_term_holds(template: PodTemplate, labels: Mapping[str, str]) -> bool:
-    """Whether one of the required terms holds; one that asks for none of the keys makes all of them hold."""
+    """Whether one of the required terms holds. A term about none of these keys matches anything."""
     terms = template.node_terms
     asked = [[one for one in term.match_expressions or () if one.key in labels] for term in terms]
     return not all(asked) or not terms or any(all(satisfies(labels, one) for one in term) for term in asked)

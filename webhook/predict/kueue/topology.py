@@ -23,15 +23,16 @@ _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})  # of Go's
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The annotations: whether there are any, and which levels a topology must have for them.
-
-    Not `possible`: no topology has what is asked for. `group` joins pod sets that share their flavors.
-    """
+    """What the annotations of a pod set ask of a topology."""
 
     explicit: bool = False
+    """There are such annotations."""
     levels: tuple[str, ...] = ()
+    """The levels that a topology must have for them."""
     possible: bool = True
+    """A topology can have what is asked for."""
     group: str = ""
+    """Joins pod sets that share their flavors."""
 
     @classmethod
     def of(cls, annotations: Mapping[str, str]) -> Self | None:

@@ -33,13 +33,14 @@ class Made(Counter[tuple[str, str, str]]):
 
 @dataclass(eq=False)
 class Outstanding:
-    """Of the jobs in a namespace that are not over: `missing` pods by shape, and how many jobs are `running`, by the
-    shapes of their pods. A suspended job has neither.
-    """
+    """What the jobs of a namespace that are not over will still take. A suspended job takes nothing."""
 
     made: Made
+    """The pods that exist."""
     missing: Counter[PodShape] = field(default_factory=Counter)
+    """How many pods are still to come, by shape."""
     running: Counter[tuple[PodShape, ...]] = field(default_factory=Counter)
+    """How many jobs there are, by the shapes of their pods."""
 
     def running_but(self, job: MPIJobRecord | None) -> Counter[tuple[PodShape, ...]]:
         """`running` without the job."""
@@ -74,7 +75,7 @@ class Outstanding:
 
 @dataclass(eq=False)
 class PodCounts:
-    """How many pods are `made` in a namespace, and what is outstanding by that; `pod_counts` makes it."""
+    """The existing pods and what is still outstanding; made by `pod_counts`."""
 
     made: Made
     _jobs: Jobs | None = None
@@ -128,9 +129,9 @@ def promised(
 ) -> list[Load]:
     """What the jobs of a namespace, those that are stored and those that are only reserved, will still take.
 
-    A job that is both counts once, for each role with the larger number: either may be behind. `job` finds a stored one
-    by its name; the job named `but` does not count. `charges` is what a pod of a stored job takes. A suspended job
-    takes nothing beyond what is reserved for it. Reservations of jobs that are over do not belong here.
+    A stored and reserved job counts once: per role the larger number, for either may be out of date. `job` finds a
+    stored one by its name; the job named `but` does not count. `charges` is what a pod of a stored job takes. A
+    suspended job takes nothing beyond what is reserved for it. Reservations of jobs that are over do not belong here.
     """
     loads: list[Load] = []
     missing = stored.missing.copy()

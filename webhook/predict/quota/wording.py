@@ -28,7 +28,7 @@ _BINARY: Final = tuple((f"{letter}i", NANO * 1024**power) for power, letter in r
 
 
 def spelled(resource: str, amount: Quantity, accelerators: tuple[str, ...], *, more: bool = False) -> str:
-    """The amount of a quota's resource: `40 GPUs`, `0.5 CPUs`, `64Gi memory`, with `more` as in `40 more GPUs`."""
+    """The amount of a quota's resource: `40 GPUs`, `0.5 CPUs`, `64Gi memory`. `more=True` gives `40 more GPUs`."""
     number, noun = _number_and_noun(resource, amount, accelerators)
     return f"{number} more {noun}" if more else f"{number} {noun}"
 
