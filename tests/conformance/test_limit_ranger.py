@@ -20,7 +20,7 @@ import msgspec
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.support.api_client import DRY_RUN, PARALLEL, Client, client
+from tests.support.api_client import DRY_RUN, Client, at_a_time, client
 from tests.support.worlds.resource_pods import RUNTIME_CLASSES, Json, decoded, job, limit_range, template
 from webhook.api import pod_resources
 from webhook.api.bounds import Bound
@@ -259,15 +259,10 @@ async def test_jobs(world: World) -> None:
     """Launcher and worker of every job: what is filled in, refused or not, the bounds, the advice; and the claims."""
     rng = Random(5)
     names = [name for name in world.ranges if name != PLAIN]
-    work = iter([(rng.choice(names), (template(rng), template(rng))) for _ in range(JOBS)])
+    work = [(rng.choice(names), (template(rng), template(rng))) for _ in range(JOBS)]
     async with client(world.cluster) as api:
         comparison = Comparison(api, world)
-
-        async def worker() -> None:
-            for namespace, templates in work:
-                await comparison.job(namespace, templates)
-
-        await asyncio.gather(*(worker() for _ in range(PARALLEL)))
+        await at_a_time(work, lambda each: comparison.job(*each))
     counts = comparison.counts
     assert not comparison.differences, f"{len(comparison.differences)}:\n" + "\n\n".join(comparison.differences[:5])
     assert {*comparison.seen} == {(kind, bound) for kind in (CONTAINER, POD) for bound in Bound}

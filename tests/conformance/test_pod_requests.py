@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.support.api_client import DRY_RUN, PARALLEL, Client, client
+from tests.support.api_client import DRY_RUN, Client, at_a_time, client
 from tests.support.worlds.resource_pods import GPU, RUNTIME_CLASSES, Json, decoded, job, template
 from webhook.api import quantity
 from webhook.api.quantity import Quantity
@@ -110,7 +110,7 @@ async def test_requests_and_limits(cluster: Cluster) -> None:
     counts: Counter[str] = Counter()
     differences: list[str] = []
     rng = Random(7)
-    work = iter([(rng.choice([*LIMIT_RANGES]), template(rng), template(rng)) for _ in range(JOBS)])
+    work = [(rng.choice([*LIMIT_RANGES]), template(rng), template(rng)) for _ in range(JOBS)]
 
     async def compare(api: Client, namespace: str, pods: JobPods, spec: Json) -> None:
         for quota, names in QUOTAS.items():
@@ -135,17 +135,16 @@ async def test_requests_and_limits(cluster: Cluster) -> None:
                 counts["compared in whole"] += 1
                 return
 
-    async def worker(api: Client) -> None:
-        for namespace, *templates in work:
-            limits = [{"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": namespace}}]
-            limits[0]["spec"] = {"limits": LIMIT_RANGES[namespace]}
-            context = Context(namespace=namespace, view=Snapshot([*limits, *RUNTIME_CLASSES]))
-            for pods, made in zip(job_pods(decoded(job(*templates)), context), templates, strict=True):
-                assert pods.certain
-                await compare(api, namespace, pods, made["spec"])
+    async def compare_job(api: Client, namespace: str, *templates: Json) -> None:
+        limits = [{"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": namespace}}]
+        limits[0]["spec"] = {"limits": LIMIT_RANGES[namespace]}
+        context = Context(namespace=namespace, view=Snapshot([*limits, *RUNTIME_CLASSES]))
+        for pods, made in zip(job_pods(decoded(job(*templates)), context), templates, strict=True):
+            assert pods.certain
+            await compare(api, namespace, pods, made["spec"])
 
     async with client(cluster) as api:
-        await asyncio.gather(*(worker(api) for _ in range(PARALLEL)))
+        await at_a_time(work, lambda each: compare_job(api, *each))
     assert not differences, f"{len(differences)} differ:\n" + "\n\n".join(differences[:5])
     assert counts["compared in whole"] > 0.4 * 2 * JOBS, counts
     assert counts["refused by validation"] < 0.15 * 2 * JOBS, counts

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.support.api_client import DRY_RUN, PARALLEL, Client, client
+from tests.support.api_client import DRY_RUN, Client, at_a_time, client
 from tests.support.pod_security.edges import all_containers
 from tests.support.pod_security.pods import compliant_pod, pod
 from webhook.predict.pod_security import LATEST, Level, Version, evaluate, labels, messages
@@ -163,14 +163,14 @@ class Comparison:
 async def compare(api: Client, *, pods: int, seed: int, namespaces: list[str]) -> Comparison:
     comparison = Comparison(await api.newest())
     rng = Random(seed)
-    work = iter([(rng.choice(namespaces), pod(rng)) for _ in range(pods)])
+    work = [(rng.choice(namespaces), pod(rng)) for _ in range(pods)]
 
-    async def worker() -> None:
-        for namespace, made in work:
-            reply = await api.send("POST", f"/api/v1/namespaces/{namespace}/pods", made, **DRY_RUN)
-            comparison.add(namespace, made, verdict(*reply))
+    async def create(item: tuple[str, dict[str, Any]]) -> None:
+        namespace, made = item
+        reply = await api.send("POST", f"/api/v1/namespaces/{namespace}/pods", made, **DRY_RUN)
+        comparison.add(namespace, made, verdict(*reply))
 
-    await asyncio.gather(*(worker() for _ in range(PARALLEL)))
+    await at_a_time(work, create)
     return comparison
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.support.api_client import DRY_RUN, PARALLEL, Client, client
+from tests.support.api_client import DRY_RUN, Client, at_a_time, client
 from tests.support.worlds import quotas
 from tests.support.worlds.quota_world import USUAL, World, full, in_force, make, make_world
 from tests.support.worlds.quotas import DEFAULT_PRIORITY, Json, resource_quota, template
@@ -138,15 +138,10 @@ class Comparison:
 async def compare(world: World, *, pods: int, seed: int) -> Comparison:
     rng = Random(seed)
     names = [name for name in world.objects if name.startswith("n")]
-    work = iter([(rng.choice(names), template(rng)) for _ in range(pods)])
+    work = [(rng.choice(names), template(rng)) for _ in range(pods)]
     async with client(world.cluster) as api:
         comparison = Comparison(world, api)
-
-        async def worker() -> None:
-            for namespace, made in work:
-                await comparison.pod(namespace, made)
-
-        await asyncio.gather(*(worker() for _ in range(PARALLEL)))
+        await at_a_time(work, lambda each: comparison.pod(*each))
     return comparison
 
 

@@ -1,16 +1,19 @@
 """The real API server, asked many things at a time."""
 
+import asyncio
 import base64
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 import yaml
 
 from tests.controlplane.cluster import Cluster
 from webhook.predict.pod_security import Version
+
+T = TypeVar("T")
 
 PARALLEL = 8
 
@@ -35,6 +38,17 @@ class Client:
         """The version of Kubernetes that the API server is, or plays."""
         _, reply, _ = await self.send("GET", "/version", None)
         return Version(int(reply.get("emulationMinor", reply["minor"])))
+
+
+async def at_a_time(items: Iterable[T], work: Callable[[T], Awaitable[object]]) -> None:
+    """Do `work` with each of `items`, with PARALLEL of them at a time."""
+    waiting = iter(items)
+
+    async def worker() -> None:
+        for item in waiting:
+            await work(item)
+
+    await asyncio.gather(*(worker() for _ in range(PARALLEL)))
 
 
 def _unquoted(header: str) -> str:
