@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from webhook.api.mpijob import MPIJob
 from webhook.injections import injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
 
@@ -23,7 +23,7 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
         # A template without a spec stays so: an added one would lack the containers that the schema requires of it.
         if pod is None or pod.service_account_name or pod.service_account:
             continue
-        if patch.add(("spec", "mpiReplicaSpecs", role, "template", "spec", "automountServiceAccountToken"), False):
+        if patch.add((*template_path(role), "spec", "automountServiceAccountToken"), False):
             roles.append(role)
     if roles:
         yield f"no Kubernetes API token for {' and '.join(roles)}; set serviceAccountName where one is needed"

@@ -34,7 +34,7 @@ from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
 from webhook.kit.node_affinity import Requirement, is_free, prefer, require
-from webhook.kit.patch import PatchBuilder, Path
+from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings, ResourceNames
 from webhook.kit.settings import Settings as PolicySettings
 from webhook.predict.nodes import AllNodes, all_nodes
@@ -114,7 +114,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     for role, _, replica in job.replicas():
         if replica.template.spec is None:
             continue
-        spec = ("spec", "mpiReplicaSpecs", role, "template", "spec")
+        spec = (*template_path(role), "spec")
         for vendor, resources in _asked(replica.template, settings, nodes):
             pods = _Pods(spec, replica.template, vendor, resources)
             done.asks |= bool(resources)

@@ -19,7 +19,7 @@ from webhook.api import sshd
 from webhook.api.mpijob import WORKER, MPIJob
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
 
@@ -40,6 +40,6 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if port is None:
         yield Caution("sshd's port is not known: declare it in the worker's ports, or workers may share a node")
         return
-    ports = ("spec", "mpiReplicaSpecs", WORKER, "template", "spec", "containers", 0, "ports")
+    ports = (*template_path(WORKER), "spec", "containers", 0, "ports")
     if patch.append(ports, {"containerPort": port, "protocol": "TCP"}, key="containerPort"):
         yield f"declared port {port} of the workers' sshd, so that each has a node of its own"

@@ -13,7 +13,7 @@ from pydantic import Field
 from webhook.api.mpijob import MPIJob
 from webhook.injections import injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings, ObjectNames
 
 
@@ -30,7 +30,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     for role, _, replica in job.replicas():
         if replica.template.spec is None:
             continue
-        path = ("spec", "mpiReplicaSpecs", role, "template", "spec", "imagePullSecrets")
+        path = (*template_path(role), "spec", "imagePullSecrets")
         added |= dict.fromkeys(name for name in settings.secrets if patch.append(path, {"name": name}))
     if added:
         yield f"added imagePullSecrets {', '.join(added)}"

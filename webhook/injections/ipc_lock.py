@@ -6,7 +6,7 @@ from typing import Final
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.injections import Caution
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 from webhook.predict.job_pods import JobPods
 from webhook.predict.pod_security import Level, labels
 
@@ -27,7 +27,7 @@ def add_ipc_lock(pods: JobPods, ctx: Context, patch: PatchBuilder) -> Iterator[s
     elif not _maybe_root(pods):
         yield Caution(f"no {CAPABILITY}: it has no effect for a container that does not run as root")
     else:
-        container = ("spec", "mpiReplicaSpecs", pods.role, "template", "spec", "containers", 0)
+        container = (*template_path(pods.role), "spec", "containers", 0)
         if patch.append((*container, "securityContext", "capabilities", "add"), CAPABILITY, key=None):
             yield f"gave the {pods.role.lower()} {CAPABILITY}"
 

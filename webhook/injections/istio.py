@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
 KEY = "sidecar.istio.io/inject"
@@ -33,7 +33,7 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
         if _wanted(replica.template.labels, replica.template.annotations, default=default):
             wanted.append(role)
             continue
-        path = ("spec", "mpiReplicaSpecs", role, "template", "metadata")
+        path = (*template_path(role), "metadata")
         if patch.add_entries((*path, "labels"), OFF) | patch.add_entries((*path, "annotations"), OFF):
             added.append(role)
     if wanted:

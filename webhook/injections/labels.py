@@ -12,7 +12,7 @@ from webhook.api import names
 from webhook.api.mpijob import MPIJob
 from webhook.injections import injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
 # The operator's own keys: it overwrites them on pods, and selectors rely on them.
@@ -43,7 +43,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     """Add the missing labels."""
     added = patch.add_entries(("metadata", "labels"), {JOB_TYPE: "mpijob", **settings.job})
     for role, _, _ in job.replicas():
-        path = ("spec", "mpiReplicaSpecs", role, "template", "metadata", "labels")
+        path = (*template_path(role), "metadata", "labels")
         added |= patch.add_entries(path, settings.pods)
     if added:
         yield "added " + ", ".join(f"{key}={value}" for key, value in added.items())

@@ -27,7 +27,7 @@ from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.limit_ranges import OutOfBounds, faults
@@ -101,7 +101,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     for (index, field, name), text in _within_limit_ranges(launcher, amounts, ctx).items():
         where = launcher.resources.containers[index].path
         kind, position = where.removeprefix("spec.").removesuffix("]").split("[")
-        path = ("spec", "mpiReplicaSpecs", LAUNCHER, "template", "spec", kind, int(position), "resources", field, name)
+        path = (*template_path(LAUNCHER), "spec", kind, int(position), "resources", field, name)
         if patch.add(path, text):
             added[f"{field}.{name} {text}"] = None
     if added:

@@ -21,7 +21,7 @@ from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod import Container
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
 # The operator's own values (mpi-operator `pkg/controller/mpi_job_controller.go`).
@@ -48,7 +48,7 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
     if job.launcher is None or not job.launcher.template.containers:
         return
     container = job.launcher.template.containers[0]
-    env = ("spec", "mpiReplicaSpecs", LAUNCHER, "template", "spec", "containers", 0, "env")
+    env = (*template_path(LAUNCHER), "spec", "containers", 0, "env")
     variables = VARIABLES.get(job.spec.mpi_implementation or "OpenMPI", {})
     asked = _ssh_args(container) if NEW_VARIABLE in variables else ""
     if asked:

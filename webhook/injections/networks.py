@@ -22,7 +22,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.api.networks import Network, NetworksError
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder, Path
+from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.attachments import Attachments, attachments
 
@@ -82,7 +82,7 @@ def attach(patch: PatchBuilder, role: str, found: Attachments) -> bool:
 
 
 def _path(role: str) -> Path:
-    return ("spec", "mpiReplicaSpecs", role, "template", "metadata", "annotations", networks.NETWORKS)
+    return (*template_path(role), "metadata", "annotations", networks.NETWORKS)
 
 
 def _own(text: str) -> list[Network]:

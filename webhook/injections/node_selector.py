@@ -14,7 +14,7 @@ from pydantic import Field
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings, Labels
 
 
@@ -38,7 +38,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
             *(one.key for term in template.node_terms for one in term.match_expressions or ()),
         }
         missing = {key: value for key, value in settings.labels.items() if key not in own}
-        added |= patch.add_entries(("spec", "mpiReplicaSpecs", role, "template", "spec", "nodeSelector"), missing)
+        added |= patch.add_entries((*template_path(role), "spec", "nodeSelector"), missing)
         present = settings.labels.keys() & own
         kept |= {key: settings.labels[key] for key in present if not template.requires_node(key, settings.labels[key])}
     if added:

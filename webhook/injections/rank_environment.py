@@ -13,7 +13,7 @@ from pydantic import AfterValidator
 from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.mpirun import Exports
 from webhook.injections import Caution
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Open MPI 4 ends with an error where this is set and mpirun has `-x`.
@@ -47,7 +47,7 @@ def set_for_ranks(job: MPIJob, variables: Mapping[str, str], patch: PatchBuilder
         if not exports.passes(name):
             yield Caution(f"{name} would not reach the ranks: add -x {name} to mpirun")
         elif patch.append(
-            ("spec", "mpiReplicaSpecs", LAUNCHER, "template", "spec", "containers", 0, "env"),
+            (*template_path(LAUNCHER), "spec", "containers", 0, "env"),
             {"name": name, "value": value},
         ):
             added.append(name)

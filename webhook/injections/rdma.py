@@ -36,7 +36,7 @@ from webhook.injections.networks import attach, planned, read
 from webhook.injections.rank_environment import set_for_ranks
 from webhook.injections.rdma_settings import Settings
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 from webhook.predict.attachments import Attachments, devices
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.kueue.coverage import not_covered
@@ -130,7 +130,7 @@ def _shapes(pods: JobPods, ctx: Context) -> list[NodeShape]:
 
 def _write(plan: _Plan, patch: PatchBuilder) -> Iterator[str]:
     role = plan.pods.role
-    resources = ("spec", "mpiReplicaSpecs", role, "template", "spec", "containers", 0, "resources")
+    resources = (*template_path(role), "spec", "containers", 0, "resources")
     added = []
     if plan.attached is not None and attach(patch, role, plan.attached):
         added.append(f"the networks {', '.join(map(str, plan.attached.added))}")

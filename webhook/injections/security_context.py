@@ -24,7 +24,7 @@ from webhook.api.shape import ShapeError
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.injections import injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder, Path
+from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.pod_security import Level, PodTemplate, Version, evaluate, labels
 from webhook.predict.pod_security.pod import convert
@@ -59,7 +59,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         return
     added = {}
     for role, _, _ in job.replicas():
-        where: Path = ("spec", "mpiReplicaSpecs", role, "template")
+        where: Path = template_path(role)
         try:
             template = convert(patch.get(where) or {})
         except ShapeError:

@@ -25,7 +25,7 @@ from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators
 from webhook.injections import injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings, ResourceNames
 from webhook.predict.job_pods import job_pods
 
@@ -69,7 +69,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
             continue
         known = resources.get(role, ())
         size = _size(settings, [known[index].limits.get("memory") for index in chosen if index < len(known)])
-        spec = ("spec", "mpiReplicaSpecs", role, "template", "spec")
+        spec = (*template_path(role), "spec")
         source = {"medium": "Memory", **({"sizeLimit": size} if size else {})}
         volume: dict[str, object] = {"name": VOLUME, "emptyDir": source}
         if not patch.append((*spec, "volumes"), volume):

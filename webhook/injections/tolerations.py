@@ -16,7 +16,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.api.pod import Toleration
 from webhook.injections import injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.kit.settings import Settings as PolicySettings
 
@@ -78,7 +78,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     for role, _, replica in job.replicas():
         if replica.template.spec is None:
             continue
-        path = ("spec", "mpiReplicaSpecs", role, "template", "spec", "tolerations")
+        path = (*template_path(role), "spec", "tolerations")
         own = replica.template.spec.tolerations or []
         for wanted in settings.tolerations:
             if not any(_covers(toleration, wanted) for toleration in own) and patch.append(path, wanted.item, key=None):

@@ -38,7 +38,7 @@ from webhook.cluster.resources.nodes import HOSTNAME
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder, Path
+from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.kueue import queues, topology
 from webhook.predict.kueue.topology_choice import Choice, choice
@@ -69,7 +69,6 @@ WELL_KNOWN: Final = (
     "topology.kubernetes.io/block",
     "topology.kubernetes.io/zone",
 )
-_TEMPLATES: Final = ("spec", "mpiReplicaSpecs")
 _WEIGHT: Final = 100
 _STEP: Final = 4
 _ANNOTATIONS: Final = frozenset(
@@ -149,7 +148,7 @@ def _annotate(wanted: Choice, patch: PatchBuilder) -> Iterator[str]:
     added = [
         role
         for role, annotations in wanted.items()
-        if patch.add_entries((*_TEMPLATES, role, "template", "metadata", "annotations"), annotations)
+        if patch.add_entries((*template_path(role), "metadata", "annotations"), annotations)
     ]
     if added:
         yield f"Kueue keeps the workers together by {level}"
@@ -185,5 +184,5 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
 
 
 def _preferred(role: str) -> Path:
-    affinity = (*_TEMPLATES, role, "template", "spec", "affinity")
+    affinity = (*template_path(role), "spec", "affinity")
     return (*affinity, "podAffinity", "preferredDuringSchedulingIgnoredDuringExecution")

@@ -28,13 +28,13 @@ from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import WORKER, MPIJob
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
 POLICY: Final = ("spec", "launcherCreationPolicy")
 AT_STARTUP: Final = "AtStartup"
 WAIT: Final = "WaitForWorkersReady"
-PROBE: Final = ("spec", "mpiReplicaSpecs", WORKER, "template", "spec", "containers", 0, "readinessProbe")
+PROBE: Final = (*template_path(WORKER), "spec", "containers", 0, "readinessProbe")
 TURN_ON: Final = f'{annotations.WORKER_READINESS}: "true"'
 # More retries than this are there to wait; Kubernetes' own default is 6.
 MANY_RETRIES: Final = 10

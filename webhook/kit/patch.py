@@ -11,6 +11,11 @@ from typing import Any
 Path = tuple[str | int, ...]
 
 
+def template_path(role: str) -> Path:
+    """Where the pod template of `role` stands."""
+    return ("spec", "mpiReplicaSpecs", role, "template")
+
+
 class PatchConflict(ValueError):
     """The object has another shape at this path than the patch needs; `path` is a JSON pointer."""
 

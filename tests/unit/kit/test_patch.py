@@ -4,7 +4,7 @@ import json
 import jsonpatch
 import pytest
 
-from webhook.kit.patch import PatchBuilder, PatchConflict, pointer
+from webhook.kit.patch import PatchBuilder, PatchConflict, pointer, template_path
 
 
 def build(document, *steps):
@@ -26,6 +26,10 @@ def build(document, *steps):
 )
 def test_pointer(path, expected):
     assert pointer(path) == expected
+
+
+def test_where_a_pod_template_stands():
+    assert pointer(template_path("Worker")) == "/spec/mpiReplicaSpecs/Worker/template"
 
 
 @pytest.mark.parametrize(
