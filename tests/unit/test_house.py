@@ -2,7 +2,10 @@
 
 import ast
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
 
 import pytest
 
@@ -27,10 +30,13 @@ def test_every_injection_has_its_file_and_its_test_file(injection: injections.In
     assert (ROOT / module_of_tests(injection.id).replace(".", "/")).with_suffix(".py").exists()
 
 
-@pytest.mark.parametrize("package", ["rules", "injections"])
-def test_no_test_file_is_left_of_what_has_gone(package: str) -> None:
-    tested = {path.name.removeprefix("test_") for path in (TESTS / "unit" / package).glob("test_*.py")}
-    assert tested <= {path.name for path in (ROOT / "webhook" / package).glob("*.py")}
+@pytest.mark.parametrize(("package", "registry"), [(rules, rules.REGISTRY), (injections, injections.REGISTRY)])
+def test_every_file_is_a_rule_or_an_injection(package: ModuleType, registry: Mapping[str, object]) -> None:
+    """And no test file is left of what has gone."""
+    names = {entry.replace("-", "_") for entry in registry}
+    assert {module.name for module in iter_modules(package.__path__)} == names
+    tests = TESTS / "unit" / package.__name__.rpartition(".")[2]
+    assert {path.stem.removeprefix("test_") for path in tests.glob("test_*.py")} <= names
 
 
 def test_what_tests_share_is_imported_from_support_alone() -> None:

@@ -31,10 +31,10 @@ from webhook.api.resources import is_accelerator
 from webhook.cluster.resources.nodes import NODES, NodeShape
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
-from webhook.injections.ipc_lock import add_ipc_lock
 from webhook.injections.networks import attach, planned, read
-from webhook.injections.rank_environment import set_for_ranks
-from webhook.injections.rdma_settings import Settings
+from webhook.injections.rdma.ipc_lock import add_ipc_lock
+from webhook.injections.rdma.rank_environment import set_for_ranks
+from webhook.injections.rdma.settings import Settings
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.predict.attachments import Attachments, devices

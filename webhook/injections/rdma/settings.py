@@ -8,7 +8,7 @@ from webhook.api import names, quantity
 from webhook.api.quantity import QuantityError
 from webhook.api.resources import DEFAULT_ACCELERATORS
 from webhook.injections.networks import NetworkNames
-from webhook.injections.rank_environment import Variables
+from webhook.injections.rdma.rank_environment import Variables
 from webhook.kit.settings import InjectionSettings, ResourceNames
 
 DEVICES: Final = (
