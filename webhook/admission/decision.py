@@ -71,12 +71,16 @@ class Decision:
     def warnings(self) -> list[str]:
         """What a user sees beside the verdict: findings, what could not be injected, then what was."""
         findings = [finding.warning for finding in self.warned]
-        cautions = [
+        return messages.warnings([*findings, *self.cautions, *self._injected()])
+
+    @property
+    def cautions(self) -> list[str]:
+        """What could not be injected, whatever the policy has users told."""
+        return [
             f"{author}: {note}"
             for author, note in self._notes()
             if isinstance(note, Caution) or author not in self.authors
         ]
-        return messages.warnings([*findings, *cautions, *self._injected()])
 
     @property
     def notes(self) -> list[str]:

@@ -17,9 +17,10 @@ from webhook.admission.messages import Finding
 from webhook.admission.pipelines import SCHEMA, Decision, Policy
 from webhook.api import mpijob
 from webhook.api.review import AdmissionRequest, GroupVersionKind
-from webhook.cli import files
+from webhook.cli import files, injected
 from webhook.cli.files import Manifest
-from webhook.cli.terminal import added, bad, caution, counted, fail, good, printable
+from webhook.cli.injected import Injected
+from webhook.cli.terminal import bad, caution, counted, fail, good, printable
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.policy.document import PolicyError
 from webhook.rules import CauseReason, Violation
@@ -47,8 +48,13 @@ class Verdict:
         """What kubectl would print as warnings."""
         return [*self.mutation.warnings, *self.validation.warnings]
 
+    @property
+    def injected(self) -> list[Injected]:
+        """What each injection added to the job."""
+        return injected.by_injection(self.mutation)
+
     def as_json(self) -> dict[str, Any]:
-        """For programs; `causes` are all violations that refuse the job, `patch` what is put in (RFC 6902)."""
+        """For programs; `causes` are all violations that refuse the job."""
         return {
             "name": self.manifest.title,
             "namespace": self.namespace,
@@ -63,7 +69,7 @@ class Verdict:
                 for found in self.validation.denied
             ],
             "warnings": self.warnings,
-            "patch": self.mutation.patch,
+            "injected": [entry.as_json() for entry in self.injected],
         }
 
     def as_text(self) -> Iterator[str]:
@@ -75,8 +81,10 @@ class Verdict:
             yield f"  {printable(line)}"
         for found in self.validation.warned:
             yield f"  {caution('warning')}: {printable(f'{found.violation.path}: {found.sentence}')}"
-        for note in self.mutation.notes if self.allowed else ():
-            yield f"  {added('put in')}: {printable(note)}"
+        for text in self.mutation.cautions:
+            yield f"  {caution('warning')}: {printable(text)}"
+        if self.allowed:
+            yield from (f"  {line}" for line in injected.report(self.injected, updates=self.updates))
 
 
 def is_job(manifest: Manifest) -> bool:
@@ -115,7 +123,7 @@ def _request(manifest: Manifest, *, namespace: str, stored: Mapping[str, Any] | 
 
 
 def _last_applied(stored: Mapping[str, Any]) -> Any:
-    """What kubectl applied before, which tells a field that the user took out from one that was put in."""
+    """What kubectl applied before, which tells a field that the user took out from one that was injected."""
     try:
         return msgspec.json.decode(stored["metadata"]["annotations"][LAST_APPLIED])
     except (LookupError, TypeError, msgspec.DecodeError):

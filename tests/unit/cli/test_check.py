@@ -10,12 +10,16 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from tests.support.jobs import GOOD, REMOVE, changed
 from tests.support.strategies import PROPERTY, json_values, mangled_jobs
+from webhook.admission.pipelines import load_policy, mutate
 from webhook.api import yaml
+from webhook.api.review import AdmissionRequest
 from webhook.cli import files as manifests
 from webhook.cli.main import main
+from webhook.cluster.view import NothingKnown
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 POLICY = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
@@ -49,13 +53,21 @@ def as_json(result: Result) -> list[dict[str, Any]]:
 def test_a_good_job_is_admitted(check: Check) -> None:
     result = check("job.yaml", job_yaml=GOOD)
     assert result.exit_code == 0
-    assert result.stdout.startswith("job.yaml: team-a/train: admitted\n  put in: ")
-    assert '  put in: istio: added sidecar.istio.io/inject: "false" to Launcher, Worker, job' in result.stdout
+    assert result.stdout.startswith(
+        "job.yaml: team-a/train: admitted\n"
+        "  injected, and recorded in training.openshift.io/injected:\n"
+        "    api-access: Pods get no token for the Kubernetes API unless"
+    )
+    assert (
+        "\n    istio: MPI pods stay out of the Istio mesh.\n"
+        '      added sidecar.istio.io/inject: "false" to Launcher, Worker, job: MPI does not work through a sidecar\n'
+        "      + spec.mpiReplicaSpecs[Launcher].template.metadata.labels[sidecar.istio.io/inject]: 'false'\n"
+    ) in result.stdout
     assert result.stdout.endswith("\n\n1 job: 1 admitted, 0 refused\n")
     assert result.stderr == ""
 
 
-def test_a_refused_job_shows_every_violation_and_nothing_put_in(check: Check) -> None:
+def test_a_refused_job_shows_every_violation_and_nothing_injected(check: Check) -> None:
     command = "Launcher.template.spec.containers.0.command"
     job = changed({"Worker.replicas": 1, "Launcher.replicas": 2, command: ["mpirun", "-np", "2", "train"]})
     result = check("job.yaml", job_yaml=job)
@@ -80,11 +92,34 @@ def test_warnings_are_shown(check: Check) -> None:
     )
 
 
+def test_what_could_not_be_injected_is_a_warning(check: Check) -> None:
+    job = changed({"metadata.annotations": {"training.openshift.io/skip": "nothing"}})
+    result = check("job.yaml", job_yaml=job)
+    told = (
+        '  warning: training.openshift.io/skip: no injection is called "nothing"; `mpijob-webhook rules` lists them\n'
+    )
+    assert told in result.stdout
+    result = check("job.yaml", job_yaml=changed({"Worker.replicas": 1}, job))
+    assert result.exit_code == 1
+    assert told in result.stdout, "it is told with a refusal too"
+
+
+def test_what_comes_back_in_an_update_is_told(check: Check) -> None:
+    request = AdmissionRequest(uid="", operation="CREATE", namespace="team-a", object=Raw(json.dumps(GOOD).encode()))
+    stored = mutate(request, policy=load_policy(None), view=NothingKnown()).document
+    result = check("job.yaml", "--cluster", "c.yaml", job_yaml=GOOD, c_yaml=stored)
+    title, heading, path, *_ = result.stdout.splitlines()[1:]
+    assert title == "  restored, as training.openshift.io/injected on the job records:"
+    assert heading == "    mpi-env: Current MPI releases find their hosts, wait for them, and log in as the job says."
+    assert path == "      + spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env:"
+    assert "    istio: " not in result.stdout, "kubectl apply leaves what a mapping has beside the file"
+
+
 def test_json_has_exactly_the_promised_keys(check: Check) -> None:
     result = check("job.yaml", "-o", "json", job_yaml=changed({"Worker.replicas": 1}))
     assert result.exit_code == 1
     (verdict,) = as_json(result)
-    assert list(verdict) == ["name", "namespace", "allowed", "message", "causes", "warnings", "patch"]
+    assert list(verdict) == ["name", "namespace", "allowed", "message", "causes", "warnings", "injected"]
     assert (verdict["name"], verdict["namespace"], verdict["allowed"]) == ("train", "team-a", False)
     assert verdict["message"].startswith('MPIJob "train" is refused, 1 problem to mend:\n1. spec.mpiReplicaSpecs')
     assert verdict["causes"] == [
@@ -96,7 +131,11 @@ def test_json_has_exactly_the_promised_keys(check: Check) -> None:
     ]
     assert any(warning.startswith("injected: job-timeout 24h, ") for warning in verdict["warnings"])
     operation = {"op": "add", "path": "/metadata/annotations", "value": {"sidecar.istio.io/inject": "false"}}
-    assert operation in verdict["patch"]
+    entries = {entry["id"]: entry for entry in verdict["injected"]}
+    assert list(entries["istio"]) == ["id", "reason", "notes", "patch"]
+    assert entries["istio"]["reason"] == "MPI pods stay out of the Istio mesh."
+    assert entries["istio"]["notes"][0].startswith('added sidecar.istio.io/inject: "false" to ')
+    assert operation in entries["istio"]["patch"]
 
 
 def test_json_of_an_admitted_job(check: Check) -> None:
@@ -174,12 +213,11 @@ def test_nulls_are_dropped_as_in_the_api_server(check: Check) -> None:
     nulls = {"spec.slotsPerWorker": None, "metadata.labels": {"app": None}, "Worker.template.metadata.labels": None}
     (verdict,) = as_json(check("a.yaml", "-o", "json", a_yaml=changed(nulls)))
     assert verdict["allowed"] is True, "null is no label's value"
-    assert any(
-        operation["path"] == "/metadata/labels/training.kubeflow.org~1job-type" for operation in verdict["patch"]
-    )
+    operations = [operation for entry in verdict["injected"] for operation in entry["patch"]]
+    assert "/metadata/labels/training.kubeflow.org~1job-type" in [operation["path"] for operation in operations]
 
 
-def test_what_is_put_in_is_there_when_the_rules_look(check: Check) -> None:
+def test_what_is_injected_is_there_when_the_rules_look(check: Check) -> None:
     job, rules = changed({"spec.runPolicy.cleanPodPolicy": REMOVE}), "rules: {clean-pod-policy: {allowed: [Running]}}\n"
     assert check("a.yaml", "--policy", "p.yaml", a_yaml=job, p_yaml=POLICY + rules).exit_code == 0
     off = "injections: {clean-pod-policy: {enabled: false}}\n"

@@ -1,0 +1,99 @@
+"""What was injected, as `check` shows it: by injection, with the reason and what was added."""
+
+from typing import Any
+
+import click
+import pytest
+
+from tests.support.injecting import mpijob, mutate, policy_of
+from webhook import injections
+from webhook.admission.decision import Decision
+from webhook.admission.record import RETIRED
+from webhook.cli.injected import WIDTH, by_injection, report
+from webhook.injections import Caution
+
+LAUNCHER = "/spec/mpiReplicaSpecs/Launcher/template/spec/containers/0"
+FIELD = "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0]"
+
+
+def decision(*operations: tuple[str, Any], author: str = "labels", notes: tuple[str, ...] = ()) -> Decision:
+    patch: list[dict[str, object]] = [{"op": "add", "path": path, "value": value} for path, value in operations]
+    return Decision(patch=patch, authors=[author] * len(patch), told={author: [*notes]})
+
+
+def lines(found: Decision, *, updates: bool = False) -> list[str]:
+    return [click.unstyle(line) for line in report(by_injection(found), updates=updates)]
+
+
+def added(*operations: tuple[str, Any]) -> list[str]:
+    title, heading, *rest = lines(decision(*operations))
+    assert title == "injected, and recorded in training.openshift.io/injected:"
+    assert heading == "  labels: Labels that let jobs be found and counted."
+    return [line.removeprefix("    + ") for line in rest]
+
+
+@pytest.mark.parametrize(
+    ("operations", "shown"),
+    [
+        ([("/spec/runPolicy/suspend", True)], ["spec.runPolicy.suspend: true"]),
+        ([("/spec/runPolicy", {"suspend": True})], ["spec.runPolicy.suspend: true"]),
+        ([("/metadata/labels/a.b~1c~0d", "1")], ["metadata.labels[a.b/c~d]: '1'"]),
+        (
+            [(f"{LAUNCHER}/securityContext", {"a": 1, "b": {"c": 2}})],
+            [f"{FIELD}.securityContext: {{a: 1, b: {{c: 2}}}}"],
+        ),
+        ([(f"{LAUNCHER}/resources/limits", {})], [f"{FIELD}.resources.limits: {{}}"]),
+        ([(f"{LAUNCHER}/env/-", {"name": "A"})], [f"{FIELD}.env: [{{name: A}}]"]),
+        (
+            [(f"{LAUNCHER}/env", [{"name": "A"}]), (f"{LAUNCHER}/env/-", {"name": "B"})],
+            [f"{FIELD}.env: [{{name: A}}, {{name: B}}]"],
+        ),
+        (
+            [(f"{LAUNCHER}/env/-", {"name": "A"}), (f"{LAUNCHER}/ports/-", {"name": "B"})],
+            [f"{FIELD}.env: [{{name: A}}]", f"{FIELD}.ports: [{{name: B}}]"],
+        ),
+        (
+            [(f"{LAUNCHER}/env/-", {"name": "A", "value": "v" * 60})],
+            [f"{FIELD}.env:", "  - name: A", f"    value: {'v' * 60}"],
+        ),
+        ([("/metadata/labels/a", "v" * 500)], [f"metadata.labels.a: {'v' * (WIDTH - 22)}..."]),
+        ([("/metadata/labels/a", "\x1b[2J")], ['metadata.labels.a: "\\e[2J"']),
+    ],
+)
+def test_what_was_added(operations: list[tuple[str, Any]], shown: list[str]) -> None:
+    assert added(*operations) == shown
+
+
+def test_notes_stand_below_the_reason_and_cautions_elsewhere() -> None:
+    found = decision(("/a", 1), notes=("added a\x1b", Caution("not b")))
+    assert lines(found)[2:] == ["    added a\N{REPLACEMENT CHARACTER}", "    + a: 1"]
+    assert found.cautions == ["labels: not b"]
+    (entry,) = by_injection(found)
+    assert entry.as_json() == {
+        "id": "labels",
+        "reason": "Labels that let jobs be found and counted.",
+        "notes": ["added a\x1b"],
+        "patch": [{"op": "add", "path": "/a", "value": 1}],
+    }
+
+
+def test_what_an_update_restores() -> None:
+    assert lines(decision(("/a", 1), author=RETIRED), updates=True) == [
+        "restored, as training.openshift.io/injected on the job records:",
+        f"  {RETIRED}",
+        "    + a: 1",
+    ]
+
+
+def test_nothing_injected_is_nothing_told() -> None:
+    assert lines(Decision()) == []
+
+
+def test_the_record_is_left_out_and_nothing_else() -> None:
+    found = mutate(mpijob(), policy_of({}))
+    *operations, record = found.patch
+    assert "injected" in str(record["path"])
+    entries = by_injection(found)
+    assert [operation for entry in entries for operation in entry.patch] == operations
+    assert [entry.id for entry in entries] == list(dict.fromkeys(found.authors))
+    assert all(entry.reason == injections.REGISTRY[entry.id].documentation[0] for entry in entries)

@@ -1,0 +1,99 @@
+"""What was injected into a job, by injection: why, what each says of it, and what it added."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
+
+from webhook import injections
+from webhook.admission.decision import Decision
+from webhook.admission.required import field
+from webhook.api import yaml
+from webhook.api.annotations import INJECTED
+from webhook.cli.terminal import added, heading, printable
+from webhook.injections import Caution
+from webhook.kit.patch import Path
+
+# Six spaces and a mark come before it, on a line of 120 characters at most.
+WIDTH: Final = 112
+APPENDED: Final = "-"
+
+Operation = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """What one injection added to a job."""
+
+    id: str
+    """Of the injection."""
+    reason: str
+    """What it is for, in a sentence; empty for an injection that is there no longer."""
+    notes: Sequence[str]
+    """What it says of this job."""
+    patch: Sequence[Operation]
+    """What it added (RFC 6902)."""
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {"id": self.id, "reason": self.reason, "notes": [*self.notes], "patch": [*self.patch]}
+
+    def as_text(self) -> Iterator[str]:
+        """For people, in lines."""
+        yield heading(self.id) + (f": {self.reason}" if self.reason else "")
+        yield from (f"  {printable(note)}" for note in self.notes)
+        for line in _additions(self.patch):
+            yield f"  {added('+')} {_cut(printable(line))}"
+
+
+def by_injection(decision: Decision) -> list[Injected]:
+    """What each injection added, in the order in which it happened; the record of all of it is left out."""
+    # The record comes last and has no author.
+    pairs = zip(decision.authors, decision.patch, strict=False)
+    return [
+        Injected(
+            author,
+            reason=injections.REGISTRY[author].documentation[0] if author in injections.REGISTRY else "",
+            notes=[note for note in decision.told.get(author, ()) if not isinstance(note, Caution)],
+            patch=[operation for _, operation in group],
+        )
+        for author, group in groupby(pairs, key=lambda pair: pair[0])
+    ]
+
+
+def report(entries: Sequence[Injected], *, updates: bool) -> Iterator[str]:
+    """All of them in lines, nothing for none; `updates`: an update only restores what the job has lost."""
+    if entries:
+        yield f"restored, as {INJECTED} on the job records:" if updates else f"injected, and recorded in {INJECTED}:"
+    for entry in entries:
+        yield from (f"  {line}" for line in entry.as_text())
+
+
+def _additions(patch: Iterable[Operation]) -> Iterator[str]:
+    """The fields and their values as YAML; what was appended to one list is shown together."""
+    for path, group in groupby(map(_target, patch), key=lambda pair: pair[0]):
+        values = [value for _, value in group]
+        value = [item for items in values for item in items] if isinstance(values[0], list) else values[0]
+        inline = f"{field(path)}: {yaml.dump_inline(value)}"
+        if len(inline) <= WIDTH or not isinstance(value, dict | list):
+            yield inline
+        else:
+            yield f"{field(path)}:"
+            yield from (f"  {line}" for line in yaml.dump(value).splitlines())
+
+
+def _target(operation: Operation) -> tuple[Path, Any]:
+    """(path, value) of an operation, without the parents that it made; the list for an appended item."""
+    tokens = (token.replace("~1", "/").replace("~0", "~") for token in operation["path"].split("/")[1:])
+    path: list[str | int] = [int(token) if token.isdecimal() else token for token in tokens]
+    value = operation["value"]
+    if path[-1] == APPENDED:
+        return tuple(path[:-1]), [value]
+    while isinstance(value, dict) and len(value) == 1:
+        ((key, value),) = value.items()
+        path.append(key)
+    return tuple(path), value
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
