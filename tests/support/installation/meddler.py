@@ -1,0 +1,98 @@
+"""Another project's mutating webhook that comes after this service's and takes out what Istio's key is in."""
+
+import json
+import ssl
+import threading
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from certs.authority import Authority
+from tests.controlplane.cluster import Cluster
+from webhook.injections.istio import KEY
+
+# Mutating hooks run in the order of their configurations' names.
+NAME = "zz-takes-out.example.com"
+
+
+@contextmanager
+def meddling(cluster: Cluster, folder: Path, *, reinvocation: str) -> Iterator[list[str]]:
+    """It is registered until the block ends; the uid of each request that it got."""
+    authority = Authority("another project", lifetime=timedelta(days=1))
+    pair = authority.issue(["127.0.0.1"], lifetime=timedelta(days=1))
+    (folder / "meddler.pem").write_bytes(pair.certificate_pem + pair.key_pem)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "meddler.pem")
+    calls: list[str] = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(calls))
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    hook = {
+        "name": NAME,
+        "clientConfig": {
+            "url": f"https://127.0.0.1:{server.server_address[1]}/",
+            "caBundle": b64encode(authority.certificate_pem).decode(),
+        },
+        "rules": [
+            {
+                "apiGroups": ["kubeflow.org"],
+                "apiVersions": ["v2beta1"],
+                "resources": ["mpijobs"],
+                "operations": ["CREATE"],
+            }
+        ],
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": reinvocation,
+    }
+    configuration = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": NAME},
+        "webhooks": [hook],
+    }
+    try:
+        cluster.kubectl("create", "-f", "-", stdin=configuration)
+        yield calls
+    finally:
+        cluster.kubectl("delete", "mutatingwebhookconfiguration", NAME, "--ignore-not-found")
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _handler(calls: list[str]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["content-length"])))["request"]
+            calls.append(request["uid"])
+            patch = b64encode(json.dumps(list(_removals(request["object"], ""))).encode()).decode()
+            response = {"uid": request["uid"], "allowed": True, "patchType": "JSONPatch", "patch": patch}
+            review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+            body = json.dumps(review).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Not on the terminal."""
+
+    return Handler
+
+
+def _removals(value: Any, pointer: str) -> Iterator[dict[str, str]]:
+    """An operation for each place where the key stands."""
+    for name, child in value.items() if isinstance(value, dict) else ():
+        path = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+        if name == KEY:
+            yield {"op": "remove", "path": path}
+        else:
+            yield from _removals(child, path)
