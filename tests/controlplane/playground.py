@@ -23,7 +23,7 @@ NODES, GPUS_EACH, RACKS = 8, 8, 2
 TO_TRY = [
     (f"apply -f {GOOD}", "admitted, filled in, and run to Succeeded"),
     ("wait --for=condition=Succeeded mpijob/openmpi-pi", ""),
-    ("get mpijob openmpi-pi -o yaml", "with what the webhook put in"),
+    ("get mpijob openmpi-pi -o yaml", "with what the webhook injected"),
     (f"apply -f {BAD}", "refused, with every reason at once"),
     (f"apply --dry-run=server -o yaml -f {GPUS}", "what would be stored"),
     ("get nodes -L topology.kubernetes.io/rack -L nvidia.com/gpu.product", ""),

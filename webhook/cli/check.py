@@ -29,7 +29,7 @@ def check(
 ) -> NoReturn:
     """Check the MPIJobs in files, without a cluster.
 
-    Each job goes the way that it goes through the webhook: what is missing is put in, then every rule looks at it. A
+    Each job goes the way that it goes through the webhook: what is missing is injected, then every rule looks at it. A
     FILE may hold several documents and lists, be JSON, be a directory (its .yaml, .yml and .json files), or be - for
     standard input. Objects of other kinds are passed over.
 

@@ -201,7 +201,7 @@ _WORDS: Final = {
 def overview(found: Sequence[Explanation]) -> Iterator[str]:
     """One line for each, in lines."""
     width = max(len(entry.id) for entry in found)
-    for kind, title in (("rule", "Rules: what a job is checked for"), ("injection", "Injections: what is put in")):
+    for kind, title in (("rule", "Rules: what a job is checked for"), ("injection", "Injections: what is injected")):
         yield heading(title)
         yield from (f"  {e.id:{width}}  {e.default:6}  {e.summary}" for e in found if e.kind == kind)
         yield ""

@@ -1,4 +1,4 @@
-"""The verdict of a Pod Security level on the pods in files, as they are written: nothing is put in."""
+"""The verdict of a Pod Security level on the pods in files, as they are written: nothing is injected."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -30,7 +30,7 @@ def main(ctx: click.Context) -> None:
     """Admission webhook for Kubeflow MPIJobs (kubeflow.org/v2beta1).
 
     A job gets, at the moment it is submitted, the verdict that the cluster would otherwise give minutes later; and what
-    it needs to run well is put in. The same verdict can be had without a cluster.
+    it needs to run well is injected. The same verdict can be had without a cluster.
 
     \b
     To start with:

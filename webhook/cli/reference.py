@@ -143,7 +143,7 @@ exists: an update only restores what the record on the stored job names, the ann
 annotation `training.openshift.io/skip`, unless the policy says otherwise. Which injections are enabled is in the
 [policy document](policy.md).""",
     "policy": """\
-What an administrator enforces and puts in, in [ConfigMaps](../administrators.md#policies) or with `--policy FILE`.
+What an administrator enforces and injects, in [ConfigMaps](../administrators.md#policies) or with `--policy FILE`.
 `apiVersion` and `kind` must be there; the rest is as in the documents of lower priority, and at last at its default,
 where the document says nothing. A document with an unknown field or a value out of range is refused as a whole, with
 the field and the reason.""",

@@ -34,7 +34,7 @@ def caution(text: str) -> str:
 
 
 def added(text: str) -> str:
-    """What was put in."""
+    """What was added."""
     return click.style(text, fg="green")
 
 

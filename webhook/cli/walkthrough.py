@@ -161,7 +161,7 @@ def apply(document: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) 
 
 
 def _outcome(job: Manifest, answer: Answer) -> Iterator[str]:
-    """What the file says of itself, what kubectl would show, and what was put in."""
+    """What the file says of itself, what kubectl would show, and what was injected."""
     name = manifests.STDIN if job.source == manifests.STDIN_TITLE else printable(Path(job.source).name)
     yield heading(f"== {name}")
     for line in _comment(job.source):
@@ -171,7 +171,7 @@ def _outcome(job: Manifest, answer: Answer) -> Iterator[str]:
         for warning in (*answer.mutation.get("warnings", []), *answer.validation.get("warnings", [])):
             yield f"{caution('Warning:')} {printable(warning)}"
         yield good(f"mpijob.kubeflow.org/{printable(job.title)} created")
-        yield from ("", "With what was put in, the job in the cluster is:")
+        yield from ("", "With what was injected, the job in the cluster is:")
         yield from _changes(answer)
     else:
         for warning in answer.validation.get("warnings", []):

@@ -4,7 +4,7 @@ A job that names no queue gets the label `kueue.x-k8s.io/queue-name` and `suspen
 The queue is the one that the job's annotation `training.openshift.io/queue` names, else the policy's `queue`, else the
 LocalQueue `default` of the namespace, else the only one that it has. An empty annotation asks for no queue.
 
-No job is left suspended that nobody would resume. Nothing is put in unless it is known for certain that Kueue manages
+No job is left suspended that nobody would resume. Nothing is injected unless it is known for certain that Kueue manages
 MPIJobs in the namespace, that the queue takes jobs now, and that the PriorityClass that the job names exists: without
 that class Kueue does not even look at the job. When a queue cannot be used the user is told why.
 
@@ -51,7 +51,7 @@ class Settings(InjectionSettings):
 
 @injection("kueue-queue", Settings, since="0.1")
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Put in label and `suspend`, or say why not."""
+    """Inject label and `suspend`, or say why not."""
     asked = job.annotations.get(annotations.QUEUE)
     if asked == "":
         return

@@ -138,7 +138,7 @@ def _of_queue(ctx: Context, patch: PatchBuilder) -> Choice | None:
     queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if isinstance(name, str) else None
     if queue is None:
         return None
-    # With what other injections have put in, for that counts too.
+    # With what other injections have injected, for that counts too.
     document = msgspec.json.encode(patch.document)
     return choice(mpijob.decode(document), replace(ctx, document=document, memo={}), queue)
 

@@ -117,7 +117,7 @@ class RangeRuleSettings(RuleSettings):
 class InjectionSettings(Settings):
     """What every injection has."""
 
-    enabled: bool = Field(True, description="Whether anything is put in.")
+    enabled: bool = Field(True, description="Whether anything is injected.")
     skippable: bool = Field(
         True, description="Whether a job may go without, by the annotation training.openshift.io/skip."
     )

@@ -139,7 +139,7 @@ def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]
     return create_model(
         KIND,
         __base__=PolicyDocument,
-        __doc__="What an administrator enforces and puts in.",
+        __doc__="What an administrator enforces and injects.",
         inject_only=_names_of(injections, INJECT_ONLY),
         rules=_section("Rules", rules, "Settings of each rule."),
         injections=_section("Injections", injections, "Settings of each injection."),

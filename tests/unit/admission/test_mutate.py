@@ -149,7 +149,7 @@ def update(new, old, username="alice", policy=DEFAULTS):
 
 
 class TestUpdate:
-    """What creation put in stays; nothing new comes to a job that exists."""
+    """What creation injected stays; nothing new comes to a job that exists."""
 
     @pytest.mark.parametrize("policy", [DEFAULTS, BUSY], ids=["defaults", "busy"])
     def test_what_an_apply_drops_is_put_back(self, policy):

@@ -20,7 +20,7 @@ DEFAULTS = pipelines.load_policy(None)
 
 
 def submitted(job: Any, view: Snapshot) -> Decision:
-    """The verdict on a job after what is put in."""
+    """The verdict on a job after what is injected."""
     sent = request(job)
     mutated = pipelines.mutate(sent, policy=DEFAULTS, view=view).document
     sent = msgspec.structs.replace(sent, object=msgspec.Raw(msgspec.json.encode(mutated)))

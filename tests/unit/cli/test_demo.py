@@ -46,6 +46,7 @@ def test_an_admitted_job_is_shown_as_kubectl_would() -> None:
     assert "$ kubectl apply -f openmpi-pi.yaml\nWarning: injected: job-timeout 24h, api-access, " in before
     assert "    spec:\n      ...\n      mpiReplicaSpecs:\n        Launcher:\n" in after
     assert "  +   runPolicy:\n  +     cleanPodPolicy: Running\n" in after
+    assert after.startswith("\nWith what was injected, the job in the cluster is:\n")
     assert "image:" not in after, "unchanged lines are left out"
     assert all(len(line) <= 120 for line in after.splitlines()), "the record of what was injected is long"
     assert "\n1 job: 1 admitted, 0 refused\n" in after
@@ -62,7 +63,7 @@ def test_a_refused_job_is_shown_as_kubectl_would() -> None:
         "* spec.mpiReplicaSpecs[Worker].replicas: 1 worker, at least 2 required. Set replicas to 2 or more. "
         "[worker-count]\n"
     ) in result.stdout
-    assert "What was put in" not in result.stdout
+    assert "what was injected" not in result.stdout
 
 
 def test_one_problem_is_on_one_line_as_kubectl_writes_it() -> None:

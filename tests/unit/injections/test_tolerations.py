@@ -97,7 +97,7 @@ def test_a_template_without_a_spec_stays_so():
 
 
 class TestUpdate:
-    """Kueue compares tolerations of a running job: nothing but what was put in comes back."""
+    """Kueue compares tolerations of a running job: nothing but what was injected comes back."""
 
     def update(self, new, old):
         sent = request(new, old=old, operation="UPDATE")

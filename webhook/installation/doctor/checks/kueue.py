@@ -28,7 +28,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
     place = f"ConfigMap {NAME} in {facts.location.kueue_namespace}"
     if facts.kueue_config is None:
         yield KUEUE_CONFIG_UNKNOWN(
-            f"Kueue is there, but not its {place}: whether it manages a job is unknown, and queues are not put in",
+            f"Kueue is there, but not its {place}: whether it manages a job is unknown, and queues are not injected",
             fix="kubectl get configmaps -A | grep manager-config, then --kueue-namespace here and on the Deployment",
         )
         return

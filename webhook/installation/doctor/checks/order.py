@@ -33,7 +33,7 @@ def after_kueue(mutating: Sequence[KubernetesObject]) -> Iterator[Diagnosis]:
     for name, policy in _kueue(mutating):
         if ours["metadata"]["name"] > name and policy != "IfNeeded":
             yield CONFIGURATION_ORDER(
-                f"{ours['metadata']['name']} is called after {name}: Kueue does not see the queue that is put in",
+                f"{ours['metadata']['name']} is called after {name}: Kueue does not see the queue that is injected",
                 fix="install the configuration under the name of the manifests, or set Kueue's Helm value "
                 "mutatingWebhook.reinvocationPolicy to IfNeeded",
             )
