@@ -47,6 +47,8 @@ _OWN_DIALECT: Final = {
     "mpiexec.hydra": HYDRA,
     "horovodrun": HOROVODRUN,
 }
+_RANKS_PER_NODE: Final = frozenset(("N", "npernode", "perhost", "ppn"))
+_PPR: Final = re.compile(r"ppr:(\d{1,9}):node(?![a-z])")
 _LAUNCHERS: Final = frozenset(("mpirun", "mpiexec", *_OWN_DIALECT))
 SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
 
@@ -197,6 +199,20 @@ def _sum_up(call: Invocation, spoken: Dialect) -> Invocation:
         refuses=spoken.refuses,
         oversubscribe=oversubscribes(" ".join(f"{name} {' '.join(values)}" for name, values in options)),
     )
+
+
+def ranks_per_node(call: Invocation) -> int | None:
+    """How many ranks the call says that each worker gets; None if it does not say, or not for certain."""
+    found: set[int | None] = set()
+    for name, values in call.options or ():
+        text = "".join(values).lower()
+        if name == "pernode":
+            found.add(1)
+        elif name in _RANKS_PER_NODE:
+            found.add(_number(values))
+        elif name == "map-by" and (pattern := _PPR.match(text)):
+            found.add(_number((pattern[1],)))
+    return found.pop() if len(found) == 1 else None
 
 
 def dialect(program: str, implementation: str | None) -> Dialect:

@@ -2,15 +2,17 @@
 
 Outside of `min` and `max` is refused. The rest are warnings, since only the program knows how it uses its ranks:
 
-* slots that differ from the GPUs of a worker (each rank usually drives one GPU), or exceed its CPUs: mpirun then
-  hangs or fails (kubeflow/mpi-operator#318);
+* slots that differ from the GPUs of a worker (each rank usually drives one GPU), unless the ranks of `mpirun` show that
+  this is meant: as many as there are slots, or for each worker as many as it has slots (torchrun and deepspeed start
+  the rest themselves);
+* slots that exceed a worker's CPUs: mpirun then hangs or fails (kubeflow/mpi-operator#318);
 * more ranks in the launcher's `mpirun -np` than there are slots: Open MPI and Horovod refuse to start, MPICH and Intel
   MPI put several ranks on one slot; fewer ranks than slots leave GPUs idle.
 
 Only what the command line shows for certain is compared; a call with variables or unknown options is not compared.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pydantic import Field
 
@@ -50,22 +52,40 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     else:
         pods = [spec for role, _, spec in job.replicas() if role == WORKER or job.spec.run_launcher_as_worker]
         gpus = [pod_total(pod.template, lambda c: accelerators(c, settings.resources)) for pod in pods]
-        yield from _gpus(slots, gpus, settings)
+        yield from _gpus(slots, gpus, settings, meant=_meant(job, slots))
         yield from _cpus(slots, pods, fixed=slots in gpus)
         yield from _ranks(job, slots, gpus, settings)
 
 
-def _gpus(slots: int, gpus: list[int], settings: Settings) -> Iterator[Violation]:
-    """`gpus` is for the launcher, if it is a worker, then for a worker."""
+def _gpus(slots: int, gpus: list[int], settings: Settings, *, meant: bool) -> Iterator[Violation]:
+    """`gpus` is for the launcher, if it is a worker, then for a worker; `meant`: the ranks fit the slots."""
     if not any(gpus):
         return
     wanted = min(gpus[-1], settings.max)
-    if wanted and slots != wanted:
+    if wanted and slots != wanted and not meant:
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
         yield Violation(PATH, fault, fix=f"Set it to {wanted}.", advisory=True)
     if gpus[0] != gpus[-1]:
         fault = f"asks for {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
         yield Violation(replica_path(LAUNCHER), fault, fix="Ask for the same number.", advisory=True)
+
+
+def _meant(job: MPIJob, slots: int) -> bool:
+    """Whether the launcher starts as many ranks as there are slots, in all or on each worker."""
+    return any(
+        mpirun.ranks_per_node(call) == slots or call.ranks == slots * _nodes(job)
+        for container in _launcher(job)
+        for call in mpirun.find(container.command, container.args, job.spec.mpi_implementation)
+    )
+
+
+def _launcher(job: MPIJob) -> Sequence[Container]:
+    """The container that starts the ranks, if there is one."""
+    return job.launcher.template.containers[:1] if job.launcher else ()
+
+
+def _nodes(job: MPIJob) -> int:
+    return job.workers + (1 if job.spec.run_launcher_as_worker else 0)
 
 
 def _cpus(slots: int, pods: list[ReplicaSpec], *, fixed: bool) -> Iterator[Violation]:
@@ -87,9 +107,9 @@ def _cpu_count(container: Container) -> int:
 
 def _ranks(job: MPIJob, slots: int, gpus: list[int], settings: Settings) -> Iterator[Violation]:
     """The number of ranks in the launcher's command line against the slots of all workers."""
-    nodes = job.workers + (1 if job.spec.run_launcher_as_worker else 0)
+    nodes = _nodes(job)
     total = slots * nodes
-    for container in job.launcher.template.containers[:1] if job.launcher and total else ():
+    for container in _launcher(job) if total else ():
         calls = mpirun.find(container.command, container.args, job.spec.mpi_implementation)
         largest = max(calls, key=lambda call: call.ranks or 0, default=None)
         if largest is None or largest.ranks is None:

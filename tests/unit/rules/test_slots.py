@@ -47,6 +47,13 @@ def sized(slots: int, gpu: int, command: str, **others: Any) -> Json:
         (sized(2, 0, "mpirun -np 4 x"), {}),  # fewer ranks, but no GPUs
         (sized(2, 2, "mpirun -np 4 -N 1 x"), {}),
         (sized(2, 2, "mpirun -np 4 --map-by ppr:1:node x"), {}),
+        # One rank on each node, which starts the others itself.
+        (sized(1, 8, "mpirun -np 4 torchrun --nproc_per_node=8 x"), {}),
+        (sized(1, 8, "mpirun -np $N -N 1 torchrun x"), {}),
+        (sized(1, 8, "mpirun -npernode 1 deepspeed x"), {}),
+        (sized(1, 8, "mpirun -pernode x"), {}),
+        (sized(1, 8, "mpirun --map-by ppr:1:node:PE=8 x"), {}),
+        (sized(2, 8, "mpiexec -ppn 2 x") | {"spec.mpiImplementation": "MPICH"}, {}),
         (sized(2, 2, "mpirun -np 9 --oversubscribe x"), {}),
         (sized(2, 2, "mpirun -np $NP x"), {}),
         (sized(2, 2, "mpirun -np 10 x") | {AS_WORKER: True} | resources("Launcher", gpu=2), {}),
@@ -79,6 +86,10 @@ def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
     [
         (sized(1, 8, "x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
         (sized(2, 1, "x"), "2 slots but 1 GPU per worker", "Set it to 1."),
+        (sized(1, 8, "mpirun -N 8 x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
+        (sized(1, 8, "mpirun -N 1 -npernode 2 x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
+        (sized(1, 8, "mpirun --map-by ppr:1:nodes x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
+        (sized(1, 8, "mpirun --map-by node x"), "1 slot but 8 GPUs per worker", "Set it to 8."),
         (sized(4, 16, "x"), "4 slots but 16 GPUs per worker", "Set it to 8."),
         (sized(4, 0, "x") | resources(cpu="1500m"), "4 slots but 2 CPUs per worker", "Set it to 2, or ask for 4 CPUs."),
         (
