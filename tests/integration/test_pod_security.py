@@ -54,7 +54,7 @@ def test_a_job_that_says_nothing_runs_in_a_restricted_namespace(operator_cluster
     job = changed({"Launcher.template.metadata.annotations": {KEEP_RUNNING: "yes"}}, pi(namespace=restricted))
     created = operator_cluster.kubectl("create", "-f", "-", stdin=job)
     assert "security-context: added allowPrivilegeEscalation, capabilities, runAsNonRoot" in created.stderr
-    assert '"/root/.ssh" is for root, and runAsNonRoot is set (Launcher and Worker) [ssh-paths]' in created.stderr
+    assert '"/root/.ssh" is for root, but this namespace starts nothing as root [ssh-paths]' in created.stderr
 
     def get(*what: str) -> Any:
         return operator_cluster.get(*what, "-n", restricted)

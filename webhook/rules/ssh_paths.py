@@ -11,6 +11,9 @@ own user that others may read:
 * sshd needs SETGID, SETUID and SYS_CHROOT as root, and as another user, in upstream's images, NET_BIND_SERVICE
   (mpi-operator `build/base/Dockerfile`).
 
+A namespace that enforces the level restricted starts no container as root. A job whose key is for root is told so, and
+whether mpirun is started as root on purpose (`--allow-run-as-root`, `OMPI_ALLOW_RUN_AS_ROOT`).
+
 What cannot work is refused; what very likely does not work is a warning. Where neither container nor pod names a user,
 the image decides, which cannot be seen here. A `/root/.ssh` may also come from the API server, since it is the default.
 """
@@ -22,8 +25,10 @@ from typing import Final
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 from webhook.api.pod import Capabilities, Container, PodSecurityContext, SecurityContext
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
+from webhook.predict.pod_security import Level, labels
 from webhook.rules import Violation, rule
 
 FIELD: Final = "spec.sshAuthMountPath"
@@ -71,6 +76,9 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     mount_path = job.spec.ssh_auth_mount_path or OF_ROOT
     launcher = sides.get(LAUNCHER)
     if normpath(mount_path) == OF_ROOT:
+        if _keeps_root_out(ctx) and all(side.user is None and side.other_than_root for side in sides.values()):
+            yield _for_root_alone(mount_path, launcher)
+            return
         yield from _key_of_root(mount_path, list(sides.values()))
     if launcher is not None:
         yield from _client(mount_path, launcher)
@@ -92,6 +100,29 @@ def _side(role: str, pod: str, replica: ReplicaSpec) -> _Side:
         user_field=f"{pod}.{'' if own.run_as_user is None else 'containers[0].'}securityContext.runAsUser",
         fs_group=of_pod.fs_group,
         other_than_root=bool(non_root) if user is None else user != 0,
+    )
+
+
+def _keeps_root_out(ctx: Context) -> bool:
+    """Whether the namespace enforces a level at which nothing runs as root."""
+    namespace = ctx.view.get(NAMESPACES, ctx.namespace)
+    return isinstance(namespace, Namespace) and labels.read(namespace.labels)[0].enforce.level is Level.RESTRICTED
+
+
+def _for_root_alone(mount_path: str, launcher: _Side | None) -> Violation:
+    """One cause, however many fields would have to change: the job is written for an image that runs as root."""
+    fix = "Use an image with a user of its own: its .ssh as sshAuthMountPath, and its own configuration for sshd."
+    if launcher is not None and _wants_root(launcher.container):
+        fault = "runs mpirun as root, but this namespace starts nothing as root"
+        return Violation(f"{launcher.pod}.containers[0]", fault, fix=fix, advisory=True)
+    fault = f'"{mount_path[:100]}" is for root, but this namespace starts nothing as root'
+    return Violation(FIELD, fault, fix=fix, advisory=True)
+
+
+def _wants_root(container: Container) -> bool:
+    words = (*(container.command or ()), *(container.args or ()))
+    return any("allow-run-as-root" in word for word in words) or any(
+        variable.name == "OMPI_ALLOW_RUN_AS_ROOT" for variable in container.env or ()
     )
 
 

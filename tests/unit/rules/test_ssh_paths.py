@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.any_job import Json, any_job
 from tests.support.jobs import REMOVE, changed
+from tests.support.namespaces import labelled
 from tests.support.paths import EXAMPLES as EXAMPLES_FOLDER
 from tests.support.rule_checks import found, run, violations
 from tests.support.strategies import PROPERTY
@@ -185,6 +186,51 @@ def test_the_fix_mends_it(changes: Json, mended: Json) -> None:
     assert violation.fix.endswith(".")
     assert not violation.advisory
     assert check(mended) == []
+
+
+RESTRICTED = labelled("team-a", enforce="restricted")
+NOT_AS_ROOT = "but this namespace starts nothing as root"
+BY_VARIABLE = [{"name": "OMPI_ALLOW_RUN_AS_ROOT", "value": "1"}]
+IN_SCRIPT = ["bash", "-c", "mpirun --allow-run-as-root -np 4 x"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, f'{FIELD}: "/root/.ssh" is for root, {NOT_AS_ROOT}'),
+        ({FIELD: "/root/.ssh/"}, f'{FIELD}: "/root/.ssh/" is for root, {NOT_AS_ROOT}'),
+        ({"Launcher": REMOVE}, f'{FIELD}: "/root/.ssh" is for root, {NOT_AS_ROOT}'),
+        (
+            {"Launcher.template.spec.containers.0.command": IN_SCRIPT},
+            f"{LAUNCHER}.containers[0]: runs mpirun as root, {NOT_AS_ROOT}",
+        ),
+        (
+            {"Launcher.template.spec.containers.0.env": BY_VARIABLE},
+            f"{LAUNCHER}.containers[0]: runs mpirun as root, {NOT_AS_ROOT}",
+        ),
+    ],
+)
+def test_an_image_of_root_where_nothing_runs_as_root(changes: Json, expected: str) -> None:
+    """Whoever wrote runAsNonRoot, the namespace asks for it, and a command for sshd alone would not help."""
+    job = {**both(runAsNonRoot=True), "Worker.template.spec.containers.0.command": REMOVE, **changes}
+    if changes.get("Launcher") is REMOVE:
+        job = {path: value for path, value in job.items() if not path.startswith("Launcher.")} | changes
+    (violation,) = violations("ssh-paths", job, view=RESTRICTED)
+    assert f"{violation.path}: {violation.message}" == expected
+    assert violation.advisory
+    assert violation.message in warning(violation)
+
+
+@pytest.mark.parametrize("level", ["baseline", "privileged"])
+def test_where_root_may_run_it_is_the_users_word_that_counts(level: str) -> None:
+    (violation,) = violations("ssh-paths", both(runAsNonRoot=True), view=labelled("team-a", enforce=level))
+    assert violation.message.startswith('"/root/.ssh" is for root, and runAsNonRoot is set')
+
+
+def test_a_user_that_is_named_is_named_in_a_restricted_namespace_too() -> None:
+    (violation,) = violations("ssh-paths", both(runAsUser=1000), view=RESTRICTED)
+    assert "cannot be read by user 1000" in violation.message
+    assert not violation.advisory
 
 
 def test_advice_is_short() -> None:
