@@ -32,7 +32,7 @@ class Decision:
     told: dict[str, list[str]] = field(default_factory=dict)
     """What each injection says, in the order of their ids."""
     injection_warnings: InjectionWarnings = "each"
-    """How users are told what was injected."""
+    """How warnings report what was injected."""
     skipped: str = ""
     """Why nothing was looked at; empty when it was."""
     name: str = ""

@@ -38,7 +38,7 @@ class Invocation:
     words: tuple[str, ...] = ()
     """What follows it, as far as no shell is needed to know."""
     options: tuple[tuple[str, tuple[str, ...]], ...] | None = None
-    """(name without dashes, values) of those before the program that it starts; None if they cannot be told."""
+    """(name without dashes, values) of those before the program that it starts; None if they are unknown."""
 
 
 _OWN_DIALECT: Final = {

@@ -30,7 +30,7 @@ def snapshot(
     read by its owner alone.
 
     With --namespace, what is in other namespaces is unknown, not absent; rights to look into those suffice. Whatever
-    cannot be read is told and stays unknown, which never refuses a job.
+    cannot be read is reported and stays unknown, which never refuses a job.
 
     \b
     Examples:

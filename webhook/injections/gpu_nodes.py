@@ -13,7 +13,7 @@ Three things, each only for a pod template that asks for accelerators:
   resource or one of the vendor's `taints`. Other taints are left alone: they keep nodes for somebody else. The
   admission plugin ExtendedResourceToleration of Kubernetes does the same.
 
-Devices that a pod gets by a resource claim do not tell their vendor, and may be no GPU. Such a pod gets nothing but the
+Devices that a pod gets by a resource claim do not show their vendor, and may be no GPU. Such a pod gets nothing but the
 preference, and that only where nodes have the label of a single vendor.
 
 A key that the job's own `nodeSelector` or node affinity has stays as the user has it.
@@ -94,7 +94,7 @@ Strength = Annotated[
 
 
 class Settings(InjectionSettings):
-    """How GPU nodes are told, and how strongly pods are drawn there."""
+    """How GPU nodes are recognised, and how strongly pods are drawn there."""
 
     node_affinity: Strength = Field(
         "preferred", description="Whether nodes with the label are preferred, required, or it is left out: off."

@@ -6,7 +6,7 @@ LocalQueue `default` of the namespace, else the only one that it has. An empty a
 
 No job is left suspended that nobody would resume. Nothing is injected unless it is known for certain that Kueue manages
 MPIJobs in the namespace, that the queue takes jobs now, and that the PriorityClass that the job names exists: without
-that class Kueue does not even look at the job. When a queue cannot be used the user is told why.
+that class Kueue does not even look at the job. When a queue cannot be used a warning says why.
 
 A job with `suspend: true` is one that its user wants to start: it is put into a queue only where the annotation asks
 for one, or where Kueue suspends every job (a LocalQueue `default`, `manageJobsWithoutQueueName`), for in a queue Kueue

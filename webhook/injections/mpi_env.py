@@ -62,7 +62,7 @@ def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchB
 
 
 def _ssh_args(container: Container) -> str | None:
-    """The options of ssh that the launcher gives Open MPI 4, empty for none, None if they cannot be told."""
+    """The options of ssh that the launcher gives Open MPI 4, empty for none, None if they are unknown."""
     text = " ".join(container.argv)
     if NEW in text:
         return ""  # its author knows

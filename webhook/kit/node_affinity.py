@@ -1,4 +1,4 @@
-"""Conditions on the labels of nodes, put into a node affinity without a change to what the user has there."""
+"""Conditions on the labels of nodes, added to a node affinity without a change to what the user has there."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple

@@ -86,8 +86,8 @@ class PolicyDocument(Settings):
     )
     injection_warnings: InjectionWarnings = Field(
         "one-line",
-        description="How users are told what was injected into a job: one-line for all, each its own line, or none."
-        " What was asked for and could not be injected is always told.",
+        description="How warnings report what was injected into a job: one-line for all, each its own line, or none."
+        " What was asked for and could not be injected is always reported.",
     )
     ssh_keys: SshKeys = Field(
         "rsa-4096",

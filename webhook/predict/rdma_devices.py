@@ -37,7 +37,7 @@ class Wanted:
 
 
 class Undecided(Exception):
-    """Nobody can tell which device, or how many; the message says why."""
+    """Which device, or how many, is unknown; the message says why."""
 
 
 def holding(pods: JobPods, shapes: Collection[NodeShape]) -> list[NodeShape]:

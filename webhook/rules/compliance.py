@@ -166,7 +166,7 @@ def _claim(path: str, name: str, settings: Settings, ctx: Context) -> Iterator[V
     wanted = _wanted(settings)
     shown = f'PersistentVolumeClaim "{shortened(name)}"'
     if claim is ABSENT:
-        fault, fix = "does not exist, so nobody can tell its storage class", f"Create it first, with {wanted}."
+        fault, fix = "does not exist, so its storage class is unknown", f"Create it first, with {wanted}."
     elif isinstance(claim, PersistentVolumeClaim) and claim.storage_class not in settings.storage_classes:
         has = f'storage class "{claim.storage_class}"' if claim.storage_class else "no storage class"
         fault, fix = f"has {has}, which is not for regulated data", f"Use a claim with {wanted}."

@@ -102,7 +102,7 @@ def _matcher(patterns: Collection[str]) -> Callable[[str], bool]:
 
 
 def _exported(call: Invocation) -> Iterator[str]:
-    """The names after `-x`; `*` for those that cannot be told."""
+    """The names after `-x`; `*` for those that are unknown."""
     for option, values in call.options or ():
         if option == "x":
             name = "".join(values).partition("=")[0]

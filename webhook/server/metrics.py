@@ -96,7 +96,7 @@ METRICS = (
         PREFIX + "cache_unknown_answers",
         "gauge",
         ("kind",),
-        "How often so far a rule asked about this kind and nobody could tell; such a rule does not deny.",
+        "How often so far a rule asked about this kind and the answer was unknown; such a rule does not deny.",
     ),
     Metric(PREFIX + "cache_requests", "gauge", ("kind",), "Lists and watches sent to the API server so far."),
     Metric(PREFIX + "cache_restarts", "gauge", ("kind", "reason"), "Lists and watches that ended so far, and why."),

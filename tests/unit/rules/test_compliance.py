@@ -140,7 +140,7 @@ def test_every_label_on_both_templates() -> None:
 
 
 ENCRYPTED = "storage class encrypted or sealed"
-NOT_THERE = 'PersistentVolumeClaim "gone" does not exist, so nobody can tell its storage class'
+NOT_THERE = 'PersistentVolumeClaim "gone" does not exist, so its storage class is unknown'
 
 
 def ephemeral(**template: Any) -> Json:

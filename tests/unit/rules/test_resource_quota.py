@@ -270,7 +270,7 @@ def test_what_is_promised_to_others(others: list[Json], fits: int) -> None:
 
 
 def test_what_others_take_is_not_guessed() -> None:
-    """Without the pods nobody can tell what of a job is used already."""
+    """Without the pods it is unknown what of a job is used already."""
     other = changed(job(8) | {"metadata.name": "a"})
     assert violations(RULE, job(8), view=Snapshot([quota({GPUS: 16}), limit_range(), other])) == []
 

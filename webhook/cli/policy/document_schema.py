@@ -20,7 +20,7 @@ ID: Final = "https://policy.training.openshift.io/v1/mpijobpolicy.schema.json"
 COMMENT_WIDTH: Final = 100
 
 HEADER: Final = f"""\
-# What is enforced for MPIJobs and put into them; here every setting has its default.
+# What is enforced for MPIJobs and injected into them; here every setting has its default.
 # Keep what you change and delete the rest: what stands here is set, and wins over documents of lower priority.
 # `{PROGRAM} policy validate FILE` checks it, `{PROGRAM} explain NAME` explains a rule or an injection.
 """
@@ -64,7 +64,7 @@ _SELECTOR: Final = {
 def json_schema() -> dict[str, Any]:
     """The document's JSON Schema (draft 2020-12). It must not be changed.
 
-    pydantic's own has a `$defs` entry named after the module of each rule: those are put in place.
+    pydantic's own has a `$defs` entry named after the module of each rule: those are inlined.
     """
     schema = policy_model().model_json_schema()
     definitions = schema.pop("$defs")

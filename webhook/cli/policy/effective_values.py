@@ -17,7 +17,7 @@ from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import Policy, PolicySet
 from webhook.policy.layers import DEFAULTS, OWN, Effective
 
-NOT_KNOWN: Final = "the namespace's labels are not known: --kubeconfig, or --cluster with namespaces, would tell"
+NOT_KNOWN: Final = "the namespace's labels are unknown without --kubeconfig, or --cluster with namespaces"
 
 
 @dataclass(frozen=True, slots=True)

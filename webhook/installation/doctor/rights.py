@@ -41,7 +41,7 @@ def purposes(location: Location, *, ca_secret: str, remove_keys: bool) -> tuple[
             essential=True,
         ),
         Purpose(
-            "policies are not remembered, nor is it told what is wrong with them",
+            "policies are not remembered, and what is wrong with them is not reported",
             (
                 Right("create", "", "configmaps", own),
                 Right("update", "", "configmaps", own, REMEMBERED),
@@ -57,7 +57,7 @@ def purposes(location: Location, *, ca_secret: str, remove_keys: bool) -> tuple[
     mutating = registration.RESOURCES["MutatingWebhookConfiguration"]
     found.append(
         Purpose(
-            "a wrong order of webhooks is not told at the start",
+            "a wrong order of webhooks is not reported at the start",
             tuple(Right("get", ADMISSION, mutating, name=name) for name in (registration.NAME, KUEUE_CONFIGURATION)),
         )
     )

@@ -32,7 +32,7 @@ _TRIED: Final = 4
 
 
 def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
-    """The annotations; None where none are needed, or nobody can tell."""
+    """The annotations; None where none are needed, or where that is unknown."""
     config = configuration(ctx.view)
     if config is UNKNOWN or config.topology_aware is not True or manages(ctx.view, ctx.namespace) is not True:
         return None

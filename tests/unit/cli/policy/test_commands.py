@@ -127,7 +127,7 @@ class TestEffective:
         monkeypatch.setenv("KUBECONFIG", "nope")
         result = run("effective", "-n", "team-a", "--policy", "strict.yaml", "--policy", "bare.yaml")
         assert result.exit_code == 0
-        assert "note: the namespace's labels are not known: --kubeconfig, or --cluster" in result.stdout
+        assert "note: the namespace's labels are unknown without --kubeconfig, or --cluster" in result.stdout
 
     def test_a_namespace_that_does_not_exist_is_told(self) -> None:
         result = run("effective", "-n", "x", "--cluster", "cluster.yaml")

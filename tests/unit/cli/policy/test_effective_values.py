@@ -116,7 +116,7 @@ def test_exemptions_are_there_with_their_source_and_end() -> None:
     ("known", "note"),
     [
         (ABSENT, 'there is no namespace "team-a"'),
-        (UNKNOWN, "the namespace's labels are not known: --kubeconfig, or --cluster with namespaces, would tell"),
+        (UNKNOWN, "the namespace's labels are unknown without --kubeconfig, or --cluster with namespaces"),
     ],
 )
 def test_a_namespace_that_is_not_known(known: Answer, note: str) -> None:

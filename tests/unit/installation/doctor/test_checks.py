@@ -82,7 +82,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "a Service of others": ({"endpoints": []}, {"service-empty": "its selector or port is not theirs"}),
     "no configuration": (
         {"mutating": []},
-        {"configuration-missing": "nothing is put into jobs and jobs keep the SSH keys of the operator"},
+        {"configuration-missing": "nothing is injected into jobs and jobs keep the SSH keys of the operator"},
     ),
     "renamed after Kueue": (
         {**with_kueue(GOOD_KUEUE), **named("mpijob-webhook")},

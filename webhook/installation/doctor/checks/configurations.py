@@ -25,7 +25,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {"namespaceSelector": {}, "objectSelector":
 # secret_hook.py has kinds of diagnosis for it.
 GUARDED: Final = f"ssh-keys.{registration.DOMAIN}"
 WITHOUT: Final = {
-    f"mutate.{registration.DOMAIN}": "nothing is put into jobs",
+    f"mutate.{registration.DOMAIN}": "nothing is injected into jobs",
     GUARDED: "jobs keep the SSH keys of the operator",
     f"validate.{registration.DOMAIN}": "jobs are not checked",
     f"policy.{registration.DOMAIN}": "broken policies are not refused",
