@@ -32,6 +32,7 @@ from webhook.predict.pod_security import (
     messages,
 )
 from webhook.predict.pod_security.advice import advice, permitting
+from webhook.predict.pod_security.checks.host_ports import only_by_host_network
 from webhook.predict.pod_security.levels import parse_version
 from webhook.predict.pod_security.mpi_pods import templates
 from webhook.predict.pod_security.standard import NEWEST
@@ -96,18 +97,25 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 
 def _judge(path: str, template: PodTemplate, namespace: _Namespace, newest: Version) -> Iterator[Violation]:
     enforce, audit, warn = namespace.policy
-    enforced = evaluate(*enforce, template, newest=newest)
+    enforced = _faults(enforce, template, newest)
     # A fault is reported once: restricted has other checks than baseline for the same fields.
     known = {path for result in enforced for path in result.paths}
     for result in enforced:
         fix = f"{advice(result, template)} {_permission(result, template, namespace, newest)}"
         yield _violation(path, result, messages.denial(enforce, [result]), fix)
-    for result in evaluate(*warn, template, newest=newest):
+    for result in _faults(warn, template, newest):
         if not known.issuperset(result.paths):
             yield _violation(path, result, messages.warning(warn, [result]), advice(result, template), advisory=True)
-    for result in evaluate(*audit, template, newest=newest):
+    for result in _faults(audit, template, newest):
         if not known.issuperset(result.paths):
             yield _violation(path, result, messages.warning(audit, [result]), advice(result, template), audit_only=True)
+
+
+def _faults(asked: LevelVersion, template: PodTemplate, newest: Version) -> list[Result]:
+    """Every fault by its cause: ports that are the host's by hostNetwork alone go away with it."""
+    return [
+        result for result in evaluate(*asked, template, newest=newest) if not only_by_host_network(result, template)
+    ]
 
 
 def _violation(path: str, result: Result, message: str, fix: str, **limit: bool) -> Violation:

@@ -60,6 +60,22 @@ def test_what_a_job_lacks_that_says_nothing() -> None:
     assert check({}, enforce="restricted") == []
 
 
+@pytest.mark.parametrize(("mode", "word"), [("enforce", "deny"), ("warn", "warn"), ("audit", "audit")])
+@pytest.mark.parametrize(
+    ("port", "more"),
+    [
+        ({"containerPort": 2222}, []),
+        ({"containerPort": 2222, "hostPort": 2222}, [f"{WORKER}.spec.containers[0].ports[0].hostPort: hostPort"]),
+    ],
+)
+def test_ports_that_hostnetwork_opens_are_no_fault_of_their_own(
+    port: Json, more: list[str], mode: str, word: str
+) -> None:
+    changes = {"Worker.template.spec.hostNetwork": True, "Worker.template.spec.containers.0.ports": [port]}
+    result = check(changes, **{mode: "baseline"})
+    assert kinds(result) == [f"{word} {fault}" for fault in (f"{WORKER}.spec.hostNetwork: host namespaces", *more)]
+
+
 def test_a_violation_in_full() -> None:
     (violation,) = check(HOST_PATH, enforce="baseline", enforce_version="v1.30")
     assert violation == Violation(

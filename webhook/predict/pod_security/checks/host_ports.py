@@ -11,7 +11,7 @@ judged (`SetDefaults_Pod` in k8s.io/kubernetes `pkg/apis/core/v1/defaults.go`).
 
 from webhook.predict.pod_security.checks import Result, Revision, register
 from webhook.predict.pod_security.levels import Level, Version
-from webhook.predict.pod_security.pod import Port
+from webhook.predict.pod_security.pod import PodTemplate, Port
 from webhook.predict.pod_security.subject import Subject
 from webhook.predict.pod_security.texts import containers, plural
 
@@ -33,6 +33,12 @@ def takes_no_host_port(pod: Subject) -> Result | None:
         return None
     use = f"{plural('uses', 'use', bad)} {plural('hostPort', 'hostPorts', ports)}"
     return Result(ID, "hostPort", f"{containers(bad)} {use} {', '.join(sorted(ports))}", tuple(paths))
+
+
+def only_by_host_network(result: Result, template: PodTemplate) -> bool:
+    """Whether the template states no port of the host, and has some by `hostNetwork: true` alone."""
+    places = Subject(template).containers
+    return result.check == ID and not any(port.host_port for place in places for port in place.container.ports or ())
 
 
 def _host_port(port: Port, *, on_host: bool) -> int | None:
