@@ -9,10 +9,11 @@ import pytest
 
 from tests.support import architecture
 from tests.support.paths import DOCS, EXAMPLES, ROOT
+from webhook import injections
 from webhook.admission import pipelines
 from webhook.api import annotations
 from webhook.cli import explanations, files, reference
-from webhook.cli.job_check import check
+from webhook.cli.job_check import Verdict, check
 from webhook.cli.policy import documents
 from webhook.cluster.snapshot import Snapshot
 from webhook.policy.document import PolicyDocument
@@ -165,11 +166,46 @@ def test_commands_that_are_shown_exist() -> None:
 
 def test_the_refusal_in_the_texts_is_the_real_one() -> None:
     lines = re.findall(r"^\* (spec\S+): (.*) \[([a-z-]+)\]$", page("users.md"), re.MULTILINE)
-    example = EXAMPLES / "bad-one-worker.yaml"
-    (manifest,), _ = files.load([str(example)])
-    verdict = check(manifest, policy=pipelines.load_policy(None), cluster=Snapshot([]))
-    causes = [(cause["field"], cause["message"], cause["rule"]) for cause in verdict.as_json()["causes"]]
+    verdict = _checked("bad-one-worker.yaml").as_json()
+    causes = [(cause["field"], cause["message"], cause["rule"]) for cause in verdict["causes"]]
     assert lines == causes
+
+
+@pytest.mark.parametrize("name", ["../README.md", "users.md"])
+def test_the_warning_of_injections_in_the_texts_is_the_real_one(name: str) -> None:
+    shown = re.findall(r"^Warning: (injected: .*)$", page(name), re.MULTILINE)
+    assert shown == _checked("openmpi-pi.yaml").warnings
+
+
+def test_the_output_of_check_in_the_texts_is_the_real_one() -> None:
+    title, *shown = (
+        page("users.md").partition("$ mpijob-webhook check openmpi-pi.yaml\n")[2].partition("```")[0].split("\n")
+    )
+    assert title == "openmpi-pi.yaml: default/openmpi-pi: admitted"
+    real = [click.unstyle(line) for line in _checked("openmpi-pi.yaml").as_text()]
+    shown = [line for line in shown if line not in {"    ...", ""}]
+    assert len(shown) > 5
+    assert [line for line in real if line in shown] == shown
+
+
+def test_users_read_of_every_injection_why_and_what_to_do_otherwise() -> None:
+    rows = re.findall(
+        r"^\| \[`(.*)`\]\(reference/injections\.md#(.*)\) \| (.+) \| (.+) \| (.+) \|$", page("users.md"), re.MULTILINE
+    )
+    assert [name for name, *_ in rows] == list(injections.REGISTRY)
+    assert all(name == anchor for name, anchor, *_ in rows)
+
+
+@pytest.mark.parametrize("setting", ["`required`", "`skippable`", "`injectOnly`", "`injectionWarnings`"])
+def test_what_all_injections_share_is_shown_to_administrators(setting: str) -> None:
+    section = page("administrators.md").partition("\n## Injections\n")[2].partition("\n## ")[0]
+    assert f"- {setting}" in section or f"| {setting} |" in section
+    assert f"{setting.strip('`')}: " in section.partition("```yaml\n")[2].partition("```")[0]
+
+
+def _checked(example: str) -> Verdict:
+    (manifest,), _ = files.load([str(EXAMPLES / example)])
+    return check(manifest, policy=pipelines.load_policy(None), cluster=Snapshot([]))
 
 
 def test_writing(tmp_path: Path) -> None:
