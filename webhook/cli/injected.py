@@ -16,6 +16,8 @@ from webhook.kit.patch import Path
 
 # Six spaces and a mark come before it, on a line of 120 characters at most.
 WIDTH: Final = 112
+# Of a value beside a long field.
+LEAST: Final = 20
 APPENDED: Final = "-"
 
 Operation = Mapping[str, Any]
@@ -43,7 +45,7 @@ class Injected:
         yield heading(self.id) + (f": {self.reason}" if self.reason else "")
         yield from (f"  {printable(note)}" for note in self.notes)
         for line in _additions(self.patch):
-            yield f"  {added('+')} {_cut(printable(line))}"
+            yield f"  {added('+')} {printable(line)}"
 
 
 def by_injection(decision: Decision) -> list[Injected]:
@@ -74,12 +76,12 @@ def _additions(patch: Iterable[Operation]) -> Iterator[str]:
     for path, group in groupby(map(_target, patch), key=lambda pair: pair[0]):
         values = [value for _, value in group]
         value = [item for items in values for item in items] if isinstance(values[0], list) else values[0]
-        inline = f"{field(path)}: {yaml.dump_inline(value)}"
-        if len(inline) <= WIDTH or not isinstance(value, dict | list):
-            yield inline
+        head, inline = f"{field(path)}:", yaml.dump_inline(value)
+        if len(f"{head} {inline}") <= WIDTH or not isinstance(value, dict | list):
+            yield f"{head} {_cut(inline, room=WIDTH - len(head) - 1)}"
         else:
-            yield f"{field(path)}:"
-            yield from (f"  {line}" for line in yaml.dump(value).splitlines())
+            yield head
+            yield from (_cut(f"  {line}", room=WIDTH) for line in yaml.dump(value).splitlines())
 
 
 def _target(operation: Operation) -> tuple[Path, Any]:
@@ -95,5 +97,7 @@ def _target(operation: Operation) -> tuple[Path, Any]:
     return tuple(path), value
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
+def _cut(text: str, *, room: int) -> str:
+    """The start of a long text; a field is never cut, and some of its value is always there."""
+    room = max(room, LEAST)
+    return text if len(text) <= room else f"{text[: room - 3]}..."

@@ -57,6 +57,11 @@ def added(*operations: tuple[str, Any]) -> list[str]:
             [f"{FIELD}.env:", "  - name: A", f"    value: {'v' * 60}"],
         ),
         ([("/metadata/labels/a", "v" * 500)], [f"metadata.labels.a: {'v' * (WIDTH - 22)}..."]),
+        ([(f"/metadata/{'a' * 200}", "v" * 500)], [f"metadata.{'a' * 200}: {'v' * 17}..."]),
+        (
+            [(f"/metadata/{'a' * 200}", [{"b": "v" * 500}])],
+            [f"metadata.{'a' * 200}:", f"  - b: {'v' * (WIDTH - 10)}..."],
+        ),
         ([("/metadata/labels/a", "\x1b[2J")], ['metadata.labels.a: "\\e[2J"']),
     ],
 )
