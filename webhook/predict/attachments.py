@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from webhook.api import networks
+from webhook.api import names, networks
 from webhook.api.networks import Network, NetworksError
 from webhook.cluster.resources.network_attachment_definitions import (
     NETWORK_ATTACHMENT_DEFINITIONS,
@@ -60,13 +60,15 @@ def attachments(text: str, wanted: Iterable[Network], ctx: Context) -> Attachmen
 
 
 def devices(attached: Iterable[Network], ctx: Context) -> Counter[str] | None:
-    """How many of each device these networks use; None where one of them is not known."""
+    """How many of each device these networks use; None where one of them is not known, or names what is no device."""
     counted: Counter[str] = Counter()
     for network in attached:
         definition = ctx.view.get(NETWORK_ATTACHMENT_DEFINITIONS, network.within(ctx.namespace))
         if not isinstance(definition, NetworkAttachmentDefinition):
             return None
         if definition.resource:
+            if "/" not in definition.resource or names.label_key_problem(definition.resource):
+                return None
             counted[definition.resource] += 1
     return counted
 

@@ -5,7 +5,7 @@ A device plugin offers either a share of an adapter, of which a pod needs one wh
 fixed multiple of them. A pod that asks for half of a node's accelerators gets half of its adapters.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,10 +46,10 @@ def holding(pods: JobPods, shapes: Collection[NodeShape]) -> list[NodeShape]:
     return [shape for shape in shapes if all(demand.met(shape) for demand in wanted)]
 
 
-def choose(wanted: Wanted, requests: Mapping[str, Quantity], shapes: Collection[NodeShape]) -> tuple[str, int]:
-    """(resource, how many) for a pod with these requests; `shapes` could hold it, none where nodes are not known."""
+def choose(wanted: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tuple[str, int]:
+    """(resource, how many) for one of these pods; `shapes` could hold it, none where nodes are not known."""
     resource = wanted.resource or _only_one(wanted, shapes)
-    asked = {name: amount for name, amount in requests.items() if is_accelerator(name, wanted.accelerators)}
+    asked = {name: amount for name, amount in pods.requests.items() if is_accelerator(name, wanted.accelerators)}
     accelerators = sum(quantity.whole(amount) for amount in asked.values())
     if wanted.per_pod is not None:
         return resource, wanted.per_pod
@@ -57,10 +57,13 @@ def choose(wanted: Wanted, requests: Mapping[str, Quantity], shapes: Collection[
         return resource, wanted.per_accelerator * accelerators
     if is_accelerator(resource, wanted.shared):
         return resource, 1
+    spec = pods.template.spec
+    # How many accelerators a claim stands for is not seen here.
+    countable = accelerators > 0 or spec is None or not spec.resource_claims
     shares = [
         _share(offered, accelerators, sum(quantity.whole(shape.allocatable.get(name, Quantity(0))) for name in asked))
         for shape in shapes
-        if (offered := quantity.whole(shape.allocatable.get(resource, Quantity(0)))) > 0
+        if countable and (offered := quantity.whole(shape.allocatable.get(resource, Quantity(0)))) > 0
     ]
     if not shares:
         raise Undecided(f"how many {resource} a pod needs is not known: set perGpu or perPod in the policy")

@@ -181,6 +181,13 @@ class TestWhichDevice:
     def test_nobody_can_tell(self, nodes: list[Any], settings: dict[str, Any], reason: str) -> None:
         assert run(job(), *nodes, **settings) == ({}, [f"no RDMA: {reason}"])
 
+    def test_accelerators_by_claim_are_not_counted(self) -> None:
+        claims: dict[str, Any] = {"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "eight"}]}
+        reason = "no RDMA: how many nvidia.com/hostdev a pod needs is not known: set perGpu or perPod in the policy"
+        assert run(job({"cpu": 8}, pod=claims), HOST) == ({}, [reason])
+        assert run(job({"cpu": 8}, pod=claims), HOST, perPod=8)[0] == both({"nvidia.com/hostdev": "8"})
+        assert run(job(pod=claims), HOST)[0] == both({"nvidia.com/hostdev": "8"})
+
     @pytest.mark.parametrize("name", [EFA, "rdma/ib", VF])
     @pytest.mark.parametrize("kind", ["limits", "requests"])
     def test_a_container_that_asks_for_a_device_keeps_it(self, name: str, kind: str) -> None:
@@ -211,6 +218,11 @@ class TestNetworks:
     def test_networks_without_devices_go_with_the_device_of_the_nodes(self) -> None:
         added, _ = run(job(), SHARED, *self.RAILS, networks=["fabric/plain"])
         assert added.keys() == {*both({"rdma/hca_shared_devices_a": "1"}), NETWORKS_OF_WORKER}
+
+    @pytest.mark.parametrize("resource", ["cpu", "a b/c", "x/"])
+    def test_a_network_that_names_what_is_no_device(self, resource: str) -> None:
+        reason = "no RDMA: the devices of the networks are not known, and the policy names no device"
+        assert run(job(), HOST, network("a", resource), networks=["fabric/a"]) == ({}, [reason])
 
     def test_networks_that_are_not_known(self) -> None:
         reason = "no RDMA: the devices of the networks are not known, and the policy names no device"

@@ -112,7 +112,7 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
         settings.per_gpu,
         settings.per_pod,
     )
-    resource, count = choose(wanted, pods.requests, shapes)
+    resource, count = choose(wanted, pods, shapes)
     plan.amounts = {resource: str(count), **hugepages(settings.hugepages.get(resource), resource, pods, shapes)}
     return plan
 
