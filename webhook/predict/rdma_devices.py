@@ -66,7 +66,8 @@ def choose(wanted: Wanted, pods: JobPods, shapes: Collection[NodeShape]) -> tupl
         if countable and (offered := quantity.whole(shape.allocatable.get(resource, Quantity(0)))) > 0
     ]
     if not shares:
-        raise Undecided(f"how many {resource} a pod needs is not known: set perGpu or perPod in the policy")
+        setting = "perGpu or perPod" if accelerators > 0 else "perPod"
+        raise Undecided(f"how many {resource} a pod needs is not known: set {setting} in the policy")
     return resource, min(shares)
 
 

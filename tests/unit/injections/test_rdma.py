@@ -183,7 +183,7 @@ class TestWhichDevice:
 
     def test_accelerators_by_claim_are_not_counted(self) -> None:
         claims: dict[str, Any] = {"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "eight"}]}
-        reason = "no RDMA: how many nvidia.com/hostdev a pod needs is not known: set perGpu or perPod in the policy"
+        reason = "no RDMA: how many nvidia.com/hostdev a pod needs is not known: set perPod in the policy"
         assert run(job({"cpu": 8}, pod=claims), HOST) == ({}, [reason])
         assert run(job({"cpu": 8}, pod=claims), HOST, perPod=8)[0] == both({"nvidia.com/hostdev": "8"})
         assert run(job(pod=claims), HOST)[0] == both({"nvidia.com/hostdev": "8"})
