@@ -161,7 +161,7 @@ SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
             {"Launcher.template.spec.containers.0.resources.limits.rdma/hca": 1},
             [
                 f"{LAUNCHER}: resource rdma/hca unavailable in ClusterQueue queue. Leave it out.",
-                f"{WORKER}: resource {GPU} unavailable in ClusterQueue queue. Leave it out.",
+                f"{WORKER}: resource {GPU} unavailable in ClusterQueue queue. Change queue.",
             ],
             id="both roles",
         ),
