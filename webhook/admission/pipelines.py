@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from webhook.admission import exemption, opt_out, record, required
+from webhook.admission import excuse, opt_out, record, required
 from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.admission.messages import Finding, shorten
 from webhook.api import annotations, mpijob, review
@@ -152,7 +152,7 @@ def validate(
         found = [(finding, action) for finding, action in found if finding not in known]
     for finding, action in found:
         effective = action.at_most(finding.violation.ceiling)
-        outcome = exemption.verdict_on(finding, job=job, ctx=ctx, policy=policy.document, today=today, granted=granted)
+        outcome = excuse.excuse_for(finding, job=job, ctx=ctx, policy=policy.document, today=today, granted=granted)
         if outcome.reason:
             decision.exempted.append((finding, outcome.reason))
             continue

@@ -47,17 +47,17 @@ class NothingKnown:
     """The view of a service that watches nothing: every answer is UNKNOWN."""
 
     def get(self, resource: Resource[K, T], key: K) -> Unknown:
-        """UNKNOWN."""
+        """No object is known, nor that it is absent."""
         return UNKNOWN
 
     def all(self, resource: Resource[Any, Any]) -> Unknown:
-        """UNKNOWN."""
+        """The list is not known."""
         return UNKNOWN
 
     def within(self, resource: Resource[ByNamespace, Any], namespace: str) -> Unknown:
-        """UNKNOWN."""
+        """The list is not known in any namespace."""
         return UNKNOWN
 
     def groups(self, resource: Resource[Any, Any]) -> Unknown:
-        """UNKNOWN."""
+        """No group is known."""
         return UNKNOWN

@@ -2,5 +2,6 @@
 
 `document` is the policy document, made of the settings of every rule and injection; `store` reads it from ConfigMaps;
 `layers` merges several, value by value, and remembers where each came from; `in_force` compiles the result for the hot
-path. Nothing here looks at a job or carries a decision out: that is `webhook.admission`.
+path, where `webhook.server.policy_watch` puts it in force. Nothing here looks at a job or carries a decision out: that
+is `webhook.admission`.
 """

@@ -23,7 +23,7 @@ class ExemptionVerdict:
     """It depends on whether the requester may exempt jobs from the rule."""
 
 
-def verdict_on(
+def excuse_for(
     finding: Finding,
     *,
     job: MPIJob,

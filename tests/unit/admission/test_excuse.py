@@ -7,8 +7,7 @@ import pytest
 
 from tests.support.jobs import changed, request
 from tests.support.policies import HEADER
-from webhook.admission import exemption as exemption_module
-from webhook.admission import pipelines
+from webhook.admission import excuse, pipelines
 from webhook.admission.pipelines import Decision, load_policy
 from webhook.cluster.view import NothingKnown
 
@@ -43,7 +42,7 @@ def test_the_annotation_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         calls.append(None)
         return ("worker-count",)
 
-    monkeypatch.setattr(exemption_module, "asked_rules", asked)
+    monkeypatch.setattr(excuse, "asked_rules", asked)
     decision = validate(annotations={EXEMPT: "worker-count"}, job={"Launcher.replicas": 2, "spec.slotsPerWorker": 50})
     assert len(decision.denied) > 2
     assert calls == [None]
