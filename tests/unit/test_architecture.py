@@ -14,7 +14,8 @@ PACKAGES = sorted(
     path.parent
     for top in ("webhook", architecture.LIBRARY)
     for path in (ROOT / top).rglob("__init__.py")
-    if path.parent != ROOT / "webhook"
+    # The docstring of an injection, also of one that is a package, explains it to users.
+    if path.parent != ROOT / "webhook" and path.parent.parent != ROOT / "webhook" / "injections"
 )
 
 
