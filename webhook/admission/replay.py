@@ -14,9 +14,9 @@ import msgspec
 from webhook.admission import pipelines
 from webhook.admission.decision import Decision
 from webhook.api.review import AdmissionRequest
-from webhook.cluster.at_rest import AtRest
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
+from webhook.cluster.without_jobs import WithoutJobs
 from webhook.policy.in_force import PolicySet
 
 # Names that a warning has room for.
@@ -64,7 +64,7 @@ class Replayer:
         self._before = before
         self._after = after
         # The jobs run already: what they take is in the quotas' `used`, and must not keep them out themselves.
-        self._view = AtRest(view)
+        self._view = WithoutJobs(view)
         self._today = today
         self.result = Replay()
 

@@ -14,7 +14,7 @@ from webhook.cluster.view import ABSENT, Answer, ClusterView, Unknown
 _TAKEN: tuple[Resource[Any, Any], ...] = (MPI_JOBS, PODS, RESERVATIONS)
 
 
-class AtRest:
+class WithoutJobs:
     """A ClusterView: quotas of which nothing is used, no jobs, pods of jobs or reservations; else what `view` says."""
 
     def __init__(self, view: ClusterView) -> None:
@@ -25,7 +25,7 @@ class AtRest:
         if resource in _TAKEN:
             return ABSENT
         found = self._view.get(resource, key)
-        return found if isinstance(found, Answer) else self._rested(resource, found)
+        return found if isinstance(found, Answer) else self._unused(resource, found)
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
         """Every object there is, by key."""
@@ -42,12 +42,12 @@ class AtRest:
         found = self._view.groups(resource)
         if isinstance(found, Answer) or resource is not RESOURCE_QUOTAS:
             return found
-        return {group: {key: self._rested(resource, each) for key, each in found[group].items()} for group in found}
+        return {group: {key: self._unused(resource, each) for key, each in found[group].items()} for group in found}
 
     def _each(self, resource: Resource[K, T], found: Mapping[K, T] | Unknown) -> Mapping[K, T] | Unknown:
         if isinstance(found, Answer) or resource is not RESOURCE_QUOTAS:
             return found
-        return {key: self._rested(resource, each) for key, each in found.items()}
+        return {key: self._unused(resource, each) for key, each in found.items()}
 
-    def _rested(self, resource: Resource[Any, T], record: T) -> T:
+    def _unused(self, resource: Resource[Any, T], record: T) -> T:
         return cast("T", replace(cast("Any", record), used={})) if resource is RESOURCE_QUOTAS else record
