@@ -6,7 +6,6 @@ in, fields that a client cannot set are cleared. Its check against the MPIJob sc
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -24,6 +23,7 @@ from webhook.cli.terminal import bad, caution, counted, fail, good, printable
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.policy.document import PolicyError
 from webhook.rules import CauseReason, Violation
+from webhook.server.clock import today
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -102,8 +102,7 @@ def check(manifest: Manifest, *, policy: Policy, cluster: Snapshot, namespace: s
     mutation = pipelines.mutate(request, policy=policy, view=cluster)
     if mutation.document is not None:
         request = msgspec.structs.replace(request, object=_encode(mutation.document))
-    today = datetime.now(UTC).date()
-    validation = pipelines.validate(request, policy=policy, view=cluster, today=today)
+    validation = pipelines.validate(request, policy=policy, view=cluster, today=today())
     return Verdict(manifest, namespace, validation=validation, mutation=mutation, updates=stored is not None)
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Awaitable, Callable, Iterable
-from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
@@ -134,8 +133,3 @@ def show(output: str, text: Iterable[str], value: Any) -> None:
     else:
         for line in text:
             click.echo(line)
-
-
-def today() -> date:
-    """The date that the service goes by, which is UTC's."""
-    return datetime.now(UTC).date()

@@ -7,7 +7,7 @@ administrator's failurePolicy: overload, a deadline or a bug must never look lik
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import partial
 from http import HTTPStatus
 from time import monotonic
@@ -26,6 +26,7 @@ from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
 from webhook.policy.in_force import PolicySet
 from webhook.server import requests
+from webhook.server.clock import today
 from webhook.server.requests import Refused, Reply, Target, expect_review, read_body
 from webhook.server.telemetry import Telemetry
 
@@ -232,8 +233,3 @@ class ReviewHandler:
         if self.draining:
             response.force_close()
         return response
-
-
-def today() -> date:
-    """The day (UTC) that decides whether an exemption has ended."""
-    return datetime.now(UTC).date()

@@ -6,7 +6,8 @@ from typing import NoReturn
 
 import click
 
-from webhook.cli.options import OUTPUT, show, today
+from webhook.cli.options import OUTPUT, show
+from webhook.server.clock import today
 
 
 @click.command()

@@ -7,7 +7,8 @@ from typing import NoReturn
 
 import click
 
-from webhook.cli.options import about_new_policies, show, today
+from webhook.cli.options import about_new_policies, show
+from webhook.server.clock import today
 
 
 @click.command()

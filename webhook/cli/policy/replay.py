@@ -7,8 +7,9 @@ from typing import NoReturn
 
 import click
 
-from webhook.cli.options import OUTPUT, about_new_policies, show, today
+from webhook.cli.options import OUTPUT, about_new_policies, show
 from webhook.cli.terminal import fail
+from webhook.server.clock import today
 
 
 @click.command()

@@ -6,8 +6,9 @@ from typing import NoReturn
 
 import click
 
-from webhook.cli.options import OUTPUT, show, today
+from webhook.cli.options import OUTPUT, show
 from webhook.cli.terminal import UNUSABLE
+from webhook.server.clock import today
 
 
 @click.command()
