@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
 from webhook.api import annotations, names
 from webhook.api.mpijob import MPIJob
@@ -35,7 +35,7 @@ from webhook.injections import Caution, injection
 from webhook.kit.context import Context
 from webhook.kit.node_affinity import Requirement, is_free, prefer, require
 from webhook.kit.patch import PatchBuilder, Path, template_path
-from webhook.kit.settings import InjectionSettings, ResourceNames
+from webhook.kit.settings import OFF_UNQUOTED, InjectionSettings, ResourceNames
 from webhook.kit.settings import Settings as PolicySettings
 from webhook.predict.nodes import AllNodes, all_nodes
 
@@ -86,11 +86,7 @@ VENDORS: Final = (
     Vendor(resources=("habana.ai/gaudi",)),
 )
 
-Strength = Annotated[
-    Literal["preferred", "required", "off"],
-    # YAML 1.1, which kubectl reads, takes an unquoted `off` for false.
-    BeforeValidator(lambda value: "off" if value is False else value),
-]
+Strength = Annotated[Literal["preferred", "required", "off"], OFF_UNQUOTED]
 
 
 class Settings(InjectionSettings):

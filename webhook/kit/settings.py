@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, Final, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -25,8 +25,10 @@ class Action(StrEnum):
         return max(self, ceiling, key=order.index)
 
 
-# YAML 1.1, which kubectl reads, takes an unquoted `off` for false.
-ActionField = Annotated[Action, BeforeValidator(lambda value: Action.OFF if value is False else value)]
+OFF_UNQUOTED: Final = BeforeValidator(lambda value: "off" if value is False else value)
+"""For fields with the choice `off`: YAML 1.1, which kubectl reads, takes it for false where it is not quoted."""
+
+ActionField = Annotated[Action, OFF_UNQUOTED]
 
 
 _Entries = TypeVar("_Entries", bound=Iterable[str])
