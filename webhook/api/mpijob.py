@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 
+from webhook.api.owner import OwnerReference
 from webhook.api.pod import PodTemplate
 from webhook.api.shape import ShapeError, decode_error
 
@@ -22,8 +23,6 @@ API_VERSION = "kubeflow.org/v2beta1"
 # Values of `managedBy`, by default the operator (`types.go`, `KubeflowJobController` and `MultiKueueController`).
 MPI_OPERATOR = "kubeflow.org/mpi-operator"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-# Values with which the operator of this cluster makes the job's pods.
-MANAGED_HERE = frozenset({None, MPI_OPERATOR})
 # The annotation that the operator hands on to Volcano, as it does `schedulingPolicy.queue`
 # (https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/podgroup.go).
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
@@ -32,13 +31,6 @@ WORKER = "Worker"
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-
-
-class OwnerReference(msgspec.Struct, gc=False):
-    """Who made the object; `controller` is true for at most one."""
-
-    kind: str = ""
-    controller: bool | None = None
 
 
 class ObjectMeta(msgspec.Struct, rename="camel", gc=False):
@@ -122,7 +114,7 @@ class MPIJob(msgspec.Struct, rename="camel", gc=False):
     @property
     def managed_here(self) -> bool:
         """Whether the operator of this cluster makes the job's pods, rather than another controller."""
-        return self.run_policy.managed_by in MANAGED_HERE
+        return is_managed_here(self.run_policy.managed_by)
 
     @property
     def launcher(self) -> ReplicaSpec | None:
@@ -155,6 +147,11 @@ class MPIJob(msgspec.Struct, rename="camel", gc=False):
         for role, path, spec in self.replicas():
             if role == WORKER or self.spec.run_launcher_as_worker:
                 yield role, path, spec
+
+
+def is_managed_here(managed_by: str | None) -> bool:
+    """Whether the operator of this cluster makes the pods of a job with this manager."""
+    return managed_by in {None, MPI_OPERATOR}
 
 
 def replica_path(role: str) -> str:

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import msgspec
 
+from webhook.api.owner import OwnerReference
 from webhook.cluster.resource import Metadata, Wire
 
 
@@ -24,16 +25,6 @@ class Owned(msgspec.Struct, frozen=True, gc=False):
     name: str
     owner: Owner | None = None
     deleted: bool = False
-
-
-class OwnerReference(msgspec.Struct, rename="camel", omit_defaults=True):
-    """An owner; `controller` is true for at most one."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool | None = None
 
 
 class OwnedMetadata(Metadata):
@@ -56,12 +47,12 @@ def owned(found: OwnedWire) -> Owned:
     return Owned(
         sys.intern(metadata.namespace),
         sys.intern(metadata.name),
-        next((_owner(each.api_version, each.kind, each.name, each.uid) for each in controllers), None),
+        next((_owner(each.group, each.kind, each.name, each.uid) for each in controllers), None),
         metadata.deletion_timestamp is not None,
     )
 
 
 @lru_cache(maxsize=256)
-def _owner(api_version: str, kind: str, name: str, uid: str) -> Owner:
+def _owner(group: str, kind: str, name: str, uid: str) -> Owner:
     """One and the same for the pods of a job, which follow each other in a list."""
-    return Owner(*map(sys.intern, (api_version.rpartition("/")[0], kind, name, uid)))
+    return Owner(*map(sys.intern, (group, kind, name, uid)))

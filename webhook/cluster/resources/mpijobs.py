@@ -10,7 +10,7 @@ from functools import lru_cache
 import msgspec
 
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import API_VERSION, LAUNCHER, MANAGED_HERE, MULTIKUEUE, WORKER
+from webhook.api.mpijob import API_VERSION, LAUNCHER, MULTIKUEUE, WORKER, is_managed_here
 from webhook.api.pod import PodAffinity, PodTemplate
 from webhook.api.quota_charges import PodShape, pod_shape
 from webhook.cluster.resource import ByNamespace, Metadata, Resource, Wire
@@ -157,7 +157,7 @@ def _record(found: _MPIJob) -> MPIJobRecord:
         name=sys.intern(metadata.name),
         uid=sys.intern(metadata.uid),
         over=over,
-        ended=ended and policy.managed_by in MANAGED_HERE,
+        ended=ended and is_managed_here(policy.managed_by),
         suspended=bool(policy.suspend),
         queue=sys.intern(metadata.labels.queue) if metadata.labels else "",
         pods=() if over or policy.managed_by == MULTIKUEUE else tuple(_pods(spec)),

@@ -18,6 +18,7 @@ import msgspec
 
 from webhook.admission.decision import Decision
 from webhook.api import mpijob
+from webhook.api.owner import OwnerReference
 from webhook.api.review import AdmissionRequest
 from webhook.companions.ssh import pair as ssh_pair
 from webhook.companions.ssh.pair import INSTANT, Algorithm, KeyPair
@@ -33,16 +34,9 @@ FINGERPRINT: Final = "ssh-key-fingerprint"
 _NAME = re.compile(r"[a-z0-9.-]+")
 
 
-class _Owner(msgspec.Struct, rename="camel", gc=False):
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    controller: bool | None = None
-
-
 class _Metadata(msgspec.Struct, rename="camel", gc=False):
     name: str = ""
-    owner_references: list[_Owner] | None = None
+    owner_references: list[OwnerReference] | None = None
 
 
 class Secret(msgspec.Struct, gc=False):
@@ -58,7 +52,7 @@ class Secret(msgspec.Struct, gc=False):
         if self.type != TYPE:
             return ""
         for owner in self.metadata.owner_references or ():
-            if owner.controller and owner.kind == "MPIJob" and owner.api_version.partition("/")[0] == mpijob.GROUP:
+            if owner.controller and owner.kind == "MPIJob" and owner.group == mpijob.GROUP:
                 return owner.name if self.metadata.name == owner.name + SUFFIX and _NAME.fullmatch(owner.name) else ""
         return ""
 

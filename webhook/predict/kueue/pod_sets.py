@@ -11,14 +11,13 @@ import msgspec
 
 from webhook.api import mpijob
 from webhook.api.kueue import FOREIGN, PREFIX, UNLIMITED, amount
-from webhook.api.mpijob import WORKER, MPIJob
+from webhook.api.mpijob import MULTIKUEUE, WORKER, MPIJob
 from webhook.api.pod import PodTemplate
 from webhook.cluster.resources.kueue_config import KueueConfig
 from webhook.kit.context import Context
 from webhook.predict.job_pods import job_pods
 from webhook.predict.kueue.topology import Request
 
-MULTIKUEUE: Final = PREFIX + "multikueue"
 _ALLOWED_FLAVORS: Final = PREFIX + "workload-allowed-resource-flavors"
 
 
