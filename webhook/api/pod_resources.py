@@ -5,9 +5,9 @@ https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/v1/defaults.
 feature gate PodLevelResources on, which it is since 1.34.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.api import quantity
 from webhook.api.pod import Container, PodTemplate
@@ -108,12 +108,17 @@ def limits(pod: PodResources) -> dict[str, Quantity]:
 
 def container_requests(pod: PodResources) -> dict[str, Quantity]:
     """The most that the containers ask for at once."""
-    return _at_once(pod.containers, lambda container: container.requests)
+    return at_once(Use(each.requests, each.init, each.sidecar) for each in pod.containers)
 
 
 def container_limits(pod: PodResources) -> dict[str, Quantity]:
     """The most that the containers may use at once; one without a limit counts as nothing."""
-    return _at_once(pod.containers, lambda container: container.limits)
+    return at_once(Use(each.limits, each.init, each.sidecar) for each in pod.containers)
+
+
+def is_sidecar(init_container: Container) -> bool:
+    """Whether the init container goes on running beside the containers."""
+    return init_container.restart_policy == "Always"
 
 
 def is_pod_level(name: str) -> bool:
@@ -154,7 +159,7 @@ def _container(kind: str, index: int, container: Container) -> ContainerResource
         path=f"spec.{kind}[{index}]",
         name=container.name,
         init=init,
-        sidecar=init and container.restart_policy == "Always",
+        sidecar=init and is_sidecar(container),
         requests={**most, **read_amounts(asked.requests)} if asked is not None else {},
         limits=most,
     )
@@ -180,22 +185,30 @@ def _with_pod_level(pod: PodResources, asked: ResourceRequirements) -> PodResour
     return PodResources(pod.containers, least, most, pod.overhead)
 
 
-def _at_once(
-    containers: Iterable[ContainerResources], amounts: Callable[[ContainerResources], Amounts]
-) -> dict[str, Quantity]:
-    """Containers run side by side. Init containers run before, one after the other; sidecars go on from their turn."""
+class Use(NamedTuple):
+    """What a container uses while it runs, and when that is."""
+
+    amounts: Amounts
+    init: bool = False
+    sidecar: bool = False
+
+
+def at_once(uses: Iterable[Use]) -> dict[str, Quantity]:
+    """The most of each resource that is in use at once in a pod.
+
+    Containers run side by side. Init containers run before, one after the other; sidecars go on from their turn.
+    """
     total: dict[str, Quantity] = {}
     sidecars: dict[str, Quantity] = {}
     peak: dict[str, Quantity] = {}
-    for container in containers:
-        used = amounts(container)
-        if not container.init:
-            _add(total, used)
+    for use in uses:
+        if not use.init:
+            _add(total, use.amounts)
             continue
         at_its_turn = dict(sidecars)
-        _add(at_its_turn, used)
-        if container.sidecar:
-            _add(total, used)
+        _add(at_its_turn, use.amounts)
+        if use.sidecar:
+            _add(total, use.amounts)
             sidecars = at_its_turn
         _raise(peak, at_its_turn)
     _raise(total, peak)

@@ -10,6 +10,7 @@ from typing import Final
 
 from webhook.api import quantity
 from webhook.api.pod import Container, PodTemplate
+from webhook.api.pod_resources import Use, at_once, is_sidecar
 from webhook.api.quantity import Quantity, QuantityError
 
 DEFAULT_ACCELERATORS: Final = (
@@ -73,15 +74,10 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
 
 
 def pod_total(template: PodTemplate, amount: Callable[[Container], int]) -> int:
-    """The most that is in use at once in a pod, where a container uses `amount(container)` (not negative).
+    """The most that is in use at once in a pod, where a container uses `amount(container)` (not negative)."""
 
-    Containers run side by side. Init containers run before, one after the other, those with `restartPolicy: Always`
-    (sidecars) from then on.
-    """
-    running = peak = 0
-    for container in template.init_containers:
-        used = amount(container)
-        peak = max(peak, running + used)
-        if container.restart_policy == "Always":
-            running += used
-    return max(peak, running + sum(map(amount, template.containers)))
+    def use(container: Container, *, init: bool = False) -> Use:
+        return Use({"": Quantity(amount(container))}, init, init and is_sidecar(container))
+
+    before = (use(container, init=True) for container in template.init_containers)
+    return at_once((*map(use, template.containers), *before)).get("", 0)
