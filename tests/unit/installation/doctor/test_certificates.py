@@ -1,4 +1,4 @@
-"""Where the doctor looks for certificates, and what it does not get to read."""
+"""Where the doctor looks for certificates."""
 
 import socket
 from datetime import timedelta
@@ -6,16 +6,10 @@ from typing import Any
 
 import pytest
 
-from certs.store import StoreError
-from tests.support.doctor_facts import (
-    HEALTHY,
-    UNREAD,
-    deployment,
-)
-from webhook.client.calls import ApiError, ClusterError
+from tests.support.doctor_facts import HEALTHY, UNREAD, deployment
+from webhook.client.calls import ApiError
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, addresses, read, source
 from webhook.installation.doctor.facts import arguments
-from webhook.installation.doctor.unread import Unread, attempt
 
 # Where the certificates come from
 
@@ -104,27 +98,6 @@ async def test_nobody_listens_there() -> None:
     )
     assert (found.data, found.bundles, found.served) == (None, [], {})
     assert [f"cannot reach 127.0.0.1:{port}" in why for why in found.unreached] == [True]
-
-
-FORBIDDEN = 'the API server at https://a refuses: pods is forbidden: User "u" cannot list resource "pods" (403)'
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (ApiError(403, FORBIDDEN), 'no permission to list resource "pods"'),
-        (StoreError(FORBIDDEN), 'no permission to list resource "pods"'),
-        (ApiError(500, "out of order"), "out of order"),
-    ],
-)
-async def test_what_is_refused_is_unread(error: Exception, reason: str) -> None:
-    assert await attempt(Answers(error).request("GET", "/")) == Unread(reason)
-
-
-@pytest.mark.parametrize("error", [ApiError(401, "who?"), ClusterError("nobody there")])
-async def test_a_cluster_that_cannot_be_used(error: Exception) -> None:
-    with pytest.raises(ClusterError):
-        await attempt(Answers(error).request("GET", "/"))
 
 
 async def test_the_lives_of_certificates_are_those_of_the_deployment() -> None:
