@@ -1,10 +1,17 @@
-"""A cluster with one namespace and its Pod Security labels."""
+"""Namespaces, and a cluster with one that has Pod Security labels."""
+
+from typing import Any
 
 from webhook.cluster.snapshot import Snapshot
 from webhook.predict.pod_security.labels import PREFIX
 
 
+def namespace(name: str, **labels: str) -> dict[str, Any]:
+    """The namespace `name` with these labels."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
 def labelled(name: str = "team-a", **modes: str) -> Snapshot:
     """What is known of a cluster with the namespace `name`; `enforce_version="v1.30"` is its label enforce-version."""
     labels = {PREFIX + mode.replace("_", "-"): value for mode, value in modes.items()}
-    return Snapshot([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}])
+    return Snapshot([namespace(name, **labels)])

@@ -8,6 +8,7 @@ from webhook.policy.in_force import policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import KEY, LABEL
 
+NAMESPACE = "mpijob-webhook"
 HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 
 
@@ -15,20 +16,23 @@ def layer(name: str, text: str = "") -> Layer:
     return Layer(name, document.load(HEADER + text, policy_model()))
 
 
-def configmap(name: str, text: str = "", *, labelled: bool = True) -> PolicyFile:
+def policy_file(name: str, text: str = "", *, labelled: bool = True) -> PolicyFile:
     """A good policy in a ConfigMap in a file."""
     found = layer(name, text).document
     return PolicyFile(name, f"{name}.yaml", document=found, in_configmap=True, labelled=labelled)
 
 
-def policy_configmap(
-    text: str | None, name: str = "platform", *, namespace: str | None = "mpijob-webhook"
-) -> dict[str, Any]:
-    """The ConfigMap of a policy, sound or not; without any for None."""
-    metadata = {"name": name, "labels": {LABEL: "true"}}
+def configmap(name: str, text: object, *, label: str = "true", namespace: str | None = NAMESPACE) -> dict[str, Any]:
+    """A ConfigMap with this text where a policy is expected, without the entry for None; `label` is empty for none."""
+    metadata: dict[str, Any] = {"name": name, "labels": {LABEL: label} if label else {}}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata if namespace is None else {**metadata, "namespace": namespace},
-        "data": {} if text is None else {KEY: HEADER + text},
+        "data": {} if text is None else {KEY: text},
     }
+
+
+def policy_configmap(text: str, name: str = "platform", *, namespace: str | None = NAMESPACE) -> dict[str, Any]:
+    """The ConfigMap of a policy, sound or not, of which `text` is what follows the header."""
+    return configmap(name, HEADER + text, namespace=namespace)

@@ -40,12 +40,11 @@ def test_every_file_is_a_rule_or_an_injection(package: ModuleType, registry: Map
 
 
 def test_what_tests_share_is_imported_from_support_alone() -> None:
-    """Neither from a conftest nor from another test; what the tests of two commands share is still beside them."""
+    """Neither from a conftest nor from another test."""
     found = [
         str(path.relative_to(ROOT))
         for path in TESTS.rglob("*.py")
-        if not path.is_relative_to(TESTS / "unit" / "cli")
-        and re.search(r"^\s*(from|import) tests\.\S*\b(conftest|test_\w+)\b", path.read_text(), re.MULTILINE)
+        if re.search(r"^\s*(from|import) tests\.\S*\b(conftest|test_\w+)\b", path.read_text(), re.MULTILINE)
     ]
     assert found == []
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.policies import HEADER, layer
+from tests.support.policies import HEADER, configmap, layer
 from webhook.admission.policy_review import PolicyVerdict, verdict_on
 from webhook.api import review
 from webhook.cluster.resources.namespaces import Namespace
@@ -16,11 +16,6 @@ NAMESPACES = [Namespace(name, {"kubernetes.io/metadata.name": name, "tier": name
 TODAY = date(2026, 11, 21)
 
 
-def configmap(text: str | None, name: str = "p", *, policy: bool = True) -> dict[str, Any]:
-    labels = {"training.openshift.io/mpijob-policy": "true"} if policy else {"x": "y"}
-    return {"metadata": {"name": name, "labels": labels}, "data": None if text is None else {"policy.yaml": text}}
-
-
 def sent(new: Any, old: Any = None) -> review.AdmissionRequest:
     operation = "DELETE" if new is None else "CREATE" if old is None else "UPDATE"
     request = {"uid": "u", "operation": operation, "object": new, "oldObject": old}
@@ -30,7 +25,9 @@ def sent(new: Any, old: Any = None) -> review.AdmissionRequest:
 
 
 def verdict(text: str, *others: Layer, namespaces: list[Namespace] | None = NAMESPACES) -> PolicyVerdict:
-    return verdict_on(sent(configmap(HEADER + text)), policies=PolicySet(others), namespaces=namespaces, today=TODAY)
+    return verdict_on(
+        sent(configmap("p", HEADER + text)), policies=PolicySet(others), namespaces=namespaces, today=TODAY
+    )
 
 
 def most_gpus(policies: PolicySet | None) -> object:
@@ -62,7 +59,7 @@ def test_a_broken_one_is_refused_with_field_values_and_line() -> None:
     ]
 
 
-@pytest.mark.parametrize("new", [configmap(None), {**configmap(None), "data": {"policy.yml": HEADER}}])
+@pytest.mark.parametrize("new", [configmap("p", None), {**configmap("p", None), "data": {"policy.yml": HEADER}}])
 def test_a_policy_without_its_key_is_refused(new: dict[str, Any]) -> None:
     response = verdict_on(sent(new), policies=PolicySet(), namespaces=None, today=TODAY).response
     assert response.status is not None
@@ -70,15 +67,15 @@ def test_a_policy_without_its_key_is_refused(new: dict[str, Any]) -> None:
 
 
 def test_what_is_no_policy_is_none_of_our_business() -> None:
-    result = verdict_on(sent(configmap("[", policy=False)), policies=PolicySet(), namespaces=None, today=TODAY)
+    result = verdict_on(sent(configmap("p", "[", label="")), policies=PolicySet(), namespaces=None, today=TODAY)
     assert result.response.allowed
     assert result.after is None
 
 
-@pytest.mark.parametrize("new", [None, configmap("[", policy=False)])
+@pytest.mark.parametrize("new", [None, configmap("p", "[", label="")])
 def test_deleting_it_or_its_label_falls_back(new: Any) -> None:
     policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}"), layer("q", "rules: {gpus: {min: 1}}")])
-    result = verdict_on(sent(new, configmap(HEADER)), policies=policies, namespaces=None, today=TODAY)
+    result = verdict_on(sent(new, configmap("p", HEADER)), policies=policies, namespaces=None, today=TODAY)
     assert result.response.warnings == ['policy "p" goes: what it set falls back to other policies or defaults']
     assert most_gpus(result.after) == 16
 

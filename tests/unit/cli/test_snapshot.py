@@ -9,9 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.support.jobs import GOOD, changed
+from tests.support.namespaces import namespace
 from tests.support.object_api import FakeApi, fake_api, kubeconfig
-from tests.support.policies import HEADER
-from tests.unit.cli.policy.test_cluster import CONFIGMAPS, LOOKED_AT, MPIJOBS, configmap, namespace
+from tests.support.policies import HEADER, configmap
+from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
 from webhook.cli import files
 from webhook.cli.main import main
 from webhook.cli.policy import cluster as policy_cluster
@@ -41,7 +42,7 @@ CLAIM: dict[str, Any] = {
 @pytest.fixture
 def api() -> Iterator[FakeApi]:
     with fake_api() as running:
-        for path in (CONFIGMAPS, MPIJOBS, *LOOKED_AT):
+        for path in (CONFIGMAPS, MPIJOBS, *PATHS_READ):
             running.objects[path] = listed()
         yield running
 

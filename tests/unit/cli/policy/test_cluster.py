@@ -9,39 +9,18 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import changed
+from tests.support.namespaces import namespace
 from tests.support.object_api import FakeApi, fake_api, kubeconfig
-from tests.support.policies import HEADER
+from tests.support.policies import HEADER, NAMESPACE, configmap
+from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
 from webhook.cli.policy import cluster
 from webhook.cli.policy.cluster import ClusterPolicies
 from webhook.client.calls import ClusterError
-from webhook.cluster import resources
-from webhook.cluster.resource import KUEUE_NAMESPACE, Place
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES, PriorityClass
 from webhook.cluster.view import ABSENT, UNKNOWN
 
-NAMESPACE = "mpijob-webhook"
-CONFIGMAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
-MPIJOBS = "/apis/kubeflow.org/v2beta1/mpijobs"
-LOOKED_AT = [
-    resource.path(
-        version, {Place.OWN: NAMESPACE, Place.KUEUE: KUEUE_NAMESPACE}[resource.place] if resource.place else ""
-    )
-    for resource in resources.watched_resources()
-    for version in resource.api_versions
-]
 REMEMBERED = "mpijob-webhook-last-good"
-
-
-def configmap(name: str, text: object, *, label: str = "true", namespace: str = NAMESPACE) -> dict[str, Any]:
-    labels = {"training.openshift.io/mpijob-policy": label} if label else {}
-    metadata = {"name": name, "namespace": namespace, "labels": labels}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": text}}
-
-
-def namespace(name: str, **labels: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-
 
 GOOD = configmap("base", HEADER + "mode: warn")
 BROKEN = configmap("broken", HEADER + "priority: high\nmode: loud")
@@ -110,7 +89,7 @@ class TestFile:
 @pytest.fixture
 def api() -> Iterator[FakeApi]:
     with fake_api() as running:
-        for path in (CONFIGMAPS, MPIJOBS, *LOOKED_AT):
+        for path in (CONFIGMAPS, MPIJOBS, *PATHS_READ):
             running.objects[path] = {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}
         yield running
 

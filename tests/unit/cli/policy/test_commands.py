@@ -9,9 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.support.jobs import changed
+from tests.support.namespaces import namespace
 from tests.support.object_api import fake_api, kubeconfig
-from tests.support.policies import HEADER
-from tests.unit.cli.policy.test_cluster import CONFIGMAPS, LOOKED_AT, MPIJOBS, configmap, namespace
+from tests.support.policies import HEADER, configmap
+from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
 from webhook.cli.main import main
 from webhook.cli.policy.commands import policy
 from webhook.policy.in_force import load_policy
@@ -226,7 +227,7 @@ class TestReplay:
 
     def test_the_cluster_is_asked(self, folder: Path) -> None:
         with fake_api() as api:
-            for path in (CONFIGMAPS, *LOOKED_AT):
+            for path in (CONFIGMAPS, *PATHS_READ):
                 api.objects[path] = {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}
             api.objects[MPIJOBS] = {"kind": "MPIJobList", "items": [changed()]}
             config = kubeconfig(folder / "config", api.url)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.support.policies import configmap
+from tests.support.policies import policy_file
 from webhook.cli.policy.differences import Change, differences
 from webhook.cli.policy.documents import PolicyFile
 
@@ -13,7 +13,7 @@ TODAY = date(2026, 11, 21)
 
 
 def bare(path: str, text: str) -> PolicyFile:
-    return replace(configmap(path, text), in_configmap=False)
+    return replace(policy_file(path, text), in_configmap=False)
 
 
 def text(changes: list[Change]) -> list[str]:
@@ -44,7 +44,7 @@ def text(changes: list[Change]) -> list[str]:
     ],
 )
 def test_one_document_with_one(old: str, new: str, lines: list[str]) -> None:
-    changes = differences([configmap("p", old)], [configmap("p", new)])
+    changes = differences([policy_file("p", old)], [policy_file("p", new)])
     assert text(changes) == (["p changes", *(f"  {line}" for line in lines)] if lines else [])
 
 
@@ -54,8 +54,8 @@ def test_one_with_one_whatever_they_are_called() -> None:
 
 
 def test_sets_are_compared_by_name() -> None:
-    old = [configmap("a", "mode: warn"), configmap("b", "mode: warn"), configmap("c", "priority: 1")]
-    new = [configmap("d", "mode: audit"), configmap("b", "mode: warn"), configmap("c", "priority: 2")]
+    old = [policy_file("a", "mode: warn"), policy_file("b", "mode: warn"), policy_file("c", "priority: 1")]
+    new = [policy_file("d", "mode: audit"), policy_file("b", "mode: warn"), policy_file("c", "priority: 2")]
     assert text(differences(old, new)) == [
         "a goes",
         "  mode: warn -> not set (default enforce)",
@@ -77,11 +77,11 @@ def test_files_in_two_folders_are_compared_by_file_name() -> None:
 
 
 def test_an_empty_document_that_comes_or_goes_is_told() -> None:
-    assert text(differences([configmap("a")], [configmap("a"), configmap("b")])) == ["b comes"]
+    assert text(differences([policy_file("a")], [policy_file("a"), policy_file("b")])) == ["b comes"]
 
 
 def test_for_programs() -> None:
-    (change,) = differences([configmap("p")], [configmap("p", "rules: {gpus: {max: 4}}")])
+    (change,) = differences([policy_file("p")], [policy_file("p", "rules: {gpus: {max: 4}}")])
     assert change.as_json() == {
         "policy": "p",
         "what": "changes",

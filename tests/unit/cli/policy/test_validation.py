@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.policies import configmap
+from tests.support.policies import policy_file
 from webhook.cli.policy.documents import PolicyFile
 from webhook.cli.policy.validation import Validation, validate
 from webhook.policy.document import HINT, PolicyFault
@@ -20,7 +20,7 @@ def check(*policies: PolicyFile) -> Validation:
 def test_good_documents_are_summed_up() -> None:
     text = PREMIUM + "priority: 5\nmode: warn\nrules: {gpus: {max: 1, min: 1}}\n"
     exempt = "exemptions: [{rules: [gpus], users: [u], expires: 2026-11-21, reason: r}]"
-    outcome = check(configmap("a", text + exempt), configmap("b"), configmap("c", "rules: {gpus: {max: 1}}"))
+    outcome = check(policy_file("a", text + exempt), policy_file("b"), policy_file("c", "rules: {gpus: {max: 1}}"))
     assert outcome.good
     assert list(outcome.as_text()) == [
         "a.yaml: \x1b[32m\x1b[1mgood\x1b[0m (for namespaces {matchLabels: {tier: premium}}, priority 5, mode warn, "
@@ -36,7 +36,7 @@ def test_faults_have_field_line_and_accepted_values() -> None:
         PolicyFault("rules.gpus.most", f"is not a setting; {HINT}", 8),
         PolicyFault("", "line 3, column 1: bad"),
     )
-    outcome = check(PolicyFile("p", "p.yaml", faults=faults), configmap("a"))
+    outcome = check(PolicyFile("p", "p.yaml", faults=faults), policy_file("a"))
     assert not outcome.good
     assert list(outcome.as_text())[:6] == [
         "p.yaml: \x1b[31m\x1b[1mbroken\x1b[0m",
@@ -60,14 +60,14 @@ def test_faults_have_field_line_and_accepted_values() -> None:
 @pytest.mark.parametrize(
     ("policies", "warnings"),
     [
-        ([configmap("a"), configmap("b", PREMIUM)], []),
+        ([policy_file("a"), policy_file("b", PREMIUM)], []),
         (
-            [configmap("a", labelled=False)],
+            [policy_file("a", labelled=False)],
             ['a.yaml: has no label training.openshift.io/mpijob-policy: "true", so the service does not see it'],
         ),
         (
             [
-                configmap(
+                policy_file(
                     "a",
                     "exemptions: [{rules: [gpus], users: [u], expires: 2026-11-21, reason: r},"
                     " {rules: [gpus], users: [u], expires: 2026-11-20, reason: r}]",
@@ -75,21 +75,27 @@ def test_faults_have_field_line_and_accepted_values() -> None:
             ],
             ["a.yaml: exemptions[1] ended on 2026-11-20, and exempts nobody"],
         ),
-        ([configmap("a"), configmap("b"), configmap("a")], ['2 ConfigMaps are called "a"']),
+        ([policy_file("a"), policy_file("b"), policy_file("a")], ['2 ConfigMaps are called "a"']),
         (
             [
-                configmap("b", "mode: warn\nrules: {gpus: {max: 1}}"),
-                configmap("a", "mode: warn\nrules: {gpus: {max: 2}}"),
+                policy_file("b", "mode: warn\nrules: {gpus: {max: 1}}"),
+                policy_file("a", "mode: warn\nrules: {gpus: {max: 2}}"),
             ],
             ['rules.gpus.max: "a" and "b" have the same priority and other values; that of "b" wins'],
         ),
-        ([configmap("a", BASE + "mode: warn"), configmap("b", PREMIUM + "mode: audit")], []),
-        ([configmap("a", "mode: warn"), configmap("b", "priority: 1\nmode: audit")], []),
+        ([policy_file("a", BASE + "mode: warn"), policy_file("b", PREMIUM + "mode: audit")], []),
+        ([policy_file("a", "mode: warn"), policy_file("b", "priority: 1\nmode: audit")], []),
         (
-            [configmap("high", "priority: 1\nrules: {gpus: {min: 3}}"), configmap("low", "rules: {gpus: {max: 2}}")],
+            [
+                policy_file("high", "priority: 1\nrules: {gpus: {min: 3}}"),
+                policy_file("low", "rules: {gpus: {max: 2}}"),
+            ],
             ['"high" does not go with "low", and is left out where both are in force: min (3) is above max (2)'],
         ),
-        ([configmap("a", BASE + "rules: {gpus: {min: 3}}"), configmap("b", PREMIUM + "rules: {gpus: {max: 2}}")], []),
+        (
+            [policy_file("a", BASE + "rules: {gpus: {min: 3}}"), policy_file("b", PREMIUM + "rules: {gpus: {max: 2}}")],
+            [],
+        ),
         ([PolicyFile("a", "a.yaml", faults=(PolicyFault("", "bad"),), in_configmap=True)], []),
     ],
 )
