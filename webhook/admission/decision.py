@@ -125,7 +125,7 @@ class Decision:
             "denied": _ids(self.denied),
             "warned": _ids(self.warned),
             "audited": _ids(self.audited),
-            "audit-violations": "; ".join(map(_told, self.audited[: messages.MAX_LISTED])),
+            "audit-violations": "; ".join(map(_audit_line, self.audited[: messages.MAX_LISTED])),
             "exempted": "; ".join(dict.fromkeys(f"{finding.rule}: {reason}" for finding, reason in self.exempted)),
             "injected": ",".join(dict.fromkeys(self.authors)),
             **{f"injected.{author}": "; ".join(notes) for author, notes in self.told.items() if author in self.authors},
@@ -135,7 +135,7 @@ class Decision:
         return {key: value for key, value in found.items() if value}
 
 
-def _told(finding: Finding) -> str:
+def _audit_line(finding: Finding) -> str:
     return f"{finding.violation.path}: {finding.violation.message} [{finding.rule}]"
 
 

@@ -151,14 +151,14 @@ def validate(
         known |= {finding for finding, _ in _missing(request, old, policy, before)}
         found = [(finding, action) for finding, action in found if finding not in known]
     for finding, action in found:
-        effective = action.at_most(finding.violation.ceiling)
+        leads_to = action.at_most(finding.violation.ceiling)
         outcome = excuse.excuse_for(finding, job=job, ctx=ctx, policy=policy.document, today=today, granted=granted)
         if outcome.reason:
             decision.exempted.append((finding, outcome.reason))
             continue
-        if outcome.requested and effective is Action.DENY:
+        if outcome.requested and leads_to is Action.DENY:
             decision.requested.append(finding.rule)
-        decision.add(outcome.finding, effective)
+        decision.add(outcome.finding, leads_to)
     if any(rule.id == QUOTA_RULE and action is Action.DENY for rule, _, action in policy.rules):
         decision.reservation = reservation_of(job, ctx, job.metadata.uid)
     return decision

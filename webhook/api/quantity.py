@@ -92,8 +92,8 @@ def _explain(text: str) -> str:
         letter, binary = unit[:1], unit[:1].upper() + "i"
         if binary in _BINARY and unit in {letter, letter + "i"}:
             decimal = "k" if letter == "k" else letter.upper()
-            meant = f'"{binary}"' if unit.endswith("i") else f'"{binary}" (powers of 1024) or "{decimal}" (of 1000)'
-            return f'{shown} is not a quantity: there is no unit "{unknown[1]}", write {meant}, such as "16Gi"'
+            corrected = f'"{binary}"' if unit.endswith("i") else f'"{binary}" (powers of 1024) or "{decimal}" (of 1000)'
+            return f'{shown} is not a quantity: there is no unit "{unknown[1]}", write {corrected}, such as "16Gi"'
     return f"{shown} is not a quantity: {_HELP}"
 
 

@@ -64,10 +64,10 @@ def status(
 
     location = Location(namespace=policy_namespace, service=service)
 
-    async def look(api: "Client") -> "CertsStatus":
+    async def read_status(api: "Client") -> "CertsStatus":
         found = await look_at_certificates(api, location, ca_secret=ca_secret, address=address)
         return CertsStatus.at(api.server_time or datetime.now(UTC), found)
 
-    found = with_api(kubeconfig, context, look)
+    found = with_api(kubeconfig, context, read_status)
     show(output, found.as_text(), found.as_json())
     sys.exit(1 if found.issues else 0)

@@ -1,4 +1,4 @@
-"""The command `doctor`: what is wrong with an installation, as findings with what to do."""
+"""The command `doctor`: what is wrong with an installation, as diagnoses with what to do."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
@@ -66,10 +66,10 @@ def doctor(
 
     location = Location(namespace=policy_namespace, service=service, kueue_namespace=kueue_namespace)
 
-    async def look(api: "Client") -> "tuple[str, Facts]":
+    async def gathered(api: "Client") -> "tuple[str, Facts]":
         return api.host, await gather(api, location, ca_secret=ca_secret, address=address, probe=probe)
 
-    host, facts = with_api(kubeconfig, context, look)
+    host, facts = with_api(kubeconfig, context, gathered)
     report = DoctorReport(host, policy_namespace, list(checks.run(facts)))
     show(output, report.as_text(), report.as_json())
     sys.exit(0 if report.good else 1)
@@ -81,30 +81,31 @@ WIDTH: Final = max(map(len, Severity))
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """`findings` with the name of their check."""
+    """What the checks of an installation came to."""
 
     host: str
     namespace: str
-    findings: Sequence[tuple[str, Diagnosis]]
+    diagnoses: Sequence[tuple[str, Diagnosis]]
+    """Each with the name of its check."""
 
     @property
     def good(self) -> bool:
         """Whether there is no problem."""
-        return not any(finding.severity is Severity.PROBLEM for _, finding in self.findings)
+        return not any(diagnosis.severity is Severity.PROBLEM for _, diagnosis in self.diagnoses)
 
     def as_text(self) -> Iterator[str]:
-        """A line for each finding, and one below it for what to do."""
+        """A line for each diagnosis, and one below it for what to do."""
         yield heading(printable(f"{PROGRAM} in namespace {self.namespace} of the cluster at {self.host}"))
-        width = max(len(name) for name, _ in self.findings)
-        told = ""  # what many unknown things have in common is said once
-        for name, finding in self.findings:
-            severity = PAINT[finding.severity](f"{finding.severity:<{WIDTH}}")
-            id_ = faint(f" [{finding.id}]") if finding.id else ""
-            yield f"{severity}  {name:<{width}}  {printable(finding.text)}{id_}"
-            if finding.fix and finding.fix != told:
-                yield f"{'':{WIDTH + width + 4}}to do: {printable(finding.fix)}"
-            told = finding.fix if finding.severity is Severity.UNKNOWN else told
-        counts = Counter(finding.severity for _, finding in self.findings)
+        width = max(len(name) for name, _ in self.diagnoses)
+        said = ""  # what many unknown things have in common is said once
+        for name, diagnosis in self.diagnoses:
+            severity = PAINT[diagnosis.severity](f"{diagnosis.severity:<{WIDTH}}")
+            id_ = faint(f" [{diagnosis.id}]") if diagnosis.id else ""
+            yield f"{severity}  {name:<{width}}  {printable(diagnosis.text)}{id_}"
+            if diagnosis.fix and diagnosis.fix != said:
+                yield f"{'':{WIDTH + width + 4}}to do: {printable(diagnosis.fix)}"
+            said = diagnosis.fix if diagnosis.severity is Severity.UNKNOWN else said
+        counts = Counter(diagnosis.severity for _, diagnosis in self.diagnoses)
         words = [_count(counts[each], each) for each in reversed(Severity) if counts[each]]
         yield ", ".join(words)
 
@@ -116,7 +117,7 @@ class DoctorReport:
             "good": self.good,
             "findings": [
                 {"check": name, "severity": each.severity.value, "id": each.id, "text": each.text, "fix": each.fix}
-                for name, each in self.findings
+                for name, each in self.diagnoses
             ],
         }
 

@@ -99,7 +99,7 @@ def _queued_by_volcano(job: MPIJob) -> bool:
 def _obstacle(job: MPIJob, name: str, ctx: Context, patch: PatchBuilder) -> str:
     """What would keep the job in this queue from ever being resumed, or may; empty for certain that nothing does."""
     if fault := queues.fault(ctx.view, ctx.namespace, name):
-        return f"{fault.told(name)}. {queues.advice(ctx.view, ctx.namespace, name)}"
+        return f"{fault.in_words(name)}. {queues.advice(ctx.view, ctx.namespace, name)}"
     if names.label_value_problem(name) or not queues.takes_jobs(ctx.view, ctx.namespace, name):
         return "whether it takes jobs is not known"
     kind, of_class, found = "WorkloadPriorityClass", patch.get(WORKLOAD_CLASS), priority.has_workload_class

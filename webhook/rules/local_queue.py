@@ -44,5 +44,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             return
     if fault := queues.fault(ctx.view, ctx.namespace, name):
         yield Violation(
-            LABEL, fault.told(name), fix=queues.advice(ctx.view, ctx.namespace, name), reason=CauseReason.NOT_SUPPORTED
+            LABEL,
+            fault.in_words(name),
+            fix=queues.advice(ctx.view, ctx.namespace, name),
+            reason=CauseReason.NOT_SUPPORTED,
         )

@@ -85,8 +85,8 @@ def _replica_keys(job: MPIJob) -> Iterator[Violation]:
         return
     for key in specs:
         if key not in {LAUNCHER, WORKER}:
-            meant = next((role for role in (LAUNCHER, WORKER) if key.lower().rstrip("s") == role.lower()), None)
-            fix = f"Rename it to {meant}." if meant else "Remove it: there are only Launcher and Worker."
+            closest = next((role for role in (LAUNCHER, WORKER) if key.lower().rstrip("s") == role.lower()), None)
+            fix = f"Rename it to {closest}." if closest else "Remove it: there are only Launcher and Worker."
             shown = key[:100]
             yield Violation(
                 f"{path}[{shown}]",

@@ -55,10 +55,10 @@ class ClusterLink:
         return await access_reviews.may_exempt(self.api, request, rules)
 
     async def by_quota(
-        self, namespace: str, judge: Callable[[ClusterView], Decision], *, writes: bool, seconds: float
+        self, namespace: str, decide: Callable[[ClusterView], Decision], *, writes: bool, seconds: float
     ) -> Decision:
         """The verdict by the quotas of this moment, which all replicas share; ClusterError when they cannot be read."""
-        return await self.ledger.judge(namespace, judge, writes=writes, seconds=seconds)
+        return await self.ledger.verdict(namespace, decide=decide, writes=writes, seconds=seconds)
 
     async def policy_impact(
         self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]

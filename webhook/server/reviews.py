@@ -46,7 +46,7 @@ class ClusterAnswers(Protocol):
         ...
 
     async def by_quota(
-        self, namespace: str, judge: Callable[[ClusterView], Decision], *, writes: bool, seconds: float
+        self, namespace: str, decide: Callable[[ClusterView], Decision], *, writes: bool, seconds: float
     ) -> Decision:
         """The verdict by the quotas of this moment, which all replicas share; ClusterError when they cannot be read."""
         ...
@@ -197,7 +197,7 @@ class ReviewHandler:
         """A key pair for the Secret of a job; NoKey when none is ready in time: then the operator tries again."""
         namespace = self.view.get(NAMESPACES, request.namespace)
         policy = self.policies.for_namespace(namespace)
-        found = secret.judge(request, policy.document.ssh_keys)
+        found = secret.what_is_needed(request, policy.document.ssh_keys)
         if isinstance(found, Decision):
             return found
         return found.filled(await self._keys.take(found.algorithm, deadline=deadline))

@@ -104,8 +104,8 @@ def accepted(field: str) -> str:
         elif "items" in node:
             node = node["items"]
         elif known:
-            meant = get_close_matches(part, known, n=1, cutoff=0.6)
-            return ", ".join(known) + (f" (did you mean {meant[0]}?)" if meant else "")
+            closest = get_close_matches(part, known, n=1, cutoff=0.6)
+            return ", ".join(known) + (f" (did you mean {closest[0]}?)" if closest else "")
         else:
             break  # a key that the author chose
     node = resolved(node, definitions)

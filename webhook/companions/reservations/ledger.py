@@ -44,7 +44,7 @@ TOGETHER: Final = 100  # jobs in one write: an object's annotations have room fo
 LedgerOutcome = str
 """reserved | not-reserved | conflict | late | unavailable: a metric label."""
 
-Judge = Callable[[ClusterView], Decision]
+Decide = Callable[[ClusterView], Decision]
 """Finds the verdict with another view. What it raises is raised for whoever asked."""
 
 
@@ -52,7 +52,7 @@ Judge = Callable[[ClusterView], Decision]
 class _Asked:
     """A job that waits for its verdict."""
 
-    judge: Judge
+    decide: Decide
     writes: bool
     """Whether to reserve what it takes: not for a dry run."""
     refusals: int = 0
@@ -90,13 +90,13 @@ class QuotaLedger:
         view.on_change(MPI_JOBS, self._job_changed)
         view.on_change(PODS, self._pod_changed)
 
-    async def judge(self, namespace: str, judge: Judge, *, writes: bool, seconds: float) -> Decision:
+    async def verdict(self, namespace: str, *, decide: Decide, writes: bool, seconds: float) -> Decision:
         """The verdict by the quotas of this moment. What an admitted job takes is reserved if it `writes`.
 
         ClusterError when quotas or reservations cannot be used: then the verdict by the cache has to be enough.
         DeadlineExceeded after `seconds`: when so many jobs come at once, the cache would admit too many.
         """
-        asked = _Asked(judge, writes)
+        asked = _Asked(decide, writes)
         self._waiting.setdefault(namespace, deque()).append(asked)
         if namespace not in self._workers:
             self._workers[namespace] = asyncio.create_task(self._work(namespace), name=f"quota ledger {namespace}")
@@ -154,7 +154,7 @@ class QuotaLedger:
             decisions = []
             for asked in list(batch):
                 try:
-                    decision = asked.judge(self._overlay(namespace, pods, quotas, entries.values()))
+                    decision = asked.decide(self._overlay(namespace, pods, quotas, entries.values()))
                 except Exception as error:  # noqa: BLE001 - it concerns this job alone
                     batch.remove(asked)
                     _fail(asked, error)

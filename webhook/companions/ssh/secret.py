@@ -82,7 +82,7 @@ class Wanted:
         return decision
 
 
-def judge(request: AdmissionRequest, keys: SshKeys) -> Wanted | Decision:
+def what_is_needed(request: AdmissionRequest, keys: SshKeys) -> Wanted | Decision:
     """What the Secret needs, or the decision if it needs nothing. Never denies.
 
     The pair for a dry run is thrown away, so it is of a fast algorithm and does not come from the stock. A pair of ours

@@ -39,7 +39,7 @@ class QueueFault:
     cluster_queue: str = ""
     detail: str = ""
 
-    def told(self, name: str) -> str:
+    def in_words(self, name: str) -> str:
         """What is wrong with the LocalQueue `name`."""
         return self.state.value.format(name=name, cluster_queue=self.cluster_queue, detail=self.detail)
 

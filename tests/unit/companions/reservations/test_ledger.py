@@ -110,7 +110,7 @@ class World:
         """Those that are admitted."""
         ledger = ledger or self.ledger
         decisions = await asyncio.gather(
-            *(ledger.judge("team", judge(name), writes=writes, seconds=5) for name in names)
+            *(ledger.verdict("team", decide=deciding(name), writes=writes, seconds=5) for name in names)
         )
         return [decision.name for decision in decisions if decision.allowed]
 
@@ -123,7 +123,7 @@ def names_of(lease: Any) -> list[str]:
     return [entry.reservation.name for entry in lease.entries]
 
 
-def judge(name: str) -> Callable[[ClusterView], Decision]:
+def deciding(name: str) -> Callable[[ClusterView], Decision]:
     """A namespace has room for `HOLDS` jobs."""
 
     def decide(view: ClusterView) -> Decision:
@@ -214,7 +214,7 @@ async def test_who_waits_too_long_gets_no_verdict() -> None:
     world = World()
     world.api.slow = 0.2
     with pytest.raises(DeadlineExceeded):
-        await world.ledger.judge("team", judge("a"), writes=True, seconds=0.01)
+        await world.ledger.verdict("team", decide=deciding("a"), writes=True, seconds=0.01)
     assert world.outcomes["late"] == 1
     await world.ledger.close()
 
@@ -225,7 +225,7 @@ async def test_a_fault_with_one_job_is_not_that_of_the_others() -> None:
 
     world = World()
     results = await asyncio.gather(
-        world.ledger.judge("team", broken, writes=True, seconds=5), world.submit("a"), return_exceptions=True
+        world.ledger.verdict("team", decide=broken, writes=True, seconds=5), world.submit("a"), return_exceptions=True
     )
     assert isinstance(results[0], DeadlineExceeded)
     assert results[1] == ["a"]

@@ -10,20 +10,20 @@ from tests.support.secret_reviews import OPERATORS, keys_of, patched, request, s
 from webhook.admission.decision import Decision
 from webhook.companions.ssh import pair as ssh_pair
 from webhook.companions.ssh.pair import INSTANT
-from webhook.companions.ssh.secret import Wanted, judge
+from webhook.companions.ssh.secret import Wanted, what_is_needed
 
 OWNER = "metadata__ownerReferences__0__"
 NOT_OURS = "not the SSH keys of an MPIJob"
 
 
 def wanted(new, keys="ed25519", **fields) -> Wanted:
-    found = judge(request(new, **fields), keys)
+    found = what_is_needed(request(new, **fields), keys)
     assert isinstance(found, Wanted)
     return found
 
 
 def skipped(new, keys="ed25519", **fields) -> str:
-    found = judge(request(new, **fields), keys)
+    found = what_is_needed(request(new, **fields), keys)
     assert isinstance(found, Decision)
     assert (found.patch, found.denied, found.warnings) == ([], [], [])
     return found.skipped
@@ -168,7 +168,7 @@ def test_an_update_of_anything_else_keeps_the_keys():
 @pytest.mark.parametrize("keys", sorted(INSTANT))
 def test_a_pair_of_ours_stays(keys):
     stored = filled(OPERATORS, keys)
-    found = judge(request(stored), keys)
+    found = what_is_needed(request(stored), keys)
     assert isinstance(found, Decision)
     assert (found.skipped, found.patch) == ("it has a key pair of ours", [])
     fingerprint = ssh_pair.fingerprint(keys_of(stored)[1])
@@ -226,7 +226,7 @@ def test_another_algorithm_is_replaced():
 @strategies.PROPERTY
 @given(strategies.json_values(), strategies.json_values())
 def test_any_json_is_allowed(new, old):
-    found = judge(request(new, operation="UPDATE", old=old), "ed25519")
+    found = what_is_needed(request(new, operation="UPDATE", old=old), "ed25519")
     assert isinstance(found, Decision)
     assert found.allowed
 

@@ -28,11 +28,11 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
         return
     wanted = facts.deployment["spec"].get("replicas", 1)
     ready = (facts.deployment.get("status") or {}).get("readyReplicas") or 0
-    look = f"kubectl -n {facts.location.namespace} describe pods -l app.kubernetes.io/name={PROGRAM}"
+    describe = f"kubectl -n {facts.location.namespace} describe pods -l app.kubernetes.io/name={PROGRAM}"
     if not ready:
-        yield REPLICAS_NONE(f"no replica is ready{_why(facts)}: no job can be created or changed", fix=look)
+        yield REPLICAS_NONE(f"no replica is ready{_why(facts)}: no job can be created or changed", fix=describe)
     elif ready < wanted:
-        yield REPLICAS_FEW(f"{ready} of {wanted} replicas are ready{_why(facts)}", fix=look)
+        yield REPLICAS_FEW(f"{ready} of {wanted} replicas are ready{_why(facts)}", fix=describe)
     elif wanted < 2:
         yield REPLICAS_FEW(
             "there is a single replica: no job can be created while it restarts",
