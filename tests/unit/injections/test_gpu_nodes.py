@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from tests.support.injecting import PATHS, Example, hold, mpijob, only, operations_of, policy_of
 from tests.support.jobs import request
+from tests.support.nodes import node
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
@@ -15,13 +16,6 @@ GPU, PRESENT, PRODUCT = "nvidia.com/gpu", "nvidia.com/gpu.present", "nvidia.com/
 ASKED = "training.openshift.io/gpu-product"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
-def node(name, labels=(), taints=(), **allocatable):
-    found = [dict(zip(("key", "effect"), taint.split(":"), strict=True)) for taint in taints]
-    metadata = {"name": name, "labels": dict(labels)}
-    status = {"allocatable": {"cpu": "8", **{key.replace("__", "/"): value for key, value in allocatable.items()}}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": found}, "status": status}
 
 
 H100 = {PRESENT: "true", PRODUCT: "H100"}

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from tests.support.injecting import PATHS, Example, inject, mpijob, only
 from tests.support.kueue_objects import cluster_queue, config, local_queue, namespace
 from tests.support.networks import network
+from tests.support.nodes import node
 from webhook.api.networks import NETWORKS
 from webhook.cluster.snapshot import Snapshot
 
@@ -22,12 +23,6 @@ RESOURCES = f"{SPEC}/containers/0/resources"
 NETWORKS_OF_WORKER = f"{PATHS['Worker']}/metadata"
 ENV = f"{PATHS['Launcher']}/spec/containers/0/env"
 GPUS = {"cpu": "8", GPU: 8}
-
-
-def node(name: str, labels: Mapping[str, str] | None = None, **amounts: str | int) -> dict[str, Any]:
-    allocatable = {"cpu": "96", "memory": "1Ti", **{key.replace("__", "/"): value for key, value in amounts.items()}}
-    metadata = {"name": name, "labels": dict(labels or {})}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {"allocatable": allocatable}}
 
 
 def gpu_node(name: str, gpus: int = 8, **amounts: str | int) -> dict[str, Any]:

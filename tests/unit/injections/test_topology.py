@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from tests.support import kueue_objects as kueue
 from tests.support.injecting import PATHS, Example, hold, mpijob, only, pod_spec
 from tests.support.jobs import request
+from tests.support.nodes import node
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
@@ -22,12 +23,7 @@ LEVEL, GROUP, ANYWHERE = (
 GPU = "nvidia.com/gpu"
 
 
-def node(labels, kubelet="v1.35.4", name="n1"):
-    status = {"allocatable": {"cpu": "8"}, "nodeInfo": {"kubeletVersion": kubelet}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
-
-
-NODES = Snapshot([node({RACK: "r1", ZONE: "z1"}), node({RACK: "r2", "pool": "a"}, name="n2")])
+NODES = Snapshot([node("n1", {RACK: "r1", ZONE: "z1"}), node("n2", {RACK: "r2", "pool": "a"})])
 EXAMPLE = Example(view=NODES)
 
 
@@ -66,7 +62,7 @@ def test_the_policys_own_keys_in_its_order():
 
 def test_weights_fall_and_stay_weights():
     keys = [f"k{index}" for index in range(6)]
-    terms, _, _ = inject(mpijob(), Snapshot([node(dict.fromkeys(keys, "x"))]), keys=keys)
+    terms, _, _ = inject(mpijob(), Snapshot([node("n1", dict.fromkeys(keys, "x"))]), keys=keys)
     assert [one["weight"] for one in terms["Worker"]] == [100, 25, 6, 1, 1, 1]
 
 
@@ -80,7 +76,7 @@ def test_a_key_of_the_policy_that_no_node_has_is_told():
 
 
 def test_a_well_known_key_that_no_node_has_is_not_told():
-    assert inject(mpijob(), Snapshot([node({"pool": "a"})])) == ({}, {}, [])
+    assert inject(mpijob(), Snapshot([node("n1", {"pool": "a"})])) == ({}, {}, [])
 
 
 @pytest.mark.parametrize("view", [NothingKnown(), Snapshot([])])
@@ -90,7 +86,7 @@ def test_unknown_nodes(view):
 
 
 def test_labels_that_differ_on_every_node_count():
-    assert inject(mpijob(), keys=["own"], view=Snapshot([node({"own": "n1"})]))[0]["Worker"][0]["weight"] == 100
+    assert inject(mpijob(), keys=["own"], view=Snapshot([node("n1", {"own": "n1"})]))[0]["Worker"][0]["weight"] == 100
 
 
 class TestGenerateName:
@@ -99,7 +95,10 @@ class TestGenerateName:
 
     @pytest.mark.parametrize("kubelet", ["v1.31.0", "v1.35.4-eks-1", "v2.0.1"])
     def test_the_operators_label_stands_for_the_name(self, kubelet):
-        terms, _, _ = inject(self.job(), Snapshot([node({RACK: "r"}, "v1.30.2", "old"), node({RACK: "r"}, kubelet)]))
+        terms, _, _ = inject(
+            self.job(),
+            Snapshot([node("old", {RACK: "r"}, kubelet="v1.30.2"), node("n1", {RACK: "r"}, kubelet=kubelet)]),
+        )
         wanted = term(RACK, 100, **{"training.kubeflow.org/job-role": "worker"})
         wanted["podAffinityTerm"]["matchLabelKeys"] = ["training.kubeflow.org/job-name"]
         assert terms == {"Worker": [wanted]}
@@ -107,7 +106,7 @@ class TestGenerateName:
     @pytest.mark.parametrize("kubelet", ["v1.30.9", "v1.9.0", "", "kwok-v0.8.0"])
     def test_not_where_the_api_server_may_drop_that(self, kubelet):
         """It would draw the workers of every job to one another."""
-        terms, _, notes = inject(self.job(), Snapshot([node({RACK: "r"}, kubelet)]))
+        terms, _, notes = inject(self.job(), Snapshot([node("n1", {RACK: "r"}, kubelet=kubelet)]))
         assert terms == {}
         assert notes == ["workers do not come together: with generateName that needs nodes of Kubernetes 1.31"]
 
@@ -206,7 +205,12 @@ class TestKueue:
     """Where a queue of Kueue's keeps pods together itself."""
 
     TOPOLOGY = kueue.topology("racks", BLOCK, RACK, "kubernetes.io/hostname")
-    BASE = (kueue.config(), kueue.namespace("team"), kueue.local_queue("q", "cq", namespace="team"), node({RACK: "r"}))
+    BASE = (
+        kueue.config(),
+        kueue.namespace("team"),
+        kueue.local_queue("q", "cq", namespace="team"),
+        node("n1", {RACK: "r"}),
+    )
 
     def view(self, *objects):
         return Snapshot([*self.BASE, self.TOPOLOGY, *objects])

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from tests.support.nodes import node
 from webhook.api.taints import Taint
 from webhook.client.store import Kind, Store, by_name
 from webhook.client.wire import Metadata
@@ -16,20 +17,6 @@ from webhook.predict.nodes import AllNodes, all_nodes
 GPU = "nvidia.com/gpu"
 
 
-def node(name: str, kubelet: str = "v1.33.1", taints: Any = (), labels: Any = (), **allocatable: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": dict(labels)},
-        "spec": {"taints": list(taints)},
-        "status": {"allocatable": allocatable, "nodeInfo": {"kubeletVersion": kubelet}},
-    }
-
-
-def taint(key: str) -> dict[str, str]:
-    return {"key": key, "effect": "NoSchedule"}
-
-
 def test_nobody_knows_what_there_will_be() -> None:
     assert all_nodes(NothingKnown()) is UNKNOWN
     assert all_nodes(Snapshot([])) is UNKNOWN
@@ -37,9 +24,11 @@ def test_nobody_knows_what_there_will_be() -> None:
 
 def test_all_nodes_together() -> None:
     nodes = [
-        node("a", "v1.33.1", [taint("gpu"), taint("b")], {"zone": "x", "own": "a"}, cpu="1", **{GPU: "8"}),
-        node("b", "v1.9.3+k3s1", [taint("gpu")], {"rack": "y"}, **{GPU: "0", "amd.com/gpu": "4"}),
-        node("c", "kwok", [taint("c")], cpu="1"),
+        node(
+            "a", {"zone": "x", "own": "a"}, ["gpu:NoSchedule", "b:NoSchedule"], kubelet="v1.33.1", cpu="1", **{GPU: "8"}
+        ),
+        node("b", {"rack": "y"}, ["gpu:NoSchedule"], kubelet="v1.9.3+k3s1", **{GPU: "0", "amd.com/gpu": "4"}),
+        node("c", {}, ["c:NoSchedule"], kubelet="kwok", cpu="1"),
     ]
     assert all_nodes(Snapshot(nodes)) == AllNodes(
         labels=frozenset({"zone", "own", "rack"}),
@@ -53,7 +42,7 @@ def test_all_nodes_together() -> None:
 
 def test_no_version() -> None:
     for version in ("", "v1", "1.31.0", "v1.31", "fake", "v1.9999.1"):
-        nodes = all_nodes(Snapshot([node("a", version)]))
+        nodes = all_nodes(Snapshot([node("a", kubelet=version)]))
         assert nodes is not UNKNOWN
         assert nodes.kubelet == (0, 0)
 
