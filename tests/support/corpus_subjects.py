@@ -44,7 +44,8 @@ SUBJECTS: Final = {
     "cpu-only": Subject(
         "Jobs without accelerators",
         "36 jobs; 8 of them have more than 4 slots: 36, 64, 96 or 192, a rank for each core.",
-        "`slots` allows 1 to 8 by default. An administrator of such a cluster raises the bound; the refusal names it.",
+        "`slots` allows 1 to 8 by default, and says in the refusal what else there is. For a rank on each core an "
+        "administrator sets `slots.maxCpu`, as `manifests/policies/hpc-cpu.yaml` does: the column *policy*.",
     ),
     "accelerators": Subject(
         "Accelerators",

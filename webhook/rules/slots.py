@@ -1,6 +1,7 @@
 """Slots for each worker stay in range and fit its GPUs or CPUs and the ranks that mpirun starts.
 
-Outside of `min` and `max` is refused. The rest are warnings, since only the program knows how it uses its ranks:
+Outside of `min` and `max` is refused; for workers without accelerators `maxCpu`, if set, takes the place of `max`. The
+rest are warnings, since only the program knows how it uses its ranks:
 
 * slots that differ from the GPUs of a worker (each rank usually drives one GPU), unless the ranks of `mpirun` show that
   this is meant: as many as there are slots, or for each worker as many as it has slots (torchrun and deepspeed start
@@ -14,7 +15,7 @@ Only what the command line shows for certain is compared; a call with variables 
 
 from collections.abc import Iterator, Sequence
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from webhook.api import mpirun, quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_path
@@ -27,14 +28,27 @@ from webhook.rules import Violation, rule
 PATH = "spec.slotsPerWorker"
 
 
+# So that a job without GPUs does not run on a part of its cores.
+_INSTEAD = ", with more workers or threads in each rank; an administrator can allow more in slots.maxCpu"
+
+
 class Settings(RangeRuleSettings):
     """Bounds of slotsPerWorker."""
 
     min: int = Field(1, ge=0, description="Fewest slots a worker may have.")
     max: int = Field(8, ge=1, description="Most slots a worker may have.")
+    max_cpu: int | None = Field(
+        None, ge=1, description="Most slots of a worker without accelerators, where ranks run on cores; null: as max."
+    )
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS, description="Resource names that count as GPUs, as in the rule `gpus`."
     )
+
+    @model_validator(mode="after")
+    def _cpu_bound_in_order(self) -> "Settings":
+        if self.max_cpu is not None and self.min > self.max_cpu:
+            raise ValueError(f"min ({self.min}) is above maxCpu ({self.max_cpu})")
+        return self
 
 
 @rule("slots", Settings, since="0.1")
@@ -46,15 +60,18 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if slots < settings.min:
         fix = f"Set slotsPerWorker to {settings.min} or more."
         yield Violation(PATH, f"{_count(slots, 'slot')} per worker, at least {settings.min} required", fix=fix)
-    elif slots > settings.max:
-        fix = f"Set slotsPerWorker to {settings.max} or fewer."
-        yield Violation(PATH, f"{_count(slots, 'slot')} per worker, at most {settings.max} allowed", fix=fix)
+        return
+    pods = [spec for role, _, spec in job.replicas() if role == WORKER or job.spec.run_launcher_as_worker]
+    gpus = [pod_total(pod.template, lambda c: accelerators(c, settings.resources)) for pod in pods]
+    on_cores = not any(gpus) and not any(_has_claims(pod) for pod in pods)
+    most = settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max
+    if slots > most:
+        fix = f"Set slotsPerWorker to {most} or fewer{_INSTEAD if on_cores else ''}."
+        yield Violation(PATH, f"{_count(slots, 'slot')} per worker, at most {most} allowed", fix=fix)
     else:
-        pods = [spec for role, _, spec in job.replicas() if role == WORKER or job.spec.run_launcher_as_worker]
-        gpus = [pod_total(pod.template, lambda c: accelerators(c, settings.resources)) for pod in pods]
         yield from _gpus(slots, gpus, settings, meant=_meant(job, slots))
         yield from _cpus(slots, pods, fixed=slots in gpus)
-        yield from _ranks(job, slots, gpus, settings)
+        yield from _ranks(job, slots, gpus, most)
 
 
 def _gpus(slots: int, gpus: list[int], settings: Settings, *, meant: bool) -> Iterator[Violation]:
@@ -68,6 +85,11 @@ def _gpus(slots: int, gpus: list[int], settings: Settings, *, meant: bool) -> It
     if gpus[0] != gpus[-1]:
         fault = f"asks for {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
         yield Violation(replica_path(LAUNCHER), fault, fix="Ask for the same number.", advisory=True)
+
+
+def _has_claims(pod: ReplicaSpec) -> bool:
+    """Whether devices that are not known here come by a claim."""
+    return any(container.resources and container.resources.claims for container in pod.template.containers)
 
 
 def _meant(job: MPIJob, slots: int) -> bool:
@@ -105,7 +127,7 @@ def _cpu_count(container: Container) -> int:
     return max(quantity.whole(read(limits.get("cpu", requests.get("cpu", 0)))), 0)
 
 
-def _ranks(job: MPIJob, slots: int, gpus: list[int], settings: Settings) -> Iterator[Violation]:
+def _ranks(job: MPIJob, slots: int, gpus: list[int], most: int) -> Iterator[Violation]:
     """The number of ranks in the launcher's command line against the slots of all workers."""
     nodes = _nodes(job)
     total = slots * nodes
@@ -117,7 +139,7 @@ def _ranks(job: MPIJob, slots: int, gpus: list[int], settings: Settings) -> Iter
         shown = f"{largest.program} -np {largest.ranks}"
         if largest.ranks > total and not (largest.oversubscribe or _oversubscribes(container)):
             needed = -(-largest.ranks // nodes)
-            may_grow = needed <= min(settings.max, max(gpus) or settings.max)
+            may_grow = needed <= min(most, max(gpus) or most)
             effect = "refuses to start" if largest.refuses else "puts several ranks on a slot"
             fix = f"Set it to {needed}, or -np to {total}." if may_grow else f"Set -np to {total} or add workers."
             yield Violation(PATH, f"{shown} {effect}: {_count(total, 'slot')} in all", fix=fix, advisory=True)

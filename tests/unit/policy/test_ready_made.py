@@ -27,6 +27,7 @@ FILES = sorted(path for path in FOLDER.glob("*.yaml") if path.name != "kustomiza
 NAMES = [
     "audit-only",
     "hipaa",
+    "hpc-cpu",
     "platform-defaults",
     "rdma-efa",
     "rdma-infiniband",
@@ -334,3 +335,12 @@ class TestAuditOnly:
         selected = policy(*NAMES, labels=HOSPITAL)
         assert selected.injections == ()
         assert mutate(COMPLETE, selected).patch == []
+
+
+def test_a_rank_on_each_core_where_there_are_no_gpus() -> None:
+    path = "Worker.template.spec.containers.0.resources.limits"
+    on_cores = {"spec.slotsPerWorker": 96, path: {"cpu": "96", "memory": "384Gi"}}
+    with_gpus = {"spec.slotsPerWorker": 96, path: {"cpu": "96", "memory": "384Gi", "nvidia.com/gpu": 8}}
+    assert denied(changed(on_cores), policy("platform-defaults", "hpc-cpu")) == []
+    assert denied(changed(on_cores), policy("platform-defaults")) == ["slots: spec.slotsPerWorker"]
+    assert denied(changed(with_gpus), policy("platform-defaults", "hpc-cpu")) == ["slots: spec.slotsPerWorker"]

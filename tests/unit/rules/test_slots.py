@@ -69,6 +69,37 @@ def test_accepted(changes: Json, settings: Json) -> None:
     assert violations("slots", changes, settings=settings) == []
 
 
+INSTEAD = ", with more workers or threads in each rank; an administrator can allow more in slots.maxCpu."
+CLAIM = {"Worker.template.spec.containers.0.resources": {"claims": [{"name": "gpu"}]}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "refused"),
+    [
+        (resources(cpu=96), {}, ("at most 8 allowed", f"Set slotsPerWorker to 8 or fewer{INSTEAD}")),
+        (resources(cpu=96), {"maxCpu": 95}, ("at most 95 allowed", f"Set slotsPerWorker to 95 or fewer{INSTEAD}")),
+        (resources(cpu=96), {"maxCpu": 96}, None),
+        (resources(cpu=96), {"max": 96}, None),
+        (resources(cpu=96, gpu=8), {"maxCpu": 96}, ("at most 8 allowed", "Set slotsPerWorker to 8 or fewer.")),
+        (CLAIM, {"maxCpu": 96}, ("at most 8 allowed", "Set slotsPerWorker to 8 or fewer.")),
+    ],
+)
+def test_a_rank_on_each_core(changes: Json, settings: Json, refused: tuple[str, str] | None) -> None:
+    found = violations("slots", {SLOTS: 96, **changes, COMMAND: ["mpirun", "-np", "384", "xhpl"]}, settings=settings)
+    expected = [Violation(PATH, f"96 slots per worker, {refused[0]}", fix=refused[1])] if refused else []
+    assert found == expected
+
+
+def test_more_ranks_than_slots_may_use_the_bound_for_cores() -> None:
+    (found,) = violations("slots", sized(16, 0, "mpirun -np 128 x") | resources(cpu=64), settings={"maxCpu": 64})
+    assert found.fix == "Set it to 32, or -np to 64."
+
+
+def test_the_bound_for_cores_is_in_order() -> None:
+    with pytest.raises(ValidationError, match=r"min \(4\) is above maxCpu \(2\)"):
+        Settings.model_validate({"min": 4, "maxCpu": 2})
+
+
 @pytest.mark.parametrize(
     ("slots", "settings", "message", "fix"),
     [
