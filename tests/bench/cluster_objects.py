@@ -10,10 +10,10 @@ from tests.bench.body import CREATED, user_job, with_crd_defaults
 from tests.bench.managed_fields import managed_fields
 from tests.controlplane.nodes import gpu_nodes
 from webhook.api.mpijob import API_VERSION
-from webhook.cluster.resource import Place
+from webhook.cluster.resource import WatchedPlace
 from webhook.cluster.resources import watched_resources
 
-PLACES = {Place.OWN: "mpijob-webhook", Place.KUEUE: "kueue-system"}
+PLACES = {WatchedPlace.OWN: "mpijob-webhook", WatchedPlace.KUEUE: "kueue-system"}
 QUEUE = "kueue.x-k8s.io/queue-name"
 JOBS_PER_NAMESPACE = 10
 WORKERS = 4  # of each job of `user_job`, and that exist of each that is stored, which has one more
@@ -92,12 +92,12 @@ def objects(size: Size) -> dict[str, tuple[int, Callable[[int], bytes]]]:
         "own-leases": (
             max(1, teams // 100),
             lambda index: encode(
-                team(index), PLACES[Place.OWN], annotations={"training.openshift.io/reservations": "[]"}
+                team(index), PLACES[WatchedPlace.OWN], annotations={"training.openshift.io/reservations": "[]"}
             ),
         ),
         "kueue-configmaps": (
             1,
-            lambda _: encode("kueue-manager-config", PLACES[Place.KUEUE], data=KUEUE_CONFIG),
+            lambda _: encode("kueue-manager-config", PLACES[WatchedPlace.KUEUE], data=KUEUE_CONFIG),
         ),
     }
 

@@ -33,7 +33,7 @@ from webhook.api.quota_scopes import ClaimTraits
 from webhook.cluster.resources.resource_quotas import ResourceQuota
 from webhook.kit.context import Context
 from webhook.predict.quota.assessment import assess
-from webhook.predict.quota.fit import Demand, Part, shortages
+from webhook.predict.quota.fit import Demand, RolePods, shortages
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -84,7 +84,7 @@ def ours(of: Iterable[ResourceQuota], charge: Charge, part: Any = None) -> set[V
             found.add(("unstated", quota.name, f"must specify {'; '.join(told)}"))
     if found:
         return found
-    short = shortages(of, Demand((Part("Worker", 1, (charge,)),)))
+    short = shortages(of, Demand((RolePods("Worker", 1, (charge,)),)))
     exceeded = {each.quota.name for each in short if each.missing + each.taken > each.hard}
     for name in exceeded:
         amounts = frozenset((each.resource, int(each.missing)) for each in short if each.quota.name == name)

@@ -21,7 +21,7 @@ from tests.support.paths import MANIFESTS
 from tests.support.policies import policy_configmap
 from webhook.api.yaml import load_all
 from webhook.client.live_view import kinds
-from webhook.cluster.resource import Place
+from webhook.cluster.resource import WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.reservations import ANNOTATION, LABEL, NAMESPACE
 from webhook.installation.registration import NAME, RESOURCES
@@ -88,7 +88,7 @@ def installed(cluster: Cluster, manifests: list[Any], account: Path) -> Iterator
 
 def test_every_cache_is_in_sync(installed: Installed) -> None:
     """Of each resource, in one of its versions."""
-    places = {Place.OWN: OURS, Place.KUEUE: "kueue-system"}
+    places = {WatchedPlace.OWN: OURS, WatchedPlace.KUEUE: "kueue-system"}
     wanted = [{kind.name for kind in kinds(resource, places)} for resource in watched_resources()]
 
     def lacking() -> list[set[str]]:

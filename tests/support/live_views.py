@@ -12,7 +12,7 @@ from kubernetes.aio.config import load_kube_config
 
 from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView
-from webhook.cluster.resource import Place
+from webhook.cluster.resource import WatchedPlace
 from webhook.server.log import make_log
 
 
@@ -48,7 +48,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 @asynccontextmanager
 async def viewing(
-    kubeconfig: Path, log: Path, *, places: Mapping[Place, str], **options: Any
+    kubeconfig: Path, log: Path, *, places: Mapping[WatchedPlace, str], **options: Any
 ) -> AsyncIterator[LiveView]:
     """A live view that has seen everything there is; it stays good for some minutes after."""
     with log.open("wb") as stream:

@@ -2,13 +2,14 @@
 
 from tests.support.policies import NAMESPACE
 from webhook.cluster import resources
-from webhook.cluster.resource import KUEUE_NAMESPACE, Place
+from webhook.cluster.resource import KUEUE_NAMESPACE, WatchedPlace
 
 CONFIGMAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 MPIJOBS = "/apis/kubeflow.org/v2beta1/mpijobs"
 PATHS_READ = [
     resource.path(
-        version, {Place.OWN: NAMESPACE, Place.KUEUE: KUEUE_NAMESPACE}[resource.place] if resource.place else ""
+        version,
+        {WatchedPlace.OWN: NAMESPACE, WatchedPlace.KUEUE: KUEUE_NAMESPACE}[resource.place] if resource.place else "",
     )
     for resource in resources.watched_resources()
     for version in resource.api_versions

@@ -46,7 +46,7 @@ _decoder = msgspec.json.Decoder(dict[str, list[str]])
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordedPlace:
     """Where something was injected, and the checksum of what."""
 
     author: str
@@ -65,7 +65,7 @@ class Place:
         return [token.replace("~1", "/").replace("~0", "~") for token in self.pointer.split("/")[1:]]
 
 
-def read(document: Any) -> list[Place]:
+def read(document: Any) -> list[RecordedPlace]:
     """The places in the record on a job, none where it has no record or one that cannot be read."""
     try:
         text = document["metadata"]["annotations"][INJECTED]
@@ -78,7 +78,7 @@ def read(document: Any) -> list[Place]:
             short, _, checksum = place.rpartition(" ")
             path = _SHORT.sub(r"/spec/mpiReplicaSpecs/\1/template", short, count=1)
             if path.startswith("/"):
-                places.append(Place(author if author in injections.REGISTRY else RETIRED, path, checksum))
+                places.append(RecordedPlace(author if author in injections.REGISTRY else RETIRED, path, checksum))
     return places[:MAX_PLACES]
 
 
@@ -129,7 +129,7 @@ class _Lists:
     def __init__(self) -> None:
         self._indices: dict[tuple[int, str], dict[object, int]] = {}
 
-    def value(self, document: Any, place: Place) -> Any:
+    def value(self, document: Any, place: RecordedPlace) -> Any:
         """What `place` names in `document`, None where that is not there, or not as it was injected."""
         *above, last = place.tokens
         for token in above:
@@ -177,15 +177,15 @@ def _named(items: list[Any], key: str) -> Iterator[tuple[object, int]]:
             yield str(name), position
 
 
-def _places(additions: Iterable[Addition], document: Any) -> Iterator[Place]:
+def _places(additions: Iterable[Addition], document: Any) -> Iterator[RecordedPlace]:
     for addition in additions:
         path = tuple(_tokens(addition.path, document))
         if not addition.appended:
-            yield Place(addition.author, pointer(path), _checksum(addition.value))
+            yield RecordedPlace(addition.author, pointer(path), _checksum(addition.value))
         else:
             item: Any = addition.value
             token = APPENDED if addition.key is None else f"{addition.key}={item[addition.key]}"
-            yield Place(addition.author, pointer((*path, token)), _checksum(item))
+            yield RecordedPlace(addition.author, pointer((*path, token)), _checksum(item))
 
 
 def _tokens(path: Path, document: Any) -> Iterator[str]:
@@ -201,7 +201,7 @@ def _checksum(value: object) -> str:
     return f"{crc32(msgspec.json.encode(value, order='sorted')):0{_CHECKSUM_LENGTH}x}"
 
 
-def _text(places: Iterable[Place], room: int) -> str:
+def _text(places: Iterable[RecordedPlace], room: int) -> str:
     """The record of as many places as there is room for, in order."""
     grouped: dict[str, list[str]] = {}
     size = len("{}")

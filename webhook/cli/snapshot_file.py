@@ -18,7 +18,7 @@ from webhook.client import calls
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import KubernetesObject, get, listed
 from webhook.client.reading import read
-from webhook.cluster.resource import Place
+from webhook.cluster.resource import WatchedPlace
 from webhook.policy import store
 from webhook.policy.store import REMEMBERED
 
@@ -76,7 +76,7 @@ async def take(
 ) -> SnapshotFile:
     """Read the cluster of a kubeconfig, in all namespaces or in these; ClusterError when it cannot be used."""
     api = await calls.connect(kubeconfig, context=context)
-    places = {Place.OWN: policy_namespace, Place.KUEUE: kueue_namespace}
+    places = {WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: kueue_namespace}
     try:
         reading = await read(api, places=places, namespaces=namespaces, more={"MPIJob": _stored}, tell=tell)
         try:

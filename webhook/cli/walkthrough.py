@@ -40,7 +40,7 @@ class DemoError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DemoAnswer:
     """What came back for one job: both responses as JSON, the object before and after the patch."""
 
     before: Mapping[str, Any]
@@ -106,14 +106,14 @@ def _client(service: Service) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(service.url, connector=aiohttp.TCPConnector(ssl=context))
 
 
-async def _review(client: aiohttp.ClientSession, job: Manifest) -> Answer:
+async def _review(client: aiohttp.ClientSession, job: Manifest) -> DemoAnswer:
     """Mutate, apply the patch, validate."""
     before = job.created_in(job.namespace or NAMESPACE)
     mutation = await _post(client, "/mutate-mpijob", job, before)
     after = before
     if patch := mutation.get("patch"):
         after = apply(before, msgspec.json.decode(b64decode(patch)))
-    return Answer(before, after, mutation, await _post(client, "/validate-mpijob", job, after))
+    return DemoAnswer(before, after, mutation, await _post(client, "/validate-mpijob", job, after))
 
 
 async def _post(client: aiohttp.ClientSession, path: str, job: Manifest, document: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def apply(document: Mapping[str, Any], operations: Sequence[Mapping[str, Any]]) 
     return result
 
 
-def _outcome(job: Manifest, answer: Answer) -> Iterator[str]:
+def _outcome(job: Manifest, answer: DemoAnswer) -> Iterator[str]:
     """What the file says of itself, what kubectl would show, and what was injected."""
     name = manifests.STDIN if job.source == manifests.STDIN_TITLE else printable(Path(job.source).name)
     yield heading(f"== {name}")
@@ -179,7 +179,7 @@ def _outcome(job: Manifest, answer: Answer) -> Iterator[str]:
         yield from _refusal(answer.validation["status"])
 
 
-def _changes(answer: Answer) -> Iterator[str]:
+def _changes(answer: DemoAnswer) -> Iterator[str]:
     style: Mapping[str, Callable[[str], str]] = {"+": added, "-": bad, ".": faint, " ": str}
     for mark, line in changes(answer.before, answer.after):
         # The record of what was injected is for the service, and long.

@@ -9,7 +9,7 @@ from typing import Any
 from webhook.client.connection import Connection
 from webhook.client.store import Kind, Store, by_name, by_namespace
 from webhook.client.watch import Watch
-from webhook.cluster.resource import ByNamespace, K, Place, Resource, T
+from webhook.cluster.resource import ByNamespace, K, Resource, T, WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.view import UNKNOWN, Answer, Unknown
 
@@ -32,7 +32,7 @@ class LiveView:
         *,
         log: Any,
         resources: Iterable[Resource[Any, Any]] | None = None,
-        places: Mapping[Place, str] = MappingProxyType({}),
+        places: Mapping[WatchedPlace, str] = MappingProxyType({}),
     ) -> None:
         resources = watched_resources() if resources is None else tuple(resources)
         self._watches: dict[Resource[Any, Any], tuple[Watch[Any, Any], ...]] = {
@@ -107,7 +107,7 @@ class LiveView:
         return UNKNOWN
 
 
-def kinds(resource: Resource[K, T], places: Mapping[Place, str]) -> list[Kind[K, T]]:
+def kinds(resource: Resource[K, T], places: Mapping[WatchedPlace, str]) -> list[Kind[K, T]]:
     """The collections of a resource to watch: one for each version, named after it if there are several."""
     several = len(resource.api_versions) > 1
     namespace = places[resource.place] if resource.place else ""

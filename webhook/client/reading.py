@@ -16,7 +16,7 @@ from webhook.client.connection import Connection
 from webhook.client.objects import KubernetesObject
 from webhook.client.paging import pages
 from webhook.client.wire import FaultReason, WatchFault
-from webhook.cluster.resource import Place, Resource
+from webhook.cluster.resource import Resource, WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import Extent, Head
@@ -61,7 +61,7 @@ class Reading:
 async def read(
     api: Client,
     *,
-    places: Mapping[Place, str],
+    places: Mapping[WatchedPlace, str],
     namespaces: Sequence[str] = (),
     more: Mapping[str, Callable[[KubernetesObject], KubernetesObject]] = MappingProxyType({}),
     tell: Callable[[str], None] = lambda _: None,

@@ -20,7 +20,7 @@ KUEUE_NAMESPACE: Final = "kueue-system"
 """Where Kueue's own manifests put it."""
 
 
-class Place(Enum):
+class WatchedPlace(Enum):
     """A namespace that has another name in every cluster."""
 
     OWN = "own"  # where the service and its policies live
@@ -63,7 +63,7 @@ class Resource(Generic[K, T]):
     label_selector: str = ""
     """Narrows what is watched, as `field_selector` does."""
     field_selector: str = ""
-    place: Place | None = None
+    place: WatchedPlace | None = None
     """The single namespace that is watched; its name is a setting of the service."""
 
     @property
@@ -111,7 +111,7 @@ def namespaced(
     metadata_only: bool = False,
     label_selector: str = "",
     field_selector: str = "",
-    place: Place | None = None,
+    place: WatchedPlace | None = None,
 ) -> Resource[ByNamespace, T]:
     """A resource of namespaces. Its records have a field `namespace`."""
     return Resource(

@@ -8,7 +8,7 @@ from typing import Any, Final
 from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.client.objects import KubernetesObject
-from webhook.cluster.resource import Place, Resource
+from webhook.cluster.resource import Resource, WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.installation.registration import by_service, configurations
 
@@ -23,8 +23,8 @@ def files() -> dict[str, str]:
             "What rules and injections ask about. Nothing of it is ever written.",
             (
                 _role(f"{PROGRAM}-view", None),
-                _role(f"{PROGRAM}-own", Place.OWN),
-                _role(f"{PROGRAM}-kueue", Place.KUEUE),
+                _role(f"{PROGRAM}-own", WatchedPlace.OWN),
+                _role(f"{PROGRAM}-kueue", WatchedPlace.KUEUE),
             ),
         ),
         "webhooks.yaml": _text("What the API server sends to the service, and when.", webhooks()),
@@ -36,7 +36,9 @@ def webhooks() -> list[KubernetesObject]:
     return configurations(by_service(PROGRAM, PROGRAM), labels={}, policy_namespace=PROGRAM)
 
 
-def read_rules(place: Place | None, resources: Iterable[Resource[Any, Any]] | None = None) -> list[KubernetesObject]:
+def read_rules(
+    place: WatchedPlace | None, resources: Iterable[Resource[Any, Any]] | None = None
+) -> list[KubernetesObject]:
     """The RBAC rules for the resources that the service reads in `place`, or for None in all namespaces.
 
     For a resource whose field selector has a name, the right is for that one name.
@@ -57,9 +59,9 @@ def read_rules(place: Place | None, resources: Iterable[Resource[Any, Any]] | No
     ]
 
 
-def _role(name: str, place: Place | None) -> KubernetesObject:
+def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:
     """A Role in our own namespace, else a ClusterRole: Kueue's namespace may have another name, or not exist yet."""
-    own = place is Place.OWN
+    own = place is WatchedPlace.OWN
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role" if own else "ClusterRole",

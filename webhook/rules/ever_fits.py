@@ -27,8 +27,8 @@ from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.settings import WarningRuleSettings
 from webhook.predict.kueue import queues, topology
-from webhook.predict.kueue.feasibility import Obstacle, Shortage, obstacles
-from webhook.predict.kueue.flavors import Mismatch, Part
+from webhook.predict.kueue.feasibility import FlavorShortage, Obstacle, obstacles
+from webhook.predict.kueue.flavors import Mismatch, TemplatePart
 from webhook.predict.kueue.managed import configuration, manages
 from webhook.predict.kueue.pod_sets import PodSet, pod_sets
 from webhook.rules import CauseReason, Violation, rule
@@ -70,13 +70,13 @@ def _path(obstacle: Obstacle) -> str:
     if obstacle.shortages or len(parts) != 1:
         return path
     match parts.pop():
-        case Part.TOLERATIONS:
+        case TemplatePart.TOLERATIONS:
             return f"{path}.template.spec.tolerations"
-        case Part.NODE_SELECTOR:
+        case TemplatePart.NODE_SELECTOR:
             return f"{path}.template.spec.nodeSelector"
-        case Part.NODE_AFFINITY:
+        case TemplatePart.NODE_AFFINITY:
             return f"{path}.template.spec.affinity.nodeAffinity"
-        case Part.TOPOLOGY:
+        case TemplatePart.TOPOLOGY:
             annotations = obstacle.pod_set.template.annotations
             keys = (topology.REQUIRED, topology.PREFERRED, topology.SLICE, topology.UNCONSTRAINED)
             key = next((key for key in keys if key in annotations), "")
@@ -102,7 +102,7 @@ def _mendable(obstacle: Obstacle) -> Mismatch:
     return next((one for one in obstacle.mismatches if one.mend), obstacle.mismatches[0])
 
 
-def _share(short: Shortage) -> float:
+def _share(short: FlavorShortage) -> float:
     """How much of what is asked for there could be."""
     return short.capacity / kueue.plus(short.before, short.asked)
 

@@ -15,7 +15,7 @@ from webhook.client.calls import Client
 from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView
 from webhook.client.watch import Watch
-from webhook.cluster.resource import Place
+from webhook.cluster.resource import WatchedPlace
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
 from webhook.companions.reservations.ledger import LedgerOutcome, QuotaLedger
@@ -88,7 +88,7 @@ async def linked(
     api = await calls.connect(kubeconfig)
     try:
         connection = Connection(api.raw, renew=api.renew)
-        view = LiveView(connection, log=log, places={Place.OWN: namespace, Place.KUEUE: kueue_namespace})
+        view = LiveView(connection, log=log, places={WatchedPlace.OWN: namespace, WatchedPlace.KUEUE: kueue_namespace})
         configmaps = Watch(policies(namespace), connection, log=log)
         policy_watch = PolicyWatch(watch=configmaps, api=api, namespace=namespace, apply=apply, log=log, base=base)
         ledger = QuotaLedger(api=api, view=view, namespace=namespace, log=log, on_outcome=on_quota)

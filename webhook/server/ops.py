@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.aiohttp import make_aiohttp_handler
 
 
-class Check(Protocol):
+class ReadinessCheck(Protocol):
     """Something that the service cannot do without."""
 
     @property
@@ -39,10 +39,10 @@ class Readiness:
 
     def __init__(self, *names: str) -> None:
         """The checks `names` fail until they are set."""
-        self._checks: dict[str, Check] = dict.fromkeys(names, _State("not yet"))
+        self._checks: dict[str, ReadinessCheck] = dict.fromkeys(names, _State("not yet"))
         self._concerns: dict[str, str] = {}
 
-    def follow(self, name: str, check: Check) -> None:
+    def follow(self, name: str, check: ReadinessCheck) -> None:
         """From now on `check` itself is asked."""
         self._checks[name] = check
 

@@ -11,13 +11,13 @@ from tests.controlplane.nodes import gpu_nodes
 from tests.support.jobs import REMOVE, changed
 from webhook import rules
 from webhook.admission.pipelines import Policy, load_policy
-from webhook.cluster.resource import Place
+from webhook.cluster.resource import WatchedPlace
 from webhook.cluster.resources import watched_resources
 
 Manifest = dict[str, Any]
 TEAM = "team-full"
 OWN = "mpijob-webhook"
-PLACES = {Place.OWN: OWN, Place.KUEUE: kueue.NAMESPACE}
+PLACES = {WatchedPlace.OWN: OWN, WatchedPlace.KUEUE: kueue.NAMESPACE}
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 QUEUE = "kueue.x-k8s.io/queue-name"
 PRIORITY = "kueue.x-k8s.io/priority-class"

@@ -19,7 +19,7 @@ from webhook.client import calls
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get, listed
 from webhook.client.reading import read
-from webhook.cluster.resource import KUEUE_NAMESPACE, Place
+from webhook.cluster.resource import KUEUE_NAMESPACE, WatchedPlace
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, NothingKnown
@@ -93,7 +93,7 @@ async def from_api(
             cluster.namespace = await _namespace(api, namespace)
         if jobs:
             cluster.jobs = [_job(job) for job in await _jobs(api)]
-            reading = await read(api, places={Place.OWN: policy_namespace, Place.KUEUE: kueue_namespace})
+            reading = await read(api, places={WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: kueue_namespace})
             cluster.problems += reading.problems
             cluster.view = Snapshot(reading.documents())
     finally:

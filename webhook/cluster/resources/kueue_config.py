@@ -10,7 +10,7 @@ import msgspec
 
 from webhook.api import yaml
 from webhook.api.labels import Selector
-from webhook.cluster.resource import Place, Wire, namespaced
+from webhook.cluster.resource import WatchedPlace, Wire, namespaced
 
 NAME: Final = "kueue-manager-config"
 KEY: Final = "controller_manager_config.yaml"
@@ -118,5 +118,5 @@ KUEUE_CONFIG = namespaced(
     wire=_ConfigMap,
     record=_record,
     field_selector=f"metadata.name={NAME}",
-    place=Place.KUEUE,
+    place=WatchedPlace.KUEUE,
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from webhook.api.quota_charges import Charge
-from webhook.cluster.resource import Metadata, Place, Wire, namespaced
+from webhook.cluster.resource import Metadata, WatchedPlace, Wire, namespaced
 
 
 class ReservedPods(msgspec.Struct, frozen=True):
@@ -85,5 +85,5 @@ RESERVATIONS = namespaced(
     wire=Lease,
     record=record,
     label_selector=f"{LABEL}=true",
-    place=Place.OWN,
+    place=WatchedPlace.OWN,
 )

@@ -7,7 +7,7 @@ from typing import Final
 
 from webhook.client.access_reviews import Right, has_right
 from webhook.client.calls import Client
-from webhook.cluster.resource import Place
+from webhook.cluster.resource import WatchedPlace
 from webhook.installation import manifests, registration
 from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Location
 from webhook.policy.store import REMEMBERED
@@ -98,7 +98,7 @@ async def ask(api: Client, account: str, namespace: str, rights: Iterable[Right]
 
 
 def _view(location: Location) -> tuple[Right, ...]:
-    namespaces = {None: "", Place.OWN: location.namespace, Place.KUEUE: location.kueue_namespace}
+    namespaces = {None: "", WatchedPlace.OWN: location.namespace, WatchedPlace.KUEUE: location.kueue_namespace}
     return tuple(
         Right(verb, group, resource, namespace, name)
         for place, namespace in namespaces.items()

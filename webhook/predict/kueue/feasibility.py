@@ -20,7 +20,7 @@ from webhook.cluster.view import Answer, ClusterView
 from webhook.predict.kueue.cohorts import within_reach
 from webhook.predict.kueue.flavors import Mismatch, mismatch, topology_mismatch
 from webhook.predict.kueue.pod_sets import PodSet
-from webhook.predict.kueue.topology import Request
+from webhook.predict.kueue.topology import TopologyRequest
 
 _PODS: Final = "pods"
 _NOTHING: Final = Quota()
@@ -34,7 +34,7 @@ class Token(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shortage:
+class FlavorShortage:
     """More is asked for than a flavor could ever have; `before` is the part of it of earlier pod sets."""
 
     pair: FlavorResource
@@ -50,7 +50,7 @@ class Obstacle:
     pod_set: PodSet
     unavailable: str | None = None
     mismatches: tuple[Mismatch, ...] = ()
-    shortages: tuple[Shortage, ...] = ()
+    shortages: tuple[FlavorShortage, ...] = ()
     several_topologies: tuple[str, ...] = ()
 
     @property
@@ -128,7 +128,7 @@ class _Search:
         for unit in units:
             asked = {name: value for name, value in unit.total.items() if name in group.covered}
             mismatches: list[Mismatch] = []
-            shortages: list[Shortage] = []
+            shortages: list[FlavorShortage] = []
             fitting = []
             for flavor in group.flavors:
                 shortage = self._shortage(flavor, asked, {})
@@ -179,7 +179,9 @@ class _Search:
                 used[pair] = plus(used.get(pair, 0), value)
         return None
 
-    def _shortage(self, flavor: str, asked: Mapping[str, int], used: Mapping[FlavorResource, int]) -> Shortage | None:
+    def _shortage(
+        self, flavor: str, asked: Mapping[str, int], used: Mapping[FlavorResource, int]
+    ) -> FlavorShortage | None:
         for name, value in asked.items():
             pair = FlavorResource(flavor, name)
             before = used.get(pair, 0)
@@ -190,7 +192,7 @@ class _Search:
                     self.reach[pair] = within_reach(self.view, self.queue, pair)
                 capacity = self.reach[pair]
                 if total > capacity:
-                    return Shortage(pair, before, value, capacity)
+                    return FlavorShortage(pair, before, value, capacity)
         return None
 
     def _mismatch(self, unit: _Unit, name: str, group: Group) -> Mismatch | None:
@@ -206,7 +208,7 @@ class _Search:
                 return other
         return None
 
-    def _topology_mismatch(self, request: Request, flavor: ResourceFlavor, overlaps: bool) -> Mismatch | None:
+    def _topology_mismatch(self, request: TopologyRequest, flavor: ResourceFlavor, overlaps: bool) -> Mismatch | None:
         if self.config.topology_aware is not True:
             return None
         return topology_mismatch(self.view, request, flavor, only_topologies=self.only_topologies, overlaps=overlaps)

@@ -10,10 +10,10 @@ from webhook.api.pod import PodTemplate
 from webhook.cluster.resources.resource_flavors import ResourceFlavor
 from webhook.cluster.resources.topologies import TOPOLOGIES, Topology
 from webhook.cluster.view import ClusterView
-from webhook.predict.kueue.topology import Request
+from webhook.predict.kueue.topology import TopologyRequest
 
 
-class Part(Enum):
+class TemplatePart(Enum):
     """The part of a pod template that keeps it from a flavor."""
 
     TOPOLOGY = "topology"
@@ -26,7 +26,7 @@ class Mismatch(NamedTuple):
     """What keeps pods from a flavor, in Kueue's words; `mend` is the one thing that would let them in, if there is."""
 
     flavor: str
-    part: Part
+    part: TemplatePart
     message: str
     mend: str = ""
 
@@ -38,7 +38,7 @@ def mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch | None:
     if repelling := taints.untolerated(flavor.taints, tolerations):
         message = f"untolerated taint {repelling[0]} in flavor {flavor.name}"
         mend = "" if labels or len(repelling) > 1 else f"Tolerate {repelling[0].key}."
-        return Mismatch(flavor.name, Part.TOLERATIONS, message, mend)
+        return Mismatch(flavor.name, TemplatePart.TOLERATIONS, message, mend)
     return labels
 
 
@@ -51,8 +51,8 @@ def _label_mismatch(template: PodTemplate, flavor: ResourceFlavor) -> Mismatch |
     holds = _any_term_holds(template, labels)
     if other:
         mend = f"Use {other[0]}: {labels[other[0]]}." if len(other) == 1 and holds else ""
-        return Mismatch(flavor.name, Part.NODE_SELECTOR, message, mend)
-    return None if holds else Mismatch(flavor.name, Part.NODE_AFFINITY, message)
+        return Mismatch(flavor.name, TemplatePart.NODE_SELECTOR, message, mend)
+    return None if holds else Mismatch(flavor.name, TemplatePart.NODE_AFFINITY, message)
 
 
 def _any_term_holds(template: PodTemplate, labels: Mapping[str, str]) -> bool:
@@ -63,7 +63,7 @@ def _any_term_holds(template: PodTemplate, labels: Mapping[str, str]) -> bool:
 
 
 def topology_mismatch(
-    view: ClusterView, request: Request, flavor: ResourceFlavor, *, only_topologies: bool, overlaps: bool
+    view: ClusterView, request: TopologyRequest, flavor: ResourceFlavor, *, only_topologies: bool, overlaps: bool
 ) -> Mismatch | None:
     """Whether the flavor's kind of scheduling is another than the pod set's.
 
@@ -84,4 +84,4 @@ def topology_mismatch(
 
 
 def _topology(flavor: ResourceFlavor, message: str, mend: str) -> Mismatch:
-    return Mismatch(flavor.name, Part.TOPOLOGY, f"flavor {flavor.name} {message}", mend)
+    return Mismatch(flavor.name, TemplatePart.TOPOLOGY, f"flavor {flavor.name} {message}", mend)

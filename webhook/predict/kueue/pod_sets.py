@@ -16,7 +16,7 @@ from webhook.api.pod import PodTemplate
 from webhook.cluster.resources.kueue_config import KueueConfig
 from webhook.kit.context import Context
 from webhook.predict.job_pods import job_pods
-from webhook.predict.kueue.topology import Request
+from webhook.predict.kueue.topology import TopologyRequest
 
 _ALLOWED_FLAVORS: Final = PREFIX + "workload-allowed-resource-flavors"
 
@@ -30,7 +30,7 @@ class PodSet:
     count: int
     each: Mapping[str, int]
     template: PodTemplate
-    topology: Request
+    topology: TopologyRequest
 
     @property
     def total(self) -> dict[str, int]:
@@ -50,7 +50,7 @@ def pod_sets(job: MPIJob, ctx: Context, config: KueueConfig) -> tuple[PodSet, ..
         return None
     found = []
     for pods in job_pods(_counted(job, ctx), ctx):
-        topology = Request.of(pods.template.annotations)
+        topology = TopologyRequest.of(pods.template.annotations)
         if topology is None or (pods.template.spec and pods.template.spec.resource_claims):
             return None
         each = {

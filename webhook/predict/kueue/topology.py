@@ -22,7 +22,7 @@ _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})  # of Go's
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TopologyRequest:
     """What the annotations of a pod set ask of a topology."""
 
     explicit: bool = False

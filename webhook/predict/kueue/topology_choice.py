@@ -20,7 +20,7 @@ from webhook.kit.context import Context
 from webhook.predict.kueue.feasibility import obstacles
 from webhook.predict.kueue.managed import configuration, manages
 from webhook.predict.kueue.pod_sets import pod_sets
-from webhook.predict.kueue.topology import POD_SET_GROUP, PREFERRED, UNCONSTRAINED, Request
+from webhook.predict.kueue.topology import POD_SET_GROUP, PREFERRED, UNCONSTRAINED, TopologyRequest
 
 Choice = Mapping[str, Mapping[str, str]]
 """Annotations by role."""
@@ -48,7 +48,7 @@ def choice(job: MPIJob, ctx: Context, queue: ClusterQueue) -> Choice | None:
     if mixed and not any(obstacles(ctx.view, queue, sets, config)):
         return None
     for each in tried:
-        asking = [replace(pods, topology=Request.of(each.get(pods.role, {})) or pods.topology) for pods in sets]
+        asking = [replace(pods, topology=TopologyRequest.of(each.get(pods.role, {})) or pods.topology) for pods in sets]
         if not any(obstacles(ctx.view, queue, asking, config)):
             return each
     return None if mixed else next(iter(tried), None)

@@ -19,7 +19,7 @@ from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeCl
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.predict.job_pods import JobPods, job_pods
-from webhook.predict.quota.fit import Demand, Part, Shortage, charged, most_workers, shortages
+from webhook.predict.quota.fit import Demand, RolePods, Shortage, charged, most_workers, shortages
 from webhook.predict.quota.outstanding import Made, PodCounts, pod_counts, promised, without_pods
 
 Quotas = tuple[ResourceQuota, ...]
@@ -160,9 +160,9 @@ def _whole(job: MPIJob, ctx: Context, quotas: Quotas) -> Demand:
 
 def _parts(
     pods: Iterable[JobPods], default_priority: str | None, made: Callable[[str], int] = lambda _: 0
-) -> tuple[Part, ...]:
+) -> tuple[RolePods, ...]:
     return tuple(
-        Part(
+        RolePods(
             role=each.role,
             count=each.count,
             charges=pod_charges(

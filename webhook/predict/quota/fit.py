@@ -16,7 +16,7 @@ Load = tuple[int, Charge]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RolePods:
     """The pods of a role: how many there will be, what one takes with its claims, and how many exist already."""
 
     role: str
@@ -29,7 +29,7 @@ class Part:
 class Demand:
     """What a job takes: its pods, and the objects that are still to be made for it."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[RolePods, ...] = ()
     objects: tuple[Charge, ...] = ()
 
     @property

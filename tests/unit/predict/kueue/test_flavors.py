@@ -10,8 +10,8 @@ from webhook.api.pod import PodTemplate
 from webhook.cluster.resources.resource_flavors import RESOURCE_FLAVORS, ResourceFlavor
 from webhook.cluster.snapshot import Snapshot
 from webhook.predict.kueue import topology as annotations
-from webhook.predict.kueue.flavors import Mismatch, Part, mismatch, topology_mismatch
-from webhook.predict.kueue.topology import Request
+from webhook.predict.kueue.flavors import Mismatch, TemplatePart, mismatch, topology_mismatch
+from webhook.predict.kueue.topology import TopologyRequest
 
 PRODUCT = "nvidia.com/gpu.product"
 GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
@@ -70,20 +70,20 @@ AFFINITY = "flavor f doesn't match node affinity"
 @pytest.mark.parametrize(
     ("found", "spec", "expected"),
     [
-        (H100, {"nodeSelector": {PRODUCT: "A100"}}, (Part.NODE_SELECTOR, AFFINITY, f"Use {PRODUCT}: H100.")),
-        (H100, {"nodeSelector": {PRODUCT: "A100", "size": "40"}}, (Part.NODE_SELECTOR, AFFINITY, "")),
-        (H100, {"affinity": affinity([asks(PRODUCT, "In", "A100")])}, (Part.NODE_AFFINITY, AFFINITY, "")),
+        (H100, {"nodeSelector": {PRODUCT: "A100"}}, (TemplatePart.NODE_SELECTOR, AFFINITY, f"Use {PRODUCT}: H100.")),
+        (H100, {"nodeSelector": {PRODUCT: "A100", "size": "40"}}, (TemplatePart.NODE_SELECTOR, AFFINITY, "")),
+        (H100, {"affinity": affinity([asks(PRODUCT, "In", "A100")])}, (TemplatePart.NODE_AFFINITY, AFFINITY, "")),
         (
             H100,
             {"affinity": affinity([asks("size", "Lt", "80"), asks("o", "Exists")])},
-            (Part.NODE_AFFINITY, AFFINITY, ""),
+            (TemplatePart.NODE_AFFINITY, AFFINITY, ""),
         ),
-        (H100, {"affinity": affinity([asks(PRODUCT, "DoesNotExist")])}, (Part.NODE_AFFINITY, AFFINITY, "")),
+        (H100, {"affinity": affinity([asks(PRODUCT, "DoesNotExist")])}, (TemplatePart.NODE_AFFINITY, AFFINITY, "")),
         (
             flavor("f", nodeTaints=[GPU_TAINT]),
             {"tolerations": [{**GPU_TAINT, "value": "absent"}, {**TOLERATION, "effect": "NoExecute"}]},
             (
-                Part.TOLERATIONS,
+                TemplatePart.TOLERATIONS,
                 "untolerated taint nvidia.com/gpu=present:NoSchedule in flavor f",
                 "Tolerate nvidia.com/gpu.",
             ),
@@ -91,16 +91,16 @@ AFFINITY = "flavor f doesn't match node affinity"
         (
             flavor("f", nodeTaints=[SPOT_TAINT, GPU_TAINT]),
             {},
-            (Part.TOLERATIONS, "untolerated taint spot:NoExecute in flavor f", ""),
+            (TemplatePart.TOLERATIONS, "untolerated taint spot:NoExecute in flavor f", ""),
         ),
         (
             flavor("f", {"a": "b"}, nodeTaints=[SPOT_TAINT]),
             {"nodeSelector": {"a": "c"}},
-            (Part.TOLERATIONS, "untolerated taint spot:NoExecute in flavor f", ""),
+            (TemplatePart.TOLERATIONS, "untolerated taint spot:NoExecute in flavor f", ""),
         ),
     ],
 )
-def test_not_taken(found: Json, spec: Json, expected: tuple[Part, str, str]) -> None:
+def test_not_taken(found: Json, spec: Json, expected: tuple[TemplatePart, str, str]) -> None:
     assert mismatch(template(**spec), record(found)) == Mismatch("f", *expected)
 
 
@@ -135,14 +135,14 @@ LEVEL = "does not contain the requested level"
 def test_topology(
     given: dict[str, str], found: ResourceFlavor, only_topologies: bool, overlaps: bool, expected: str | None
 ) -> None:
-    request = Request.of(given)
+    request = TopologyRequest.of(given)
     assert request is not None
     result = topology_mismatch(VIEW, request, found, only_topologies=only_topologies, overlaps=overlaps)
     assert (result and result.message) == (expected and f"flavor f {expected}")
 
 
 def test_layers_are_not_judged() -> None:
-    assert Request.of({annotations.LAYERS: "[]"}) is None
+    assert TopologyRequest.of({annotations.LAYERS: "[]"}) is None
 
 
 @pytest.mark.parametrize(
@@ -150,6 +150,6 @@ def test_layers_are_not_judged() -> None:
     [({REQUIRED: "rack"}, "g"), ({PREFERRED: "rack"}, "g"), ({UNCONSTRAINED: "true"}, ""), ({}, "")],
 )
 def test_pod_set_groups_need_a_level(given: dict[str, str], expected: str) -> None:
-    request = Request.of({**given, annotations.POD_SET_GROUP: "g"})
+    request = TopologyRequest.of({**given, annotations.POD_SET_GROUP: "g"})
     assert request is not None
     assert request.group == expected

@@ -10,7 +10,7 @@ from webhook.api.quantity import Quantity
 from webhook.api.quota_charges import Charge
 from webhook.api.quota_scopes import PodTraits, Scope
 from webhook.cluster.resources.resource_quotas import ResourceQuota
-from webhook.predict.quota.fit import Demand, Part, charged, most_workers, shortages
+from webhook.predict.quota.fit import Demand, RolePods, charged, most_workers, shortages
 
 POD = PodTraits()
 
@@ -27,8 +27,8 @@ def _amounts(numbers: dict[str, int]) -> dict[str, Quantity]:
 def demand(workers: int, *, made: int = 0, launcher: int = 1, **each: int) -> Demand:
     return Demand(
         (
-            Part(LAUNCHER, 1, (Charge(POD, {"cpu": launcher}),)),
-            Part(WORKER, workers, (Charge(POD, each or {"cpu": 2}),), made),
+            RolePods(LAUNCHER, 1, (Charge(POD, {"cpu": launcher}),)),
+            RolePods(WORKER, workers, (Charge(POD, each or {"cpu": 2}),), made),
         )
     )
 
@@ -106,6 +106,6 @@ def test_most_workers(workers: int, made: int, each: dict[str, int], limits: dic
 
 
 def test_a_job_without_workers() -> None:
-    job = Demand((Part(LAUNCHER, 1, (Charge(POD, {"cpu": 1}),)),))
+    job = Demand((RolePods(LAUNCHER, 1, (Charge(POD, {"cpu": 1}),)),))
     assert job.workers == 0
     assert most_workers(job.workers, lambda _: False) == 0
