@@ -1,4 +1,4 @@
-"""The injections: one file each, found by its presence. Each adds what the user left open.
+"""The injections: one file each (`rdma`, a large one, a package), found by its presence. Each adds what was left open.
 
 The docstring of an injection's module is what `mpijob-webhook explain` and the reference show: first line the summary.
 An injection sees the job as it was submitted, adds through a `PatchBuilder`, and reports each addition in a short note.

@@ -1,7 +1,7 @@
 """What rules and injections are made with.
 
 `context` is all that they see besides the job, `settings` are the base classes and field types of their settings,
-`registry` finds them by their presence, `patch` is what injections write to, `node_affinity` what several of them write
-there. What belongs to one rule stays in that rule; what predicts the behaviour of
-Kubernetes, Kueue or the operator belongs to `webhook.predict`.
+`registry` finds them by their presence. Injections write to a `patch`, and `node_affinity` is what several of them
+write there. What belongs to one rule stays in that rule; what predicts the behaviour of Kubernetes, Kueue or the
+operator belongs to `webhook.predict`.
 """
