@@ -87,6 +87,12 @@ SUBJECTS: Final = {
         "None of it is ever injected. It is admitted where the namespace's Pod Security level allows it. `host- "
         "network`, by policy, declares the port where nobody did.",
     ),
+    "pod-security": Subject(
+        "Pod Security",
+        "101 of 204 break the level baseline: by `IPC_LOCK`, hostPath, privileged containers or the host network.",
+        "`pod-security` judges both templates by the labels of the namespace, and says what would do instead: a "
+        "device resource needs none of these.",
+    ),
     "rank-environment": Subject(
         "Variables for the ranks",
         "`-x NAME` on the command line, above all `-x LD_LIBRARY_PATH` in more than 100; `NCCL_SOCKET_IFNAME` in "
