@@ -7,9 +7,10 @@ stated: small requests, and limits only where a limit is asked for. A limit is n
 
 With `when: always` every launcher container gets the requests that it does not have, in every namespace.
 
-Nothing is injected into a launcher that computes too (`runLauncherAsWorker`), into a pod with resources of its own, or
-where what is injected would be out of the bounds of a LimitRange: the rules `resource-quota` and `limit-range` say then
-what to write. Nor while the LimitRanges of the namespace are not known.
+Nothing is injected into a launcher that computes too (`runLauncherAsWorker`), into a pod with resources of its own,
+where the job's ClusterQueue does not cover what would be injected, or where it would be out of the bounds of a
+LimitRange: the rules `resource-quota` and `limit-range` say then what to write. Nor while the LimitRanges of the
+namespace are not known.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,15 +22,17 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.api import quantity
+from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
-from webhook.injections import injection
+from webhook.injections import Caution, injection
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.job_pods import JobPods, job_pods
+from webhook.predict.kueue.coverage import not_covered
 from webhook.predict.limit_ranges import OutOfBounds, faults
 from webhook.predict.quota.assessment import assess
 
@@ -97,6 +100,11 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         key: _of(settings, launcher, key)
         for key in dict.fromkeys((*_needed(job, ctx, launcher), *_unrequested(settings, launcher)))
     }
+    queue = patch.get(("metadata", "labels", QUEUE_NAME))
+    names = sorted({name for _, _, name in amounts})
+    if isinstance(queue, str) and names and (problem := not_covered(ctx.view, ctx.namespace, queue, names)):
+        yield Caution(f"nothing is set for the launcher: {problem}")
+        return
     added: dict[str, None] = {}
     for (index, field, name), text in _within_limit_ranges(launcher, amounts, ctx).items():
         where = launcher.resources.containers[index].path
@@ -158,17 +166,16 @@ def _within_limit_ranges(launcher: JobPods, amounts: Mapping[Key, str], ctx: Con
 
 
 def _breaks_a_bound(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context) -> bool:
+    stated: dict[tuple[int, str], dict[str, Quantity]] = {}
+    for (index, field, name), text in amounts.items():
+        stated.setdefault((index, field), {})[name] = quantity.parse(text)
     containers = list(launcher.resources.containers)
     for index, container in enumerate(containers):
-        limits = {**container.limits, **_stated(amounts, index, LIMITS)}
-        requests = {**_stated(amounts, index, LIMITS), **container.requests, **_stated(amounts, index, REQUESTS)}
-        containers[index] = replace(container, requests=requests, limits=limits)
+        own, least = stated.get((index, LIMITS), {}), stated.get((index, REQUESTS), {})
+        requests = {**own, **container.requests, **least}
+        containers[index] = replace(container, requests=requests, limits={**container.limits, **own})
     changed = replace(launcher, resources=replace(launcher.resources, containers=tuple(containers)))
     return any(isinstance(fault, OutOfBounds) for fault in _faults(changed, ctx))
-
-
-def _stated(amounts: Mapping[Key, str], index: int, field: str) -> dict[str, Quantity]:
-    return {key[2]: quantity.parse(text) for key, text in amounts.items() if key[:2] == (index, field)}
 
 
 def _faults(launcher: JobPods, ctx: Context) -> list[object]:

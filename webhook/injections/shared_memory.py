@@ -92,12 +92,14 @@ def _needs_it(container: Container, patterns: tuple[str, ...]) -> bool:
     claims = container.resources.claims if container.resources is not None else None
     if not (claims or accelerators(container, patterns)):
         return False
-    return all(normpath(mount.mount_path) not in AROUND for mount in container.volume_mounts or ())
+    # A relative path is taken from the root, and a leading // means the same as /.
+    mounted = {normpath(f"/{mount.mount_path.lstrip('/')}") for mount in container.volume_mounts or ()}
+    return mounted.isdisjoint(AROUND)
 
 
 def _size(settings: Settings, limits: list[Quantity | None]) -> str | None:
     """The policy's size, no larger than the least memory limit of the containers that share the volume."""
-    known = [limit for limit in limits if limit]
+    known = [limit for limit in limits if limit and limit > 0]
     least = min(known, default=None)
     if settings.size is None:
         return quantity.format(least) if least else None

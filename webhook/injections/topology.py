@@ -156,7 +156,7 @@ def _annotate(wanted: Choice, patch: PatchBuilder) -> Iterator[str]:
 
 def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder, roles: list[str]) -> Iterator[str]:
     nodes = all_nodes(ctx.view)
-    keys = settings.keys or () if nodes is UNKNOWN else settings.keys or WELL_KNOWN
+    keys = settings.keys if settings.keys is not None else () if nodes is UNKNOWN else WELL_KNOWN
     missing = [] if nodes is UNKNOWN else [key for key in keys if key not in nodes.labels]
     if settings.keys and missing:
         yield Caution(f"no node has the label {', '.join(missing)}, so it brings no workers together")

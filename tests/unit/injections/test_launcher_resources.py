@@ -1,12 +1,14 @@
 """launcher-resources: what the namespace asks for and the launcher does not state, and nothing anywhere else."""
 
+import sys
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, hold, mpijob, only, operations_of, pod_spec
+from tests.support.injecting import PATHS, Example, hold, mpijob, mutate, only, operations_of, pod_spec
 from tests.support.jobs import request as sent
+from tests.support.kueue_objects import cluster_queue, config, flavor, local_queue, namespace
 from tests.support.quota_objects import quota
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
@@ -133,6 +135,39 @@ def test_a_limit_range_for_pods() -> None:
 def test_nothing_that_another_bound_would_refuse() -> None:
     view = Snapshot([quota({"limits.memory": "1Ti"}, namespace="team"), bounds("Pod", max={"memory": "1Gi"})])
     assert injected(job(), view) == ({}, [])
+
+
+def test_nothing_that_the_queue_does_not_cover() -> None:
+    queue = cluster_queue("cq", {"f": {"nvidia.com/gpu": 64}})
+    kueue = (config(), namespace("team"), queue, local_queue("line", "cq", namespace="team"), flavor("f"))
+    view = Snapshot([KNOWN, *kueue])
+    made = job(metadata={"labels": {"kueue.x-k8s.io/queue-name": "line"}})
+    decision = hold(made, only("launcher-resources", when="always"), view=view)
+    assert decision.patch == []
+    assert decision.warnings == [
+        "launcher-resources: nothing is set for the launcher: ClusterQueue cq does not cover cpu"
+    ]
+
+
+def test_the_work_is_linear_in_the_containers() -> None:
+    def calls(containers: int) -> int:
+        made = job(*[{} for _ in range(containers)])
+        counted = 0
+
+        def count(_: object, event: str, __: object) -> None:
+            nonlocal counted
+            counted += event == "call"
+
+        policy = only("launcher-resources")
+        sys.setprofile(count)
+        try:
+            mutate(made, policy, view=quotas(*NAMED))
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    calls(10)
+    assert calls(400) < 2.3 * calls(200)
 
 
 def test_always() -> None:

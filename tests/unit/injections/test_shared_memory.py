@@ -42,6 +42,7 @@ MOUNTS = [{"name": "shared-memory", "mountPath": "/dev/shm"}]
         (None, "16Gi", "16Gi"),
         (None, None, None),
         ("nonsense", None, None),
+        ("-1", None, None),
     ],
 )
 def test_within_the_memory_limit(memory: str | None, size: str | None, limit: str | None) -> None:
@@ -72,7 +73,7 @@ def test_every_container_with_accelerators_shares_it_within_the_least_limit() ->
         job({"resources": {"limits": {"nvidia.com/gpu": 0}}}),
         *(
             job(gpus(volumeMounts=[{"name": "x", "mountPath": path}]))
-            for path in ("/dev/shm", "/dev/shm/", "/dev", "/")
+            for path in ("/dev/shm", "/dev/shm/", "//dev/shm", "dev/shm", "./dev/shm", "/dev", "/")
         ),
         job(gpus(), hostIPC=True),
         job(gpus(), volumes=[{"name": "shared-memory", "persistentVolumeClaim": {"claimName": "x"}}]),
