@@ -63,7 +63,7 @@ def test_changes_of_a_jobs_secret(operator_cluster: Cluster, namespace: str) -> 
     other = b64encode(b"mine").decode()
     patch = f'{{"data":{{"ssh-privatekey":"{other}","ssh-publickey":"{other}"}}}}'
     written = kubectl("patch", "secret", "train-ssh", "--type=merge", "-p", patch)
-    assert "Warning: ssh-keys: a new rsa-4096 key pair was put in place of the one written" in written.stderr
+    assert "Warning: ssh-keys: a new rsa-4096 key pair replaced the one written" in written.stderr
     second = keys_of(operator_cluster, namespace, ["train"])["train"]
     assert second.is_rsa_4096_pair()
     assert second.private != first.private

@@ -1,4 +1,4 @@
-"""How users are told what was injected, and what could not be."""
+"""What warnings report of what was injected, and of what could not be."""
 
 import pytest
 

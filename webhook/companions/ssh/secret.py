@@ -78,7 +78,7 @@ class Wanted:
         decision.patch.append({"op": "add", "path": "/data", "value": data})
         decision.authors.append(AUTHOR)
         if self.is_update:
-            decision.told[AUTHOR] = [f"a new {self.algorithm} key pair was put in place of the one written"]
+            decision.told[AUTHOR] = [f"a new {self.algorithm} key pair replaced the one written"]
         return decision
 
 

@@ -88,7 +88,7 @@ CHANGED = secret(data={"ssh-privatekey": "bWluZQ==", "ssh-publickey": "bWluZQ=="
 def test_an_update_of_the_data_gets_a_new_pair_and_says_so():
     need = wanted(CHANGED, old=filled(OPERATORS))
     decision = need.filled(ssh_pair.generate(need.algorithm))
-    assert decision.warnings == ["ssh-keys: a new ed25519 key pair was put in place of the one written"]
+    assert decision.warnings == ["ssh-keys: a new ed25519 key pair replaced the one written"]
     keys_of(patched(CHANGED, decision.patch))
 
 
