@@ -75,9 +75,7 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
 
 def pod_total(template: PodTemplate, amount: Callable[[Container], int]) -> int:
     """The most that is in use at once in a pod, where a container uses `amount(container)` (not negative)."""
-
-    def use(container: Container, *, init: bool = False) -> Use:
-        return Use({"": Quantity(amount(container))}, init, init and is_sidecar(container))
-
-    before = (use(container, init=True) for container in template.init_containers)
-    return at_once((*map(use, template.containers), *before)).get("", 0)
+    used = [(each, False, amount(each)) for each in template.containers]
+    used += [(each, True, amount(each)) for each in template.init_containers]
+    uses = [Use({"": Quantity(count)}, init, init and is_sidecar(each)) for each, init, count in used if count]
+    return at_once(uses)[""] if uses else 0
