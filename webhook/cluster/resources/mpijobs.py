@@ -5,7 +5,7 @@ https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/mpi_job_cont
 
 import sys
 from collections.abc import Hashable
-from functools import lru_cache
+from weakref import WeakKeyDictionary, ref
 
 import msgspec
 
@@ -114,10 +114,17 @@ class _MPIJob(Wire):
     status: _Status | None = None
 
 
-@lru_cache(maxsize=4096)
+# Only while a record has it: a job of 6,000 containers that is updated again and again is one shape, not hundreds.
+_SHARED: WeakKeyDictionary[PodShape, ref[PodShape]] = WeakKeyDictionary()
+
+
 def _shared(shape: PodShape) -> PodShape:
     """One and the same shape for templates that are alike."""
-    return shape
+    found = _SHARED.get(shape)
+    kept = found() if found is not None else None
+    if kept is None:
+        _SHARED[shape] = ref(shape)
+    return kept or shape
 
 
 class PodsRecord(msgspec.Struct, frozen=True, gc=False):

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -34,7 +34,7 @@ _BITS: Final = 8
 _VERSION: Final = re.compile(r"v(\d{1,3})\.(\d{1,3})\.")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class NodeShape:
     """What nodes have in common."""
 
@@ -102,11 +102,13 @@ def _record(node: _Node) -> Node:
     return Node(
         node.metadata.name,
         _shape(
-            frozenset((key, value) for key, value in labels.items() if key not in varying),
-            varying,
-            frozenset(taints),
-            frozenset(amounts.items()),
-            _version(node.status.node_info),
+            (
+                frozenset((key, value) for key, value in labels.items() if key not in varying),
+                varying,
+                frozenset(taints),
+                frozenset(amounts.items()),
+                _version(node.status.node_info),
+            )
         ),
     )
 
@@ -116,16 +118,21 @@ def _version(info: _NodeInfo | None) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-@lru_cache(maxsize=8192)
-def _shape(
-    labels: frozenset[tuple[str, str]],
-    varying: frozenset[str],
-    taints: frozenset[Taint],
-    allocatable: frozenset[tuple[str, Quantity]],
-    kubelet: tuple[int, int],
-) -> NodeShape:
+_Key = tuple[
+    frozenset[tuple[str, str]], frozenset[str], frozenset[Taint], frozenset[tuple[str, Quantity]], tuple[int, int]
+]
+# Only while a node has it.
+_SHAPES: WeakValueDictionary[_Key, NodeShape] = WeakValueDictionary()
+
+
+def _shape(key: _Key) -> NodeShape:
     """The one shape like this, so that nodes share it."""
-    return NodeShape(dict(labels), varying, tuple(sorted(taints, key=str)), dict(allocatable), kubelet)
+    shape = _SHAPES.get(key)
+    if shape is None:
+        labels, varying, taints, allocatable, kubelet = key
+        taints_in_order = tuple(sorted(taints, key=str))
+        shape = _SHAPES[key] = NodeShape(dict(labels), varying, taints_in_order, dict(allocatable), kubelet)
+    return shape
 
 
 NODES = cluster_wide("nodes", "Node", "v1", wire=_Node, record=_record, group=lambda node: node.shape)

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache
+from weakref import WeakKeyDictionary
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.pod_resources import Amounts
@@ -227,15 +228,27 @@ def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape],
     return charges
 
 
-@lru_cache(maxsize=4096)
+_Defaults = tuple[Pairs, Pairs, Pairs | None, str | None]
+# What pods of a shape take, for as long as a stored job has the shape, with the defaults of so many namespaces.
+_CHARGES: WeakKeyDictionary[PodShape, dict[_Defaults, tuple[Charge, ...]]] = WeakKeyDictionary()
+_MOST_DEFAULTS = 64
+
+
 def _charges_of(
     shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
 ) -> tuple[Charge, ...]:
     """What a pod takes with these defaults in its containers, and this overhead in place of its own."""
-    resources = shape.resources.with_defaults(requests=dict(requests), limits=dict(limits))
-    if overhead is not None:
-        resources = resources.with_overhead(dict(overhead))
-    return pod_charges(replace(shape, resources=resources), certain=True, default_priority=default_priority)
+    known = _CHARGES.setdefault(shape, {})
+    key = (requests, limits, overhead, default_priority)
+    if key not in known:
+        if len(known) >= _MOST_DEFAULTS:
+            known.clear()
+        resources = shape.resources.with_defaults(requests=dict(requests), limits=dict(limits))
+        if overhead is not None:
+            resources = resources.with_overhead(dict(overhead))
+        filled_in = replace(shape, resources=resources)
+        known[key] = pod_charges(filled_in, certain=True, default_priority=default_priority)
+    return known[key]
 
 
 def _default_priority(ctx: Context, quotas: Quotas) -> str | None:

@@ -1,0 +1,84 @@
+"""What stored objects have in common is kept once, and only while one of them is stored."""
+
+import json
+from typing import Any
+
+from tests.support.jobs import changed
+from tests.support.quota_objects import cluster, quota
+from tests.support.rule_checks import defaulted
+from webhook.cluster.group import Group
+from webhook.cluster.resources import mpijobs, nodes
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.resources.nodes import NODES
+from webhook.kit.context import Context
+from webhook.predict.quota import assessment
+
+UPDATES = 130
+CONTAINERS = 6_000
+
+
+def stored(memory: int, containers: int = 1, **metadata: Any) -> MPIJobRecord:
+    """A job whose workers want so much memory."""
+    limits = {"limits": {"memory": f"{memory}Mi", "example.com/gpu": "1"}}
+    many = [{"name": f"c{number}", "resources": limits} for number in range(containers)]
+    job = changed(
+        {"metadata": {"name": "large", "namespace": "team-a"} | metadata, "Worker.template.spec": {"containers": many}}
+    )
+    record = MPI_JOBS.project(json.dumps(job).encode())
+    assert record is not None
+    return record
+
+
+def workers(record: MPIJobRecord) -> Any:
+    return record.pods[1].shape
+
+
+def test_jobs_that_are_alike_share_a_shape() -> None:
+    first, second = stored(1), stored(1, name="other")
+    assert workers(first) is workers(second)
+    assert workers(first) is not workers(stored(2))
+
+
+def test_updates_of_one_large_job_leave_no_shapes_behind() -> None:
+    key = ("team-a", "large")
+    group = Group({key: stored(0, CONTAINERS)})
+    before = len(mpijobs._SHARED)
+    for number in range(1, UPDATES + 1):
+        group.put(key, stored(number, CONTAINERS if number == UPDATES else 1))
+    assert len(mpijobs._SHARED) == before
+    group.drop(key)
+    assert len(mpijobs._SHARED) < before
+
+
+def test_what_pods_of_a_shape_take_goes_with_the_shape() -> None:
+    before = len(assessment._CHARGES)
+    for number in range(UPDATES):
+        limits = {"limits": {"memory": f"{number}Mi"}}
+        old = changed({"metadata.name": "large", "Worker.template.spec.containers.0.resources": limits})
+        view = cluster(quota({"pods": 1}), old)
+        assert assessment.assess(defaulted(changed()), Context(namespace="team-a", view=view)) is not None
+        assert before < len(assessment._CHARGES) <= before + 4, "those of this job and its launcher"
+        del view
+    assert len(assessment._CHARGES) <= before + 2
+
+
+def test_one_shape_with_the_defaults_of_many_namespaces() -> None:
+    shape = workers(stored(1))
+    for number in range(1_000):
+        assessment._charges_of(shape, (("cpu", number),), (), None, "")  # type: ignore[arg-type]
+        assert len(assessment._CHARGES[shape]) <= assessment._MOST_DEFAULTS
+
+
+def test_nodes_share_a_shape_while_they_are_there() -> None:
+    def node(name: str, pool: str) -> Any:
+        metadata = {"name": name, "labels": {"pool": pool, "kubernetes.io/hostname": name}}
+        return NODES.project(json.dumps({"metadata": metadata, "spec": {}, "status": {}}).encode())
+
+    first, second = node("a", "x"), node("b", "x")
+    assert first.shape is second.shape
+    before = len(nodes._SHAPES)
+    for number in range(UPDATES):
+        first = node("a", str(number))
+    assert len(nodes._SHAPES) == before + 1
+    del first, second
+    assert len(nodes._SHAPES) == before - 1
