@@ -1,12 +1,13 @@
 """The two pipelines: mutate(request) and validate(request). Pure: given request, policy and cluster view."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Literal
 
 import msgspec
 
-from webhook.admission import excuse, opt_out, record, required
+from webhook.admission import excuse, opt_out, record, required, too_large
 from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.admission.messages import Finding, shorten
 from webhook.api import annotations, mpijob, review
@@ -76,9 +77,14 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     On UPDATE only what was injected at creation and has been lost is restored (see `record`): `kubectl apply` replaces
     whole lists of a custom resource, and Kueue stops a running job whose containers differ from those that it admitted.
     """
+    if too_large.unread(request.object):
+        return Decision(name=request.name, skipped=too_large.INJECT_NOTHING)
     stored = None
     try:
         job = mpijob.decode(request.object)
+        ctx = _context(request, job, view, old=None, document=request.object)
+        if too_large.findings(job, ctx, policy):
+            return Decision(name=_name(request, job), skipped=too_large.INJECT_NOTHING)
         # Here the fields that nobody reads are parsed for the first time.
         builder = PatchBuilder(msgspec.json.decode(request.object))
         if request.operation == "UPDATE":
@@ -93,7 +99,6 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
         if request.operation == "UPDATE":
             record.restore(stored, builder, skipped=opt_out.honoured(job, policy))
         else:
-            ctx = _context(request, job, view, old=None, document=request.object)
             decision.told = _inject(job, policy, ctx, builder)
             record.write(builder)
     except PatchConflict as error:
@@ -129,6 +134,8 @@ def validate(
     missing the decision names the rule in `requested`, for the caller to find out and call again. DeadlineExceeded when
     the time is up.
     """
+    if unread := too_large.unread(request.object):
+        return _too_large(Decision(name=request.name), unread, policy)
     try:
         job = mpijob.apply_operator_defaults(mpijob.decode(request.object))
     except ShapeError as error:
@@ -139,14 +146,18 @@ def validate(
     if decision.skipped:
         return decision
     ctx = _context(request, job, view, old, document=request.object)
+    if large := too_large.findings(job, ctx, policy):
+        return _not_judged(decision, large, request, old, policy)
+    before = None if old is None else _context(request, old, view, old=None, document=request.old_object)
+    if old is not None and before is not None and too_large.beyond_ceilings(old, before):
+        ctx, old = replace(ctx, old=None), None
     found = [
         (finding, action)
         for rule, settings, action in policy.rules
         for finding in _findings(rule, settings, job, ctx, time_left)
     ]
     found += _missing(request, job, policy, ctx)
-    if found and old is not None:
-        before = _context(request, old, view, old=None, document=request.old_object)
+    if found and old is not None and before is not None:
         known = set(_all_findings(policy, old, before, time_left))
         known |= {finding for finding, _ in _missing(request, old, policy, before)}
         found = [(finding, action) for finding, action in found if finding not in known]
@@ -161,6 +172,24 @@ def validate(
         decision.add(outcome.finding, leads_to)
     if any(rule.id == QUOTA_RULE and action is Action.DENY for rule, _, action in policy.rules):
         decision.reservation = reservation_of(job, ctx, job.metadata.uid)
+    return decision
+
+
+def _not_judged(
+    decision: Decision, large: list[Finding], request: review.AdmissionRequest, old: MPIJob | None, policy: Policy
+) -> Decision:
+    """Of a job that is too large: refused at any action and without exemption, unless it was stored as it is."""
+    if old is not None and too_large.same_pods(request):
+        before = Context(document=request.old_object)
+        if set(large) <= set(too_large.findings(old, before, policy)):
+            decision.skipped = too_large.AS_STORED
+            return decision
+    return _too_large(decision, large, policy)
+
+
+def _too_large(decision: Decision, large: list[Finding], policy: Policy) -> Decision:
+    for finding in large:
+        decision.add(finding, policy.document.ceiling)
     return decision
 
 
@@ -224,6 +253,8 @@ def _same_spec(request: review.AdmissionRequest) -> bool:
 
 def _old(request: review.AdmissionRequest) -> MPIJob | None:
     """The stored object, None when it cannot be read: then everything about the new one counts."""
+    if too_large.unread(request.old_object):
+        return None
     try:
         return mpijob.apply_operator_defaults(mpijob.decode(request.old_object))
     except ShapeError:

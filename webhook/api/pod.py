@@ -179,7 +179,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     init_containers: list[Container] | None = None
     overhead: dict[str, object] | None = None
     resources: ResourceRequirements | None = None
-    resource_claims: list[object] | None = None
+    resource_claims: list[Presence | None] | None = None
     volumes: list[Volume] | None = None
     image_pull_secrets: list[Named] | None = None
     node_selector: dict[str, str] | None = None
@@ -196,7 +196,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     active_deadline_seconds: int | None = None
     host_network: bool | None = None
     host_ipc: bool | None = msgspec.field(default=None, name="hostIPC")
-    topology_spread_constraints: list[object] | None = None
+    topology_spread_constraints: list[Presence | None] | None = None
     hostname: str | None = None
     subdomain: str | None = None
 

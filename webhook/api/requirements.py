@@ -2,13 +2,15 @@
 
 import msgspec
 
+from webhook.api.presence import Presence
+
 
 class ResourceRequirements(msgspec.Struct, gc=False):
     """Quantities by resource name, as written: `webhook.api.quantity.parse` reads them. `claims` name devices (DRA)."""
 
     requests: dict[str, object] | None = None
     limits: dict[str, object] | None = None
-    claims: list[object] | None = None
+    claims: list[Presence | None] | None = None
 
 
 class ResourceFieldRef(msgspec.Struct, gc=False):

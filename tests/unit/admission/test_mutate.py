@@ -98,7 +98,7 @@ def test_examples(path):
         hold(document, BUSY)
 
 
-@pytest.mark.parametrize("raw", [b"", b"{", b'{"spec":{"x":"\xff"}}', b'{"a":1e999}', b"[" * 10**5, b"\x00", b"nul"])
+@pytest.mark.parametrize("raw", [b"", b"{", b'{"spec":{"x":"\xff"}}', b'{"a":1e999}', b"[" * 10**4, b"\x00", b"nul"])
 def test_what_is_not_json(raw):
     decision = mutate(raw)
     assert decision.skipped.startswith("schema: ")

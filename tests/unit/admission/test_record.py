@@ -199,7 +199,7 @@ def test_a_forged_author_is_no_label_of_a_metric():
 
 
 def test_the_record_is_bounded():
-    spec = {"containers": [{"name": f"c{number}"} for number in range(500)]}
+    spec = {"containers": [{"name": f"{number:03}" + "c" * 60} for number in range(50)]}
     stored = created(mpijob(worker={"spec": spec}))
     assert record.MAX_BYTES - 100 < len(annotations(stored)[INJECTED]) <= record.MAX_BYTES
     labels = {f"l{number}": "" for number in range(500)}

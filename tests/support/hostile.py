@@ -1,0 +1,164 @@
+"""MPIJobs as large as their author likes, each in one place: `SHAPES[name](n)` grows with `n`, by about as many bytes.
+
+`STRINGS` are jobs with one text of so many bytes, in every field that is read and takes a text.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tests.support.jobs import changed
+from tests.support.strategies import COMPLETE, paths
+from webhook.api.annotations import INJECTED
+
+Job = dict[str, Any]
+Make = Callable[[int], Job]
+
+SPEC = "Worker.template.spec"
+CONTAINER = f"{SPEC}.containers.0"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_NODE = f"{SPEC}.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
+_POD = f"{SPEC}.affinity.podAffinity.{REQUIRED}"
+
+
+def _many(path: str, size: int, make: Callable[[int], Any]) -> Make:
+    """A list of items of about `size` bytes each at `path`."""
+    return lambda length: changed({path: [make(index) for index in range(max(length // size, 1))]})
+
+
+def _keys(path: str, size: int, value: Any, *, key: str = "x.example.com/k{}") -> Make:
+    """A mapping with entries of about `size` bytes each at `path`."""
+    return lambda length: changed({path: {key.format(index): value for index in range(max(length // size, 1))}})
+
+
+def _deep(path: str, opening: str, closing: Any) -> Make:
+    """One value inside the other, two hundred deep: what JSON readers bear. As often as `length` asks for."""
+
+    def make(length: int) -> Job:
+        value: Any = closing
+        for _ in range(200):
+            value = [value] if opening == "[" else {"a": value}
+        return changed({path: [value] * max(length // 800, 1)})
+
+    return make
+
+
+def _container(index: int) -> Job:
+    return {"name": f"c{index}", "image": "registry.example.com/ml/train:1.4", "resources": {"limits": {"cpu": "1"}}}
+
+
+def _expression(index: int) -> Job:
+    return {"key": f"x.example.com/k{index}", "operator": "In", "values": ["a"]}
+
+
+SHAPES: Mapping[str, Make] = {
+    "containers": _many(f"{SPEC}.containers", 100, _container),
+    "init containers": _many(f"{SPEC}.initContainers", 100, _container),
+    "containers of one name": _many(f"{SPEC}.containers", 100, lambda index: _container(0)),
+    "containers without resources": _many(f"{SPEC}.containers", 12, lambda index: {"name": f"c{index}"}),
+    "empty containers": _many(f"{SPEC}.containers", 4, lambda index: {}),
+    "env": _many(f"{CONTAINER}.env", 30, lambda index: {"name": f"N{index}", "value": "x"}),
+    "env from ConfigMaps": _many(
+        f"{CONTAINER}.env",
+        80,
+        lambda index: {"name": f"N{index}", "valueFrom": {"configMapKeyRef": {"name": f"train-{index}", "key": "k"}}},
+    ),
+    "env of ranks": _many(f"{CONTAINER}.env", 40, lambda index: {"name": f"OMPI_MCA_x{index}", "value": "x"}),
+    "envFrom": _many(f"{CONTAINER}.envFrom", 40, lambda index: {"configMapRef": {"name": f"train-{index}"}}),
+    "volumes": _many(f"{SPEC}.volumes", 30, lambda index: {"name": f"v{index}", "emptyDir": {}}),
+    "volumes from ConfigMaps": _many(
+        f"{SPEC}.volumes", 50, lambda index: {"name": f"v{index}", "configMap": {"name": f"train-{index}"}}
+    ),
+    "claims": _many(
+        f"{SPEC}.volumes", 60, lambda i: {"name": f"v{i}", "persistentVolumeClaim": {"claimName": f"train-{i}"}}
+    ),
+    "hostPath volumes": _many(
+        f"{SPEC}.volumes", 50, lambda index: {"name": f"v{index}", "hostPath": {"path": f"/dev/{index}"}}
+    ),
+    "projected sources": lambda length: changed(
+        {
+            f"{SPEC}.volumes": [
+                {"name": "v", "projected": {"sources": [{"configMap": {"name": f"c{i}"}} for i in range(length // 30)]}}
+            ]
+        }
+    ),
+    "mounts": _many(f"{CONTAINER}.volumeMounts", 40, lambda index: {"name": f"v{index}", "mountPath": f"/m/{index}"}),
+    "ports": _many(f"{CONTAINER}.ports", 30, lambda index: {"containerPort": index % 65535, "name": f"p{index}"}),
+    "host ports": _many(f"{CONTAINER}.ports", 30, lambda index: {"containerPort": 22, "hostPort": index % 65535}),
+    "command": _many(f"{CONTAINER}.command", 5, lambda index: "-x"),
+    "mpirun line": _many("Launcher.template.spec.containers.0.command", 6, lambda i: "mpirun" if i == 0 else "-x=A"),
+    "mpirun variables": _many(
+        "Launcher.template.spec.containers.0.command", 12, lambda i: "mpirun" if i == 0 else "-x" if i % 2 else f"A{i}"
+    ),
+    "resources": _keys(f"{CONTAINER}.resources.limits", 24, "1"),
+    "accelerators": _keys(f"{CONTAINER}.resources.limits", 24, "1", key="nvidia.com/gpu{}"),
+    "tolerations": _many(f"{SPEC}.tolerations", 50, lambda index: {"key": f"k{index}", "operator": "Exists"}),
+    "nodeSelector": _keys(f"{SPEC}.nodeSelector", 26, "v"),
+    "node terms": _many(_NODE, 90, lambda index: {"matchExpressions": [_expression(index)]}),
+    "node expressions": lambda length: changed(
+        {_NODE: [{"matchExpressions": [_expression(index) for index in range(length // 60)]}]}
+    ),
+    "node expression values": lambda length: changed(
+        {
+            _NODE: [
+                {
+                    "matchExpressions": [
+                        {"key": "pool", "operator": "In", "values": [str(i) for i in range(length // 9)]}
+                    ]
+                }
+            ]
+        }
+    ),
+    "pod affinity terms": _many(_POD, 60, lambda index: {"topologyKey": f"x.example.com/k{index}"}),
+    "topology spread": _many(
+        f"{SPEC}.topologySpreadConstraints",
+        80,
+        lambda index: {"maxSkew": 1, "topologyKey": f"k{index}", "whenUnsatisfiable": "DoNotSchedule"},
+    ),
+    "pull secrets": _many(f"{SPEC}.imagePullSecrets", 16, lambda index: {"name": f"s{index}"}),
+    "resource claims": _many(
+        f"{SPEC}.resourceClaims", 40, lambda index: {"name": f"r{index}", "resourceClaimTemplateName": "x"}
+    ),
+    "capabilities": _many(f"{CONTAINER}.securityContext.capabilities.add", 10, lambda index: f"CAP_{index}"),
+    "sysctls": _many(f"{SPEC}.securityContext.sysctls", 40, lambda index: {"name": f"kernel.x{index}", "value": "1"}),
+    "labels": _keys("metadata.labels", 26, "v"),
+    "annotations": _keys("metadata.annotations", 26, "v"),
+    "pod labels": _keys("Worker.template.metadata.labels", 26, "v"),
+    "pod annotations": _keys("Worker.template.metadata.annotations", 26, "v"),
+    "networks": lambda length: changed(
+        {"Worker.template.metadata.annotations": {"k8s.v1.cni.cncf.io/networks": "a/b," * (length // 4)}}
+    ),
+    "a record of injections": lambda length: changed(
+        {"metadata.annotations": {INJECTED: '{"istio":[' + '"/a 00",' * (length // 10) + '"/b 00"]}'}}
+    ),
+    "owners": _many("metadata.ownerReferences", 30, lambda index: {"kind": "Pod", "name": f"p{index}"}),
+    "replica keys": lambda length: changed(
+        {f"spec.mpiReplicaSpecs.r{index}": {"replicas": 1} for index in range(max(length // 26, 1))}
+    ),
+    "empty replica keys": lambda length: changed(
+        {f"spec.mpiReplicaSpecs.r{index}": None for index in range(max(length // 16, 1))}
+    ),
+    "unknown fields": lambda length: changed({f"spec.u{index}": 1 for index in range(max(length // 12, 1))}),
+    "minimum resources": _keys("spec.runPolicy.schedulingPolicy.minResources", 24, "1"),
+    "deep lists": _deep("spec.x", "[", 0),
+    "deep mappings": _deep("spec.x", "{", 0),
+    "deep claims": _deep(f"{SPEC}.resourceClaims", "{", 0),
+    "deep amounts": lambda length: changed(
+        {f"{CONTAINER}.resources.limits": {"cpu": _deep("spec.x", "{", 0)(length)["spec"]["x"]}}
+    ),
+}
+
+
+def strings(length: int) -> Iterator[tuple[str, Job]]:
+    """(where, job) with a text of `length` characters in the place of each text."""
+    job = changed(base=COMPLETE)
+    for path in paths(job):
+        *parents, last = path
+        parent: Any = job
+        for key in parents:
+            parent = parent[key]
+        if not isinstance(parent[last], str):
+            continue
+        for text in ("x" * length, "x]." * (length // 3)):
+            was, parent[last] = parent[last], text
+            yield ".".join(map(str, path)), job
+            parent[last] = was

@@ -1,0 +1,57 @@
+"""Jobs that are too large to judge: found before anything else, and then nothing else looks at them.
+
+https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/ gives a webhook seconds, and
+one event loop answers everybody.
+"""
+
+import msgspec
+
+from webhook.admission.messages import Finding
+from webhook.api.mpijob import MPIJob
+from webhook.api.review import AdmissionRequest
+from webhook.kit.context import Context
+from webhook.kit.settings import Action
+from webhook.policy.in_force import Policy
+from webhook.rules import job_size
+
+INJECT_NOTHING = "too large to judge"
+AS_STORED = "too large to judge, and its pods stay as they are stored"
+
+
+def findings(job: MPIJob, ctx: Context, policy: Policy) -> list[Finding]:
+    """Why the job is not looked at: the policy's own bounds where it denies by them, else the ceilings of these."""
+    settings, action = next(
+        ((settings, action) for rule, settings, action in policy.rules if rule.id == job_size.RULE),
+        (job_size.CEILING, Action.OFF),
+    )
+    if action is not Action.DENY or not isinstance(settings, job_size.Settings):
+        settings = job_size.CEILING
+    return [Finding(job_size.RULE, violation) for violation in job_size.check(job, settings, ctx)]
+
+
+def unread(document: msgspec.Raw) -> list[Finding]:
+    """Why the object is not even decoded: no API server could store it."""
+    fault = job_size.whole(document)
+    return [Finding(job_size.RULE, fault)] if fault else []
+
+
+def beyond_ceilings(job: MPIJob, ctx: Context) -> bool:
+    """Whether no policy lets a job of this size be looked at."""
+    return any(job_size.check(job, job_size.CEILING, ctx))
+
+
+def same_pods(request: AdmissionRequest) -> bool:
+    """Whether `mpiReplicaSpecs` is unchanged, byte by byte: the API server writes both objects in the same way."""
+    try:
+        new, old = (msgspec.json.decode(raw, type=_Job).spec for raw in (request.object, request.old_object))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return bytes(new.replicas) == bytes(old.replicas)
+
+
+class _Spec(msgspec.Struct):
+    replicas: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw, name="mpiReplicaSpecs")
+
+
+class _Job(msgspec.Struct):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
