@@ -3,8 +3,8 @@
 Two workers with `hostNetwork: true` on one node share its ports: the second sshd cannot start, and the job fails
 (mpi-operator issue 593). In the host network every declared port is a host port, and the scheduler never puts two pods
 with the same host port on one node, whichever jobs they belong to. So the first container of such workers gets the port
-of sshd in its `ports`. A container that declares any port already is left alone: it has a node of its own. Workers
-beyond the number of nodes wait.
+of sshd in its `ports`. A worker of which any container declares a port already is left alone: it has a node of its own,
+and the API server refuses a port that is declared twice. Workers beyond the number of nodes wait.
 
 Off unless a policy sets `enabled`, for clusters that admit jobs to the host network. The port is read from sshd's
 options, or from the options of ssh that the launcher uses; where neither shows it, it is the setting `port`. Where sshd
@@ -17,6 +17,7 @@ from pydantic import Field
 
 from webhook.api import sshd
 from webhook.api.mpijob import WORKER, MPIJob
+from webhook.api.pod_resources import is_sidecar
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, template_path
@@ -34,7 +35,10 @@ class Settings(InjectionSettings):
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Declare the port on the worker's first container."""
     pod = job.worker.template.spec if job.worker else None
-    if pod is None or not pod.host_network or not pod.containers or pod.containers[0].ports:
+    if pod is None or not pod.host_network or not pod.containers:
+        return
+    sidecars = filter(is_sidecar, pod.init_containers or ())
+    if any(container.ports for container in (*pod.containers, *sidecars)):
         return
     port = sshd.port(job, settings.port)
     if port is None:

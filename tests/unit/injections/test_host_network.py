@@ -39,6 +39,24 @@ def test_a_declared_port_keeps_pods_apart_already(port):
     assert inject(ID, on_host(ports=[{"containerPort": port}])) == ({}, [])
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"containers": [{"name": "mpi"}, {"name": "side", "ports": [{"containerPort": 22}]}]},
+        {"containers": [{"name": "mpi"}, {"name": "side", "ports": [{"containerPort": 80, "hostPort": 80}]}]},
+        {"initContainers": [{"name": "side", "restartPolicy": "Always", "ports": [{"containerPort": 22}]}]},
+    ],
+)
+def test_so_does_a_port_of_another_container(beside):
+    """The API server refuses the same host port twice."""
+    assert inject(ID, mpijob(worker={"spec": pod_spec(hostNetwork=True) | beside})) == ({}, [])
+
+
+def test_an_init_container_is_gone_when_sshd_starts():
+    init = [{"name": "before", "ports": [{"containerPort": 22}]}]
+    assert inject(ID, mpijob(worker={"spec": pod_spec(hostNetwork=True, initContainers=init)}))[1] == [NOTE.format(22)]
+
+
 @pytest.mark.parametrize("pod", [pod_spec(), pod_spec(hostNetwork=False), pod_spec(hostNetwork=None), None])
 def test_nothing_outside_the_hosts_network(pod):
     assert inject(ID, mpijob(worker={"spec": pod})) == ({}, [])
