@@ -16,7 +16,8 @@ Three things, each only for a pod template that asks for accelerators:
 Devices that a pod gets by a resource claim do not show their vendor, and may be no GPU. Such a pod gets nothing but the
 preference, and that only where nodes have the label of a single vendor.
 
-A key that the job's own `nodeSelector` or node affinity has stays as the user has it.
+A key that the job's own `nodeSelector` or any term of its node affinity has stays as the user has it, and is added to
+no other term.
 """
 
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ from webhook.api.taints import untolerated
 from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
-from webhook.kit.node_affinity import Requirement, is_free, prefer, require
+from webhook.kit.node_affinity import Requirement, is_free, is_required, prefer, require
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import OFF_UNQUOTED, InjectionSettings, ResourceNames
 from webhook.kit.settings import Settings as PolicySettings
@@ -216,9 +217,9 @@ def _choose_nodes(patch: PatchBuilder, pods: _Pods, strength: str, products: lis
     required = []
     if products and pods.resources and vendor.product:
         required.append(Requirement(vendor.product, products))
-        free = is_free(pods.template, vendor.product)
-        done.served |= free
-        done.kept |= not free
+        served = is_free(pods.template, vendor.product) or is_required(pods.template, required[0])
+        done.served |= served
+        done.kept |= not served
     if strength == "required":
         required.append(Requirement(vendor.present))
     for key in require(patch, pods.spec, pods.template, required):

@@ -31,12 +31,22 @@ def is_free(template: PodTemplate, key: str) -> bool:
     return key not in template.node_selector and key not in own
 
 
+def is_required(template: PodTemplate, wanted: Requirement) -> bool:
+    """Whether every term has this very requirement, as `require` leaves it."""
+    terms = [term for term in template.node_terms if term.match_expressions or term.match_fields]
+    asked = (wanted.key, "In", list(wanted.values))
+    return bool(terms) and all(
+        any((one.key, one.operator, one.values) == asked for one in term.match_expressions or ()) for term in terms
+    )
+
+
 def require(patch: PatchBuilder, spec: Path, template: PodTemplate, wanted: Sequence[Requirement]) -> list[str]:
     """Put the requirements into every term that there is, else into a term of their own; the keys that went in.
 
-    A key that the user has in `nodeSelector`, or in a term, stays as it is there. `spec` is where the pod spec stands.
+    A key that the user has in `nodeSelector`, or in any term, goes nowhere: in the other terms it would narrow a choice
+    that is the user's. `spec` is where the pod spec stands.
     """
-    wanted = [each for each in wanted if each.key not in template.node_selector]
+    wanted = [each for each in wanted if is_free(template, each.key)]
     path = (*spec, *_REQUIRED)
     if not template.node_terms:
         added = wanted and patch.add(path, [{"matchExpressions": [each.item for each in wanted]}])

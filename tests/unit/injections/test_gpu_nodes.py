@@ -3,7 +3,7 @@ import copy
 import pytest
 from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, hold, mpijob, only, operations_of, policy_of
+from tests.support.injecting import PATHS, Example, hold, mpijob, mutate, only, operations_of, policy_of
 from tests.support.jobs import request
 from tests.support.nodes import node
 from webhook.admission import pipelines
@@ -105,12 +105,11 @@ class TestTerms:
             {"matchExpressions": [other, one(PRESENT)]},
         ]
 
-    def test_a_term_about_the_same_label_stays(self):
+    def test_where_a_term_is_about_the_same_label_all_stay(self):
+        """Added to the others alone it would narrow what the user left open there."""
         own = {"key": PRESENT, "operator": "DoesNotExist"}
-        assert self.required({"matchExpressions": [own]}, {"matchExpressions": [self.MINE]}) == [
-            {"matchExpressions": [own]},
-            {"matchExpressions": [self.MINE, one(PRESENT)]},
-        ]
+        terms = [{"matchExpressions": [own]}, {"matchExpressions": [self.MINE]}]
+        assert self.required(*terms) == terms
 
     def test_a_term_on_fields_only(self):
         fields = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
@@ -268,6 +267,25 @@ class TestProduct:
         found, notes = inject(gpu_job(product="H100", own=own), nodeAffinity="off", tolerations=False)
         assert found == {"Worker": own}
         assert notes == [f'{ASKED} "H100" has no effect: the job\'s own choice of nodes stays']
+
+    @pytest.mark.parametrize("strength", ["required", "off"])
+    def test_a_choice_between_terms_stays_whole(self, strength):
+        """In a term of the choice alone it would narrow what the user left open there."""
+        own = {"affinity": require([one(PRODUCT, "A100")], [one("pool", "a")])}
+        found, notes = inject(gpu_job(product="H100", own=own), nodeAffinity=strength, tolerations=False)
+        terms = found["Worker"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+        assert [[item["key"] for item in term["matchExpressions"] if item["key"] != PRESENT] for term in terms] == [
+            [PRODUCT],
+            ["pool"],
+        ]
+        assert [note for note in notes if PRODUCT in note] == []
+        assert notes.count(f'{ASKED} "H100" has no effect: the job\'s own choice of nodes stays') == 1
+
+    @pytest.mark.parametrize("strength", ["required", "off"])
+    def test_what_was_injected_is_no_choice_of_the_users(self, strength):
+        policy = only(ID, nodeAffinity=strength)
+        first = hold(gpu_job(product="H100"), policy, view=NODES)
+        assert mutate(first.document, policy, view=NODES).notes == []
 
     @pytest.mark.parametrize(
         "written", ["", " , ", "a b", "x" * 64, ",".join(f"p{index}" for index in range(17)), "-", "é"]
