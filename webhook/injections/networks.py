@@ -9,7 +9,7 @@ They go into the annotation `k8s.v1.cni.cncf.io/networks` of the Worker's templa
 is there already is not added a second time.
 
 A network that does not exist is left out, because Network Resources Injector refuses every pod that names one. So is
-one whose interface another has.
+one of which it is not known whether it exists, and one whose interface another has.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from webhook.injections import Caution, injection
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings
-from webhook.predict.attachments import Attachments, attachments
+from webhook.predict.attachments import Attachments, attachments, listed
 
 # More interfaces than any machine has: what is beyond is not read.
 MAX_LENGTH: Final = 4096
@@ -61,7 +61,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         for problem in found.problems:
             told[Caution(problem)] = None
         if attach(patch, role, found):
-            told[f"attached to {', '.join(map(str, found.added))}"] = None
+            told[f"attached to {listed(found.added, room=80)}"] = None
     yield from told
 
 

@@ -133,9 +133,9 @@ def _chosen(template: PodTemplate) -> bool:
 
 
 def _of_queue(ctx: Context, patch: PatchBuilder) -> Choice | None:
-    """What the job's queue, as it is now, needs."""
-    name = patch.get(("metadata", "labels", QUEUE_NAME))
-    queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if isinstance(name, str) else None
+    """What the queue that the job will be in needs."""
+    name = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
+    queue = queues.cluster_queue(ctx.view, ctx.namespace, name) if name and name is not UNKNOWN else None
     if queue is None:
         return None
     # With what other injections have injected, for that counts too.

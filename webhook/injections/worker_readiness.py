@@ -11,10 +11,10 @@ default and looks the same; the annotation with `"false"` keeps it. The annotati
 `"2222"`. Otherwise it is read from sshd's options, the worker's `ports` or the launcher's options of ssh; where none of
 them shows it, it is the setting `port`.
 
-Jobs that are suspended or queued get nothing: the operator creates their launcher at once, whatever the policy says
-(mpi-operator issue 615). So do jobs whose gang includes a launcher that does not exist yet (mpi-operator issue 608):
-`schedulingPolicy.minAvailable` has to be the number of workers or less. Do not set `byDefault` where the operator runs
-with `--gang-scheduling`.
+Jobs that are suspended or queued, or that Kueue itself will queue, get nothing, nor do jobs of which that is not known:
+the operator creates their launcher at once, whatever the policy says (mpi-operator issue 615). Nor do jobs whose gang
+includes a launcher that does not exist yet (mpi-operator issue 608): `schedulingPolicy.minAvailable` has to be the
+number of workers or less. Do not set `byDefault` where the operator runs with `--gang-scheduling`.
 """
 
 import re
@@ -26,10 +26,12 @@ from pydantic import Field
 from webhook.api import annotations, sshd
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import WORKER, MPIJob
+from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
+from webhook.predict.kueue import queues
 
 POLICY: Final = ("spec", "launcherCreationPolicy")
 AT_STARTUP: Final = "AtStartup"
@@ -58,7 +60,10 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     answer = job.annotations.get(annotations.WORKER_READINESS)
     if answer == "false":
         return
-    queued = bool(patch.get(("spec", "runPolicy", "suspend")) or patch.get(("metadata", "labels", QUEUE_NAME)))
+    queue = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
+    queued = UNKNOWN if queue is UNKNOWN else bool(queue)
+    if patch.get(("spec", "runPolicy", "suspend")):
+        queued = True
     if answer is None and not settings.by_default:
         if policy == AT_STARTUP and not queued and (way := _waits_by_itself(job)):
             yield f"instead of {way}, annotate {TURN_ON}"
@@ -85,10 +90,12 @@ def _port_of(answer: str | None) -> int | None:
     return number if 0 < number < 65536 else None
 
 
-def _problem(job: MPIJob, answer: str | None, *, queued: bool, port_known: bool) -> str:
+def _problem(job: MPIJob, answer: str | None, *, queued: bool | Unknown, port_known: bool) -> str:
     """Why nothing can be injected, empty when it can."""
     if answer not in {None, "true"} and _port_of(answer) is None:
         return f'{annotations.mention(annotations.WORKER_READINESS, answer or "")} is not "true", "false" or a port'
+    if queued is UNKNOWN:
+        return "nothing added: whether Kueue queues the job is not known"
     if queued:
         return "has no effect on suspended or queued jobs: the operator does not wait for their workers"
     gang = job.run_policy.scheduling_policy

@@ -6,17 +6,21 @@ first container one device for each attachment whose network names one, unless a
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from webhook.api import names, networks
+from webhook.api import annotations, names, networks
 from webhook.api.networks import Network, NetworksError
 from webhook.cluster.resources.network_attachment_definitions import (
     NETWORK_ATTACHMENT_DEFINITIONS,
     NetworkAttachmentDefinition,
 )
-from webhook.cluster.view import ABSENT
+from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.kit.context import Context
+
+_LENGTH: Final = 36
+"""Of a network in a message: two names of 63 characters are longer than a warning may be."""
 
 
 @dataclass(slots=True)
@@ -49,10 +53,15 @@ def attachments(text: str, wanted: Iterable[Network], ctx: Context) -> Attachmen
         if key in there:
             continue
         interface = _interface(network, len(found.there) + len(found.added) + 1)
-        if ctx.view.get(NETWORK_ATTACHMENT_DEFINITIONS, key) is ABSENT:
-            found.problems.append(f"NetworkAttachmentDefinition {'/'.join(key)} does not exist")
+        definition = ctx.view.get(NETWORK_ATTACHMENT_DEFINITIONS, key)
+        named = f"NetworkAttachmentDefinition {_shortened('/'.join(key))}"
+        if definition is ABSENT:
+            found.problems.append(f"{named} does not exist")
+        elif definition is UNKNOWN:
+            found.problems.append(f"whether there is a {named} is not known")
         elif other := interfaces.get(interface):
-            found.problems.append(f"{network} would have the interface {interface}, which {other} has")
+            shown = annotations.quoted(str(other))
+            found.problems.append(f"{_shortened(str(network))} would have the interface {interface}, which {shown} has")
         else:
             found.added.append(network)
             interfaces[interface] = network
@@ -71,6 +80,22 @@ def devices(attached: Iterable[Network], ctx: Context) -> Counter[str] | None:
                 return None
             counted[definition.resource] += 1
     return counted
+
+
+def listed(attached: Sequence[Network], *, room: int) -> str:
+    """As many of the networks as there is room for, at least the first, and how many more there are."""
+    shown: list[str] = []
+    for network in attached:
+        name = _shortened(str(network))
+        if shown and len(", ".join([*shown, name])) > room:
+            return f"{', '.join(shown)} and {len(attached) - len(shown)} more"
+        shown.append(name)
+    return ", ".join(shown)
+
+
+def _shortened(name: str) -> str:
+    """Enough of a network's name to recognise it."""
+    return name if len(name) <= _LENGTH else f"{name[: _LENGTH - 3]}..."
 
 
 def _interface(network: Network, place: int) -> str:

@@ -1,8 +1,11 @@
 """networks: attachments for the pods that compute, beside those that the user wrote, each once and in his notation."""
 
+import json
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.support.injecting import PATHS, Example, inject, mpijob, mutate, only
@@ -11,7 +14,7 @@ from webhook.api.networks import NETWORKS
 from webhook.cluster.snapshot import Snapshot
 
 ID = "networks"
-EXAMPLE = Example(settings={"networks": ["fabric/rail-0@rail0"]}, job=mpijob())
+EXAMPLE = Example(settings={"networks": ["fabric/rail-0@rail0"]}, job=mpijob(), view=Snapshot([network("rail-0")]))
 KNOWN = Snapshot([network("rail-0"), network("rail-1"), network("own", namespace="team")])
 OF_WORKER = f"{PATHS['Worker']}/metadata"
 KEY = NETWORKS.replace("/", "~1")
@@ -79,9 +82,9 @@ def test_a_launcher_that_computes_too() -> None:
         (job(asked="fabric/rail-9"), "NetworkAttachmentDefinition fabric/rail-9 does not exist"),
         (job(asked="rail-0"), "NetworkAttachmentDefinition team/rail-0 does not exist"),
         (job("own@a", asked="rail-1@a"), "NetworkAttachmentDefinition team/rail-1 does not exist"),
-        (job("own@a", asked="fabric/rail-1@a"), "fabric/rail-1@a would have the interface a, which own@a has"),
-        (job("own", asked="fabric/rail-1@net1"), "fabric/rail-1@net1 would have the interface net1, which own has"),
-        (job("own@net2", asked="fabric/rail-1"), "fabric/rail-1 would have the interface net2, which own@net2 has"),
+        (job("own@a", asked="fabric/rail-1@a"), 'fabric/rail-1@a would have the interface a, which "own@a" has'),
+        (job("own", asked="fabric/rail-1@net1"), 'fabric/rail-1@net1 would have the interface net1, which "own" has'),
+        (job("own@net2", asked="fabric/rail-1"), 'fabric/rail-1 would have the interface net2, which "own@net2" has'),
         (job("a/b/c", asked="own"), f"{NETWORKS} is not [namespace/]name[@interface], with commas between several"),
         (job("{", asked="own"), f"{NETWORKS} is not a list of networks in JSON"),
         (job(asked="own,"), "training.openshift.io/networks is not [namespace/]name[@interface], with commas between"),
@@ -103,9 +106,32 @@ def test_a_network_that_does_not_exist_keeps_no_other_away() -> None:
     assert notes == ["NetworkAttachmentDefinition fabric/rail-9 does not exist", "attached to fabric/rail-1"]
 
 
-def test_where_networks_are_not_known_they_are_taken_on_trust() -> None:
-    added, _ = inject(ID, job(), networks=["fabric/rail-9"])
-    assert added == {OF_WORKER: {"annotations": {NETWORKS: "fabric/rail-9"}}}
+def test_a_network_of_which_nobody_knows_whether_it_exists_is_left_out() -> None:
+    unknown = "whether there is a NetworkAttachmentDefinition fabric/rail-9 is not known"
+    assert inject(ID, job(), networks=["fabric/rail-9"]) == ({}, [unknown])
+
+
+TEXTS = st.text(st.sampled_from('ab/@, \x00\x1b\u202e\ud83d\ude00\n"[{'), max_size=40) | st.text(max_size=40)
+
+
+@given(there=TEXTS, interface=TEXTS, asked=TEXTS, in_json=st.booleans())
+@example(there="s\x1b[31m\u202e", interface="rail0", asked="fabric/rail-0@rail0", in_json=True)
+def test_what_users_write_leaves_warnings_printable(there: str, interface: str, asked: str, in_json: bool) -> None:
+    written = json.dumps([{"name": there, "interface": interface}]) if in_json else there
+    for policy in (only(ID), only("rdma", always=True, resource="rdma/ib", perPod=1, networks=RAILS)):
+        decision = mutate(job(written, asked=asked), policy, view=KNOWN)
+        assert all(note.isprintable() for note in (*decision.notes, *decision.warnings))
+
+
+def test_long_names_and_lists_leave_room_for_what_is_said_of_them() -> None:
+    long = f"{'n' * 63}/{'x' * 63}"
+    _, (note,) = inject(ID, job(asked=long), view=KNOWN)
+    assert note.endswith(" does not exist")
+    assert len(f"{ID}: {note}") <= 120
+    many = [f"fabric/rail-{index}" for index in range(64)]
+    view = Snapshot([network(f"rail-{index}") for index in range(64)])
+    _, (note,) = inject(ID, job(), view=view, networks=many)
+    assert note == "attached to fabric/rail-0, fabric/rail-1, fabric/rail-2, fabric/rail-3, fabric/rail-4 and 59 more"
 
 
 @pytest.mark.parametrize(

@@ -220,10 +220,14 @@ class TestNetworks:
         assert run(job(), HOST, network("a", resource), networks=["fabric/a"]) == ({}, [reason])
 
     def test_networks_that_are_not_known(self) -> None:
-        reason = "no RDMA: the devices of the networks are not known, and the policy names no device"
+        reason = "no RDMA: whether there is a NetworkAttachmentDefinition fabric/rail-0 is not known"
         assert run(job(), HOST, networks=["fabric/rail-0"]) == ({}, [reason])
-        added, _ = run(job(), HOST, networks=["fabric/rail-0"], resource=VF, perGpu=1)
-        assert added.keys() == {*both({VF: "8"}), NETWORKS_OF_WORKER}
+        assert run(job(), HOST, networks=["fabric/rail-0"], resource=VF, perGpu=1) == ({}, [reason])
+
+    def test_networks_of_the_user_s_that_are_not_known(self) -> None:
+        reason = "no RDMA: the devices of the networks are not known, and the policy names no device"
+        assert run(job(networks="own"), HOST) == ({}, [reason])
+        assert run(job(networks="own"), HOST, resource=VF, perGpu=1)[0] == both({VF: "8"})
 
     @pytest.mark.parametrize(
         ("there", "reason"),
@@ -279,8 +283,29 @@ class TestQueues:
         assert run(job(labels=self.LABELS), *known)[1] == expected
 
     def test_a_queue_of_which_nothing_is_known(self) -> None:
-        reason = "no RDMA: what the ClusterQueue of training covers is not known"
+        reason = 'no RDMA: what the ClusterQueue of "training" covers is not known'
         assert run(job(labels=self.LABELS), P5) == ({}, [reason])
+
+    UNCERTAIN = "no RDMA: which queue of Kueue's the job will be in is not known"
+
+    @pytest.mark.parametrize(
+        ("objects", "expected"),
+        [
+            ([config(), TEAM], ["no RDMA: ClusterQueue gpus does not cover vpc.amazonaws.com/efa"]),
+            ([config()], ["no RDMA: ClusterQueue gpus does not cover vpc.amazonaws.com/efa"]),
+            ([TEAM], ["no RDMA: ClusterQueue gpus does not cover vpc.amazonaws.com/efa"]),
+        ],
+    )
+    def test_a_queue_that_kueue_itself_will_give_the_job(self, objects: list[Any], expected: list[str]) -> None:
+        known = [*objects, local_queue("default", "gpus", namespace="team"), self.covering("cpu", GPU), P5]
+        assert run(job(), *known) == ({}, expected)
+
+    def test_whether_kueue_will_give_it_one_is_not_known(self) -> None:
+        assert run(job(), config(), TEAM, self.covering("cpu", GPU), P5) == ({}, [self.UNCERTAIN])
+
+    def test_a_queue_name_that_is_none(self) -> None:
+        _, (note,) = run(job(labels={"kueue.x-k8s.io/queue-name": "a\x1b\u202e" + "x" * 80}), P5)
+        assert note == 'no RDMA: what the ClusterQueue of "a??xxxxxx..." covers is not known'
 
     def test_without_the_configuration_what_is_covered_is_certain_all_the_same(self) -> None:
         known = [TEAM, self.QUEUE, self.covering(EFA), P5]

@@ -235,6 +235,13 @@ class TestKueue:
         assert annotations == {"Worker": {LEVEL: RACK}}
         assert notes == [f"Kueue keeps the workers together by {RACK}"]
 
+    def test_a_queue_that_kueue_itself_will_give_the_job(self):
+        default = kueue.local_queue("default", "cq", namespace="team")
+        view = self.view(default, self.tas(), kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}}))
+        job = self.job()
+        del job["metadata"]["labels"]
+        assert inject(job, view)[:2] == ({}, {"Worker": {LEVEL: RACK}})
+
     def test_a_launcher_that_is_a_worker_joins_their_group(self):
         view = self.view(self.tas(), kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}}))
         job = self.job(launcher={"cpu": "1", GPU: 2}, runLauncherAsWorker=True)

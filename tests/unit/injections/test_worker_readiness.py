@@ -3,7 +3,9 @@ from pydantic import ValidationError
 
 from tests.support.injecting import PATHS, Example, hold, inject, mpijob, mutate, only, operations_of, pod_spec
 from tests.support.jobs import request
+from tests.support.kueue_objects import config, local_queue, namespace
 from webhook.admission import pipelines
+from webhook.cluster.snapshot import Snapshot
 from webhook.injections import REGISTRY
 from webhook.injections.worker_readiness import MANY_RETRIES
 
@@ -173,6 +175,20 @@ def test_the_first_one_who_suspends_is_seen():
     both = pipelines.Policy(policy.document, (), ((entry, settings), *only(ID, byDefault=True).injections))
     decision = hold(job(None), both)
     assert set(decision.authors) == {"labels"}
+
+
+@pytest.mark.parametrize(
+    ("objects", "caution"),
+    [
+        ([config(), namespace("team"), local_queue("default", "cq", namespace="team")], QUEUED),
+        ([namespace("team"), local_queue("default", "cq", namespace="team")], QUEUED),
+        ([config(), namespace("team")], "nothing added: whether Kueue queues the job is not known"),
+    ],
+)
+def test_jobs_that_kueue_itself_will_queue(objects, caution):
+    view = Snapshot(objects)
+    assert inject(ID, job(None), view=view, byDefault=True) == ({}, [])
+    assert inject(ID, job(), view=view) == ({}, [caution])
 
 
 def test_an_update_puts_back_both_or_nothing():

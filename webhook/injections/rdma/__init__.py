@@ -12,8 +12,8 @@ Launcher with `runLauncherAsWorker`:
 - the policy's `environment`, on the launcher, as far as mpirun passes it on to the ranks.
 
 A pod that asks for such a device already keeps what it has. Nothing is injected, and the user is told why, where a
-network does not exist, the device or its number cannot be told, or the ClusterQueue of the job has no quota for it:
-Kueue would never start the job.
+network does not exist or is not known, the device or its number cannot be told, or the ClusterQueue of the job has no
+quota for it: Kueue would never start the job. The queue is also the one that Kueue itself gives to a job without any.
 
 Neither hostPath nor hostNetwork nor privileged is injected: device plugins give a container its devices themselves.
 `IPC_LOCK` is only injected with `ipcLock: true`, in a namespace that enforces no Pod Security level, and for a
@@ -37,8 +37,9 @@ from webhook.injections.rdma.rank_environment import set_for_ranks
 from webhook.injections.rdma.settings import Settings
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, template_path
-from webhook.predict.attachments import Attachments, devices
+from webhook.predict.attachments import Attachments, devices, listed
 from webhook.predict.job_pods import JobPods, job_pods
+from webhook.predict.kueue import queues
 from webhook.predict.kueue.coverage import not_covered
 from webhook.predict.rdma_devices import HUGEPAGES, Undecided, Wanted, choose, holding, hugepages
 
@@ -119,8 +120,12 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
 
 def _not_covered(resources: set[str], ctx: Context, patch: PatchBuilder) -> str:
     """Why Kueue would not start a job that asks for these; empty where it may."""
-    queue = patch.get(("metadata", "labels", QUEUE_NAME))
-    return not_covered(ctx.view, ctx.namespace, queue, sorted(resources)) if queue and resources else ""
+    if not resources:
+        return ""
+    queue = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
+    if queue is UNKNOWN:
+        return "which queue of Kueue's the job will be in is not known"
+    return not_covered(ctx.view, ctx.namespace, queue, sorted(resources)) if queue else ""
 
 
 def _shapes(pods: JobPods, ctx: Context) -> list[NodeShape]:
@@ -133,7 +138,7 @@ def _write(plan: _Plan, patch: PatchBuilder) -> Iterator[str]:
     resources = (*template_path(role), "spec", "containers", 0, "resources")
     added = []
     if plan.attached is not None and attach(patch, role, plan.attached):
-        added.append(f"the networks {', '.join(map(str, plan.attached.added))}")
+        added.append(f"the networks {listed(plan.attached.added, room=44)}")
     for name, amount in plan.amounts.items():
         patch.add((*resources, "limits", name), amount)
         patch.add((*resources, "requests", name), amount)

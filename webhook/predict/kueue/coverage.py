@@ -5,6 +5,7 @@ As kueue `pkg/scheduler/flavorassigner/flavorassigner.go` (`resource X unavailab
 
 from collections.abc import Iterable
 
+from webhook.api import annotations
 from webhook.cluster.view import UNKNOWN, ClusterView
 from webhook.predict.kueue import queues
 from webhook.predict.kueue.managed import configuration, manages
@@ -16,7 +17,7 @@ def not_covered(view: ClusterView, namespace: str, queue: str, resources: Iterab
         return ""
     behind = queues.cluster_queue(view, namespace, queue)
     if behind is None:
-        return f"what the ClusterQueue of {queue} covers is not known"
+        return f"what the ClusterQueue of {annotations.quoted(queue)} covers is not known"
     covered = {name for group in behind.groups for name in group.covered}
     lacking = [name for name in resources if name not in covered]
     config = configuration(view)

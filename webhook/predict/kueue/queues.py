@@ -9,10 +9,11 @@ from enum import Enum
 from itertools import islice
 from typing import Final
 
+from webhook.api.kueue import FRAMEWORK
 from webhook.cluster.resources.cluster_queues import CLUSTER_QUEUES, ClusterQueue
 from webhook.cluster.resources.local_queues import LOCAL_QUEUES, LocalQueue
-from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView
-from webhook.predict.kueue.managed import namespace_labels
+from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, Unknown
+from webhook.predict.kueue.managed import configuration, namespace_labels
 
 DEFAULT: Final = "default"
 """The LocalQueue that Kueue itself gives to jobs that name none (kueue `jobframework/defaults.go`)."""
@@ -68,6 +69,28 @@ def of_namespace(view: ClusterView, namespace: str) -> str:
     if (namespace, DEFAULT) in found:
         return DEFAULT
     return next(iter(found.values())).name if len(found) == 1 else ""
+
+
+def of_job(view: ClusterView, namespace: str, label: object) -> str | Unknown:
+    """The LocalQueue that a job with this label will be in once Kueue has seen it, empty for none.
+
+    Kueue puts a job without a queue into `default` where there is one (`jobframework/defaults.go`). Where the namespace
+    is unknown it may. UNKNOWN where the queues are, and where Kueue suspends every job until somebody names a queue.
+    A cluster of which neither queues nor Kueue's configuration can be seen has no Kueue.
+    """
+    if isinstance(label, str) and label:
+        return label
+    config, labels = configuration(view), namespace_labels(view, namespace)
+    if config is not UNKNOWN and (
+        FRAMEWORK not in config.frameworks or (labels is not UNKNOWN and not config.namespaces.matches(labels))
+    ):
+        return ""
+    default = view.get(LOCAL_QUEUES, (namespace, DEFAULT))
+    if default is UNKNOWN:
+        return UNKNOWN if config is not UNKNOWN else ""
+    if default is not ABSENT:
+        return DEFAULT
+    return UNKNOWN if config is not UNKNOWN and config.manages_without_queue else ""
 
 
 def advice(view: ClusterView, namespace: str, name: str) -> str:

@@ -1,0 +1,39 @@
+"""The LocalQueue that a job will be in, once Kueue has seen it too."""
+
+import pytest
+
+from tests.support.kueue_objects import CONFIG, Json, config, local_queue, namespace
+from webhook.cluster.snapshot import API_VERSION, KIND, Snapshot
+from webhook.cluster.view import UNKNOWN, Unknown
+from webhook.predict.kueue import queues
+
+DEFAULT, OTHER = local_queue("default", "cq"), local_queue("other", "cq")
+NO_QUEUES: Json = {"apiVersion": API_VERSION, "kind": KIND, "known": {"localqueues": {}}}
+SELECTS = config("managedJobsNamespaceSelector: {matchLabels: {kueue: 'yes'}}\n")
+ALL_JOBS = config("manageJobsWithoutQueueName: true\n")
+NO_MPIJOBS = config("", CONFIG.replace("kubeflow.org/mpijob", "pod"))
+
+
+@pytest.mark.parametrize(
+    ("label", "objects", "expected"),
+    [
+        pytest.param("own", [], "own", id="the label"),
+        pytest.param("", [config(), namespace(), DEFAULT], "default", id="Kueue's default"),
+        pytest.param(None, [config(), DEFAULT], "default", id="namespaces unknown"),
+        pytest.param(None, [namespace(), DEFAULT], "default", id="no configuration"),
+        pytest.param(None, [config(), namespace(), OTHER], "", id="no default"),
+        pytest.param(None, [SELECTS, namespace(), DEFAULT], "", id="namespace not selected"),
+        pytest.param(None, [SELECTS, namespace(kueue="yes"), DEFAULT], "default", id="namespace selected"),
+        pytest.param(None, [NO_MPIJOBS, namespace(), DEFAULT], "", id="no MPIJobs"),
+        pytest.param(None, [ALL_JOBS, namespace(), OTHER], UNKNOWN, id="suspended until somebody names a queue"),
+        pytest.param(None, [config(), namespace()], UNKNOWN, id="queues unknown"),
+        pytest.param(None, [SELECTS, namespace()], "", id="queues unknown, namespace not selected"),
+        pytest.param(None, [namespace()], "", id="nothing seen of Kueue"),
+    ],
+)
+def test_of_job(label: str | None, objects: list[Json], expected: str | Unknown) -> None:
+    assert queues.of_job(Snapshot(objects), "team-a", label) == expected
+
+
+def test_no_queue_at_all() -> None:
+    assert queues.of_job(Snapshot([NO_QUEUES]), "team-a", None) == ""
