@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from webhook.admission import excuse, opt_out, record, required, too_large
+from webhook.admission import excuse, opt_out, record, required, restore, too_large
 from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.admission.messages import Finding, shorten
 from webhook.api import annotations, mpijob, review
@@ -63,6 +63,10 @@ def _other_version(version: str) -> Finding:
 SCHEMA = "schema"
 NOT_OURS = "not a CREATE or UPDATE of a job"
 BY_CONTROLLER = "an update by a controller"
+OWNED = "owned by a controller"
+COPY = "a copy made by Kueue"
+# What a job says of itself.
+CLAIMED = frozenset({OWNED, COPY})
 # Seconds kept back for writing the reply.
 RESERVE = 0.05
 
@@ -74,7 +78,7 @@ class DeadlineExceeded(Exception):
 def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
     """Inject what the job needs. Never denies: an object of a wrong shape is left to the API server's schema.
 
-    On UPDATE only what was injected at creation and has been lost is restored (see `record`): `kubectl apply` replaces
+    On UPDATE only what was injected at creation and has been lost is restored (see `restore`): `kubectl apply` replaces
     whole lists of a custom resource, and Kueue stops a running job whose containers differ from those that it admitted.
     """
     if too_large.unread(request.object):
@@ -97,7 +101,13 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
         return decision
     try:
         if request.operation == "UPDATE":
-            record.restore(stored, builder, skipped=opt_out.honoured(job, policy))
+            restore.restore(
+                stored,
+                builder,
+                lambda other: _inject_again(request, policy, view, other),
+                skipped=opt_out.honoured(job, policy),
+                required=frozenset(entry.id for entry, wanted in policy.injections if wanted.required != Action.OFF),
+            )
         else:
             decision.told = _inject(job, policy, ctx, builder)
             record.write(builder)
@@ -105,6 +115,13 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
     decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
     return decision
+
+
+def _inject_again(request: AdmissionRequest, policy: Policy, view: ClusterView, builder: PatchBuilder) -> None:
+    """Run the injections on the job in `builder`, as if it were created now."""
+    document = msgspec.Raw(msgspec.json.encode(builder.document))
+    job = mpijob.decode(document)
+    _inject(job, policy, _context(request, job, view, old=None, document=document), builder)
 
 
 def _inject(job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder) -> dict[str, list[str]]:
@@ -156,11 +173,10 @@ def validate(
         for rule, settings, action in policy.rules
         for finding in _findings(rule, settings, job, ctx, time_left)
     ]
-    found += _missing(request, job, policy, ctx)
     if found and old is not None and before is not None:
         known = set(_all_findings(policy, old, before, time_left))
-        known |= {finding for finding, _ in _missing(request, old, policy, before)}
         found = [(finding, action) for finding, action in found if finding not in known]
+    found += _missing(request, job, policy, ctx)
     for finding, action in found:
         leads_to = action.at_most(finding.violation.ceiling)
         outcome = excuse.excuse_for(finding, job=job, ctx=ctx, policy=policy.document, today=today, granted=granted)
@@ -210,7 +226,13 @@ def _all_findings(policy: Policy, job: MPIJob, ctx: Context, time_left: Callable
 def _missing(
     request: review.AdmissionRequest, job: MPIJob, policy: Policy, ctx: Context
 ) -> list[tuple[Finding, Action]]:
-    return [] if _reason_to_inject_nothing(request, job, policy) else list(required.missing(policy, ctx))
+    """What is required and not there. Anyone may write what leaves a job without injections, so that excuses only
+    those whom the policy trusts with it.
+    """
+    reason = _reason_to_inject_nothing(request, job, policy)
+    if reason and (reason not in CLAIMED or request.user_info.username in policy.document.controllers):
+        return []
+    return list(required.missing(policy, ctx, claimed=reason, stored=request.old_object if ctx.old else None))
 
 
 def _reason_to_inject_nothing(request: review.AdmissionRequest, job: MPIJob, policy: Policy) -> str:
@@ -222,9 +244,9 @@ def _reason_to_inject_nothing(request: review.AdmissionRequest, job: MPIJob, pol
     if job.metadata.deletion_timestamp:
         return "being deleted"
     if any(owner.controller for owner in job.metadata.owner_references or ()):
-        return "owned by a controller"
+        return OWNED
     if any(key in job.labels or key in job.annotations for key in FOREIGN):
-        return "a copy made by Kueue"
+        return COPY
     return ""
 
 

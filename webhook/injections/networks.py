@@ -78,7 +78,7 @@ def planned(patch: PatchBuilder, role: str, wanted: list[Network], ctx: Context)
 
 def attach(patch: PatchBuilder, role: str, found: Attachments) -> bool:
     """Write what is to be added, if there is anything."""
-    return bool(found.added) and patch.extend_text(_path(role), found.extended)
+    return bool(found.added) and patch.extend_text(_path(role), found.extended, tuple(map(str, found.added)))
 
 
 def _path(role: str) -> Path:

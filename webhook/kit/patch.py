@@ -5,10 +5,12 @@ has been applied before. A patch that does not apply rejects the request even un
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 Path = tuple[str | int, ...]
+# What all annotations of an object may have together (apimachinery `pkg/api/validation/objectmeta.go`).
+MAX_ANNOTATIONS: Final = 256 * 1024
 
 
 def template_path(role: str) -> Path:
@@ -32,6 +34,9 @@ class Addition:
     value: object
     appended: bool = False
     key: str | None = None  # by which the items of that list are told apart
+    entries: tuple[
+        str, ...
+    ] = ()  # what of a text is the author's, where the value is the user's text with more at its end
 
 
 class PatchBuilder:
@@ -60,12 +65,21 @@ class PatchBuilder:
         """Add `value` at `path` unless something other than null is there; True when it was added.
 
         Missing parents are created in the same operation. A value that is `over` is replaced: the default in the CRD's
-        schema, which the API server has set before us where the user wrote nothing.
+        schema, which the API server has set before us where the user wrote nothing. An annotation that the object has
+        no room for is not added: the API server would refuse the job for it.
         """
-        if not self._add(path, value, over):
+        if not self._has_room(path, value) or not self._add(path, value, over):
             return False
         self.additions.append(Addition(self.author, path, value))
         return True
+
+    def _has_room(self, path: Path, value: object) -> bool:
+        if path[-3:-1] != ("metadata", "annotations"):
+            return True
+        present = self.get(path[:-1])
+        others = present.items() if isinstance(present, dict) else ()
+        taken = sum(len(f"{key}{text}".encode(errors="replace")) for key, text in others if key != path[-1])
+        return taken + len(f"{path[-1]}{value}".encode(errors="replace")) <= MAX_ANNOTATIONS
 
     def write_own(self, path: Path, value: object) -> None:
         """Put `value` at `path`, over what may be there: for what nobody but this service writes. It has no author."""
@@ -92,12 +106,15 @@ class PatchBuilder:
         """Add the entries whose keys are missing to the map at `path`; returns those that were added."""
         return {key: value for key, value in entries.items() if self.add((*path, key), value)}
 
-    def extend_text(self, path: Path, text: str) -> bool:
-        """Put `text` at `path`, over a text whose entries are all in it; True when it was.
+    def extend_text(self, path: Path, text: str, entries: tuple[str, ...]) -> bool:
+        """Put `text` at `path`, over a text that it has `entries` more than; True when it was.
 
         What an annotation lists is the user's and ours in one text. RFC 6902 has no other way to write it than whole.
         """
-        return self.add(path, text, over=self.get(path))
+        if not self.add(path, text, over=self.get(path)):
+            return False
+        self.additions[-1] = replace(self.additions[-1], entries=entries)
+        return True
 
     def append(self, path: Path, item: dict[str, object] | str, *, key: str | None = "name") -> bool:
         """Append `item` to the list at `path` unless an item with the same `key` is in it; True when it was appended.

@@ -126,5 +126,6 @@ class InjectionSettings(Settings):
     required: ActionField = Field(
         Action.OFF,
         description="What it leads to when another webhook took out what was injected, or this one was not reached:"
-        " deny, warn, audit or off. Other than off, no job may go without.",
+        " deny, warn, audit or off. Other than off, no job may go without, but for owned jobs and copies by Kueue that"
+        " one of the policy's controllers creates.",
     )

@@ -82,7 +82,9 @@ class PolicyDocument(Settings):
     )
     inject_only: tuple[str, ...] | None = Field(None, description=INJECT_ONLY)
     controllers: tuple[str, ...] = Field(
-        CONTROLLERS, description="Users whose updates of jobs pass unchecked: Kueue and Kubernetes' own controllers."
+        CONTROLLERS,
+        description="Users whose updates of jobs pass unchecked, and who may create owned jobs and copies by Kueue"
+        " without required injections: Kueue and Kubernetes' own controllers.",
     )
     injection_warnings: InjectionWarnings = Field(
         "one-line",

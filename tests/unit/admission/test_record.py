@@ -3,15 +3,15 @@
 import copy
 import json
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.injecting import DEFAULTS, everything_on, mpijob, mutate, only, operations_of, pod_spec, policy_of
 from tests.support.strategies import COMPLETE, PROPERTY, json_values
-from webhook.admission import record
+from webhook.admission import places, record
 from webhook.api.annotations import INJECTED
+from webhook.kit.patch import MAX_ANNOTATIONS
 
 SECRETS = only("image-pull-secrets", secrets=["ours"])
 LAUNCHER = "/spec/mpiReplicaSpecs/Launcher/template/spec"
@@ -173,7 +173,7 @@ def test_a_forged_record_does_no_harm(text):
 
 
 def signed(value):
-    return f"{record.crc32(msgspec.json.encode(value, order='sorted')):08x}"
+    return places.checksum(value)
 
 
 @PROPERTY
@@ -209,10 +209,10 @@ def test_the_record_is_bounded():
 
 @pytest.mark.parametrize("free", [0, 60, 200, 500, 20_000])
 def test_a_job_is_not_refused_for_its_record(free):
-    others = {"a": "x" * (record.MAX_ANNOTATIONS - free - 1)}
+    others = {"a": "x" * (MAX_ANNOTATIONS - free - 1)}
     job = created(mpijob(metadata={"annotations": others}), only("security-context"))
     total = sum(len(key) + len(value) for key, value in annotations(job).items())
-    assert total <= record.MAX_ANNOTATIONS
+    assert total <= MAX_ANNOTATIONS
     assert (INJECTED in annotations(job)) == (free >= 200)
 
 

@@ -89,15 +89,40 @@ def test_a_forged_record_does_not_help():
     assert list(found(bad, policy, old=good)) == ["deny"]
 
 
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {"ownerReferences": [{"kind": "TrainJob", "controller": True}]},
-        {"labels": {"kueue.x-k8s.io/prebuilt-workload-name": "w"}},
-    ],
-)
-def test_where_nothing_is_injected_nothing_is_missing(metadata):
-    assert found(mpijob(metadata=metadata), requiring()) == {}
+CLAIMS = [
+    {"ownerReferences": [{"kind": "TrainJob", "controller": True}]},
+    {"labels": {"kueue.x-k8s.io/prebuilt-workload-name": "w"}},
+    {"annotations": {"kueue.x-k8s.io/multikueue-origin": "w"}},
+]
+
+
+@pytest.mark.parametrize("metadata", CLAIMS)
+def test_no_claim_of_the_job_makes_up_for_what_is_missing(metadata):
+    (text,) = found(mpijob(metadata=metadata), requiring())["deny"]
+    assert "Nothing is injected into a job that is " in text
+    assert "so write it into the job, or ask your administrator to add who creates such jobs" in text
+    assert found(mpijob(metadata=metadata, run_policy={"activeDeadlineSeconds": 60}), requiring()) == {}
+
+
+@pytest.mark.parametrize("metadata", CLAIMS)
+def test_whom_the_policy_trusts_may_create_such_jobs(metadata):
+    policy = requiring()
+    asked = request(mpijob(metadata=metadata), namespace="team")
+    asked.user_info.username = policy.document.controllers[0]
+    assert RULE not in {one.rule for one in pipelines.validate(asked, policy=policy, view=VIEW).denied}
+
+
+def test_an_update_is_not_refused_for_what_the_stored_job_never_had():
+    policy = policy_of({"worker-readiness": {"byDefault": True, "required": "deny"}})
+    stored = mutate(mpijob(run_policy={"suspend": True}), policy).document
+    resumed = copy.deepcopy(stored)
+    resumed["spec"]["runPolicy"]["suspend"] = False
+    assert found(resumed, policy, old=stored) == {}
+    policy = policy_of({"image-pull-secrets": {"secrets": ["s"], "required": "deny"}})
+    one = mpijob()
+    one["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["imagePullSecrets"] = [{"name": "s"}]
+    assert found(one, policy, old=mpijob()) == {}
+    assert list(found(mpijob(), policy, old=one)) == ["deny"]
 
 
 @pytest.mark.parametrize("injection_id", list(injections.REGISTRY))

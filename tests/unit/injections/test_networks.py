@@ -138,18 +138,18 @@ def test_long_names_and_lists_leave_room_for_what_is_said_of_them() -> None:
     ("there", "later", "after"),
     [
         ("own", "own", "own, fabric/rail-1"),
-        ("own", None, "own, fabric/rail-1"),
-        ("own", "other", "other"),
-        ("own", "own@eth1", "own@eth1"),
-        ("own", "own2", "own2"),
-        ("own", "ow", "ow"),
+        ("own", None, "fabric/rail-1"),
+        ("own", "", "fabric/rail-1"),
+        ("own", "other", "other, fabric/rail-1"),
+        ("own", "own@eth1", "own@eth1, fabric/rail-1"),
+        ("own", "fabric/rail-1", "fabric/rail-1"),
+        ("own", "own2", "own2, fabric/rail-1"),
+        ("own", "[", "["),
         ('[{"name":"own"}]', '[{"name":"own"}]', '[{"name":"own"}, {"namespace":"fabric","name":"rail-1"}]'),
-        ('[{"name":"own"}]', '[{"name":"ow"}]', '[{"name":"ow"}]'),
+        ('[{"name":"own"}]', '[{"name":"ow"}]', '[{"name":"ow"}, {"namespace":"fabric","name":"rail-1"}]'),
     ],
 )
-def test_an_update_restores_it_beside_what_the_user_had_and_nowhere_else(
-    there: str, later: str | None, after: str
-) -> None:
+def test_an_update_restores_it_beside_what_the_user_has_now(there: str, later: str | None, after: str) -> None:
     policy = only(ID, networks=["fabric/rail-1"])
     stored = mutate(job(there), policy, view=KNOWN).document
     applied = mutate(job(later), policy, "UPDATE", view=KNOWN, stored=stored).document

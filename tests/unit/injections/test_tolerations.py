@@ -118,7 +118,8 @@ class TestUpdate:
 
     def test_it_comes_back_beside_what_the_user_adds(self):
         created = mutate(worker_only(None), only(ID, tolerations=[GPU])).document
-        assert self.update(worker_only([{"operator": "Exists"}]), created) == [(f"{WORKER}/-", GPU)]
+        assert self.update(worker_only([{"key": "mine", "operator": "Exists"}]), created) == [(f"{WORKER}/-", GPU)]
+        assert self.update(worker_only([{"operator": "Exists"}]), created) == [], "it tolerates that too"
 
     def test_what_the_user_had_already_stays_away_when_it_is_taken_out(self):
         created = mutate(worker_only([GPU]), only(ID, tolerations=[GPU, TEAM])).document

@@ -191,7 +191,7 @@ def test_a_default_may_be_of_any_type(document, replaced):
     ],
 )
 def test_extend_text(document, operations):
-    builder, (extended,) = build(document, ("extend_text", ("a", "b"), "x, y"))
+    builder, (extended,) = build(document, ("extend_text", ("a", "b"), "x, y", ("y",)))
     assert extended
     assert [(o["path"], o["value"]) for o in builder.operations] == operations
 
