@@ -23,7 +23,8 @@ LAST_GOOD = ("configmap", "mpijob-webhook-last-good", "-n", POLICIES)
 @pytest.fixture(scope="module")
 def replicas(cluster: Cluster) -> Iterator[list[service.Replica]]:
     """Two replicas that follow the cluster; the first is the one that the API server calls."""
-    cluster.kubectl("create", "namespace", POLICIES)
+    if cluster.kubectl("get", "namespace", POLICIES, check=False).returncode:  # --register leaves it behind
+        cluster.kubectl("create", "namespace", POLICIES)
     with ExitStack() as stack:
         first = stack.enter_context(service.running(cluster))
         second = stack.enter_context(service.running(cluster, name="second", register=False))

@@ -64,7 +64,6 @@ class Service:
         assert self.ca_pem is not None, "checked before anything is started"  # noqa: S101 - for the type checker
         api = await calls.connect(self.settings.kubeconfig)
         self.registration = Registration(api)
-        await registration.make_namespace(api, self.settings.policy_namespace)
         wanted = registration.configurations(
             registration.by_url(self.url, self.ca_pem),
             labels={registration.MADE_BY: registration.BY_REGISTER},
@@ -72,6 +71,10 @@ class Service:
             match_conditions=await registration.has_match_conditions(api),
         )
         await self.registration.install(wanted)
+        try:
+            await registration.make_namespace(api, self.settings.policy_namespace)
+        except ClusterError as error:  # quotas are then judged by the cache alone
+            self.telemetry.log.warning("no namespace for what is reserved of quotas", reason=str(error))
 
     async def deregister(self) -> None:
         """Remove the webhook configurations that `register` has installed."""
