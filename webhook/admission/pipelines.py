@@ -9,9 +9,9 @@ import msgspec
 
 from webhook.admission import excuse, opt_out, record, required, restore, too_large
 from webhook.admission.decision import QUOTA_RULE, Decision
+from webhook.admission.left_alone import CLAIMED, reason_to_check_nothing, reason_to_inject_nothing
 from webhook.admission.messages import Finding, shorten
 from webhook.api import annotations, mpijob, review
-from webhook.api.kueue import FOREIGN
 from webhook.api.mpijob import MPIJob
 from webhook.api.review import AdmissionRequest
 from webhook.api.shape import ShapeError
@@ -61,12 +61,6 @@ def _other_version(version: str) -> Finding:
 
 
 SCHEMA = "schema"
-NOT_OURS = "not a CREATE or UPDATE of a job"
-BY_CONTROLLER = "an update by a controller"
-OWNED = "owned by a controller"
-COPY = "a copy made by Kueue"
-# What a job says of itself.
-CLAIMED = frozenset({OWNED, COPY})
 # Seconds kept back for writing the reply.
 RESERVE = 0.05
 
@@ -95,7 +89,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
             stored = msgspec.json.decode(request.old_object)
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
-    decision = Decision(name=_name(request, job), skipped=_reason_to_inject_nothing(request, job, policy))
+    decision = Decision(name=_name(request, job), skipped=reason_to_inject_nothing(request, job, policy))
     decision.injection_warnings = "none" if request.operation == "UPDATE" else policy.document.injection_warnings
     if decision.skipped:
         return decision
@@ -159,7 +153,7 @@ def validate(
         return _wrong_shape(request.name, error, policy)
     decision = Decision(name=_name(request, job))
     old = _old(request) if request.operation == "UPDATE" else None
-    decision.skipped = _reason_to_check_nothing(request, job, old, policy)
+    decision.skipped = reason_to_check_nothing(request, job, old, policy)
     if decision.skipped:
         return decision
     ctx = _context(request, job, view, old, document=request.object)
@@ -229,48 +223,10 @@ def _missing(
     """What is required and not there. Anyone may write what leaves a job without injections, so that excuses only
     those whom the policy trusts with it.
     """
-    reason = _reason_to_inject_nothing(request, job, policy)
+    reason = reason_to_inject_nothing(request, job, policy)
     if reason and (reason not in CLAIMED or request.user_info.username in policy.document.controllers):
         return []
     return list(required.missing(policy, ctx, claimed=reason, stored=request.old_object if ctx.old else None))
-
-
-def _reason_to_inject_nothing(request: review.AdmissionRequest, job: MPIJob, policy: Policy) -> str:
-    """Why nothing may be injected into this object, empty when it may."""
-    if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
-        return NOT_OURS
-    if request.operation == "UPDATE" and request.user_info.username in policy.document.controllers:
-        return BY_CONTROLLER
-    if job.metadata.deletion_timestamp:
-        return "being deleted"
-    if any(owner.controller for owner in job.metadata.owner_references or ()):
-        return OWNED
-    if any(key in job.labels or key in job.annotations for key in FOREIGN):
-        return COPY
-    return ""
-
-
-def _reason_to_check_nothing(request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy) -> str:
-    """Why this object is admitted without a check, empty when it is not."""
-    if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
-        return NOT_OURS
-    if job.metadata.deletion_timestamp:
-        return "being deleted"
-    if request.operation == "UPDATE" and request.user_info.username in policy.document.controllers:
-        return BY_CONTROLLER
-    if old is not None and job.spec == old.spec and _same_metadata(job, old) and _same_spec(request):
-        return "nothing changed that is checked"
-    return ""
-
-
-def _same_metadata(job: MPIJob, old: MPIJob) -> bool:
-    return job.labels == old.labels and job.annotations == old.annotations
-
-
-def _same_spec(request: review.AdmissionRequest) -> bool:
-    """Whether the specs are the same, including fields that the wire types leave out and some rule may read."""
-    new, old = (msgspec.json.decode(raw) for raw in (request.object, request.old_object))
-    return bool(new.get("spec") == old.get("spec"))
 
 
 def _old(request: review.AdmissionRequest) -> MPIJob | None:
