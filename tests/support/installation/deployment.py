@@ -51,7 +51,9 @@ class Deployment:
         backend = Backend(free_port(), f"http://127.0.0.1:{free_port()}")
         command = (sys.executable, "-W", "error", "-m", "webhook", "serve")
         addresses = ["--listen", f"127.0.0.1:{backend.port}", "--ops-listen", backend.ops_url.removeprefix("http://")]
-        cluster = ["--kubeconfig", str(self.cluster.kubeconfig), "--drain-seconds", "1", "--ssh-keys-ready", "0"]
+        # Nearer to the default of 5 than a test would need to be quick: a connection that is closed for being idle must
+        # have been idle for so long that the API server hardly picks it at that moment.
+        cluster = ["--kubeconfig", str(self.cluster.kubeconfig), "--drain-seconds", "3", "--ssh-keys-ready", "0"]
         self.cluster.launch(
             name, command, [*addresses, *cluster, *flags], ready=lambda _: responds(f"{backend.ops_url}/readyz")
         )
