@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from tests.support.strategies import json_values, quantities, text
-from webhook.api.mpijob import MPIJob
+from webhook.api.mpijob import JobStatus, MPIJob
 
 Json = dict[str, Any]
 
@@ -67,8 +67,10 @@ _KEYS: Mapping[type[inspect.Type], tuple[str, ...]] = {
     inspect.StrType: ("kueue.x-k8s.io/queue-name", "scheduling.volcano.sh/queue-name"),
     inspect.CustomType: ("cpu", "nvidia.com/gpu", "amd.com/gpu"),
 }
-_SCALARS: Mapping[type[inspect.Type], st.SearchStrategy[Any]] = {
+_SCALARS: dict[type[inspect.Type], st.SearchStrategy[Any]] = {
     inspect.StrType: text,
     inspect.BoolType: st.booleans(),
     inspect.CustomType: quantities | json_values(),  # what a field of type `object` is to msgspec
 }
+# The status, which is read only where it is asked for.
+_SCALARS[inspect.RawType] = _values(inspect.type_info(JobStatus), {}) | json_values()

@@ -88,6 +88,33 @@ class MPIJobSpec(msgspec.Struct, rename="camel", gc=False):
     mpi_implementation: str | None = None
 
 
+class JobCondition(msgspec.Struct, gc=False, omit_defaults=True):
+    """What the operator says of the job."""
+
+    type: str = ""
+    status: str = ""
+
+
+class JobStatus(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
+    """What the operator has written; nothing of a job that it refuses."""
+
+    conditions: list[JobCondition | None] | None = None
+    completion_time: str | None = None
+
+    def has(self, *types: str) -> bool:
+        """Whether one of these conditions is true."""
+        return any(one and one.type in types and one.status == "True" for one in self.conditions or ())
+
+    @property
+    def ended(self) -> bool:
+        """Whether the operator has seen the job to its end.
+
+        A job with an evicted worker is Failed too, and the operator goes on: only `completionTime` shows that it ended
+        (`isFinished` of mpi-operator `pkg/controller/mpi_job_controller_status.go`).
+        """
+        return bool(self.completion_time) and self.has("Succeeded", "Failed")
+
+
 class MPIJob(msgspec.Struct, rename="camel", gc=False):
     """An MPIJob as a user, the API server or a file gives it."""
 
@@ -95,6 +122,15 @@ class MPIJob(msgspec.Struct, rename="camel", gc=False):
     kind: str = ""
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: MPIJobSpec = msgspec.field(default_factory=MPIJobSpec)
+    raw_status: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw, name="status")
+
+    @property
+    def status(self) -> JobStatus:
+        """What the operator has written; an empty status where it cannot be read, which a user may have written."""
+        try:
+            return _status_decoder.decode(self.raw_status) or JobStatus() if self.raw_status else JobStatus()
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return JobStatus()
 
     @property
     def labels(self) -> dict[str, str]:
@@ -160,6 +196,7 @@ def replica_path(role: str) -> str:
 
 
 _decoder = msgspec.json.Decoder(MPIJob)
+_status_decoder = msgspec.json.Decoder(JobStatus | None)
 
 
 def decode(data: bytes | msgspec.Raw) -> MPIJob:

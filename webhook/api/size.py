@@ -55,7 +55,8 @@ def longest_text(job: MPIJob, most: int) -> Size | None:
     """The first text or key of more than `most` characters; values of annotations, which have a bound of their own in
     Kubernetes, are left out."""
     # One list for the whole walk, since a nested one costs a call for each value.
-    waiting: list[tuple[str, Any]] = [("", msgspec.to_builtins(job))]
+    waiting: list[tuple[str, Any]] = [("apiVersion", job.api_version), ("kind", job.kind)]
+    waiting += (("metadata", msgspec.to_builtins(job.metadata)), ("spec", msgspec.to_builtins(job.spec)))
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, str):
@@ -65,7 +66,7 @@ def longest_text(job: MPIJob, most: int) -> Size | None:
             if key := next((key for key in value if len(key) > most), None):
                 return Size("text", path, len(key))
             if not path.endswith("annotations"):
-                waiting += ((f"{path}.{key}" if path else key, item) for key, item in value.items())
+                waiting += ((f"{path}.{key}", item) for key, item in value.items())
         elif isinstance(value, list):
             waiting += ((f"{path}[{index}]", item) for index, item in enumerate(value))
     return None

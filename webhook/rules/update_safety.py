@@ -2,13 +2,17 @@
 
 The operator rewrites the hostfile and the Service at once when some fields change, but not the launcher that already
 runs; other fields make it abandon the job without a word (mpi-operator `pkg/controller/mpi_job_controller.go`). These
-are refused unless the stored job is suspended. Nothing here looks at new jobs.
+are refused once the operator has made the job's pods, unless the stored job is suspended. A job that it has not begun
+with, as one that it refuses, may be mended in every field. On a job that has ended such a change does nothing: that is
+a warning. Nothing here looks at new jobs.
 """
 
 from collections.abc import Iterator
 
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPI_OPERATOR, MPIJob
+from webhook.cluster.owned import Owned
+from webhook.cluster.resources.jobs import JOBS, LAUNCHER_SUFFIX
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
 from webhook.rules import CauseReason, Violation, rule
@@ -22,17 +26,35 @@ class Settings(RuleSettings):
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The new object against the stored one."""
     old = ctx.old
-    if old is None or old.suspended:
+    if old is None or old.suspended or not _begun(old, ctx):
         return
+    status = old.status
     for path, before, after in _fixed(old, job):
-        if before != after:
-            yield Violation(
-                path,
-                f"changed from {_shown(before)} to {_shown(after)} while the job runs, which breaks it",
-                fix="Suspend the job first (spec.runPolicy.suspend: true), or make a new one.",
-                reason=CauseReason.FORBIDDEN,
-            )
-    yield from _scaling(old, job)
+        if before == after:
+            continue
+        if status.ended:
+            yield Violation(path, "a change has no effect: the job has ended", fix="Make a new job.", advisory=True)
+            continue
+        when = "while the job runs" if status.has("Running") else "when the job's pods are made already"
+        yield Violation(
+            path,
+            f"changed from {_shown(before)} to {_shown(after)} {when}, which breaks it",
+            fix="Suspend the job first (spec.runPolicy.suspend: true), or make a new one.",
+            reason=CauseReason.FORBIDDEN,
+        )
+    if not status.ended:
+        yield from _scaling(old, job)
+
+
+def _begun(job: MPIJob, ctx: Context) -> bool:
+    """Whether the operator has made anything of the job.
+
+    It writes a status at the end of its first round, after the launcher's Job.
+    """
+    if job.status.conditions:
+        return True
+    launcher = ctx.view.get(JOBS, (ctx.namespace, f"{job.metadata.name}{LAUNCHER_SUFFIX}"))
+    return isinstance(launcher, Owned) and launcher.owner is not None and launcher.owner.uid == job.metadata.uid
 
 
 def _fixed(old: MPIJob, new: MPIJob) -> Iterator[tuple[str, object, object]]:

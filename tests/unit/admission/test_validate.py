@@ -98,6 +98,13 @@ def test_actions_and_mode(policy: str, denied: list[str], warned: list[str], aud
     assert decision.allowed is (not denied)
 
 
+def test_a_launcher_by_itself_is_a_matter_of_the_policy() -> None:
+    job = changed({"Worker": REMOVE})
+    assert [f.rule for f in validate(job).denied] == ["worker-count"]
+    decision = validate(job, policy=load_policy(HEADER + "rules: {worker-count: {min: 0}}"))
+    assert (decision.denied, decision.warnings) == ([], [])
+
+
 def test_advice_never_denies() -> None:
     decision = validate(changed({"Worker.template.spec.hostname": "h"}))
     assert decision.allowed

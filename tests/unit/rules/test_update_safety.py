@@ -3,10 +3,21 @@ from typing import Any
 import pytest
 
 from tests.support.jobs import REMOVE
-from tests.support.rule_checks import found, violations
+from tests.support.rule_checks import fits_a_warning, found, violations
+from webhook.cluster.snapshot import Snapshot
 
 QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "team-queue"}}
 SUSPENDED = {"spec.runPolicy.suspend": True}
+
+
+def status(*types: str, **fields: Any) -> dict[str, Any]:
+    """The status of a job for which the operator has written these conditions."""
+    return {"status": {"conditions": [{"type": each, "status": "True"} for each in types], **fields}}
+
+
+RUNS = status("Created", "Running")
+ENDED = status("Created", "Succeeded", completionTime="2026-01-01T00:00:00Z")
+OWNER = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "train", "uid": "1", "controller": True}
 
 FIXED = [
     ({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}, "spec.runPolicy.managedBy"),
@@ -19,7 +30,7 @@ FIXED = [
 
 @pytest.mark.parametrize(("changes", "path"), FIXED)
 def test_a_running_job_keeps_what_would_break_it(changes: dict[str, Any], path: str) -> None:
-    [violation] = violations("update-safety", changes, old={})
+    [violation] = violations("update-safety", changes, old=RUNS)
     assert violation.path == path
     assert violation.message.endswith("while the job runs, which breaks it")
 
@@ -30,15 +41,61 @@ def test_a_suspended_job_may_change_even_while_it_resumes(changes: dict[str, Any
     assert violations("update-safety", changes, old=SUSPENDED) == [], path
 
 
+@pytest.mark.parametrize(("changes", "path"), FIXED)
+def test_a_job_that_the_operator_refuses_may_be_mended(changes: dict[str, Any], path: str) -> None:
+    for old in ({}, {"status": {}}, {"status": {"conditions": [], "replicaStatuses": {}}}):
+        assert violations("update-safety", changes, old=old) == [], path
+
+
+@pytest.mark.parametrize("uid", ["1", "another"])
+def test_a_job_that_has_a_launcher_is_not_new(uid: str) -> None:
+    """The operator has made it, and not written the status yet."""
+    metadata = {"name": "train-launcher", "namespace": "team-a", "ownerReferences": [OWNER]}
+    view = Snapshot([{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}])
+    result = violations("update-safety", {"spec.slotsPerWorker": 4}, old={"metadata.uid": uid}, view=view)
+    assert len(result) == (1 if uid == "1" else 0)
+
+
+@pytest.mark.parametrize(("changes", "path"), FIXED)
+def test_a_job_whose_pods_wait_keeps_it_too(changes: dict[str, Any], path: str) -> None:
+    [violation] = violations("update-safety", changes, old=status("Created"))
+    assert (violation.path, violation.advisory) == (path, False)
+    assert violation.message.endswith("when the job's pods are made already, which breaks it")
+
+
+@pytest.mark.parametrize(("changes", "path"), FIXED)
+def test_on_a_job_that_has_ended_it_is_a_warning(changes: dict[str, Any], path: str) -> None:
+    [violation] = violations("update-safety", changes, old=ENDED)
+    assert (violation.path, violation.advisory) == (path, True)
+    assert violation.message == "a change has no effect: the job has ended"
+    assert violation.fix == "Make a new job."
+    assert fits_a_warning("update-safety", violation)
+    assert violations("update-safety", {**QUEUED, "Worker.replicas": 8}, old={**ENDED, **QUEUED}) == []
+
+
+def test_an_evicted_worker_does_not_end_a_job() -> None:
+    evicted = status("Created", "Running", "Failed")
+    [violation] = violations("update-safety", {"spec.slotsPerWorker": 4}, old=evicted)
+    assert not violation.advisory
+
+
+def test_a_status_that_nobody_wrote_like_this_is_none() -> None:
+    odd = {"status": {"conditions": [None, {"type": "Succeeded"}], "completionTime": "x"}}
+    [violation] = violations("update-safety", {"spec.slotsPerWorker": 4}, old=odd)
+    assert not violation.advisory
+    for unreadable in (None, [], "x", {"conditions": 3}):
+        assert violations("update-safety", {"spec.slotsPerWorker": 4}, old={"status": unreadable}) == []
+
+
 def test_suspending_does_not_excuse_a_change_in_the_same_update() -> None:
     changes = {"spec.slotsPerWorker": 4, **SUSPENDED}
-    assert [v.path for v in violations("update-safety", changes, old={})] == ["spec.slotsPerWorker"]
+    assert [v.path for v in violations("update-safety", changes, old=RUNS)] == ["spec.slotsPerWorker"]
 
 
 def test_it_says_what_changed() -> None:
-    [violation] = violations("update-safety", {"spec.mpiImplementation": "Intel"}, old={})
+    [violation] = violations("update-safety", {"spec.mpiImplementation": "Intel"}, old=RUNS)
     assert violation.message == 'changed from "OpenMPI" to "Intel" while the job runs, which breaks it'
-    [violation] = violations("update-safety", {"spec.runLauncherAsWorker": True}, old={})
+    [violation] = violations("update-safety", {"spec.runLauncherAsWorker": True}, old=RUNS)
     assert violation.message == "changed from false to true while the job runs, which breaks it"
 
 
@@ -58,11 +115,11 @@ def test_it_says_what_changed() -> None:
     ],
 )
 def test_what_may_change(changes: dict[str, Any], old: dict[str, Any]) -> None:
-    assert found(violations("update-safety", changes, old=old)) == []
+    assert found(violations("update-safety", changes, old={**RUNS, **old})) == []
 
 
 def test_scaling_what_kueue_has_admitted_is_warned() -> None:
-    [violation] = violations("update-safety", {**QUEUED, "Worker.replicas": 8}, old=QUEUED)
+    [violation] = violations("update-safety", {**QUEUED, "Worker.replicas": 8}, old={**RUNS, **QUEUED})
     assert violation.advisory
     assert "Kueue stops the job" in violation.message
     suspended = {**QUEUED, **SUSPENDED}
@@ -70,7 +127,7 @@ def test_scaling_what_kueue_has_admitted_is_warned() -> None:
 
 
 def test_scaling_down_with_the_launcher_as_worker_is_warned() -> None:
-    old = {"spec.runLauncherAsWorker": True}
+    old = {**RUNS, "spec.runLauncherAsWorker": True}
     [violation] = violations("update-safety", {**old, "Worker.replicas": 3}, old=old)
     assert violation.advisory
     assert violations("update-safety", {**old, "Worker.replicas": 5}, old=old) == []

@@ -27,6 +27,8 @@ def replicas(count: Any, *, launcher: bool = False) -> Json:
         (replicas(1, launcher=True), {}),
         (replicas(99, launcher=True), {}),
         (replicas(1), {"min": 1}),
+        ({"Worker": REMOVE}, {"min": 0}),
+        ({"Worker": REMOVE, "spec.runLauncherAsWorker": True}, {"min": 1}),
         (replicas(101), {"max": 101}),
     ],
 )

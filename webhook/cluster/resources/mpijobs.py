@@ -1,7 +1,4 @@
-"""MPIJobs that are stored: what the pods of each take, so that it is not promised to another job.
-
-https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/mpi_job_controller_status.go (`isFinished`)
-"""
+"""MPIJobs that are stored: what the pods of each take, so that it is not promised to another job."""
 
 import sys
 from collections.abc import Hashable
@@ -10,12 +7,10 @@ from weakref import WeakKeyDictionary, ref
 import msgspec
 
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import API_VERSION, LAUNCHER, MULTIKUEUE, WORKER, is_managed_here
+from webhook.api.mpijob import API_VERSION, LAUNCHER, MULTIKUEUE, WORKER, JobStatus, is_managed_here
 from webhook.api.pod import PodAffinity, PodTemplate
 from webhook.api.quota_charges import PodShape, pod_shape
 from webhook.cluster.resource import ByNamespace, Metadata, Resource, Wire
-
-_ENDED = frozenset({"Succeeded", "Failed"})
 
 
 class _Labels(msgspec.Struct, omit_defaults=True):
@@ -98,20 +93,10 @@ class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
     run_policy: _RunPolicy | None = None
 
 
-class _Condition(msgspec.Struct, omit_defaults=True):
-    type: str = ""
-    status: str = ""
-
-
-class _Status(msgspec.Struct, rename="camel", omit_defaults=True):
-    conditions: list[_Condition] | None = None
-    completion_time: str | None = None
-
-
 class _MPIJob(Wire):
     metadata: _Metadata
     spec: _Spec | None = None
-    status: _Status | None = None
+    status: JobStatus | None = None
 
 
 # Only while a record has it: a job of 6,000 containers that is updated again and again is one shape, not hundreds.
@@ -153,11 +138,7 @@ class MPIJobRecord(msgspec.Struct, frozen=True, gc=False):
 def _record(found: _MPIJob) -> MPIJobRecord:
     metadata, spec = found.metadata, found.spec or _Spec()
     policy = spec.run_policy or _RunPolicy()
-    status = found.status or _Status()
-    # A job with an evicted worker is Failed too, and the operator goes on. Only `completionTime` shows that it ended.
-    ended = bool(status.completion_time) and any(
-        condition.type in _ENDED and condition.status == "True" for condition in status.conditions or ()
-    )
+    ended = found.status is not None and found.status.ended
     over = ended or metadata.deletion_timestamp is not None
     return MPIJobRecord(
         namespace=sys.intern(metadata.namespace),
