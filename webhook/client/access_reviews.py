@@ -12,7 +12,9 @@ from webhook.api import mpijob
 from webhook.api.review import AdmissionRequest
 from webhook.client.calls import Client
 
-PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+API = "/apis/authorization.k8s.io/v1"
+PATH = f"{API}/subjectaccessreviews"
+SELF_PATH = f"{API}/selfsubjectaccessreviews"
 EXEMPT = "exempt"
 
 
@@ -39,6 +41,15 @@ async def has_right(api: Client, subject: Mapping[str, Any], right: Right) -> bo
 
     `subject` has the fields of a SubjectAccessReviewSpec that say who it is: user, groups, uid, extra.
     """
+    return await _allowed(api, PATH, "SubjectAccessReview", subject, right)
+
+
+async def have_right(api: Client, right: Right) -> bool:
+    """Whether this service itself has `right`; ClusterError when that is unknown."""
+    return await _allowed(api, SELF_PATH, "SelfSubjectAccessReview", {}, right)
+
+
+async def _allowed(api: Client, path: str, kind: str, subject: Mapping[str, Any], right: Right) -> bool:
     attributes = {
         "verb": right.verb,
         "group": right.group,
@@ -46,12 +57,9 @@ async def has_right(api: Client, subject: Mapping[str, Any], right: Right) -> bo
         "namespace": right.namespace,
         "name": right.name,
     }
-    body = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {**subject, "resourceAttributes": attributes},
-    }
-    status = (await api.request("POST", PATH, body)).get("status")
+    spec = {**subject, "resourceAttributes": attributes}
+    answer = await api.request("POST", path, {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec})
+    status = answer.get("status")
     return isinstance(status, dict) and status.get("allowed") is True
 
 

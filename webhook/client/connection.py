@@ -34,7 +34,7 @@ OVERDUE = 15  # how much longer than agreed a watch may stay open
 INACTIVITY = 90.0
 # Bytes. Objects have 1.5 MiB at most in etcd, and JSON writes some characters as six bytes.
 MAX_LINE = 8 * 2**20
-MAX_PAGE = 64 * 2**20
+MAX_PAGE = 16 * 2**20  # of a list; a watch then asks for fewer objects at a time
 MAX_REFUSAL = 64 * 2**10
 # Probes after 30 s of silence, every 10 s, three times. They also keep load balancers from dropping an idle watch.
 KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
@@ -69,7 +69,7 @@ class Connection:
                 chunks.append(chunk)
                 size += len(chunk)
                 if size > MAX_PAGE:
-                    raise WatchFault(FaultReason.GARBAGE, f"a list of more than {MAX_PAGE} bytes")
+                    raise WatchFault(FaultReason.TOO_LARGE, f"a page of more than {MAX_PAGE >> 20} MiB")
             return b"".join(chunks)
 
     async def list_page(self, target: str, *, metadata_only: bool = False) -> Page[Raw]:

@@ -3,8 +3,9 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from webhook.client.connection import Connection
 from webhook.client.store import Kind, Store, by_name, by_namespace
@@ -13,11 +14,15 @@ from webhook.cluster.resource import ByNamespace, K, Resource, T, WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.view import UNKNOWN, Answer, Unknown
 
+# Seconds. A kind that cannot be read by then is unknown until it can be: a new replica must not wait for it for ever.
+PATIENCE: Final = 30.0
+
 
 class LiveView:
     """A ClusterView, up to date while `run` runs.
 
-    `places` are the names of namespaces. A resource whose place has no name is unknown.
+    `places` are the names of namespaces. A resource whose place has no name is unknown. So is one that cannot be read:
+    nobody waits for it longer than `patience` seconds.
     Each version of a resource has a watch, which begins when the version before turns out not to be served.
     """
 
@@ -33,7 +38,9 @@ class LiveView:
         log: Any,
         resources: Iterable[Resource[Any, Any]] | None = None,
         places: Mapping[WatchedPlace, str] = MappingProxyType({}),
+        patience: float = PATIENCE,
     ) -> None:
+        self._patience = patience
         resources = watched_resources() if resources is None else tuple(resources)
         self._watches: dict[Resource[Any, Any], tuple[Watch[Any, Any], ...]] = {
             resource: tuple(Watch(kind, connection, log=log) for kind in kinds(resource, places))
@@ -82,20 +89,33 @@ class LiveView:
             for watches in self._watches.values():
                 group.create_task(self._follow(watches))
 
+    def faults(self) -> dict[str, str]:
+        """Why nothing is known of a resource, by its name; not of those that are not installed or not ours to see."""
+        found = {}
+        for resource, watches in self._watches.items():
+            faulty = [watch for watch in watches if watch.faulty]
+            if faulty and not any(watch.known for watch in watches):
+                found[resource.name] = faulty[0].reason or "its first list is not complete"
+        return found
+
     async def settled(self) -> None:
-        """Return once each resource has been read, or all of its versions were refused."""
-        for watches in self._watches.values():
-            for watch in watches:
-                await watch.settled()
-                if watch.synced:
-                    break
+        """Return once each resource has been read, or all of its versions were refused, or `patience` is at its end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._patience):
+                for watches in self._watches.values():
+                    for watch in watches:
+                        await watch.settled()
+                        if watch.synced:
+                            break
 
     async def _follow(self, watches: tuple[Watch[Any, Any], ...]) -> None:
         """Watch the first version that is served, and keep trying those before it: they may be installed later."""
         async with asyncio.TaskGroup() as group:
             for watch in watches:
                 group.create_task(watch.run(), name=f"watch {watch.kind.name}")
-                await watch.settled()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._patience):
+                        await watch.settled()
                 if watch.synced:
                     return
 

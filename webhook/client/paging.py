@@ -1,9 +1,13 @@
 """Lists are read page by page, so that neither side ever holds all of a large one as JSON."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final
 from urllib.parse import urlencode
 
 from webhook.client.wire import FaultReason, Item, Page, WatchFault
+
+# What a page that is too large, or too slow, is divided by.
+SMALLER: Final = 4
 
 
 async def pages(
@@ -11,13 +15,21 @@ async def pages(
 ) -> AsyncIterator[Page[Item]]:
     """Every page of the collection at `path`, each with `limit` items at most; all show the moment of the first one.
 
-    `fetch` gets one page by its path and query. Parameters of `query` that are empty are left out.
+    A page that is too large is asked for again with fewer items, and so are those after it. `fetch` gets one page by
+    its path and query. Parameters of `query` that are empty are left out.
     WatchFault for a list without end, and whatever `fetch` raises.
     """
     # Not with resourceVersion=0: API servers then ignore `limit`, and may answer with the past.
     parameters = {"limit": str(limit)} | {name: value for name, value in query.items() if value}
     while True:
-        page = await fetch(f"{path}?{urlencode(parameters)}")
+        try:
+            page = await fetch(f"{path}?{urlencode(parameters)}")
+        except WatchFault as fault:
+            if fault.reason is not FaultReason.TOO_LARGE or limit == 1:
+                raise
+            limit = max(1, limit // SMALLER)
+            parameters["limit"] = str(limit)
+            continue
         yield page
         token = page.metadata.token
         if not token:

@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from math import inf
 from typing import Any, Generic, NoReturn
 from urllib.parse import urlencode
@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from webhook.client import wire
 from webhook.client.connection import Connection
-from webhook.client.paging import pages
+from webhook.client.paging import SMALLER, pages
 from webhook.client.store import Kind, Store
 from webhook.client.wire import Event, FaultReason, Page, WatchFault
 from webhook.cluster.resource import K, T
@@ -28,6 +28,10 @@ RELIST_AFTER = 600  # a watch that is silent for so long is checked with a list
 
 # Only so many refusals in a row are believed: just after its start an API server refuses everything to everybody.
 BELIEVED = 3
+
+# So many objects, or bytes of JSON, are decoded at a stretch: reviews wait for that long, a few milliseconds.
+SLICE_OBJECTS = 50
+SLICE_BYTES = 512 * 2**10
 
 # The API server answers, but refuses: until it stops refusing, everything is unknown.
 REFUSED = {FaultReason.FORBIDDEN, FaultReason.NOT_FOUND}
@@ -74,6 +78,8 @@ class Watch(Generic[K, T]):
         self._contact = self._heard = -inf
         self._opened = inf
         self._refusals = 0
+        self._refused = False  # by the last list or watch
+        self._page_size = kind.page
         self._settled = asyncio.Event()
 
     def __len__(self) -> int:
@@ -83,6 +89,11 @@ class Watch(Generic[K, T]):
     def age(self) -> float:
         """Seconds since the server last proved that it is there; infinite before the first time."""
         return self._clock() - self._contact
+
+    @property
+    def faulty(self) -> bool:
+        """Whether the records are no answer, though the kind is installed and ours to see."""
+        return bool(self.requests) and not self.known and not self._refused
 
     @property
     def known(self) -> bool:
@@ -126,10 +137,17 @@ class Watch(Generic[K, T]):
         """Read all objects, page by page, then replace the store's contents at once."""
         contents = self.store.contents()
         version = ""
-        async for page in pages(self._page, self.kind.path, limit=self.kind.page, **self._selectors):
-            self.store.read(page.items or (), contents)
-            self._touch()
-            version = version or page.metadata.resource_version
+        try:
+            async for page in pages(self._page, self.kind.path, limit=self._page_size, **self._selectors):
+                for some in _slices(page.items or ()):
+                    self.store.read(some, contents)
+                    await asyncio.sleep(0)
+                self._touch()
+                version = version or page.metadata.resource_version
+        except WatchFault as fault:
+            if fault.reason is FaultReason.STALLED:
+                self._page_size = max(1, self._page_size // SMALLER)
+            raise
         self._version = version
         self.synced = True
         self._refusals = 0
@@ -200,7 +218,8 @@ class Watch(Generic[K, T]):
     def _failed(self, fault: WatchFault) -> None:
         if fault.reason in RELIST:
             self._version = ""
-        if fault.reason in REFUSED:
+        self._refused = fault.reason in REFUSED
+        if self._refused:
             self._refusals += 1
             self.synced = self.synced and self._refusals < BELIEVED
             self._settled.set()
@@ -214,3 +233,15 @@ class Watch(Generic[K, T]):
         """How long to wait after so many failures in a row, `fault` being the last."""
         delay = min(LAST_DELAY, 2.0 ** min(failures - 1, 5)) * self._uniform(0.5, 1)
         return max(delay, min(LONGEST_DELAY, fault.retry_after) * self._uniform(1, 1.25))
+
+
+def _slices(items: Sequence[Raw]) -> Iterator[Sequence[Raw]]:
+    """`items` in portions, none of which takes long to decode."""
+    start = size = 0
+    for end, item in enumerate(items):
+        size += len(memoryview(item))
+        if end - start + 1 >= SLICE_OBJECTS or size >= SLICE_BYTES:
+            yield items[start : end + 1]
+            start, size = end + 1, 0
+    if start < len(items):
+        yield items[start:]

@@ -28,6 +28,7 @@ class FaultReason(StrEnum):
     SERVER_ERROR = "server-error"
     UNREACHABLE = "unreachable"  # no connection at all
     CUT = "cut"  # the connection broke
+    TOO_LARGE = "too-large"  # an answer beyond our limit
     GARBAGE = "garbage"  # nothing that an API server sends
     INTERNAL = "internal"  # a fault of ours
 

@@ -38,8 +38,12 @@ class ClusterLink:
     """What the watches have seen."""
     watches: tuple[Watch[Any, Any], ...]
     """All of them, for metrics."""
+    policies: PolicyWatch
+    """The policies in ConfigMaps."""
+    read: asyncio.Event
+    """Set once each watch has read its objects, was refused or has been waited for long enough."""
     settled: asyncio.Event
-    """Set once each watch has read its objects or was refused, and the policies are in force."""
+    """Set once this is so and policies are in force."""
     ledger: QuotaLedger
     """Verdicts on quotas that hold for all replicas."""
 
@@ -49,6 +53,13 @@ class ClusterLink:
             async with asyncio.timeout(seconds):
                 while not (self.settled.is_set() or self.view.reason(NAMESPACES)):  # noqa: ASYNC110 - a watch has no event for it
                     await asyncio.sleep(0.02)
+
+    def concerns(self) -> dict[str, str]:
+        """What cannot be read of the cluster, for the operator: reviews are answered all the same."""
+        found = {f"unknown-{name}": f"nothing is known of {name}: {why}" for name, why in self.view.faults().items()}
+        if problem := self.policies.problem:
+            found["policies-unread"] = problem
+        return found
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
         """For each rule whether the requester may exempt jobs from it; ClusterError when that is unknown."""
@@ -92,12 +103,15 @@ async def linked(
         configmaps = Watch(policies(namespace), connection, log=log)
         policy_watch = PolicyWatch(watch=configmaps, api=api, namespace=namespace, apply=apply, log=log, base=base)
         ledger = QuotaLedger(api=api, view=view, namespace=namespace, log=log, on_outcome=on_quota)
-        link = ClusterLink(api, connection, view, (*view.watches, configmaps), asyncio.Event(), ledger)
+        link = ClusterLink(
+            api, connection, view, (*view.watches, configmaps), policy_watch, asyncio.Event(), asyncio.Event(), ledger
+        )
         work = (view.run(), configmaps.run(), policy_watch.run(), ledger.run())
         tasks = [asyncio.create_task(each) for each in work]
 
         async def settle() -> None:
             await view.settled()
+            link.read.set()
             await policy_watch.loaded()
             link.settled.set()
 

@@ -64,6 +64,13 @@ METRICS = (
         "Policy ConfigMaps by what is in force of them: current, last-good (the newest is broken) or unusable.",
     ),
     Metric(
+        PREFIX + "policies_unread",
+        "gauge",
+        (),
+        "1 while the policy ConfigMaps cannot be read: those read before, the last good ones, or the built-in defaults "
+        "are in force; /readyz says which.",
+    ),
+    Metric(
         PREFIX + "policy_reloads_total",
         "counter",
         ("result",),
@@ -88,6 +95,13 @@ METRICS = (
         "Time that a review waited for its SSH key pair, next to nothing when one was ready.",
     ),
     Metric(PREFIX + "cache_synced", "gauge", ("kind",), "1 while the cache of this kind of object is complete."),
+    Metric(
+        PREFIX + "cache_faulty",
+        "gauge",
+        ("kind",),
+        "1 while nothing is known of this kind of object because it cannot be read, 0 where it is not installed or "
+        "not ours to see.",
+    ),
     Metric(PREFIX + "cache_objects", "gauge", ("kind",), "Objects in the cache."),
     Metric(
         PREFIX + "cache_age_seconds", "gauge", ("kind",), "Seconds since the API server was last heard about this kind."

@@ -3,6 +3,7 @@
 Liveness never depends on anything outside the process: a restart repairs neither a certificate nor an API server.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,6 +35,22 @@ class _State:
         return not self.problem
 
 
+@dataclass(frozen=True, slots=True)
+class AskedCheck:
+    """A check whose problem is asked for each time; it is healthy while there is none."""
+
+    ask: Callable[[], str]
+
+    @property
+    def problem(self) -> str:
+        """What is wrong now."""
+        return self.ask()
+
+    def healthy(self) -> bool:
+        """Whether nothing is wrong now."""
+        return not self.ask()
+
+
 class Readiness:
     """Named checks; ready while every one of them is healthy."""
 
@@ -41,6 +58,7 @@ class Readiness:
         """The checks `names` fail until they are set."""
         self._checks: dict[str, ReadinessCheck] = dict.fromkeys(names, _State("not yet"))
         self._concerns: dict[str, str] = {}
+        self._sources: list[Callable[[], Mapping[str, str]]] = []
 
     def follow(self, name: str, check: ReadinessCheck) -> None:
         """From now on `check` itself is asked."""
@@ -58,6 +76,10 @@ class Readiness:
         """Report, on one line for the operator, what is wrong elsewhere: reviews are answered all the same."""
         self._concerns[name] = text
 
+    def concerns_of(self, source: Callable[[], Mapping[str, str]]) -> None:
+        """From now on `source` is asked for concerns too: for each name a text, as in `concern`."""
+        self._sources.append(source)
+
     @property
     def ready(self) -> bool:
         """Whether every check is healthy."""
@@ -69,7 +91,8 @@ class Readiness:
             f"[+]{name} ok" if check.healthy() else f"[-]{name} failed: {check.problem}"
             for name, check in self._checks.items()
         ]
-        lines += [f"[!]{name}: {text}" for name, text in self._concerns.items()]
+        for concerns in (self._concerns, *(source() for source in self._sources)):
+            lines += [f"[!]{name}: {text}" for name, text in concerns.items()]
         return "\n".join([*lines, f"readyz check {'passed' if self.ready else 'failed'}", ""])
 
 

@@ -5,12 +5,14 @@ restart. All replicas write the same there, so none of them needs to lead.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import msgspec
 
 from webhook import PROGRAM
+from webhook.client.access_reviews import Right, have_right
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get
 from webhook.client.store import Kind, by_name
@@ -23,12 +25,18 @@ from webhook.server.events import MAX_MESSAGE, event
 
 # Seconds until a write that failed is tried again.
 RETRY = 30.0
+# While policies cannot be listed: how often, in seconds, and how often in a row the API server has to deny the right.
+# Just after its own start it denies everything to everybody.
+LOOK = 5.0
+DENIALS = 3
 
 
 class PolicyWatch:
     """Turns the records of `watch` into a PolicySet for `apply`, again whenever one changes.
 
     `base` are layers that come from elsewhere (a file). `apply` gets the policies, and the state of each ConfigMap.
+    While the ConfigMaps cannot be listed, the last good documents of the last run are in force. Without these nothing
+    is, unless it is certain that the right to list them is missing.
     """
 
     def __init__(
@@ -40,6 +48,7 @@ class PolicyWatch:
         apply: Callable[[PolicySet, Loaded], None],
         log: Any,
         base: tuple[Layer, ...] = (),
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._watch = watch
         self._api = api
@@ -47,6 +56,8 @@ class PolicyWatch:
         self._apply = apply
         self._log = log
         self._base = base
+        self._sleep = sleep
+        self._instead = ""  # what is in force instead of policies that were read
         self._changed = asyncio.Event()
         self._loaded = asyncio.Event()
         self._good: Mapping[str, str] = {}
@@ -56,13 +67,59 @@ class PolicyWatch:
         watch.store.on_list(self._changed.set)
 
     async def loaded(self) -> None:
-        """Return once the existing policies are in force, or reading them was refused."""
-        await self._watch.settled()
-        if self._watch.synced:
-            await self._loaded.wait()
+        """Return once the existing policies are in force, or what is in force instead of them."""
+        await self._loaded.wait()
 
-    async def run(self) -> NoReturn:
+    @property
+    def in_force(self) -> bool:
+        """Whether it is settled which policies are in force."""
+        return self._loaded.is_set()
+
+    @property
+    def problem(self) -> str:
+        """Why it is not known which policies there are, and what is in force instead; empty while it is known."""
+        if self._watch.known:
+            return ""
+        reason = self._watch.reason or "there is no answer yet"
+        in_force = self._instead or ("those read before are in force" if self._loaded.is_set() else "none is in force")
+        return f"the policies in {self._namespace} cannot be read ({reason}): {in_force}"
+
+    async def run(self) -> None:
         """Load, report and remember after each change, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow())
+            group.create_task(self._begin_without_list())
+
+    async def _begin_without_list(self) -> None:
+        """While there is no list: put in force what was remembered, or find out that no list is to be had."""
+        denials = 0
+        right = Right("list", "", "configmaps", self._namespace)
+        while not self._loaded.is_set():
+            await self._sleep(LOOK)
+            if self._watch.synced or self._loaded.is_set():
+                return
+            await self._recall()
+            try:
+                denials = 0 if await have_right(self._api, right) else denials + 1
+            except ClusterError:
+                denials = 0
+            if self._written:
+                remembered = (PolicySource(name, "", "", text) for name, text in self._written.items())
+                self._force(remembered, "the last good ones of the last run are in force")
+            elif denials >= DENIALS:
+                self._force((), "the right to list them is missing, so the built-in defaults are in force")
+
+    def _force(self, sources: Iterable[PolicySource], instead: str) -> None:
+        outcome = store.load(sources, {}, policy_model())
+        states: dict[str, store.State] = {
+            name: "unusable" if state == "unusable" else "last-good" for name, state in outcome.states.items()
+        }
+        self._instead = instead
+        self._apply(PolicySet([*self._base, *outcome.layers]), replace(outcome, states=states))
+        self._loaded.set()
+        self._log.error("policies not read", problem=self.problem)
+
+    async def _follow(self) -> NoReturn:
         while True:
             await self._changed.wait()
             self._changed.clear()
@@ -76,6 +133,7 @@ class PolicyWatch:
         remembered = {**(self._written or {}), **self._good}
         outcome = store.load(self._watch.store.records.values(), remembered, policy_model())
         self._good = outcome.last_good
+        self._instead = ""
         self._apply(PolicySet([*self._base, *outcome.layers]), outcome)
         return outcome
 

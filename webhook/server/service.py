@@ -27,7 +27,7 @@ from webhook.server import certificates, configuration_concerns, ops
 from webhook.server import settings as serve_settings
 from webhook.server.certificates.source import CertificateSource
 from webhook.server.cluster_link import ClusterLink, linked
-from webhook.server.ops import Readiness
+from webhook.server.ops import AskedCheck, Readiness
 from webhook.server.ports import CLOSE_SECONDS, ListenError, hang_up, listen
 from webhook.server.reviews import ReviewHandler
 from webhook.server.settings import ServeSettings, StartError
@@ -210,18 +210,27 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
         raise StartError(str(error)) from None
     handler.view, handler.cluster = link.view, link
     telemetry.caches(link.watches)
+    telemetry.faults(link.view.unknown, link.view.faults, policies=lambda: link.policies.problem)
     telemetry.unknown_answers(link.view.unknown)
     if service.settings.remove_keys:
         removal = KeyRemoval(api=link.api, view=link.view, log=telemetry.log)
         stack.callback(asyncio.create_task(removal.run()).cancel)
 
+    service.readiness.follow("policy", AskedCheck(lambda: "" if link.policies.in_force else link.policies.problem))
+    service.readiness.follow("cluster", AskedCheck(lambda: "" if link.read.is_set() else _unread(link)))
+    service.readiness.concerns_of(link.concerns)
+
     async def settle() -> None:
         await link.settled.wait()
-        _settled(service)
+        service.settled.set()
         await configuration_concerns.report_concerns(link.api, telemetry, service.readiness)
 
     stack.callback(asyncio.create_task(settle()).cancel)
     return link
+
+
+def _unread(link: ClusterLink) -> str:
+    return "; ".join(f"{name} not read yet: {why}" for name, why in link.view.faults().items()) or "not read yet"
 
 
 def _settled(service: Service) -> None:

@@ -58,6 +58,7 @@ class Telemetry:
         self.quota_ledger: Counter = made["quota_ledger_total"]
         self._policy_info: Gauge = made["policy_info"]
         self._policy_documents: Gauge = made["policy_documents"]
+        self._policies_unread: Gauge = made["policies_unread"]
         self._policy_reloads: Counter = made["policy_reloads_total"]
         self._policy_reviews: Counter = made["policy_reviews_total"]
         self._exemptions = Children(made["exemptions_total"])
@@ -115,6 +116,15 @@ class Telemetry:
             for reason in wire.FaultReason:
                 child = self._caches["cache_restarts"].labels(kind, reason)
                 child.set_function(lambda watch=watch, reason=reason: watch.restarts[reason])
+
+    def faults(
+        self, resources: Iterable[str], faults: Callable[[], Mapping[str, str]], *, policies: Callable[[], str]
+    ) -> None:
+        """From now on ask which of `resources`, and whether the policies, cannot be read whenever the metrics are."""
+        for resource in resources:
+            child = self._caches["cache_faulty"].labels(resource)
+            child.set_function(lambda resource=resource: float(resource in faults()))
+        self._policies_unread.set_function(lambda: float(bool(policies())))
 
     def unknown_answers(self, counts: Mapping[str, int]) -> None:
         """From now on read these counts, by resource, whenever the metrics are read."""

@@ -7,11 +7,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from aiohttp import web
 
 from tests.support.logs import Log
-from tests.support.watch_api import event, page, refused, serving, stream, thing, until
+from tests.support.watch_api import Handler, event, page, refused, serving, stream, thing, until
 from webhook.client.live_view import LiveView
+from webhook.cluster.resources.local_queues import LOCAL_QUEUES
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.nodes import NODES
+from webhook.cluster.resources.topologies import TOPOLOGIES
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView
 
 
@@ -53,6 +57,41 @@ async def test_what_is_refused_keeps_nobody_waiting() -> None:
         await live.settled()
         assert live.get(NAMESPACES, "plain") is UNKNOWN
         running.cancel()
+
+
+def answers_by_plural(**answers: Handler) -> Handler:
+    """Answers by what is listed; anything else is not installed."""
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        return await answers.get(request.path.rsplit("/", 1)[-1], refused(404))(request)
+
+    return handle
+
+
+async def test_a_kind_that_cannot_be_listed_keeps_nobody_waiting_for_ever() -> None:
+    """Kueue's conversion webhook is down, for example: every list of its kinds is an error 500."""
+    broken = refused(500, "conversion webhook failed")
+    async with serving() as (api, link):
+        api.lists = [answers_by_plural(namespaces=page(thing("plain")), localqueues=broken, nodes=refused(403))]
+        live = LiveView(link, log=Log(), resources=[LOCAL_QUEUES, NAMESPACES, NODES, TOPOLOGIES], patience=0.3)
+        running = asyncio.create_task(live.run())
+        await live.settled()
+        assert live.get(NAMESPACES, "plain") == Namespace("plain", {})
+        assert live.within(LOCAL_QUEUES, "plain") is UNKNOWN
+        # Neither what may not be read nor what is not installed is a fault.
+        assert live.faults() == {"localqueues": "server-error: conversion webhook failed"}
+        # Later versions are tried too.
+        await until(lambda: len({request.path for request in api.requests if "localqueues" in request.path}) > 1)
+        api.lists = [answers_by_plural(namespaces=page(thing("plain")), localqueues=page())]
+        for watch in live.watches:
+            watch._sleep = _at_once
+        await until(lambda: live.within(LOCAL_QUEUES, "plain") == {})
+        assert live.faults() == {}
+        running.cancel()
+
+
+async def _at_once(_: float) -> None:
+    await asyncio.sleep(0.001)
 
 
 @pytest.mark.parametrize(

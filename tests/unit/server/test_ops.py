@@ -3,7 +3,7 @@ from urllib.error import HTTPError
 import pytest
 
 from tests.support.live_service import live
-from webhook.server.ops import Readiness
+from webhook.server.ops import AskedCheck, Readiness
 
 READY = "[+]policy ok\n[+]cluster ok\n[+]certificate ok\n[+]serving ok\nreadyz check passed\n"
 
@@ -85,3 +85,15 @@ def test_nothing_else_is_there(shared, path):
         shared.ops(path)
     assert error.value.code == 404
     error.value.close()
+
+
+def test_a_check_and_concerns_that_are_asked_for_each_time():
+    readiness = Readiness("cluster")
+    problems, concerns = ["nodes not read yet"], {}
+    readiness.follow("cluster", AskedCheck(lambda: problems[0]))
+    readiness.concerns_of(lambda: concerns)
+    assert readiness.report() == "[-]cluster failed: nodes not read yet\nreadyz check failed\n"
+    problems[0] = ""
+    concerns["unknown-nodes"] = "nothing is known of nodes"
+    assert readiness.ready
+    assert readiness.report() == "[+]cluster ok\n[!]unknown-nodes: nothing is known of nodes\nreadyz check passed\n"

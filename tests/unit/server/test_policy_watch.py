@@ -27,6 +27,7 @@ class Api:
     def __init__(self, *faults: Exception, remembered: dict[str, str] | None = None) -> None:
         self.faults = list(faults)
         self.remembered = remembered
+        self.allowed = [True]
         self.events: dict[str, dict[str, Any]] = {}
         self.calls: list[tuple[str, str]] = []
 
@@ -34,6 +35,10 @@ class Api:
         self.calls.append((method, path.rsplit("/", 1)[-1]))
         if self.faults:
             raise self.faults.pop(0)
+        if path.endswith("/selfsubjectaccessreviews"):
+            assert body is not None
+            assert body["spec"]["resourceAttributes"]["verb"] == "list"
+            return {"status": {"allowed": self.allowed.pop(0) if len(self.allowed) > 1 else self.allowed[0]}}
         if path.endswith("/events"):
             assert body is not None
             if body["metadata"]["name"] in self.events:
@@ -50,7 +55,8 @@ class Api:
 
 
 class FakeWatch:
-    synced = True
+    synced = known = True
+    reason = ""
 
     def __init__(self) -> None:
         self.store: Store[str, PolicySource] = Store(policies("ns"), log=Log())
@@ -157,3 +163,89 @@ async def test_a_deleted_one_is_forgotten() -> None:
         await settle()
         assert applied[-1][0].layers == ()
     assert api.remembered == {}
+
+
+@asynccontextmanager
+async def without_list(api: Api, reason: str) -> AsyncIterator[tuple[PolicyWatch, FakeWatch, list[Any], Log]]:
+    """Policies that have not been listed yet, for this reason; each pause is over at once."""
+    watch, log, applied = FakeWatch(), Log(), []
+    watch.synced = watch.known = False
+    watch.reason = reason
+    made: Any = PolicyWatch
+
+    def apply(*outcome: object) -> None:
+        applied.append(outcome)
+
+    async def sleep(_: float) -> None:
+        await asyncio.sleep(0)
+
+    policy_watch = made(watch=watch, api=api, namespace="ns", apply=apply, log=log, sleep=sleep)
+    task = asyncio.create_task(policy_watch.run())
+    yield policy_watch, watch, applied, log
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("reason", ["forbidden: no", "server-error: etcd", "unreachable: Connection refused"])
+async def test_nothing_is_settled_before_policies_were_read(reason: str) -> None:
+    async with without_list(Api(), reason) as (policies, watch, applied, _):
+        await settle()
+        assert (policies.in_force, applied) == (False, [])
+        assert policies.problem == f"the policies in ns cannot be read ({reason}): none is in force"
+        watch.synced = watch.known = True
+        watch.now(a=GOOD)
+        await settle()
+        assert (policies.in_force, policies.problem) == (True, "")
+        assert applied[-1][1].states == {"a": "current"}
+
+
+async def test_one_denial_is_not_believed() -> None:
+    """An API server that has just started denies everything to everybody."""
+    api = Api()
+    api.allowed = [False, False, True]
+    async with without_list(api, "forbidden: no") as (policies, _, applied, _):
+        await settle()
+        assert (policies.in_force, applied) == (False, [])
+
+
+async def test_without_the_right_the_defaults_are_in_force_and_everybody_hears_of_it() -> None:
+    api = Api()
+    api.allowed = [False]
+    async with without_list(api, "forbidden: no") as (policies, watch, applied, log):
+        await policies.loaded()
+        assert [outcome.states for _, outcome in applied] == [{}]
+        text = "the right to list them is missing, so the built-in defaults are in force"
+        assert policies.problem == f"the policies in ns cannot be read (forbidden: no): {text}"
+        assert log.events("policies not read") == [{"problem": policies.problem}]
+        watch.synced = watch.known = True
+        watch.now(a=GOOD)
+        await settle()
+        assert (policies.problem, applied[-1][1].states) == ("", {"a": "current"})
+
+
+async def test_the_last_good_ones_stand_in_for_those_that_cannot_be_listed() -> None:
+    async with without_list(Api(remembered={"a": GOOD, "b": BROKEN}), "server-error: x") as (
+        policies,
+        watch,
+        applied,
+        _,
+    ):
+        await policies.loaded()
+        [(in_force, outcome)] = applied
+        assert outcome.states == {"a": "last-good", "b": "unusable"}
+        assert [layer.name for layer in in_force.layers] == ["a"]
+        assert policies.problem.endswith("the last good ones of the last run are in force")
+        watch.synced = watch.known = True
+        watch.now(c=GOOD)
+        await settle()
+        assert applied[-1][1].states == {"c": "current"}
+
+
+async def test_those_that_were_read_stay_when_the_right_is_taken_away() -> None:
+    async with following(Api()) as (watch, applied, _):
+        watch.now(a=GOOD)
+        await settle()
+        watch.synced = watch.known = False
+        await settle()
+        assert [outcome.states for _, outcome in applied] == [{"a": "current"}]
