@@ -22,12 +22,15 @@ def asked(job: MPIJob) -> tuple[str, ...]:
 
 def honoured(job: MPIJob, policy: Policy) -> frozenset[str]:
     """The injections that leave the job alone: those asked for, without those that the policy insists on."""
-    return frozenset(asked(job)).difference(_kept(policy))
+    ids = asked(job)
+    return frozenset(ids).difference(_kept(policy)) if ids else frozenset()
 
 
 def cautions(job: MPIJob, policy: Policy) -> Iterator[Caution]:
     """What was asked for in vain."""
     ids = asked(job)
+    if not ids:
+        return
     if unknown := [entry for entry in ids if entry not in injections.REGISTRY]:
         yield Caution(f"no injection is called {_shown(unknown)}; `{PROGRAM} rules` lists them")
     kept = _kept(policy)

@@ -5,7 +5,6 @@ of a list is named by its key, `name=mpi`, by its position, or by nothing but th
 annotation of Multus by itself.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,12 +12,13 @@ from zlib import crc32
 
 import msgspec
 
+from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.networks import NETWORKS, NetworksError, parse
-from webhook.kit.patch import Addition, Path, pointer
+from webhook.kit.patch import Addition, Path, pointer, template_path
 
 APPENDED: Final = "-"
 _CHECKSUM_LENGTH: Final = 8
-_TEMPLATE = re.compile(r"/spec/mpiReplicaSpecs/(Launcher|Worker)/template(?=/)")
+_TEMPLATES: Final = tuple((role, f"{pointer(template_path(role))}/") for role in (LAUNCHER, WORKER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,10 @@ class RecordedPlace:
     @property
     def text(self) -> str:
         """As it stands in the record."""
-        short = _TEMPLATE.sub(r"\1:", self.pointer, count=1)
-        return f"{short} {self.checksum}"
+        for role, template in _TEMPLATES:
+            if self.pointer.startswith(template):
+                return f"{role}:{self.pointer[len(template) - 1 :]} {self.checksum}"
+        return f"{self.pointer} {self.checksum}"
 
     @property
     def tokens(self) -> list[str]:
@@ -126,7 +128,7 @@ def _named(items: list[Any], key: str) -> Iterator[tuple[object, int]]:
 def of(additions: Iterable[Addition], document: Any) -> Iterator[RecordedPlace]:
     """Where in `document` these additions stand."""
     for addition in additions:
-        path = tuple(_tokens(addition.path, document))
+        path = _tokens(addition.path, document)
         if addition.entries:
             for entry in addition.entries:
                 yield RecordedPlace(addition.author, pointer((*path, entry)), checksum(entry))
@@ -138,13 +140,18 @@ def of(additions: Iterable[Addition], document: Any) -> Iterator[RecordedPlace]:
             yield RecordedPlace(addition.author, pointer((*path, token)), checksum(item))
 
 
-def _tokens(path: Path, document: Any) -> Iterator[str]:
-    for token in path:
+def _tokens(path: Path, document: Any) -> Path:
+    """The path with names for the positions of items that have one of their own."""
+    if int not in map(type, path):
+        return path
+    named = path
+    for depth, token in enumerate(path):
         parent, document = document, document[token]
         name = document.get("name") if isinstance(token, int) and isinstance(document, dict) else None
         # The API server refuses two containers of one name later.
-        unique = isinstance(name, str) and sum(isinstance(it, dict) and it.get("name") == name for it in parent) == 1
-        yield f"name={name}" if unique else str(token)
+        if isinstance(name, str) and sum(isinstance(it, dict) and it.get("name") == name for it in parent) == 1:
+            named = (*named[:depth], f"name={name}", *named[depth + 1 :])
+    return named
 
 
 def checksum(value: object) -> str:

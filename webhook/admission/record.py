@@ -7,7 +7,7 @@ a value that the stored job has; no verdict reads it. The checksum guards agains
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -60,16 +60,30 @@ def write(builder: PatchBuilder) -> None:
 
 def _text(found: Iterable[RecordedPlace], room: int) -> str:
     """The record of as many places as there is room for, in order."""
+    entries = [(place.author, place.text) for place in islice(found, MAX_PLACES)]
+    whole = _written(entries)
+    return whole if len(whole.encode()) <= room else _written(list(_fitting(entries, room)))
+
+
+def _written(entries: Iterable[tuple[str, str]]) -> str:
     grouped: dict[str, list[str]] = {}
-    size = len("{}")
-    for place in islice(found, MAX_PLACES):
-        size += len(msgspec.json.encode(place.text)) + len(",")
-        if place.author not in grouped:
-            size += len(msgspec.json.encode(place.author)) + len(":[],")
-        if size > room:
-            break
-        grouped.setdefault(place.author, []).append(place.text)
+    for author, text in entries:
+        grouped.setdefault(author, []).append(text)
     return msgspec.json.encode(grouped).decode() if grouped else ""
+
+
+def _fitting(entries: Iterable[tuple[str, str]], room: int) -> Iterator[tuple[str, str]]:
+    """The first of them, at most so many that their record has `room` bytes."""
+    authors = set()
+    size = len("{}")
+    for author, text in entries:
+        size += len(msgspec.json.encode(text)) + len(",")
+        if author not in authors:
+            size += len(msgspec.json.encode(author)) + len(":[],")
+        if size > room:
+            return
+        authors.add(author)
+        yield author, text
 
 
 def _room(document: Any) -> int:

@@ -7,7 +7,7 @@ variable, an unknown option, several programs, hosts that the user names) it is 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -164,40 +164,43 @@ def _read(program: str, words: Iterator[str], implementation: str | None) -> Inv
     """The call of `program` with these words, read up to the program that it starts."""
     spoken = dialect(program, implementation)
     given = tuple(islice(words, MAX_WORDS))
-    unknown = Invocation(program, words=given)
     options: list[tuple[str, tuple[str, ...]]] = []
-    started = None
-    words = iter(given)
-    for word in words:
-        if not word.startswith("-"):
-            started = word
-            break
-        name, equals, value = word.lstrip("-").partition("=")
+    position, end = 0, len(given)
+    while position < end and given[position].startswith("-"):
+        name, equals, value = given[position].lstrip("-").partition("=")
+        position += 1
         count = spoken.words.get(name)
         if count is None or (equals and count != 1):
-            return unknown
-        values = (value,) if equals else tuple(islice(words, 1 if name in PAIRS else count))
+            return Invocation(program, words=given)
+        taken = 0 if equals else 1 if name in PAIRS else count
+        values = (value,) if equals else given[position : position + taken]
+        position += taken
         if name in PAIRS and not any("=" in pair for pair in values):
-            values += tuple(islice(words, 1))
+            values += given[position : position + 1]
+            position += 1
         options.append((name, values))
+    started = given[position] if position < end else None
     # A variable may hold more options, and a colon starts a second program with ranks of its own.
-    if started is None or (started.startswith("$") and "/" not in started) or ":" in words:
-        return unknown
-    return _sum_up(replace(unknown, options=tuple(options)), spoken)
+    if started is None or (started.startswith("$") and "/" not in started) or ":" in given[position + 1 :]:
+        return Invocation(program, words=given)
+    return _summed_up(program, given, tuple(options), spoken)
 
 
-def _sum_up(call: Invocation, spoken: Dialect) -> Invocation:
-    options = call.options or ()
+def _summed_up(
+    program: str, words: tuple[str, ...], options: tuple[tuple[str, tuple[str, ...]], ...], spoken: Dialect
+) -> Invocation:
     ranks = [_number(values) for name, values in options if name in spoken.ranks]
     hosts = [values for name, values in options if name in HOSTS]
     if len(ranks) != 1 or any(values != (HOSTFILE,) for values in hosts) or (spoken.needs_hostfile and not hosts):
-        return call
-    return replace(
-        call,
+        return Invocation(program, words=words, options=options)
+    return Invocation(
+        program,
         ranks=ranks[0],
         per_node=any(name in PER_NODE or (name == "map-by" and "ppr" in "".join(values)) for name, values in options),
         refuses=spoken.refuses,
-        oversubscribe=oversubscribes(" ".join(f"{name} {' '.join(values)}" for name, values in options)),
+        oversubscribe=oversubscribes(" ".join([" ".join((name, *values)) for name, values in options])),
+        words=words,
+        options=options,
     )
 
 

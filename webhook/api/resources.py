@@ -3,7 +3,7 @@
 https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go (`PodRequests`)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final
@@ -71,6 +71,18 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
             if is_accelerator(name, patterns) and not (others and name in others):
                 total += max(quantity.whole(requested(container, name)), 0)
     return total
+
+
+def extended_resources(containers: Iterable[Container]) -> set[str]:
+    """The names with a domain that containers ask for: what devices are called."""
+    return {
+        name
+        for container in containers
+        if container.resources is not None
+        for amounts in (container.resources.limits, container.resources.requests)
+        for name in amounts or ()
+        if "/" in name
+    }
 
 
 def pod_total(template: PodTemplate, amount: Callable[[Container], int]) -> int:

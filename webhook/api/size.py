@@ -1,13 +1,13 @@
 """How much a job has of what is looked at in reviews: counted by lengths alone, before anything is judged."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from webhook.api.mpijob import MPIJob
 from webhook.api.networks import NETWORKS
-from webhook.api.pod import Container, PodAffinity, PodSpec, PodTemplate
+from webhook.api.pod import PodAffinity, PodSpec, PodTemplate
 
 
 class Size(NamedTuple):
@@ -36,19 +36,27 @@ KINDS = {
     "constraints": "topology spread constraints",
 }
 """What is counted, and its name in messages."""
+# Kind, the parts of the path, and how many there are.
+Note = Callable[[str, tuple[str, ...], int], None]
+_EACH = ".template.spec.containers[*]"
 
 
-def sizes(job: MPIJob) -> Iterator[Size]:
-    """Everything that is counted, zeros too."""
-    replicas = job.spec.mpi_replica_specs or {}
-    yield Size("replica_specs", "spec.mpiReplicaSpecs", len(replicas))
-    yield Size("labels", "metadata.labels", len(job.labels))
-    yield Size("labels", "metadata.annotations", len(job.annotations))
-    policy = job.run_policy.scheduling_policy
-    minimum = policy.min_resources if policy is not None else None
-    yield Size("resources", "spec.runPolicy.schedulingPolicy.minResources", len(minimum or ()))
+def beyond(bounds: Mapping[str, int], job: MPIJob) -> list[Size]:
+    """What there is more of than `bounds` allow, which has a bound for each of `KINDS`."""
+    found: list[Size] = []
+
+    def note(kind: str, where: tuple[str, ...], amount: int) -> None:
+        if amount > bounds[kind]:
+            found.append(Size(kind, "".join(where), amount))
+
+    note("replica_specs", ("spec.mpiReplicaSpecs",), len(job.spec.mpi_replica_specs or ()))
+    note("labels", ("metadata.labels",), len(job.metadata.labels or ()))
+    note("labels", ("metadata.annotations",), len(job.metadata.annotations or ()))
+    if (policy := job.run_policy.scheduling_policy) is not None:
+        note("resources", ("spec.runPolicy.schedulingPolicy.minResources",), len(policy.min_resources or ()))
     for _, path, replica in job.replicas():
-        yield from _of_template(f"{path}.template", replica.template)
+        _count_template(replica.template, path, note)
+    return found
 
 
 def longest_text(job: MPIJob, most: int) -> Size | None:
@@ -72,31 +80,32 @@ def longest_text(job: MPIJob, most: int) -> Size | None:
     return None
 
 
-def _of_template(path: str, template: PodTemplate) -> Iterator[Size]:
-    yield Size("labels", f"{path}.metadata.labels", len(template.labels))
-    yield Size("labels", f"{path}.metadata.annotations", len(template.annotations))
+def _count_template(template: PodTemplate, path: str, note: Note) -> None:
+    if template.metadata is not None:
+        note("labels", (path, ".template.metadata.labels"), len(template.metadata.labels or ()))
+        note("labels", (path, ".template.metadata.annotations"), len(template.metadata.annotations or ()))
     spec = template.spec
     if spec is None:
         return
-    path = f"{path}.spec"
-    containers = [*template.containers, *template.init_containers]
-    yield Size("containers", f"{path}.containers", len(containers))
-    yield from _of_containers(f"{path}.containers[*]", containers)
+    _count_containers(spec, path, note)
     resources = len(spec.overhead or ()) + len(spec.resource_claims or ())
     if spec.resources is not None:
         resources += len(spec.resources.requests or ()) + len(spec.resources.limits or ())
-    yield Size("resources", path, resources)
-    yield Size("volumes", f"{path}.volumes", len(spec.volumes or ()))
-    yield Size("references", path, _references(spec) + template.annotations.get(NETWORKS, "").count(","))
-    yield Size("tolerations", f"{path}.tolerations", len(spec.tolerations or ()))
-    yield Size("node_selector", f"{path}.nodeSelector", len(spec.node_selector or ()))
-    yield Size("affinity", f"{path}.affinity", _affinity(spec))
-    yield Size("constraints", f"{path}.topologySpreadConstraints", len(spec.topology_spread_constraints or ()))
+    references = _references(spec) + template.annotations.get(NETWORKS, "").count(",")
+    note("resources", (path, ".template.spec"), resources)
+    note("volumes", (path, ".template.spec.volumes"), len(spec.volumes or ()))
+    note("references", (path, ".template.spec"), references)
+    note("tolerations", (path, ".template.spec.tolerations"), len(spec.tolerations or ()))
+    note("node_selector", (path, ".template.spec.nodeSelector"), len(spec.node_selector or ()))
+    note("affinity", (path, ".template.spec.affinity"), _affinity(spec))
+    constraints = len(spec.topology_spread_constraints or ())
+    note("constraints", (path, ".template.spec.topologySpreadConstraints"), constraints)
 
 
-def _of_containers(path: str, containers: list[Container]) -> Iterator[Size]:
+def _count_containers(spec: PodSpec, path: str, note: Note) -> None:
     """Of all containers of a template together."""
     arguments = env = ports = mounts = resources = 0
+    containers = [*(spec.containers or ()), *(spec.init_containers or ())]
     for container in containers:
         arguments += len(container.command or ()) + len(container.args or ())
         env += len(container.env or ()) + len(container.env_from or ())
@@ -106,11 +115,12 @@ def _of_containers(path: str, containers: list[Container]) -> Iterator[Size]:
             resources += len(wanted.requests or ()) + len(wanted.limits or ()) + len(wanted.claims or ())
         if (security := container.security_context) is not None and (capabilities := security.capabilities) is not None:
             resources += len(capabilities.add or ()) + len(capabilities.drop or ())
-    yield Size("arguments", f"{path}.command", arguments)
-    yield Size("env", f"{path}.env", env)
-    yield Size("ports", f"{path}.ports", ports)
-    yield Size("mounts", f"{path}.volumeMounts", mounts)
-    yield Size("resources", f"{path}.resources", resources)
+    note("containers", (path, ".template.spec.containers"), len(containers))
+    note("arguments", (path, _EACH, ".command"), arguments)
+    note("env", (path, _EACH, ".env"), env)
+    note("ports", (path, _EACH, ".ports"), ports)
+    note("mounts", (path, _EACH, ".volumeMounts"), mounts)
+    note("resources", (path, _EACH, ".resources"), resources)
 
 
 def _references(spec: PodSpec) -> int:

@@ -29,7 +29,7 @@ from pydantic import AfterValidator, Field
 from webhook.api import annotations, names
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate
-from webhook.api.resources import accelerators, is_accelerator
+from webhook.api.resources import accelerators, extended_resources, is_accelerator
 from webhook.api.taints import untolerated
 from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
@@ -179,20 +179,12 @@ def _asked(
     """The vendors that the pods need, each with the resources that they ask for; with none for devices by claim."""
     found = False
     containers = (*template.containers, *template.init_containers)
+    extended = extended_resources(containers)
     for vendor in settings.vendors:
-        if any(accelerators(container, vendor.resources) for container in containers):
+        resources = frozenset(name for name in extended if is_accelerator(name, vendor.resources))
+        if resources and any(accelerators(container, vendor.resources) for container in containers):
             found = True
-            yield (
-                vendor,
-                frozenset(
-                    name
-                    for container in containers
-                    if container.resources is not None
-                    for amounts in (container.resources.limits, container.resources.requests)
-                    for name in amounts or ()
-                    if is_accelerator(name, vendor.resources)
-                ),
-            )
+            yield vendor, resources
     if not found and template.spec and template.spec.resource_claims and nodes is not UNKNOWN:
         present = [vendor for vendor in settings.vendors if vendor.present in nodes.labels]
         if len(present) == 1:

@@ -6,6 +6,7 @@ has been applied before. A patch that does not apply rejects the request even un
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 Path = tuple[str | int, ...]
@@ -89,9 +90,11 @@ class PatchBuilder:
 
     def _add(self, path: Path, value: object, over: object = None) -> bool:
         parent: Any = self.document
+        last = len(path) - 1
         for depth, token in enumerate(path):
-            child = _child(parent, token, path[: depth + 1])
-            if child is None or (depth == len(path) - 1 and type(child) is type(over) and child == over):
+            of_mapping = isinstance(parent, dict) and isinstance(token, str)
+            child = parent.get(token) if of_mapping else _item(parent, token, path[: depth + 1])
+            if child is None or (depth == last and type(child) is type(over) and child == over):
                 for missing in reversed(path[depth + 1 :]):
                     if isinstance(missing, int):
                         raise PatchConflict(pointer(path), "the list does not exist")
@@ -141,12 +144,21 @@ class PatchBuilder:
 
 def pointer(path: Path) -> str:
     """The JSON pointer (RFC 6901) of `path`: `~` is escaped before `/`."""
-    return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in path)
+    return f"{_parent(path[:-1])}/{_escaped(path[-1])}" if path else ""
+
+
+@lru_cache(maxsize=256)  # the same few dozen for all jobs: what a user names stands at the end of a path
+def _parent(path: Path) -> str:
+    return "".join([f"/{_escaped(token)}" for token in path])
+
+
+def _escaped(token: str | int) -> str:
+    return str(token).replace("~", "~0").replace("/", "~1")
 
 
 def _at(value: Any, path: Path) -> Any:
     for token in path:
-        if isinstance(value, dict) and isinstance(token, str):
+        if isinstance(value, dict):
             value = value.get(token)
         elif isinstance(value, list) and isinstance(token, int) and token < len(value):
             value = value[token]
@@ -165,9 +177,7 @@ def _has(item: Any, key: str, value: object) -> bool:
     return isinstance(item, dict) and item.get(key) == value
 
 
-def _child(parent: Any, token: str | int, path: Path) -> Any:
-    if isinstance(parent, dict) and isinstance(token, str):
-        return parent.get(token)
+def _item(parent: Any, token: str | int, path: Path) -> Any:
     if isinstance(parent, list) and isinstance(token, int) and token < len(parent):
         return parent[token]
     raise PatchConflict(pointer(path), "does not fit the object")

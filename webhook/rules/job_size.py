@@ -10,14 +10,15 @@ exemption holds for a refusal by this rule. A stored job that is too large, from
 still be changed, but not in its `mpiReplicaSpecs`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 from pydantic import Field
 
 from webhook.api.mpijob import MPIJob
-from webhook.api.size import KINDS, Size, longest_text, sizes
+from webhook.api.size import KINDS, beyond, longest_text
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
 from webhook.rules import CauseReason, Violation, rule
@@ -54,6 +55,11 @@ class Settings(RuleSettings):
     max_affinity: int = _most(500, 1000, "Terms, expressions and values of the affinity of a template, together")
     max_constraints: int = _most(50, 200, "Topology spread constraints of a template")
 
+    @cached_property
+    def counted(self) -> Mapping[str, int]:
+        """The bound of each of `KINDS`."""
+        return {kind: getattr(self, f"max_{kind}") for kind in KINDS}
+
 
 CEILING: Final = Settings.model_validate(
     {name: field["maximum"] for name, field in Settings.model_json_schema()["properties"].items() if "maximum" in field}
@@ -63,17 +69,24 @@ CEILING: Final = Settings.model_validate(
 
 @rule(RULE, Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """The whole first; then what is counted; then, in a job that is not too large otherwise, the length of texts."""
+    """The whole first; then what is counted; then, in a job that is not too large otherwise, the length of texts.
+
+    Asked again by the same bounds, as in every review that comes as far as the rules, it remembers the answer.
+    """
+    key = ("job-size", id(job))
+    answered: tuple[Settings, list[Violation]] | None = ctx.memo.get(key)
+    if answered is None or answered[0] is not settings:
+        answered = ctx.memo[key] = settings, list(_check(job, settings, ctx))
+    yield from answered[1]
+
+
+def _check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if fault := whole(ctx.document, settings):
         yield fault
         return
-    found = False
-    for size in _counted(job, ctx):
-        setting = f"max_{size.kind}"
-        most: int = getattr(settings, setting)
-        if size.amount > most:
-            found = True
-            yield _violation(setting, size.path, size.amount, most, KINDS[size.kind])
+    found = beyond(settings.counted, job)
+    for size in found:
+        yield _violation(f"max_{size.kind}", size.path, size.amount, settings.counted[size.kind], KINDS[size.kind])
     # No text can be longer than the whole.
     if not found and _length(ctx.document) > settings.max_text and (text := longest_text(job, settings.max_text)):
         yield _violation("max_text", _place(text.path), text.amount, settings.max_text, "characters")
@@ -87,7 +100,9 @@ def whole(document: bytes | msgspec.Raw, settings: Settings = CEILING) -> Violat
     data = bytes(document)
     if len(data) > settings.max_bytes:
         return _violation("max_bytes", "spec", len(data), settings.max_bytes, "bytes")
-    # Those in texts are counted too: finding out which these are would be reading.
+    # Each takes a byte at least. Those in texts are counted too: finding out which these are would be reading.
+    if len(data) <= settings.max_nested:
+        return None
     nested = data.count(b"{") + data.count(b"[")
     if nested > settings.max_nested:
         return _violation("max_nested", "spec", nested, settings.max_nested, "mappings and lists")
@@ -96,15 +111,6 @@ def whole(document: bytes | msgspec.Raw, settings: Settings = CEILING) -> Violat
 
 def _length(document: bytes | msgspec.Raw) -> int:
     return len(memoryview(document))
-
-
-def _counted(job: MPIJob, ctx: Context) -> list[Size]:
-    """The sizes, counted once in a review."""
-    key = ("sizes", id(job))
-    if key not in ctx.memo:
-        ctx.memo[key] = list(sizes(job))
-    counted: list[Size] = ctx.memo[key]
-    return counted
 
 
 def _violation(setting: str, path: str, count: int, most: int, what: str) -> Violation:

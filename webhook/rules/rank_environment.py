@@ -11,7 +11,7 @@ the worker runs more than sshd: a script may pass variables on in ways of its ow
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import islice
+from functools import cached_property
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
@@ -22,6 +22,7 @@ from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import OPEN_MPI, PAIRS
 from webhook.api.pod import Container
 from webhook.kit.context import Context
+from webhook.kit.mpirun_calls import mpirun_calls
 from webhook.kit.settings import WarningRuleSettings
 from webhook.rules import Violation, rule
 
@@ -52,12 +53,17 @@ class Settings(WarningRuleSettings):
         DEFAULT_NAMES, description="Names of variables that only ranks read; `*` at the end stands for any text."
     )
 
+    @cached_property
+    def for_ranks(self) -> Callable[[str], bool]:
+        """Whether a variable of this name is for ranks."""
+        return _matcher(self.names)
+
 
 @rule("rank-environment", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """What the launcher has and does not pass on; then what only the worker has."""
     launcher, worker = (replica.template.containers[:1] if replica else [] for replica in (job.launcher, job.worker))
-    calls = mpirun.find(launcher[0].command, launcher[0].args, job.spec.mpi_implementation) if launcher else []
+    calls = mpirun_calls(job, ctx)
     if not calls or any(_unclear(call) for call in calls):
         return
     script = sshd.text(launcher[0])
@@ -90,9 +96,8 @@ def _unclear(call: Invocation) -> bool:
 
 def _names(container: Container, settings: Settings) -> list[str]:
     """The variables of the container that are for ranks."""
-    for_ranks = _matcher(settings.names)
-    names = (one.name for one in islice(container.env or (), MAX_VARIABLES))
-    return [name for name in names if _NAME.fullmatch(name) and for_ranks(name)]
+    names = [one.name for one in (container.env or ())[:MAX_VARIABLES]]
+    return [name for name in names if settings.for_ranks(name) and _NAME.fullmatch(name)]
 
 
 def _matcher(patterns: Collection[str]) -> Callable[[str], bool]:

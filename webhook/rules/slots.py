@@ -13,7 +13,7 @@ rest are warnings, since only the program knows how it uses its ranks:
 Only what the command line shows for certain is compared; a call with variables or unknown options is not compared.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from pydantic import Field, model_validator
 
@@ -22,6 +22,7 @@ from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_pa
 from webhook.api.pod import Container
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total, read
 from webhook.kit.context import Context
+from webhook.kit.mpirun_calls import mpirun_calls
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.rules import Violation, rule
 
@@ -69,17 +70,17 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         fix = f"Set slotsPerWorker to {most} or fewer{_INSTEAD if on_cores else ''}."
         yield Violation(PATH, f"{_count(slots, 'slot')} per worker, at most {most} allowed", fix=fix)
     else:
-        yield from _gpus(slots, gpus, settings, meant=_meant(job, slots))
+        yield from _gpus(slots, gpus, settings, meant=lambda: _meant(job, slots, ctx))
         yield from _cpus(slots, pods, fixed=slots in gpus)
-        yield from _ranks(job, slots, gpus, most)
+        yield from _ranks(job, slots, gpus, most, ctx)
 
 
-def _gpus(slots: int, gpus: list[int], settings: Settings, *, meant: bool) -> Iterator[Violation]:
+def _gpus(slots: int, gpus: list[int], settings: Settings, *, meant: Callable[[], bool]) -> Iterator[Violation]:
     """`gpus` is for the launcher, if it is a worker, then for a worker; `meant`: the ranks fit the slots."""
     if not any(gpus):
         return
     wanted = min(gpus[-1], settings.max)
-    if wanted and slots != wanted and not meant:
+    if wanted and slots != wanted and not meant():
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
         yield Violation(PATH, fault, fix=f"Set it to {wanted}.", advisory=True)
     if gpus[0] != gpus[-1]:
@@ -92,12 +93,10 @@ def _has_claims(pod: ReplicaSpec) -> bool:
     return any(container.resources and container.resources.claims for container in pod.template.containers)
 
 
-def _meant(job: MPIJob, slots: int) -> bool:
+def _meant(job: MPIJob, slots: int, ctx: Context) -> bool:
     """Whether the launcher starts as many ranks as there are slots, in all or on each worker."""
     return any(
-        mpirun.ranks_per_node(call) == slots or call.ranks == slots * _nodes(job)
-        for container in _launcher(job)
-        for call in mpirun.find(container.command, container.args, job.spec.mpi_implementation)
+        mpirun.ranks_per_node(call) == slots or call.ranks == slots * _nodes(job) for call in mpirun_calls(job, ctx)
     )
 
 
@@ -127,12 +126,12 @@ def _cpu_count(container: Container) -> int:
     return max(quantity.whole(read(limits.get("cpu", requests.get("cpu", 0)))), 0)
 
 
-def _ranks(job: MPIJob, slots: int, gpus: list[int], most: int) -> Iterator[Violation]:
+def _ranks(job: MPIJob, slots: int, gpus: list[int], most: int, ctx: Context) -> Iterator[Violation]:
     """The number of ranks in the launcher's command line against the slots of all workers."""
     nodes = _nodes(job)
     total = slots * nodes
     for container in _launcher(job) if total else ():
-        calls = mpirun.find(container.command, container.args, job.spec.mpi_implementation)
+        calls = mpirun_calls(job, ctx)
         largest = max(calls, key=lambda call: call.ranks or 0, default=None)
         if largest is None or largest.ranks is None:
             return
