@@ -1,6 +1,7 @@
 """Jobs that name no queue, with the real Kueue and operator: queued where Kueue starts them, else left alone."""
 
 import copy
+import json
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from tests.controlplane.nodes import gpu_nodes
 from tests.support.installation import service
 from tests.support.jobs import changed
 from tests.support.queued_jobs import ASK, MANAGED, PLACES, QUEUE_LABEL, Job, add_queue, any_job, create, pi, settle
+from webhook.api.annotations import SKIP
 
 pytestmark = pytest.mark.timeout(600)
 CONFIGURATION = "kueue-mutating-webhook-configuration"
@@ -208,6 +210,61 @@ def test_a_waiting_job_stays_suspended_when_a_file_replaces_it(cluster: Cluster,
     cluster.wait_for("the workload", job.workload)
     cluster.kubectl("replace", "-f", "-", stdin=manifest)
     assert (job.queue, job.suspended, job.pods()) == ("training", True, [])
+
+
+def replace(cluster: Cluster, manifest: dict[str, Any], asked: str | None) -> str:
+    """Replace the job by the file with another annotation; what kubectl says."""
+    new = copy.deepcopy(manifest)
+    new["metadata"]["annotations"] = {} if asked is None else {ASK: asked}
+    return cluster.kubectl("replace", "-f", "-", stdin=new).stderr
+
+
+def test_a_file_with_another_queue_moves_a_waiting_job(cluster: Cluster, managed: str) -> None:
+    add_queue(cluster, managed, "second", cpu=8)
+    settle(cluster, managed, "training")
+    settle(cluster, managed, "second")
+    manifest = pi(managed, "moves", cpu=4, annotations={ASK: "training"})
+    job, _ = create(cluster, manifest)
+    cluster.wait_for("the workload", job.workload)
+    told = replace(cluster, manifest, "nowhere")
+    assert "stays in queue training: LocalQueue nowhere doesn't exist. Use second or training." in told
+    assert replace(cluster, manifest, None) == "", "the one that it is in, of two"
+    assert (job.queue, job.suspended) == ("training", True)
+
+    assert "Warning: injected: kueue-queue second" in replace(cluster, manifest, "second")
+    assert (job.queue, job.suspended) == ("second", True)
+    moved = lambda: ((found := job.workload()) and found["spec"]["queueName"] == "second") or None  # noqa: E731
+    cluster.wait_for("Kueue to move it", moved)
+    assert replace(cluster, manifest, "second") == ""
+    assert job.pods() == []
+    told = replace(cluster, manifest, "")
+    assert "stays in queue second: Kueue lets none start without it. Delete the job and submit it again." in told
+    assert (job.queue, job.suspended) == ("second", True)
+    # What Kueue would have said.
+    metadata = {"annotations": {SKIP: "kueue-queue"}, "labels": {QUEUE_LABEL: None}}
+    out = job.patch(json.dumps({"metadata": metadata, "spec": {"runPolicy": {"suspend": False}}}))
+    assert "field is immutable" in out
+
+
+def test_a_file_with_another_queue_leaves_a_running_job_where_it_is(cluster: Cluster, managed: str) -> None:
+    add_queue(cluster, managed, "second", cpu=8)
+    settle(cluster, managed, "training")
+    settle(cluster, managed, "second")
+    manifest = pi(managed, "stays", annotations={ASK: "training"})
+    job, _ = create(cluster, manifest)
+    job.wait_for("Running")
+    pods = {pod["metadata"]["uid"] for pod in job.pods()}
+    for asked in ("second", "", "nowhere"):
+        told = replace(cluster, manifest, asked)
+        stays = f'stays in queue training, not "{asked}": to move a running job, delete it and submit it again'
+        assert stays in told
+    assert replace(cluster, manifest, None) == ""
+    assert (job.queue, job.suspended) == ("training", False)
+    assert {pod["metadata"]["uid"] for pod in job.pods()} == pods
+
+    # What Kueue would have said.
+    label = cluster.kubectl("label", "mpijob", job.name, "-n", managed, "--overwrite", f"{QUEUE_LABEL}=x", check=False)
+    assert "field is immutable" in label.stderr
 
 
 @pytest.fixture(params=["kueue-mutating-webhook-configuration", "a-kueue"])

@@ -55,3 +55,37 @@ def test_a_file_that_replaces_the_job_brings_nothing_else(
     without["spec"]["runPolicy"].pop("cleanPodPolicy", None)
     cluster.kubectl("replace", "-f", "-", stdin=without)
     assert "mpi-env" in stored(cluster, namespace)["metadata"]["annotations"][INJECTED]
+
+
+def test_a_file_that_asks_for_something_else_gets_that(cluster: Cluster, namespace: str, job: dict[str, Any]) -> None:
+    def replace(**annotations: str) -> str:
+        new = copy.deepcopy(job)
+        new["metadata"]["annotations"] = {f"training.openshift.io/{key}": value for key, value in annotations.items()}
+        return cluster.kubectl("replace", "-f", "-", stdin=new).stderr
+
+    job["spec"]["runPolicy"].pop("cleanPodPolicy")
+    cluster.kubectl("create", "-f", "-", stdin=job)
+    first = stored(cluster, namespace)
+    assert first["spec"]["runPolicy"]["activeDeadlineSeconds"] == 24 * 3600
+    assert "Warning: injected: job-timeout 72h" in replace(timeout="72h")
+    assert stored(cluster, namespace)["spec"]["runPolicy"]["activeDeadlineSeconds"] == 72 * 3600
+    assert replace(timeout="72h") == ""
+    assert "Warning: injected: clean-pod-policy" in replace(**{"timeout": "72h", "debug-mode": "true"})
+    policy = stored(cluster, namespace)["spec"]["runPolicy"]
+    assert (policy["activeDeadlineSeconds"], policy["cleanPodPolicy"]) == (72 * 3600, "None")
+    replace(**{"timeout-action": "notify-only"})
+    assert "activeDeadlineSeconds" not in stored(cluster, namespace)["spec"]["runPolicy"]
+
+
+def test_a_file_with_its_own_placement_loses_ours(cluster: Cluster, namespace: str, job: dict[str, Any]) -> None:
+    anti = {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"app": "noisy"}}}
+        ]
+    }
+    worker = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
+    cluster.kubectl("create", "-f", "-", stdin=job)
+    worker["spec"]["affinity"] = {"podAntiAffinity": anti}
+    assert cluster.kubectl("replace", "-f", "-", stdin=job).stderr == ""
+    after = stored(cluster, namespace)["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["affinity"]
+    assert after == {"podAntiAffinity": anti}

@@ -31,6 +31,8 @@ class Decision:
     """Rules that deny unless the requester may exempt jobs from them."""
     told: dict[str, list[str]] = field(default_factory=dict)
     """What each injection says, in the order of their ids."""
+    news: list[str] = field(default_factory=list)
+    """The injections that put in what the user has not been told of."""
     injection_warnings: InjectionWarnings = "each"
     """How warnings report what was injected."""
     skipped: str = ""
@@ -93,7 +95,7 @@ class Decision:
     def _injected(self) -> list[str]:
         """What was injected, as far as users are to be told."""
         if self.injection_warnings == "one-line":
-            briefs = {author: self._brief(author) for author in self.authors}
+            briefs = {author: self._brief(author) for author in self.news}
             return [messages.injected(briefs)] if briefs else []
         return self.notes if self.injection_warnings == "each" else []
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -72,7 +73,7 @@ class DeadlineExceeded(Exception):
 def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
     """Inject what the job needs. Never denies: an object of a wrong shape is left to the API server's schema.
 
-    On UPDATE only what was injected at creation and has been lost is restored (see `restore`): `kubectl apply` replaces
+    On UPDATE only what was injected at creation and has been lost comes back (see `restore`): `kubectl apply` replaces
     whole lists of a custom resource, and Kueue stops a running job whose containers differ from those that it admitted.
     """
     if too_large.unread(request.object):
@@ -90,20 +91,19 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
     decision = Decision(name=_name(request, job), skipped=reason_to_inject_nothing(request, job, policy))
-    decision.injection_warnings = "none" if request.operation == "UPDATE" else policy.document.injection_warnings
+    decision.injection_warnings = policy.document.injection_warnings
     if decision.skipped:
         return decision
     try:
         if request.operation == "UPDATE":
-            restore.restore(
-                stored,
-                builder,
-                lambda other: _inject_again(request, policy, view, other),
-                skipped=opt_out.honoured(job, policy),
-                required=frozenset(entry.id for entry, wanted in policy.injections if wanted.required != Action.OFF),
-            )
+            inject = partial(_inject_again, request, policy, view, _old(request))
+            restored = restore.restore(stored, builder, inject, skipped=opt_out.honoured(job, policy))
+            decision.told, decision.news = restored.told, restored.changed
         else:
+            # Another webhook may have changed the job since an earlier round, of which the user has been told.
+            earlier = {place.author for place in record.holding(builder.document)}
             decision.told = _inject(job, policy, ctx, builder)
+            decision.news = [author for author in dict.fromkeys(builder.authors) if author not in earlier]
             record.write(builder)
     except PatchConflict as error:
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
@@ -111,11 +111,13 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     return decision
 
 
-def _inject_again(request: AdmissionRequest, policy: Policy, view: ClusterView, builder: PatchBuilder) -> None:
-    """Run the injections on the job in `builder`, as if it were created now."""
+def _inject_again(
+    request: AdmissionRequest, policy: Policy, view: ClusterView, old: MPIJob | None, builder: PatchBuilder
+) -> dict[str, list[str]]:
+    """Run the injections on the job in `builder`, as if nothing had been injected; what each says."""
     document = msgspec.Raw(msgspec.json.encode(builder.document))
     job = mpijob.decode(document)
-    _inject(job, policy, _context(request, job, view, old=None, document=document), builder)
+    return _inject(job, policy, _context(request, job, view, old, document=document), builder)
 
 
 def _inject(job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder) -> dict[str, list[str]]:

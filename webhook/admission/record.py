@@ -47,15 +47,25 @@ def read(document: Any) -> list[RecordedPlace]:
     return found[:MAX_PLACES]
 
 
+def holding(document: Any) -> list[RecordedPlace]:
+    """Those of the recorded places that have what was injected there."""
+    lists = Lists()
+    return [place for place in read(document) if lists.value(document, place) is not None]
+
+
 def write(builder: PatchBuilder) -> None:
     """Record on the job what `builder` added to it, with what an earlier round recorded and the job still has."""
     new = list(islice(places.of(builder.additions, builder.document), MAX_PLACES))
     if not new:
         return
-    lists = Lists()
-    earlier = [place for place in read(builder.document) if lists.value(builder.document, place) is not None]
+    earlier = holding(builder.document)
     if text := _text(dict.fromkeys([*earlier, *new]), _room(builder.document)):
         builder.write_own(PATH, text)
+
+
+def rewrite(builder: PatchBuilder, recorded: Iterable[RecordedPlace]) -> None:
+    """Record these places and no others."""
+    builder.write_own(PATH, _text(dict.fromkeys(recorded), _room(builder.document)) or "{}")
 
 
 def _text(found: Iterable[RecordedPlace], room: int) -> str:

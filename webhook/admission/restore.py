@@ -5,79 +5,116 @@ with our additions, and `kubectl replace` everything that the file has not. An u
 stored job names, as far as the stored job still has it as it was injected, and nothing else: a toleration of the user's
 own stays away once it is taken out, and nothing that a later version or policy would add comes to an old job.
 
-Nor does what the job as it is wanted now would not get. The injections are run on both jobs without what is recorded:
-a place that the stored one would get today and the new one would not, or not with this value, is not restored. What the
-stored one would not get today says nothing, for policy and cluster change: that is restored as it is recorded.
+Where the job as it is wanted now would get another value in such a place, by an annotation that the update changed, the
+other value goes there, and the record says so; where it would get none, nothing does (see `wishes`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
-
-from webhook.admission import places, record
+from webhook.admission import record
 from webhook.admission.places import APPENDED, Lists, RecordedPlace
+from webhook.admission.wishes import Inject, Told, Value, Wishes
 from webhook.api.annotations import INJECTED
-from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.networks import NETWORKS, NetworksError, extended, parse
-from webhook.api.shape import ShapeError
-from webhook.kit.patch import PatchBuilder, PatchConflict, Path
+from webhook.kit.patch import PatchBuilder, Path
 
 # What the API server has filled in already where a file drops these fields (the CRD's schema).
 CREATION_POLICY: Final = "/spec/launcherCreationPolicy"
 DEFAULTS: Final[Mapping[str, object]] = {CREATION_POLICY: "AtStartup", "/spec/runPolicy/suspend": False}
 _OTHER_HALF: Final = {"requests": "limits", "limits": "requests"}
 
-Inject = Callable[[PatchBuilder], object]
-"""Runs the injections on a job as at its creation."""
-Found = list[tuple[RecordedPlace, Any]]
-"""What is recorded and still there, with its value."""
+
+@dataclass(slots=True)
+class Restored:
+    """What of an update its user is to be told."""
+
+    changed: list[str] = field(default_factory=list)
+    """The injections that gave the job another value than before."""
+    told: dict[str, list[str]] = field(default_factory=dict)
+    """What they say, and what others could not do of what the update asks for."""
 
 
-def restore(
-    stored: Any, builder: PatchBuilder, inject: Inject, *, skipped: frozenset[str], required: frozenset[str]
-) -> None:
-    """Restore what the record of the `stored` job names and the new one lacks, and the record itself.
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """A recorded place, and what is to be there now."""
 
-    Of the `required` injections a value comes back also where the new job would get another one.
-    """
+    place: RecordedPlace
+    now: list[Value]
+
+    @property
+    def changed(self) -> bool:
+        return any(place != self.place for place, _ in self.now)
+
+
+def restore(stored: Any, builder: PatchBuilder, inject: Inject, *, skipped: frozenset[str]) -> Restored:
+    """Restore what the record of the `stored` job names and the new one lacks, and the record itself."""
     recorded = record.read(stored)
-    lists = Lists()
+    lists, restored = Lists(), Restored()
     there = [(place, value) for place in recorded if (value := lists.value(stored, place)) is not None]
-    found = [(place, value) for place, value in there if place.author not in skipped]
+    gone = [
+        (place, value)
+        for place, value in there
+        if place.author not in skipped and lists.value(builder.document, place) is None
+    ]
     replaced = bool(recorded) and builder.get(record.PATH) is None
-    if any(lists.value(builder.document, place) is None for place, _ in found):
-        everything = [place for place, _ in there]
-        found = _still_wanted(found, stored, builder.document, inject, everything=everything, required=required)
-        _add(_in_pairs(found, stored, builder, lists), stored, builder, replaced=replaced)
-    if replaced:
+    rewritten: dict[RecordedPlace, list[RecordedPlace]] = {}
+    if gone:
+        wishes = Wishes(stored, builder.document, [place for place, _ in there], inject)
+        lost = [_Lost(place, wishes.now(place, value)) for place, value in gone]
+        rewritten = _add(_in_pairs(lost, stored, builder, lists), stored, builder, replaced=replaced)
+        restored = _news(lost, rewritten, wishes)
+    if rewritten:
+        record.rewrite(builder, [place for each in recorded for place in rewritten.get(each, [each])])
+    elif replaced:
         builder.write_own(record.PATH, stored["metadata"]["annotations"][INJECTED])
+    return restored
 
 
-def _add(found: Found, stored: Any, builder: PatchBuilder, *, replaced: bool) -> None:
+def _news(lost: list[_Lost], rewritten: Mapping[RecordedPlace, list[RecordedPlace]], wishes: Wishes) -> Restored:
+    changed = list(dict.fromkeys(place.author for place in rewritten))
+    told: Told = {
+        author: wishes.notes(author) if author in changed else wishes.cautions(author)
+        for author in dict.fromkeys(each.place.author for each in lost)
+    }
+    return Restored(changed, {author: notes for author, notes in told.items() if notes})
+
+
+def _add(
+    lost: list[_Lost], stored: Any, builder: PatchBuilder, *, replaced: bool
+) -> dict[RecordedPlace, list[RecordedPlace]]:
+    """Put into the job what is to be there; the recorded places that have something else now, and that."""
     lists = Lists()
-    lost: set[str] = set()
-    for place, value in found:
-        *above, last = place.tokens
-        where, parent = lists.counterpart(stored, builder.document, above)
-        if where is None:
-            continue
-        builder.author = place.author
-        if isinstance(parent, str):
-            restored = _attach(builder, where, value)
-        elif not isinstance(parent, list):
-            # A default of the schema is taken for a loss only beside another loss: users start a job by `suspend`.
-            # For what nobody changes by itself the loss of the record will do.
-            beside = place.author in lost or (replaced and place.pointer == CREATION_POLICY)
+    back: set[str] = set()
+    rewritten: dict[RecordedPlace, list[RecordedPlace]] = {}
+    for each in lost:
+        for place, value in each.now:
+            # A default of the schema is taken for a loss only beside another loss: users start a job by `suspend`. For
+            # what nobody changes by itself the loss of the record will do.
+            beside = place.author in back or (replaced and place.pointer == CREATION_POLICY)
             over = DEFAULTS.get(place.pointer) if beside else None
-            restored = builder.add((*where, last), value, over=over)
-        elif last == APPENDED:
-            restored = builder.append(where, value, key=None)
-        else:
-            key, equals, _ = last.partition("=")
-            restored = bool(key and equals) and builder.append(where, value, key=key)
-        if restored:
-            lost.add(place.author)
+            if _put(place, value, lists, stored, builder, over=over):
+                back.add(place.author)
+                if each.changed:
+                    rewritten.setdefault(each.place, []).append(place)
+    return rewritten
+
+
+def _put(place: RecordedPlace, value: Any, lists: Lists, stored: Any, builder: PatchBuilder, *, over: object) -> bool:
+    *above, last = place.tokens
+    where, parent = lists.counterpart(stored, builder.document, above)
+    if where is None:
+        return False
+    builder.author = place.author
+    if isinstance(parent, str):
+        return _attach(builder, where, value)
+    if not isinstance(parent, list):
+        return builder.add((*where, last), value, over=over)
+    if last == APPENDED:
+        return builder.append(where, value, key=None)
+    key, equals, _ = last.partition("=")
+    return bool(key and equals) and builder.append(where, value, key=key)
 
 
 def _attach(builder: PatchBuilder, where: Path, network: str) -> bool:
@@ -92,96 +129,23 @@ def _attach(builder: PatchBuilder, where: Path, network: str) -> bool:
     return builder.extend_text(where, extended(text or "", wanted), (network,))
 
 
-def _still_wanted(
-    found: Found, stored: Any, new: Any, inject: Inject, *, everything: list[RecordedPlace], required: frozenset[str]
-) -> Found:
-    """Those that the new job would get too, and those that today's settings say nothing of."""
-    before = _additions(_without(stored, everything), inject)
-    after = _additions(_alike(_without(new, everything), stored), inject)
-
-    def wanted(place: RecordedPlace) -> bool:
-        key = _key(place)
-        if key not in before:
-            return True
-        return key in after and (after[key] == before[key] or place.author in required)
-
-    return [(place, value) for place, value in found if wanted(place)]
-
-
-def _alike(new: Any, stored: Any) -> Any:
-    """`new` with the name, and the order of containers, that `stored` has: no wish of anybody's."""
-    for key in ("name", "generateName"):
-        if value := stored["metadata"].get(key):
-            new["metadata"][key] = value
-    lists = Lists()
-    for role in (LAUNCHER, WORKER):
-        path = ("spec", "mpiReplicaSpecs", role, "template", "spec", "containers")
-        ours, theirs = lists.at(new, path), lists.at(stored, path)
-        if isinstance(ours, list) and isinstance(theirs, list):
-            order = {str(item.get("name")): place for place, item in enumerate(theirs) if isinstance(item, dict)}
-            ours.sort(key=lambda item: order.get(str(item.get("name")), len(order)) if isinstance(item, dict) else 0)
-    return new
-
-
-def _additions(document: Any, inject: Inject) -> dict[tuple[str, str], str]:
-    """What the injections would add to `document`: places with the checksum of the value."""
-    builder = PatchBuilder(document)
-    try:
-        inject(builder)
-    except (ShapeError, PatchConflict):
-        return {}
-    return {_key(place): place.checksum for place in places.of(builder.additions, builder.document)}
-
-
-def _key(place: RecordedPlace) -> tuple[str, str]:
-    appended = place.tokens[-1] == APPENDED
-    return place.author, f"{place.pointer} {place.checksum}" if appended else place.pointer
-
-
-def _without(document: Any, everything: Iterable[RecordedPlace]) -> Any:
-    """A copy of `document` without what is in these places, and without the parents that are empty then."""
-    document = msgspec.json.decode(msgspec.json.encode(document))
-    lists = Lists()
-    paths = {path for place in everything if (path := lists.path(document, place)) is not None}
-    # From the end, so that no position in a list changes before it is used.
-    for path in sorted(paths, reverse=True):
-        _remove(document, path)
-    return document
-
-
-def _remove(document: Any, path: Path) -> None:
-    parents: list[Any] = [document]
-    for token in path[:-1]:
-        parents.append(parents[-1][token])
-    text = parents[-1]
-    if isinstance(text, str):
-        parents.pop()
-        left = [network for network in parse(text) if str(network) != path[-1]]
-        path = path[:-1]
-        if left:
-            annotations = parents[-1]
-            annotations[path[-1]] = extended("", left)
-            return
-    for parent, token in zip(reversed(parents), reversed(path), strict=True):
-        del parent[token]
-        if parent or not isinstance(parent, dict | list):
-            return
-
-
-def _in_pairs(found: Found, stored: Any, builder: PatchBuilder, lists: Lists) -> Found:
+def _in_pairs(lost: list[_Lost], stored: Any, builder: PatchBuilder, lists: Lists) -> list[_Lost]:
     """Those without the request or limit of a container that the stored job has with another limit or request.
 
     The API server refuses a request above its limit, and one of a device that is not equal to it.
     """
-    recorded = {place.pointer for place, _ in found}
-    return [each for each in found if _pair_holds(each[0], recorded, stored, builder.document, lists)]
+    together = {each.place.pointer for each in lost if each.now}
+    return [each for each in lost if _pair_holds(each, together, stored, builder.document, lists)]
 
 
-def _pair_holds(place: RecordedPlace, recorded: set[str], stored: Any, new: Any, lists: Lists) -> bool:
-    tokens = place.tokens
+def _pair_holds(each: _Lost, together: set[str], stored: Any, new: Any, lists: Lists) -> bool:
+    tokens = each.place.tokens
     if len(tokens) < 3 or tokens[-3] != "resources" or tokens[-2] not in _OTHER_HALF:
         return True
     other = [*tokens[:-2], _OTHER_HALF[tokens[-2]], tokens[-1]]
     before, now = lists.at(stored, other), lists.at(new, other)
-    pointer = "/".join([*place.pointer.split("/")[:-2], other[-2], place.pointer.rpartition("/")[2]])
-    return str(before) == str(now) or (now is None and pointer in recorded)
+    pointer = "/".join([*each.place.pointer.split("/")[:-2], other[-2], each.place.pointer.rpartition("/")[2]])
+    if now is None and pointer in together:
+        return True
+    # What is asked for now was chosen beside the other half that is there now.
+    return now is not None if each.changed else str(before) == str(now)

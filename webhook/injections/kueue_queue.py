@@ -12,6 +12,10 @@ A job with `suspend: true` is one that its user wants to start: it is put into a
 for one, or where Kueue suspends every job (a LocalQueue `default`, `manageJobsWithoutQueueName`), for in a queue Kueue
 resumes it. `suspend: false` is what the API server puts into every job: Kueue, too, takes no notice of it. A job that
 names a queue of Volcano stays out of Kueue's, unless the annotation asks for one.
+
+An update with another annotation moves a job that waits, and leaves it where it is if that queue cannot be used. A job
+that runs stays in its queue, and one that waits stays in some queue, for Kueue refuses all else: delete it and submit
+it again.
 """
 
 from collections.abc import Iterator
@@ -38,6 +42,7 @@ _OUT_OF_REACH: Final = {
     Unmanaged.NAMESPACE: "Kueue does not manage this namespace",
     UNKNOWN: "whether Kueue manages this namespace is not known",
 }
+_NO_WAY_OUT: Final = "Kueue lets none start without it. Delete the job and submit it again."
 
 
 class Settings(InjectionSettings):
@@ -53,34 +58,59 @@ class Settings(InjectionSettings):
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Inject label and `suspend`, or say why not."""
     asked = job.annotations.get(annotations.QUEUE)
-    if asked == "":
-        return
     shown = annotations.mention(annotations.QUEUE, asked or "")
     if QUEUE_NAME in job.labels:
         if asked and job.labels[QUEUE_NAME] != asked:
             yield Caution(f"{shown} has no effect on a job with the label {QUEUE_NAME}")
         return
-    if asked and names.label_value_problem(asked):
-        yield Caution(f"{shown} is no name that a queue can have")
+    name = _by_default(job, settings, ctx) if asked is None else asked
+    invalid = f"{shown} is no name that a queue can have" if asked and names.label_value_problem(asked) else ""
+    if ctx.old is not None and (here := ctx.old.labels.get(QUEUE_NAME)):
+        if not ctx.old.suspended:
+            yield from _stay(here, asked, patch)
+        else:
+            reason = invalid or (_obstacle(job, name, ctx, patch) if name not in {"", here} else "")
+            yield from _move(here, name, _NO_WAY_OUT if asked == "" else reason, patch)
         return
-    if reason := _out_of_reach(job, ctx):
-        if asked:
-            yield Caution(f"not in queue {asked}: {reason}")
-        return
-    name = asked or settings.queue or queues.of_namespace(ctx.view, ctx.namespace)
-    if not name or (not asked and _queued_by_volcano(job)):
+    if not name:
         return
     # Kueue puts a job in there whatever we do; where that is a mistake the rule `local-queue` says so.
     by_kueue = name == queues.DEFAULT and not (asked or settings.queue)
-    reason = _obstacle(job, name, ctx, patch)
+    reason = invalid or _obstacle(job, name, ctx, patch)
     if job.suspended and not (reason or asked or by_kueue or suspends_all(ctx.view, ctx.namespace)):
         reason = "spec.runPolicy.suspend is true. Remove it."
     if reason:
         if not by_kueue:
-            yield Caution(f"not in queue {name}: {reason}")
+            yield Caution(invalid or f"not in queue {name}: {reason}")
     elif patch.add(LABEL, name):
         patch.add(SUSPEND, value=True, over=False)
         yield Note(f"put into queue {name}, which starts the job when there is room", brief=name)
+
+
+def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> str:
+    """The queue of a job that asks for none, empty where it has none."""
+    if _queued_by_volcano(job) or _out_of_reach(job, ctx):
+        return ""
+    return settings.queue or queues.of_namespace(ctx.view, ctx.namespace)
+
+
+def _stay(here: str, asked: str | None, patch: PatchBuilder) -> Iterator[str]:
+    """An update of a running job: Kueue refuses another queue, and none (`validateUpdateForQueueName`)."""
+    if asked is not None and asked != here:
+        shown = annotations.quoted(asked)
+        yield Caution(f"stays in queue {here}, not {shown}: to move a running job, delete it and submit it again")
+    patch.add(LABEL, here)
+
+
+def _move(here: str, name: str, reason: str, patch: PatchBuilder) -> Iterator[str]:
+    """An update of a job that waits: to another queue where that takes it, else it keeps its place."""
+    if reason:
+        yield Caution(f"stays in queue {here}: {reason}")
+    to = here if reason or not name else name
+    if patch.add(LABEL, to):
+        patch.add(SUSPEND, value=True, over=False)
+        if to != here:
+            yield Note(f"moved to queue {to}, which starts the job when there is room", brief=to)
 
 
 def _out_of_reach(job: MPIJob, ctx: Context) -> str:
@@ -98,6 +128,8 @@ def _queued_by_volcano(job: MPIJob) -> bool:
 
 def _obstacle(job: MPIJob, name: str, ctx: Context, patch: PatchBuilder) -> str:
     """What would keep the job in this queue from ever being resumed, or may; empty for certain that nothing does."""
+    if reason := _out_of_reach(job, ctx):
+        return reason
     if fault := queues.fault(ctx.view, ctx.namespace, name):
         return f"{fault.in_words(name)}. {queues.advice(ctx.view, ctx.namespace, name)}"
     if names.label_value_problem(name) or not queues.takes_jobs(ctx.view, ctx.namespace, name):

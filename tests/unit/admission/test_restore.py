@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.injecting import DEFAULTS, mpijob, mutate, only, operations_of, policy_of
 from tests.support.kueue_objects import namespace
+from tests.support.networks import network
 from tests.support.strategies import PROPERTY
 from webhook.admission import places
 from webhook.api.annotations import INJECTED
@@ -18,7 +19,13 @@ from webhook.cluster.snapshot import API_VERSION, KIND, Snapshot
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 T = "training.openshift.io/"
 COMPLETE: dict[str, Any] = {entry.name: {} for entry in watched_resources()}
-KNOWN = Snapshot([{"apiVersion": API_VERSION, "kind": KIND, "known": COMPLETE}, namespace("team")])
+KNOWN = Snapshot(
+    [
+        {"apiVersion": API_VERSION, "kind": KIND, "known": COMPLETE},
+        namespace("team"),
+        *(network(name, namespace="team") for name in "abc"),
+    ]
+)
 
 
 def job(annotations=None, **spec):
@@ -40,6 +47,16 @@ def replaced(before, after, policy):
     return same, mutate(after, policy, "UPDATE", view=KNOWN, stored=stored)
 
 
+def update(after, stored, policy):
+    return mutate(after, policy, "UPDATE", view=KNOWN, stored=stored)
+
+
+def at(document, path):
+    for token in path:
+        document = document[token]
+    return document
+
+
 def resources(role, amounts):
     found = job({"rdma": "true"})
     pod(found, role)["containers"][0]["resources"] = amounts
@@ -59,9 +76,7 @@ WISHES: dict[str, tuple[str, dict[str, Any], Any, Any, str]] = {
     # the injection, its settings, the file before, the file now, what must not come back
     "a service account": ("api-access", {}, job(), job(serviceAccountName="ci"), "Worker/template/spec/automount"),
     "the mesh": ("istio", {}, job(), IN_MESH, "Worker/template/metadata"),
-    "another timeout": ("job-timeout", {}, job({"timeout": "24h"}), job({"timeout": "72h"}), "runPolicy"),
     "no end": ("job-timeout", {}, job(), job({"timeout-action": "notify-only"}), "runPolicy"),
-    "debugging": ("clean-pod-policy", {}, job(), job({"debug-mode": "true"}), "runPolicy"),
     "no waiting": (
         "worker-readiness",
         {},
@@ -69,10 +84,8 @@ WISHES: dict[str, tuple[str, dict[str, Any], Any, Any, str]] = {
         job({"worker-readiness": "false"}),
         "spec",
     ),
-    "another GPU": ("gpu-nodes", {}, job({"gpu-product": "A100"}), job({"gpu-product": "H100"}), "required"),
     "no RDMA": ("rdma", RDMA, job({"rdma": "true"}), job({"rdma": "false"}), "rdma"),
     "own memory": ("shared-memory", {}, job(), OWN_SHM, "olume"),
-    "own arguments": ("mpi-env", {}, job(), OWN_ARGS, "plm_ssh_args"),
     "more devices": (
         "rdma",
         RDMA,
@@ -99,10 +112,119 @@ def test_what_the_file_wants_now_wins(wish):
     assert again == []
 
 
-def test_what_is_required_comes_back_though_the_wish_is_another():
-    policy = only("job-timeout", required="deny")
-    _, again = replaced(job({"timeout": "24h"}), job({"timeout": "72h"}), policy)
-    assert again.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400
+def gpus(products):
+    expression = {"key": "nvidia.com/gpu.product", "operator": "In", "values": products}
+    return [{"matchExpressions": [expression]}]
+
+
+def of_mpich():
+    found = job()
+    found["spec"]["mpiImplementation"] = "MPICH"
+    return found
+
+
+RUN_POLICY = ("spec", "runPolicy")
+TERMS = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+WORKER = ("spec", "mpiReplicaSpecs", "Worker", "template", "spec")
+ENV = ("spec", "mpiReplicaSpecs", "Launcher", "template", "spec", "containers", 0, "env")
+PRTE = {"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"}
+ATTEMPTS = "-o ConnectionAttempts=10"
+OTHERS: dict[str, tuple[str, dict[str, Any], Any, Any, tuple[Any, ...], Any]] = {
+    # the injection, its settings, the file before, the file now, where it puts something else, and what
+    "timeout": (
+        "job-timeout",
+        {},
+        job({"timeout": "24h"}),
+        job({"timeout": "72h"}),
+        (*RUN_POLICY, "activeDeadlineSeconds"),
+        259200,
+    ),
+    "debugging": ("clean-pod-policy", {}, job(), job({"debug-mode": "true"}), (*RUN_POLICY, "cleanPodPolicy"), "None"),
+    "another GPU": (
+        "gpu-nodes",
+        {},
+        job({"gpu-product": "A100"}),
+        job({"gpu-product": "H100"}),
+        (*WORKER, *TERMS),
+        gpus(["H100"]),
+    ),
+    "own arguments": (
+        "mpi-env",
+        {},
+        job(),
+        OWN_ARGS,
+        ENV,
+        [
+            {"name": "OMPI_MCA_plm_rsh_args", "value": "-p 2222"},
+            PRTE,
+            {"name": "PRTE_MCA_plm_ssh_args", "value": f"-p 2222 {ATTEMPTS}"},
+        ],
+    ),
+    "another MPI": (
+        "mpi-env",
+        {},
+        job(),
+        of_mpich(),
+        ENV,
+        [{"name": "HYDRA_LAUNCHER_EXTRA_ARGS", "value": ATTEMPTS}],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", list(OTHERS))
+@pytest.mark.parametrize("required", ["off", "deny"])
+def test_what_the_file_asks_for_now_is_injected_instead(case, required):
+    injection_id, settings, before, after, path, value = OTHERS[case]
+    policy = only(injection_id, **settings, required=required)
+    _, again = replaced(before, after, policy)
+    assert at(again.document, path) == value
+    assert again.news == [injection_id]
+    assert again.warnings, "the user reads of it"
+    same = update(after, again.document, policy)
+    assert same.document == again.document, "what was recorded is what is there now"
+    assert (same.news, same.warnings) == ([], [])
+    back = update(before, again.document, policy).document
+    assert back == mutate(before, policy, view=KNOWN).document
+
+
+def test_two_networks_of_which_one_is_another_now():
+    def networks(*names):
+        return job({"networks": ", ".join(names)})
+
+    key = ("spec", "mpiReplicaSpecs", "Worker", "template", "metadata", "annotations", NETWORKS)
+    _, again = replaced(networks("a", "b"), networks("a", "c"), only("networks"))
+    assert at(again.document, key) == "a, c"
+    assert update(networks("a", "c"), again.document, only("networks")).document == again.document
+    _, fewer = replaced(networks("a", "b"), networks("b"), only("networks"))
+    assert at(fewer.document, key) == "b"
+    _, more = replaced(networks("a"), networks("a", "b", "c"), only("networks"))
+    assert at(more.document, key) == "a", "no place is recorded for the others"
+
+
+def test_what_the_user_had_of_his_own_and_takes_out_is_not_put_in_for_another():
+    mine, ours = ({"key": key, "operator": "Exists"} for key in ("mine", "ours"))
+    policy = only("tolerations", tolerations=[mine, ours])
+    stored = mutate(job(tolerations=[mine]), policy, view=KNOWN).document
+    wide = [{"key": "ours", "operator": "Exists", "effect": ""}]
+    again = update(job(tolerations=wide), stored, policy)
+    assert pod(again.document)["tolerations"] == wide
+
+
+def test_what_a_later_policy_would_inject_comes_to_no_place_of_an_old_job():
+    stored = mutate(job(), only("job-timeout", default="24h"), view=KNOWN).document
+    later = only("job-timeout", default="48h")
+    assert at(update(job(), stored, later).document, (*RUN_POLICY, "activeDeadlineSeconds")) == 86400
+    asked = update(job({"timeout": "24h"}), stored, later)
+    assert at(asked.document, (*RUN_POLICY, "activeDeadlineSeconds")) == 86400
+
+
+def test_what_cannot_be_done_of_the_new_wish_is_told():
+    stored = mutate(job({"timeout": "24h"}), only("job-timeout"), view=KNOWN).document
+    again = update(job({"timeout": "soon"}), stored, only("job-timeout"))
+    assert again.warnings == [
+        'job-timeout: training.openshift.io/timeout "soon" is not a duration like 72h or 7d; 24h applies'
+    ]
+    assert update(job({"timeout": "soon"}), again.document, only("job-timeout")).warnings == []
 
 
 @pytest.mark.parametrize("amounts", [{"limits": {"cpu": "50m"}}, {"requests": {"cpu": "50m"}}])

@@ -339,3 +339,90 @@ class TestUpdate:
             patch = dict(self.updated(sent, stored, *USUAL))
             assert "/spec/runPolicy" not in patch
             assert "/spec/runPolicy/suspend" not in patch or (old is True and (new is None or (not new and not label)))
+
+
+SECOND = [*USUAL, queue("second")]
+
+
+def updated(new: Json, *objects: Json, runs: bool = False) -> tuple[Any, Any, list[str]]:
+    """Label, `suspend` and warnings of a job in the queue `training` that a file replaces."""
+    stored: Any = mutate(asking("training"), only(ID), view=Snapshot(objects)).document
+    stored["spec"]["runPolicy"]["suspend"] = not runs
+    new["spec"].setdefault("runPolicy", {})["suspend"] = False  # by the API server
+    view = Snapshot(objects)
+    decision = mutate(new, only(ID), "UPDATE", view=view, stored=stored)
+    document: Any = decision.document
+    same = mutate(new, only(ID), "UPDATE", view=view, stored=document)
+    assert same.document == document
+    assert same.warnings == []
+    found = document["metadata"].get("labels", {}).get(LABEL), document["spec"]["runPolicy"]["suspend"]
+    return *found, [warning.removeprefix(f"{ID}: ") for warning in decision.warnings]
+
+
+@pytest.mark.parametrize(
+    ("new", "objects", "outcome"),
+    [
+        pytest.param(asking("training"), [], ("training", True, []), id="the same"),
+        pytest.param(
+            asking("second"),
+            [],
+            ("second", True, ["moved to queue second, which starts the job when there is room"]),
+            id="another",
+        ),
+        pytest.param(
+            asking("gone"),
+            [],
+            ("training", True, ["stays in queue training: LocalQueue gone doesn't exist. Use second or training."]),
+            id="one that does not exist",
+        ),
+        pytest.param(
+            asking("A_b-"),
+            [],
+            (
+                "training",
+                True,
+                ['stays in queue training: training.openshift.io/queue "A_b-" is no name that a queue can have'],
+            ),
+            id="no name",
+        ),
+        pytest.param(mpijob(), [], ("training", True, []), id="none named, two to choose from"),
+        pytest.param(
+            mpijob(),
+            [queue("default")],
+            ("default", True, ["moved to queue default, which starts the job when there is room"]),
+            id="none named, a default",
+        ),
+        pytest.param(
+            asking(""),
+            [],
+            (
+                "training",
+                True,
+                ["stays in queue training: Kueue lets none start without it. Delete the job and submit it again."],
+            ),
+            id="without",
+        ),
+    ],
+)
+def test_a_file_that_replaces_a_waiting_job(
+    new: Json, objects: list[Json], outcome: tuple[Any, Any, list[str]]
+) -> None:
+    assert updated(new, *SECOND, *objects) == outcome
+
+
+@pytest.mark.parametrize("name", ["second", "gone", "A_b-", ""])
+def test_a_running_job_keeps_its_queue(name: str) -> None:
+    stays = f'stays in queue training, not "{name}": to move a running job, delete it and submit it again'
+    assert updated(asking(name), *SECOND, queue("default"), runs=True) == ("training", False, [stays])
+
+
+@pytest.mark.parametrize("new", [mpijob(), asking("training")])
+def test_of_a_running_job_that_asks_for_nothing_else_nothing_is_said(new: Json) -> None:
+    assert updated(new, *SECOND, queue("default"), runs=True) == ("training", False, [])
+
+
+def test_a_label_of_the_users_own_that_he_takes_out_stays_away() -> None:
+    stored = mpijob(metadata={"labels": {LABEL: "training"}}, run_policy={"suspend": True})
+    for new in (mpijob(), asking("second")):
+        decision = mutate(new, only(ID), "UPDATE", view=Snapshot(SECOND), stored=stored)
+        assert (decision.patch, decision.warnings) == ([], [])
