@@ -253,6 +253,13 @@ class PodTemplate(msgspec.Struct, gc=False):
         return (self.spec and self.spec.containers) or []
 
     @property
+    def user(self) -> int | None:
+        """Who the first container runs as; None where the image decides."""
+        own = (self.containers[0].security_context if self.containers else None) or SecurityContext()
+        of_pod = (self.spec.security_context if self.spec else None) or PodSecurityContext()
+        return of_pod.run_as_user if own.run_as_user is None else own.run_as_user
+
+    @property
     def init_containers(self) -> list[Container]:
         """Init containers in order."""
         return (self.spec and self.spec.init_containers) or []

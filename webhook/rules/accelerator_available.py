@@ -118,11 +118,11 @@ def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tup
     if most:
         had = quantity.format(most)
         each = "the launcher" if role == LAUNCHER else "each worker"
-        fix = f"Ask for {had} or less for {each}, overhead and sidecars included."
+        fix = f"Ask for {had} {name} or less for {each}, overhead and sidecars included."
         return f"{_shown(demand.amount)} {name}, but {node} has more than {had}", fix
     others = sorted({other for shape in near for other in shape.allocatable if "/" in other})
     other = ctx.closest_name(name, lambda: others)
-    fix = f"Ask for {other}." if other else f"Ask for no {name}."
+    fix = f"Use {other} instead of {name}." if other else f"Ask for no {name}."
     return f"{node} has {name}{f', but {other}' if other else ''}", fix
 
 

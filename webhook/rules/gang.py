@@ -87,9 +87,7 @@ def _min_available(job: MPIJob, asked: int | None, settings: Settings, *, waits:
                 advisory=not settings.scheduler,
             )
     elif asked < 0:
-        yield Violation(
-            MIN_AVAILABLE, f"is {asked}, must not be negative", fix=f"Set it to {most} or fewer, at least 1."
-        )
+        yield Violation(MIN_AVAILABLE, f"is {asked}, must not be negative", fix=f"Set it to {most}.")
     elif asked > most:
         there = f"the job has {pods}" if asked > pods else f"the launcher waits until all {most} workers run"
         yield Violation(MIN_AVAILABLE, f"{asked} pods, but {there}", fix=f"Set it to {most} or fewer.")

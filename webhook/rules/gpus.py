@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.api import quantity
-from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.pod import PodTemplate
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.requirements import ResourceRequirements
@@ -44,12 +44,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield from _bounds(role, path, replica.template, settings)
         elif replica.template.containers:
             yield from _idle(path, replica.template, settings)
-    first, *others = kinds or [""]
+    # The workers' kind is the job's.
+    first, *others = sorted(kinds, key=lambda name: kinds[name].startswith(replica_path(LAUNCHER))) or [""]
     for name in others:
         yield Violation(
             kinds[name],
             f"{name} beside {first}, but a job has one kind of accelerator",
-            fix=f"Use {first} everywhere, or make the part that needs {name} a job of its own.",
+            fix=f"Use {first} instead of {name}, or make the part that needs {name} a job of its own.",
             reason=CauseReason.NOT_SUPPORTED,
         )
 
@@ -131,6 +132,6 @@ def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Viol
         yield Violation(
             path,
             f"its {count} {noun} idle",
-            fix="Remove them, or set runLauncherAsWorker: true.",
+            fix="Ask for none, or set runLauncherAsWorker: true.",
             advisory=True,
         )

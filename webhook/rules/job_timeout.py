@@ -54,7 +54,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if wanted is not None and seconds is not None and wanted != seconds:
         yield _disagreement(asked or "", wanted, seconds, stored=ctx.operation == "UPDATE")
     most = None if settings.max is None else duration.parse(settings.max)
-    longest, path = (seconds, FIELD) if seconds is not None else (wanted, ANNOTATION)
+    # The annotation becomes the field: of one that says the same it is not known who wrote it.
+    longest, path = (wanted, ANNOTATION) if seconds in {None, wanted} else (seconds, FIELD)
     if most is not None and longest is not None and longest > most:
         yield Violation(
             path,

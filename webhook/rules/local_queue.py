@@ -38,7 +38,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield Violation(LABEL, "Kueue does not manage MPIJobs here", fix=fix)
             return
         case Unmanaged.NAMESPACE:
-            fix = "Remove the label."
+            fix = "Remove it."
             message = "Kueue does not manage this namespace: the job would wait for ever"
             yield Violation(LABEL, message, fix=fix, reason=CauseReason.FORBIDDEN)
             return

@@ -90,7 +90,7 @@ def _side(role: str, pod: str, replica: ReplicaSpec) -> _Side:
     spec, container = replica.template.spec, replica.template.containers[0]
     of_pod = (spec and spec.security_context) or PodSecurityContext()
     own = container.security_context or SecurityContext()
-    user = of_pod.run_as_user if own.run_as_user is None else own.run_as_user
+    user = replica.template.user
     non_root = of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root
     return _Side(
         role,

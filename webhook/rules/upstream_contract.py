@@ -86,7 +86,8 @@ def _replica_keys(job: MPIJob) -> Iterator[Violation]:
     for key in specs:
         if key not in {LAUNCHER, WORKER}:
             closest = next((role for role in (LAUNCHER, WORKER) if key.lower().rstrip("s") == role.lower()), None)
-            fix = f"Rename it to {closest}." if closest else "Remove it: there are only Launcher and Worker."
+            free = closest and closest not in specs
+            fix = f"Rename it to {closest}." if free else "Remove it: there are only Launcher and Worker."
             shown = key[:100]
             yield Violation(
                 f"{path}[{shown}]",
@@ -122,7 +123,9 @@ def _spec(job: MPIJob) -> Iterator[Violation]:
         yield Violation("spec.sshAuthMountPath", "is empty", "Remove it, or name a folder.", CauseReason.REQUIRED)
     elif normpath(job.spec.ssh_auth_mount_path) == CONFIG_MOUNT_PATH:
         fault = f"the operator mounts the hostfile at {CONFIG_MOUNT_PATH}, and two volumes at one path make no launcher"
-        yield Violation("spec.sshAuthMountPath", fault, "Set it to .ssh in the home of the user, as /root/.ssh.")
+        home = "/home/mpiuser" if any(spec.template.user for _, _, spec in job.replicas()) else "/root"
+        fix = f"Set it to .ssh in the home of the user, as {home}/.ssh."
+        yield Violation("spec.sshAuthMountPath", fault, fix)
     yield from _one_of("spec.mpiImplementation", job.spec.mpi_implementation, IMPLEMENTATIONS)
     yield from _one_of("spec.launcherCreationPolicy", job.spec.launcher_creation_policy, CREATION_POLICIES)
 
@@ -192,7 +195,7 @@ def _one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Iterator[
 
 
 def _negative(path: str, value: int | None) -> Violation:
-    return Violation(path, f"is {value}, must not be negative", "Use 0 or more.")
+    return Violation(path, f"is {value}, must not be negative", "Remove it, or set it to 0 or more.")
 
 
 def _overwritten(path: str) -> Violation:

@@ -72,19 +72,19 @@ def test_accepted(changes: Json) -> None:
             gpus(16),
             "containers",
             "16 nvidia.com/gpu, but no node has more than 8",
-            "Ask for 8 or less for each worker, overhead and sidecars included.",
+            "Ask for 8 nvidia.com/gpu or less for each worker, overhead and sidecars included.",
         ),
         (
             {LIMITS: {"memory": "1.2Ti"}},
             "containers",
             "1.2Ti memory, but no node has more than 1Ti",
-            "Ask for 1Ti or less for each worker, overhead and sidecars included.",
+            "Ask for 1Ti memory or less for each worker, overhead and sidecars included.",
         ),
         (
             {LIMITS: {"nvidia.com/gpus": 1}},
             "containers",
             "no node has nvidia.com/gpus, but nvidia.com/gpu",
-            "Ask for nvidia.com/gpu.",
+            "Use nvidia.com/gpu instead of nvidia.com/gpus.",
         ),
         ({LIMITS: {"vendor.io/zzz": 1}}, "containers", "no node has vendor.io/zzz", "Ask for no vendor.io/zzz."),
         (
@@ -170,7 +170,7 @@ def test_every_demand_that_no_node_meets_is_told() -> None:
 def test_the_launcher_too() -> None:
     (result,) = violations(RULE, {"Launcher.template.spec.containers.0.resources.limits.cpu": "97"}, view=CLUSTER)
     assert result.path.startswith("spec.mpiReplicaSpecs[Launcher]")
-    assert result.fix == "Ask for 96 or less for the launcher, overhead and sidecars included."
+    assert result.fix == "Ask for 96 cpu or less for the launcher, overhead and sidecars included."
 
 
 class TestTaints:

@@ -67,7 +67,7 @@ def test_accepted(changes: Json, settings: Json) -> None:
 @pytest.mark.parametrize(
     ("changes", "message", "fix"),
     [
-        (policy(minAvailable=-1), "is -1, must not be negative", "Set it to 5 or fewer, at least 1."),
+        (policy(minAvailable=-1), "is -1, must not be negative", "Set it to 5."),
         (policy(minAvailable=6), "6 pods, but the job has 5", "Set it to 5 or fewer."),
         (policy(minAvailable=6) | WAIT, "6 pods, but the job has 5", "Set it to 4 or fewer."),
         (

@@ -125,9 +125,10 @@ def test_accepted(changes: Json, settings: Json) -> None:
             gpus(2) | gpus(1, role="Launcher", name="amd.com/gpu") | AS_WORKER,
             {},
             Violation(
-                LIMIT,
-                "nvidia.com/gpu beside amd.com/gpu, but a job has one kind of accelerator",
-                fix="Use amd.com/gpu everywhere, or make the part that needs nvidia.com/gpu a job of its own.",
+                f"{LAUNCHER}[0].resources.limits[amd.com/gpu]",
+                "amd.com/gpu beside nvidia.com/gpu, but a job has one kind of accelerator",
+                fix="Use nvidia.com/gpu instead of amd.com/gpu, or make the part that needs amd.com/gpu a job of its "
+                "own.",
                 reason=CauseReason.NOT_SUPPORTED,
             ),
         ),
@@ -141,7 +142,7 @@ def test_refused(changes: Json, settings: Json, expected: Violation) -> None:
 def test_idle_on_the_launcher_is_a_warning(count: int) -> None:
     found = violations("gpus", gpus(count, role="Launcher"))
     stay = "1 GPU stays" if count == 1 else "2 GPUs stay"
-    fix = "Remove them, or set runLauncherAsWorker: true."
+    fix = "Ask for none, or set runLauncherAsWorker: true."
     assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", f"its {stay} idle", fix=fix, advisory=True)]
     assert all(fits_a_warning("gpus", violation) for violation in found)
 

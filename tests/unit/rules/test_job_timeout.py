@@ -58,6 +58,12 @@ def test_good(changes: Json) -> None:
             "691200 s are longer than 7d (604800 s)",
             "Set it to 7d or less, or ask who may exempt jobs from it.",
         ),
+        (  # as the injection leaves it: the user wrote the annotation
+            job(8 * DAY, timeout="8d"),
+            f"metadata.annotations[{TIMEOUT}]",
+            "691200 s are longer than 7d (604800 s)",
+            "Set it to 7d or less, or ask who may exempt jobs from it.",
+        ),
         (
             job(timeout="soon"),
             f"metadata.annotations[{TIMEOUT}]",

@@ -245,6 +245,10 @@ def test_the_tightest_of_several_and_who_says_so() -> None:
     assert result.message == "limit 4, at most 2 for a container; the pods are refused (LimitRange a, b, c, ...)"
 
 
+def test_a_pod_without_containers_is_for_upstream_contract() -> None:
+    assert found({CONTAINERS: []}, of_pod(max={"cpu": "1"})) == []
+
+
 def test_nothing_fits() -> None:
     ranges = [limit_range("a", of_pod(max={"cpu": 2})), limit_range("b", of_pod(min={"cpu": 3}))]
     *_, result = violations("limit-range", asks(limits={"cpu": 4}), view=Snapshot(ranges))

@@ -92,7 +92,7 @@ def test_accepted(objects: list[Json]) -> None:
         (
             [config(SELECTOR), namespace(), QUEUE, *BEHIND],
             "Kueue does not manage this namespace: the job would wait for ever",
-            "Remove the label.",
+            "Remove it.",
         ),
         (
             [config("", CONFIG.replace("kubeflow.org/mpijob", "pod")), OTHER],

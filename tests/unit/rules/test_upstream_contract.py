@@ -169,17 +169,35 @@ def test_what_the_operator_overwrites_is_only_advice(changes: dict[str, Any], pa
 
 
 @pytest.mark.parametrize(
-    ("key", "fix"),
+    ("key", "lost", "fix"),
     [
-        ("worker", "Rename it to Worker."),
-        ("Workers", "Rename it to Worker."),
-        ("launcher", "Rename it to Launcher."),
-        ("Master", "Remove it: there are only Launcher and Worker."),
+        ("worker", "Worker", "Rename it to Worker."),
+        ("Workers", "Worker", "Rename it to Worker."),
+        ("launcher", "Launcher", "Rename it to Launcher."),
+        ("Master", "Launcher", "Remove it: there are only Launcher and Worker."),
+        # A role has one key: the other would be lost.
+        ("worker", None, "Remove it: there are only Launcher and Worker."),
     ],
 )
-def test_a_wrong_replica_key_is_told_what_was_meant(key: str, fix: str) -> None:
-    [violation] = violations("upstream-contract", {f"spec.mpiReplicaSpecs.{key}": {}})
-    assert violation.fix == fix
+def test_a_wrong_replica_key_is_told_what_was_meant(key: str, lost: str | None, fix: str) -> None:
+    changes = {f"spec.mpiReplicaSpecs.{key}": {}} | ({lost: REMOVE} if lost else {})
+    assert violations("upstream-contract", changes)[0].fix == fix
+
+
+@pytest.mark.parametrize(
+    ("user", "home"), [({}, "/root"), ({"runAsUser": 0}, "/root"), ({"runAsUser": 7}, "/home/mpiuser")]
+)
+@pytest.mark.parametrize("pod", ["Launcher.template.spec", "Worker.template.spec.containers.0"])
+def test_the_key_of_the_user_goes_to_his_home(user: dict[str, int], home: str, pod: str) -> None:
+    changes = {"spec.sshAuthMountPath": "/etc/mpi", f"{pod}.securityContext": user}
+    [violation] = violations("upstream-contract", changes)
+    assert violation.fix == f"Set it to .ssh in the home of the user, as {home}/.ssh."
+
+
+@pytest.mark.parametrize("field", ["ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"])
+def test_a_negative_number_is_best_left_out(field: str) -> None:
+    [violation] = violations("upstream-contract", {f"spec.runPolicy.{field}": -1})
+    assert violation.fix == "Remove it, or set it to 0 or more."
 
 
 def test_the_longest_name_is_told() -> None:

@@ -1,19 +1,18 @@
 """What to do about a result: for the author of the template what to write, for the administrator which level to set."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
-from webhook.predict.pod_security.checks import REGISTRY, Result
+from webhook.predict.pod_security.checks import REGISTRY, Result, capabilities_baseline, capabilities_restricted
 from webhook.predict.pod_security.levels import Level, Version
 from webhook.predict.pod_security.pod import Capabilities, PodSpec, PodTemplate
 from webhook.predict.pod_security.standard import evaluate
 from webhook.predict.pod_security.subject import Subject
+from webhook.predict.pod_security.texts import quoted
 
 _ADVICE: Final = {
     "allowPrivilegeEscalation": "Set allowPrivilegeEscalation: false.",
     "appArmorProfile": "Remove the profile, or use RuntimeDefault.",
-    "capabilities_baseline": "Remove the capability from add.",
-    "capabilities_restricted": 'Set capabilities.drop: ["ALL"], and add nothing but NET_BIND_SERVICE.',
     "hostPorts": "Remove hostPort: pods reach each other without it.",
     "hostProbesAndHostLifecycle": "Remove host: without it the pod itself is asked.",
     "privileged": "Remove privileged: a device resource such as nvidia.com/gpu or rdma/hca brings the devices.",
@@ -22,7 +21,7 @@ _ADVICE: Final = {
     "runAsNonRoot": "Set runAsNonRoot: true, and a runAsUser above 0 where the image is made for root.",
     "runAsUser": "Set runAsUser to a user above 0 that the image has.",
     "seLinuxOptions": "Remove seLinuxOptions.",
-    "seccompProfile_baseline": "Remove the profile, or set its type to RuntimeDefault.",
+    "seccompProfile_baseline": "Set seccompProfile.type: RuntimeDefault.",
     "seccompProfile_restricted": "Set seccompProfile.type: RuntimeDefault.",
     "sysctls": "Remove the sysctl; what the nodes need is set on the nodes.",
     "windowsHostProcess": "Remove hostProcess.",
@@ -63,8 +62,10 @@ def advice(result: Result, template: PodTemplate) -> str:
         case "hostPathVolumes" | "restrictedVolumes":
             text = "; ".join(dict.fromkeys(_volumes(spec, result)))
             return f"{text[0].upper()}{text[1:]}."
-        case "capabilities_baseline" | "capabilities_restricted" if _locks_memory(template):
-            return f"{_ADVICE[result.check]} {_IPC_LOCK}"
+        case capabilities_baseline.ID:
+            return " ".join(_capabilities(result, template, capabilities_baseline.ALLOWED))
+        case capabilities_restricted.ID:
+            return " ".join(_capabilities(result, template, capabilities_restricted.ALLOWED))
         case check:
             return _ADVICE[check]
 
@@ -88,8 +89,12 @@ def _volumes(spec: PodSpec, result: Result) -> Iterator[str]:
         yield "reach storage through a PersistentVolumeClaim"
 
 
-def _locks_memory(template: PodTemplate) -> bool:
-    return any(
-        "IPC_LOCK" in ((place.security.capabilities or Capabilities()).add or ())
-        for place in Subject(template).containers
-    )
+def _capabilities(result: Result, template: PodTemplate, allowed: Collection[str]) -> Iterator[str]:
+    if any(path.endswith(".drop") for path in result.paths):
+        yield 'Set capabilities.drop: ["ALL"].'
+    contexts = (place.security.capabilities or Capabilities() for place in Subject(template).containers)
+    added = {name for capabilities in contexts for name in capabilities.add or ()}
+    if forbidden := sorted(added.difference(allowed)):
+        yield f"Remove {quoted(forbidden)} from capabilities.add."
+    if "IPC_LOCK" in added:
+        yield _IPC_LOCK

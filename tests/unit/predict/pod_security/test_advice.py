@@ -78,9 +78,20 @@ def test_memory_locking(level: Level, kind: str) -> None:
         (text,) = advices(level, {kind: [{"name": "a", "securityContext": context}]})
         return text
 
+    assert of("IPC_LOCK").startswith('Remove "IPC_LOCK" from capabilities.add. IPC_LOCK is in effect for root only')
     assert "LimitMEMLOCK=infinity" in of("IPC_LOCK")
-    assert "IPC_LOCK" not in of("SYS_PTRACE")
-    assert of("IPC_LOCK").startswith(of("SYS_PTRACE"))
+    assert of("SYS_PTRACE") == 'Remove "SYS_PTRACE" from capabilities.add.'
+
+
+def test_capabilities_that_are_kept_and_added() -> None:
+    added = [{"name": name, "securityContext": {"capabilities": {"add": [name]}}} for name in ("SYS_ADMIN", "CHOWN")]
+    by_check = dict(zip(("capabilities",), advices(Level.BASELINE, {"containers": added}), strict=True))
+    assert by_check["capabilities"] == 'Remove "SYS_ADMIN" from capabilities.add.'
+    drop = 'Set capabilities.drop: ["ALL"].'
+    assert f'{drop} Remove "CHOWN", "SYS_ADMIN" from capabilities.add.' in advices(
+        Level.RESTRICTED, {"containers": added}
+    )
+    assert drop in advices(Level.RESTRICTED, {"containers": [{"name": "a"}]})
 
 
 def test_there_is_advice_for_every_check() -> None:
