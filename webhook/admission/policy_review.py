@@ -22,6 +22,10 @@ from webhook.policy.overlap import may_meet
 NAME_LABEL = "kubernetes.io/metadata.name"
 
 
+# Characters of one fault: a document may have a key, or a value, of any length.
+MAX_FAULT = 500
+
+
 class _Metadata(msgspec.Struct):
     name: str = ""
     labels: dict[str, str] | None = None
@@ -55,16 +59,19 @@ class PolicyVerdict:
         """The reply, with the notes as warnings."""
         if self.error is None:
             return AdmissionResponse(uid=self.uid, allowed=True, warnings=warnings(self.notes))
+        faults = self.error.faults[:MAX_LISTED]
         causes = [
             StatusCause(
                 reason="FieldValueInvalid",
-                message=(f"line {fault.line}: " if fault.line else "") + fault.reason,
-                field=f"data[{store.KEY}]" + (f".{fault.field}" if fault.field else ""),
+                message=_cut((f"line {fault.line}: " if fault.line else "") + fault.reason),
+                field=f"data[{store.KEY}]" + (f".{_cut(fault.field)}" if fault.field else ""),
             )
-            for fault in self.error.faults[:MAX_LISTED]
+            for fault in faults
         ]
+        more = len(self.error.faults) - len(faults)
+        lines = [*(_cut(str(fault)) for fault in faults), *([f"... and {more} more"] if more else [])]
         details = StatusDetails(name=self.name, kind="ConfigMap", causes=causes)
-        message = f'policy "{self.name}" is broken, and refused:\n{self.error}'
+        message = "\n".join([f'policy "{self.name}" is broken, and refused:', *lines])
         return AdmissionResponse(
             uid=self.uid,
             allowed=False,
@@ -139,3 +146,7 @@ def _unknown(names: Iterable[str], namespaces: Sequence[Namespace] | None) -> li
         return []
     existing = {namespace.name for namespace in namespaces}
     return [name for name in names if name not in existing]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_FAULT else text[: MAX_FAULT - 3] + "..."

@@ -11,6 +11,10 @@ import msgspec
 API_VERSION = "admission.k8s.io/v1"
 
 
+# The API server's have 36. It is sent back, so it has a bound.
+MAX_UID = 256
+
+
 class ReviewError(ValueError):
     """The body is not an AdmissionReview that can be answered; `uid` is set when at least that was readable."""
 
@@ -126,6 +130,8 @@ def decode(body: bytes) -> AdmissionRequest:
         raise ReviewError(f"expected {API_VERSION} AdmissionReview, got {got[:100]}", uid=review.request.uid)
     if not review.request.uid:
         raise ReviewError("the AdmissionReview has an empty request.uid")
+    if len(review.request.uid) > MAX_UID:
+        raise ReviewError(f"request.uid has more than {MAX_UID} characters")
     return review.request
 
 

@@ -36,7 +36,11 @@ COUNT: Final = click.IntRange(min=1)
     "--drain-seconds", metavar="SECONDS", type=SECONDS, default=5.0, help="How long to go on serving after SIGTERM."
 )
 @click.option(
-    "--max-in-flight", metavar="COUNT", type=COUNT, default=64, help="Reviews at the same time; more are turned away."
+    "--max-in-flight",
+    metavar="COUNT",
+    type=COUNT,
+    default=512,
+    help="Reviews that wait for the cluster at the same time; more are turned away.",
 )
 @click.option("--timeout", metavar="SECONDS", type=SECONDS, default=10.0, help="The longest that one review may take.")
 @click.option(

@@ -32,7 +32,7 @@ METRICS = (
         PREFIX + "review_duration_seconds",
         "histogram",
         ("webhook",),
-        "Time from the request's headers to its decision, the reading of its body included.",
+        "Time from a review's headers to its answer, whatever that is, the reading of its body included.",
     ),
     Metric(PREFIX + "in_flight", "gauge", (), "Reviews at work now."),
     Metric(
@@ -54,7 +54,19 @@ METRICS = (
         ("webhook",),
         "Reviews answered with 500 because of a fault in this service.",
     ),
-    Metric(PREFIX + "shed_total", "counter", ("webhook",), "Reviews refused with 503 because too many were at work."),
+    Metric(
+        PREFIX + "shed_total",
+        "counter",
+        ("webhook",),
+        "Reviews refused with 503 because too many like them were at work: large bodies, those that wait for the "
+        "cluster, those that wait for an SSH key.",
+    ),
+    Metric(
+        PREFIX + "cluster_errors_total",
+        "counter",
+        ("webhook",),
+        "Reviews refused with 503 because the cluster did not answer a question that the verdict depends on.",
+    ),
     Metric(PREFIX + "bad_requests_total", "counter", ("code",), "Requests that are not a review, by status code."),
     Metric(PREFIX + "policy_info", "gauge", ("hash",), "1 for the policies in force, by a hash of their content."),
     Metric(

@@ -28,17 +28,21 @@ async def policy_impact(
     today: date,
     time_left: Callable[[], float],
 ) -> str:
-    """One line on the verdicts that would change, over every job or as many as can be judged in time."""
+    """One line on the verdicts that would change, over every job or as many as can be listed and judged in time."""
     replayer = Replayer(before=before, after=after, view=view, today=today)
+    listed = False
     try:
-        async for page in pages(connection.list_page, JOBS, limit=PAGE):
-            jobs = page.items or []
-            for start in range(0, len(jobs), PORTION):
-                if time_left() <= 0:
-                    replayer.result.complete = False
-                    return replayer.result.summary()
-                replayer.add(jobs[start : start + PORTION])
-                await asyncio.sleep(0)
+        async with asyncio.timeout(max(0, time_left())):
+            async for page in pages(connection.list_page, JOBS, limit=PAGE):
+                listed = True
+                jobs = page.items or []
+                for start in range(0, len(jobs), PORTION):
+                    replayer.add(jobs[start : start + PORTION])
+                    await asyncio.sleep(0)
+    except TimeoutError:
+        if not listed:
+            return "what it would change is unknown: existing jobs were not listed in time"
+        replayer.result.complete = False
     except WatchFault as fault:
         return f"what it would change is unknown: existing jobs cannot be listed ({fault})"
     return replayer.result.summary()

@@ -11,9 +11,12 @@ from urllib.parse import parse_qs
 from aiohttp import hdrs, web
 
 from webhook.admission.pipelines import DeadlineExceeded, Hook
+from webhook.server.memory import Claim
 
 # Two objects of 3 MB and what goes with them: controller-runtime's limit too (`pkg/webhook/admission/http.go`).
 MAX_BODY = 7 * 1024**2
+# Of what a refusal quotes.
+MAX_DETAIL = 1000
 JSON = "application/json"
 HOOKS: dict[str, Hook] = {
     "/mutate-mpijob": "mutate",
@@ -21,6 +24,8 @@ HOOKS: dict[str, Hook] = {
     "/mutate-ssh-secret": "ssh-keys",
     "/validate-policy": "policy",
 }
+# How long a client may take to read its reply.
+SEND_SECONDS = 10.0
 # Longer than any that Go writes, and short enough for the pattern's backtracking.
 MAX_LENGTH = 32
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -55,13 +60,17 @@ def _duration(text: str) -> float | None:
 
 
 class Refused(Exception):
-    """The request gets no decision. `reason` is ours and is logged; `detail` may quote the client and is not logged."""
+    """The request gets no decision. `reason` is ours and is logged; `detail` may quote the client and is not logged.
 
-    def __init__(self, status: HTTPStatus, reason: str, detail: str = "") -> None:
+    `shed` when there are too many of its like: then it is counted and not logged, for that would add to the load.
+    """
+
+    def __init__(self, status: HTTPStatus, reason: str, detail: str = "", *, shed: bool = False) -> None:
         super().__init__(reason)
         self.status = status
         self.reason = reason
-        self.detail = detail
+        self.detail = detail[:MAX_DETAIL]
+        self.shed = shed
 
 
 class Reply(web.StreamResponse):
@@ -81,9 +90,17 @@ class Reply(web.StreamResponse):
         self._keep_alive = keep_alive
 
     async def prepare(self, request: web.BaseRequest) -> None:
-        """Send it all."""
-        if request.transport is not None:
-            request.transport.write(self._wire)
+        """Send it all; a client that does not take it in time is cut off."""
+        transport = request.transport
+        if transport is None:
+            return
+        transport.write(self._wire)
+        if request.protocol.writing_paused:
+            try:
+                async with asyncio.timeout(SEND_SECONDS):
+                    await request.writer.drain()
+            except TimeoutError:
+                transport.abort()
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Do nothing: all has been sent."""
@@ -103,8 +120,11 @@ def expect_review(request: web.BaseRequest, asked: Target) -> Hook:
     return asked.hook
 
 
-async def read_body(request: web.BaseRequest, deadline: float) -> bytes:
-    """The whole body; Refused when it is too large or broken, DeadlineExceeded when it does not arrive in time."""
+async def read_body(request: web.BaseRequest, deadline: float, claim: Claim) -> bytes:
+    """The whole body; Refused when it is too large or broken, DeadlineExceeded when it does not arrive in time.
+
+    It counts in `claim` as far as it has arrived: NoRoom when that is too much beside the others.
+    """
     content = request.content
     if content.is_eof():  # it came with the headers, as small bodies do
         return content.read_nowait()
@@ -120,6 +140,7 @@ async def read_body(request: web.BaseRequest, deadline: float) -> bytes:
                 size += len(chunk)
                 if size > MAX_BODY:
                     raise _too_large()
+                claim.grow(size)
                 chunks.append(chunk)
     except TimeoutError:
         raise DeadlineExceeded("the body") from None

@@ -5,8 +5,8 @@ administrator's failurePolicy: overload, a deadline or a bug must never look lik
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import date
 from functools import partial
 from http import HTTPStatus
@@ -27,6 +27,7 @@ from webhook.companions.ssh.pool import KeyPool, NoKey
 from webhook.policy.in_force import PolicySet
 from webhook.server import requests
 from webhook.server.clock import today
+from webhook.server.memory import Claim, MemoryBudget, NoRoom
 from webhook.server.requests import Refused, Reply, Target, expect_review, read_body
 from webhook.server.telemetry import Telemetry
 
@@ -36,6 +37,8 @@ SHARE_OF_TIMEOUT = 0.8
 KEEPALIVE_SECONDS = 200
 # How long the rest of a refused body is read and thrown away.
 LINGER_SECONDS = 2
+# Changes of policies that are replayed on the existing jobs at once.
+MAX_REPLAYS = 2
 
 
 class ClusterAnswers(Protocol):
@@ -61,9 +64,9 @@ class ClusterAnswers(Protocol):
 class ReviewHandler:
     """Answers reviews. `policies`, `view` and `cluster` may be replaced at any time; without a cluster it is None.
 
-    At most `max_in_flight` reviews are at work at once, any more are refused. Those that wait for one of `keys` or for
-    the quota ledger do not count. A review may take `SHARE_OF_TIMEOUT` of the shorter of two times: the client's
-    timeout, and `timeout` seconds.
+    At most `max_in_flight` reviews wait for the cluster at once, and any more that need it are refused: all the others
+    go on. A review may take `SHARE_OF_TIMEOUT` of the client's timeout, or of `timeout` seconds where these are less.
+    What is asked of the cluster for it gets what is left of that.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class ReviewHandler:
         view: ClusterView,
         telemetry: Telemetry,
         keys: KeyPool,
-        max_in_flight: int = 64,
+        max_in_flight: int = 512,
         timeout: float = 10,
     ) -> None:
         self.policies = policies
@@ -85,7 +88,9 @@ class ReviewHandler:
         self._keys = keys
         self._max_in_flight = max_in_flight
         self._timeout = timeout
-        self._waiting = 0  # for the quota ledger
+        self._waiting = 0  # for the cluster
+        self._replaying = asyncio.Semaphore(MAX_REPLAYS)
+        self._memory = MemoryBudget()
         self._idle = asyncio.Event()
         telemetry.in_flight.set_function(lambda: self.in_flight)
 
@@ -112,23 +117,24 @@ class ReviewHandler:
         asked = requests.parse(request.raw_path)
         try:
             hook = expect_review(request, asked)
-            if self.in_flight - self._keys.waiting - self._waiting >= self._max_in_flight:
-                raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many reviews at work")
             self.in_flight += 1
             try:
-                wire = await self._review(hook, request, started, self._deadline(started, asked))
+                with self._memory.claim(request.remote or "") as claim:
+                    wire = await self._review(hook, request, started, self._deadline(started, asked), claim)
             finally:
                 self.in_flight -= 1
                 if not self.in_flight:
                     self._idle.set()
         except Refused as refused:
-            return self._refuse(request, asked, refused)
+            return self._refuse(request, asked, refused, monotonic() - started)
         return Reply(wire, keep_alive=request.keep_alive and not self.draining)
 
-    async def _review(self, hook: Hook, request: web.BaseRequest, started: float, deadline: float) -> bytes:
+    async def _review(
+        self, hook: Hook, request: web.BaseRequest, started: float, deadline: float, claim: Claim
+    ) -> bytes:
         """The body of the reply; Refused when there is no decision."""
         try:
-            admission_request = review.decode(await read_body(request, deadline))
+            admission_request = review.decode(await read_body(request, deadline, claim))
             if hook == "policy":
                 return await self._review_policy(admission_request, deadline)
             if hook == "ssh-keys":
@@ -143,7 +149,9 @@ class ReviewHandler:
         except ClusterError as error:
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster does not answer", str(error)) from None
         except NoKey as error:
-            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from None
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error), shed=True) from None
+        except NoRoom:
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many large bodies at once", shed=True) from None
         except DeadlineExceeded:
             raise Refused(HTTPStatus.GATEWAY_TIMEOUT, f"no verdict within {deadline - started:.3g} s") from None
         except Exception as error:  # noqa: BLE001 - a fault of ours is a 500, never a verdict
@@ -161,19 +169,37 @@ class ReviewHandler:
             if self.cluster is None:
                 return decision
             if decision.depends_on_quota:
-                self._waiting += 1
-                try:
-                    with suppress(ClusterError):  # the ledger has counted it
-                        seconds = max(0, deadline - monotonic())
-                        decision = await self.cluster.by_quota(
-                            request.namespace, decide_with, writes=not request.dry_run, seconds=seconds
-                        )
-                finally:
-                    self._waiting -= 1
+                # What a failure of the cluster's means here, the ledger has counted.
+                with self._waiting_for_cluster(), suppress(ClusterError):
+                    seconds = max(0, deadline - monotonic())
+                    decision = await self.cluster.by_quota(
+                        request.namespace, decide_with, writes=not request.dry_run, seconds=seconds
+                    )
             unasked = [rule for rule in decision.requested if rule not in (granted or {})]
             if not unasked:
                 return decision
-            granted = {**(granted or {}), **await self.cluster.may_exempt(request, unasked)}
+            with self._waiting_for_cluster():
+                granted = {**(granted or {}), **await self._may_exempt(self.cluster, request, unasked, deadline)}
+
+    @contextmanager
+    def _waiting_for_cluster(self) -> Iterator[None]:
+        """Count among those that wait; Refused when there are too many of them."""
+        if self._waiting >= self._max_in_flight:
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many reviews wait for the cluster", shed=True)
+        self._waiting += 1
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+
+    async def _may_exempt(
+        self, cluster: ClusterAnswers, request: AdmissionRequest, rules: Iterable[str], deadline: float
+    ) -> Mapping[str, bool]:
+        try:
+            async with asyncio.timeout(max(0, deadline - monotonic())):
+                return await cluster.may_exempt(request, rules)
+        except TimeoutError:
+            raise DeadlineExceeded("who may exempt") from None
 
     def _decide(
         self,
@@ -212,20 +238,27 @@ class ReviewHandler:
             today=today(),
         )
         if verdict.after is not None and self.cluster is not None:
-            note = await self.cluster.policy_impact(
-                self.policies, verdict.after, today=today(), time_left=lambda: deadline - monotonic()
-            )
-            verdict.notes.insert(0, note)
+            verdict.notes.insert(0, await self._policy_impact(self.cluster, verdict.after, deadline))
         response = verdict.response
         self._telemetry.policy_reviewed(request, verdict.name, response)
         return review.encode(response)
+
+    async def _policy_impact(self, cluster: ClusterAnswers, after: PolicySet, deadline: float) -> str:
+        if self._replaying.locked():
+            return "what it would change is unknown: other changes of policies are being looked at; apply it again"
+        async with self._replaying:
+            return await cluster.policy_impact(
+                self.policies, after, today=today(), time_left=lambda: deadline - monotonic()
+            )
 
     def _deadline(self, started: float, asked: Target) -> float:
         timeout = self._timeout if asked.timeout is None else min(asked.timeout, self._timeout)
         return started + SHARE_OF_TIMEOUT * timeout
 
-    def _refuse(self, request: web.BaseRequest, asked: Target, refused: Refused) -> web.Response:
-        self._telemetry.refused(asked.hook, refused.status, refused.reason, peer=request.remote)
+    def _refuse(self, request: web.BaseRequest, asked: Target, refused: Refused, seconds: float) -> web.Response:
+        self._telemetry.refused(
+            asked.hook, refused.status, refused.reason, peer=request.remote, seconds=seconds, shed=refused.shed
+        )
         text = f"{refused.reason}: {refused.detail}" if refused.detail else refused.reason
         response = web.Response(status=refused.status, text=text + "\n")
         if refused.status == HTTPStatus.METHOD_NOT_ALLOWED:

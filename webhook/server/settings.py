@@ -59,8 +59,8 @@ class ServeSettings:
     """Where the certificate of the CA in memory is written."""
     drain_seconds: float = 5
     """How long clients are sent away at the end, before the service stops listening."""
-    max_in_flight: int = 64
-    """Reviews at work at once; any more are refused."""
+    max_in_flight: int = 512
+    """Reviews that wait for the cluster at once; any more are refused, and those that need no cluster go on."""
     timeout_seconds: float = 10
     """For a review, where the client does not ask for less."""
     ssh_keys_ready: int = 128

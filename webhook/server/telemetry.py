@@ -50,6 +50,7 @@ class Telemetry:
         self._deadline_exceeded: Counter = made["deadline_exceeded_total"]
         self._internal_errors: Counter = made["internal_errors_total"]
         self._shed: Counter = made["shed_total"]
+        self._cluster_errors: Counter = made["cluster_errors_total"]
         self._bad_requests: Counter = made["bad_requests_total"]
         self.in_flight: Gauge = made["in_flight"]
         self.cert_not_after: Gauge = made["cert_not_after_seconds"]
@@ -168,12 +169,25 @@ class Telemetry:
             duration_ms=round(seconds * 1000, 3),
         )
 
-    def refused(self, webhook: str | None, status: HTTPStatus, reason: str, *, peer: str | None) -> None:
+    def refused(
+        self,
+        webhook: str | None,
+        status: HTTPStatus,
+        reason: str,
+        *,
+        peer: str | None,
+        seconds: float = 0,
+        shed: bool = False,
+    ) -> None:
         """Count and log a request that got no decision; `webhook` is None for a path that belongs to none."""
-        if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        if webhook is not None:
+            self._durations[webhook,].observe(seconds)
+        if shed:
             self._shed.labels(webhook).inc()
             return  # a log line each would add to the overload
-        if status == HTTPStatus.GATEWAY_TIMEOUT:
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:
+            self._cluster_errors.labels(webhook).inc()
+        elif status == HTTPStatus.GATEWAY_TIMEOUT:
             self._deadline_exceeded.labels(webhook).inc()
         elif status < HTTPStatus.INTERNAL_SERVER_ERROR:
             self._bad_requests.labels(status.value).inc()

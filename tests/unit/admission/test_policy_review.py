@@ -124,3 +124,14 @@ def test_of_unknown_namespaces_nothing_is_said() -> None:
 def test_what_is_no_configmap_gets_no_verdict(data: Any) -> None:
     with pytest.raises(review.ReviewError):
         verdict_on(sent(data), policies=PolicySet(), namespaces=None, today=TODAY)
+
+
+def test_the_reply_to_a_document_of_faults_has_a_bound() -> None:
+    """The text of 225 KB of faults was 5.9 MB."""
+    long = "x" * 5_000
+    result = verdict("rules: {" + ", ".join(f"{long}-{number}: {{max: 1}}" for number in range(40)) + "}")
+    assert len(review.encode(result.response)) < 60_000
+    many = verdict("rules: {" + ", ".join(f"unknown-{number}: 1" for number in range(15_000)) + "}")
+    assert many.response.status is not None
+    assert many.response.status.message.endswith("\n... and 14950 more")
+    assert len(review.encode(many.response)) < 60_000

@@ -1,3 +1,4 @@
+import asyncio
 import json
 from base64 import b64decode
 
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.support import jobs, strategies
 from tests.support.live_service import head, live
-from webhook.server import reviews
+from webhook.client.calls import ClusterError
+from webhook.server import requests, reviews
 from webhook.server.requests import MAX_BODY
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
@@ -314,23 +316,135 @@ def test_our_own_timeout_counts_where_it_is_shorter():
         assert service.log("refused")[-1]["code"] == 504
 
 
-def test_beyond_the_limit_in_flight_reviews_are_turned_away_at_once():
-    with live(max_in_flight=2) as service:
-        slow = [service.connect() for _ in range(2)]
+def test_half_sent_bodies_keep_nobody_out():
+    """64 of them closed the service for seven seconds, again and again."""
+    with live() as service:
+        slow = [service.connect() for _ in range(100)]
         for connection in slow:
             connection.send(head("/validate-mpijob", content_length=str(len(GOOD))), GOOD[:10])
-        service.wait_until(lambda: service.service.handler.in_flight == 2)
-        assert service.metric("in_flight") == 2
-        turned_away = service.post("/validate-mpijob", GOOD)
-        assert (turned_away.status, turned_away.body) == (503, b"too many reviews at work\n")
-        assert service.metric("shed_total", webhook="validate") == 1
-        assert service.log("refused") == []
+        service.wait_until(lambda: service.service.handler.in_flight == 100)
+        assert service.metric("in_flight") == 100
+        assert service.post("/validate-mpijob", GOOD).status == 200
         for connection in slow:
             connection.send(GOOD[10:])
             assert connection.receive().status == 200
             connection.close()
-        assert service.post("/validate-mpijob", GOOD).status == 200
         assert service.metric("in_flight") == 0
+
+
+def test_large_bodies_have_a_bound_all_together():
+    with live() as service:
+        budget = service.service.handler._memory
+        budget.in_all = budget.of_one_peer = 300_000
+        slow = service.connect()
+        slow.send(head("/validate-mpijob", content_length="200001"), b" " * 200_000)
+        service.wait_until(lambda: budget.held.total() >= 190_000)
+        large = service.post("/validate-mpijob", b" " * 200_000 + GOOD)
+        assert (large.status, large.body) == (503, b"too many large bodies at once\n")
+        assert service.metric("shed_total", webhook="validate") == 1
+        assert service.log("refused") == []
+        assert service.post("/validate-mpijob", GOOD).status == 200
+        slow.close()
+        service.wait_until(lambda: not budget.held)
+        assert service.post("/validate-mpijob", b" " * 200_000 + GOOD).status == 200
+        assert budget.held == {}
+
+
+def test_a_peer_that_sends_and_never_reads_is_cut_off(monkeypatch):
+    """One such connection took 480 MB: replies were kept for it without end."""
+    monkeypatch.setattr(requests, "SEND_SECONDS", 0.2)
+    with live() as service:
+        connection = service.connect()
+        request = head("/mutate-mpijob", content_length=str(len(GOOD))) + GOOD
+        connection.socket.settimeout(10)
+        with pytest.raises(OSError, match=r"reset|Broken pipe|EOF"):
+            connection.send(*[request] * 20_000)
+        reviews = 'mpijob_webhook_reviews_total{decision="allowed"'
+        answered = sum(float(line.split()[-1]) for line in service.ops("/metrics").splitlines() if reviews in line)
+        # What the sockets hold, and not much more.
+        assert answered < 10_000
+        assert service.post("/mutate-mpijob", GOOD).status == 200
+        connection.close()
+
+
+@pytest.mark.parametrize("size", [257, 2**20])
+def test_a_uid_of_any_length_is_not_sent_back(connection, size):
+    response = connection.post("/validate-mpijob", jobs.body(jobs.GOOD, uid="u" * size))
+    assert (response.status, len(response.body) < 200) == (400, True)
+
+
+class SlowCluster:
+    """A cluster of which everything takes as long as the test wants."""
+
+    def __init__(self):
+        self.over = asyncio.Event()
+        self.cancelled = 0
+        self.asked = 0
+
+    async def _wait(self):
+        self.asked += 1
+        try:
+            await self.over.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+
+    async def may_exempt(self, request, rules):
+        await self._wait()
+        return dict.fromkeys(rules, True)
+
+    async def policy_impact(self, before, after, *, today, time_left):
+        await self._wait()
+        return "it would change nothing"
+
+
+def exempting():
+    """A job that asks to be exempted from the rule that it violates."""
+    exempt = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "a test"}
+    return jobs.body(jobs.changed({"metadata.annotations": exempt, "Worker.replicas": 1}))
+
+
+def test_reviews_that_wait_for_the_cluster_keep_no_others_out():
+    """64 reviews that waited for a SubjectAccessReview closed the service to everybody."""
+    with live(max_in_flight=3) as service:
+        cluster = service.service.handler.cluster = SlowCluster()
+        waiting = [service.connect() for _ in range(3)]
+        for connection in waiting:
+            body = exempting()
+            connection.send(head("/validate-mpijob", content_length=str(len(body))), body)
+        service.wait_until(lambda: cluster.asked == 3)
+        assert service.post("/validate-mpijob", GOOD).status == 200
+        more = service.post("/validate-mpijob", exempting())
+        assert (more.status, more.body) == (503, b"too many reviews wait for the cluster\n")
+        assert service.metric("shed_total", webhook="validate") == 1
+        service.loop.call_soon_threadsafe(cluster.over.set)
+        for connection in waiting:
+            assert connection.receive().answer["allowed"] is True
+            connection.close()
+
+
+def test_the_cluster_gets_what_is_left_of_the_requests_own_time():
+    with live() as service:
+        cluster = service.service.handler.cluster = SlowCluster()
+        response = service.post("/validate-mpijob?timeout=100ms", exempting())
+        assert (response.status, response.body) == (504, b"no verdict within 0.08 s\n")
+        assert (cluster.asked, cluster.cancelled) == (1, 1)
+        assert service.metric("deadline_exceeded_total", webhook="validate") == 1
+
+
+def test_a_cluster_that_does_not_answer_is_counted_and_logged_as_that():
+    class Broken(SlowCluster):
+        async def may_exempt(self, request, rules):
+            raise ClusterError("it is away")
+
+    with live() as service:
+        service.service.handler.cluster = Broken()
+        assert service.post("/validate-mpijob", exempting()).status == 503
+        assert service.metric("cluster_errors_total", webhook="validate") == 1
+        assert service.metric("shed_total", webhook="validate") == 0
+        (line,) = service.log("refused")
+        assert (line["code"], line["reason"]) == (503, "the cluster does not answer")
+        assert service.metric("review_duration_seconds_count", webhook="validate") == 1
 
 
 def test_a_fault_of_ours_is_a_500_and_its_text_stays_out_of_log_and_reply(monkeypatch):

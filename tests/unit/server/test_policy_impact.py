@@ -1,0 +1,59 @@
+"""What is said of a change of policies when the jobs that exist cannot be listed, or not in time."""
+
+import asyncio
+from datetime import date
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support import jobs
+from webhook.client.wire import FaultReason, Page, PageMetadata, WatchFault
+from webhook.cluster.view import NothingKnown
+from webhook.policy.in_force import PolicySet
+from webhook.server.policy_impact import policy_impact
+
+JOB = msgspec.Raw(msgspec.json.encode(jobs.GOOD))
+UNKNOWN = "what it would change is unknown: existing jobs"
+
+
+class Lists:
+    """Answers with these pages, and then never."""
+
+    def __init__(self, *pages: list[msgspec.Raw] | Exception) -> None:
+        self.pages = list(pages)
+
+    async def list_page(self, _: str) -> Page[msgspec.Raw]:
+        if not self.pages:
+            await asyncio.Event().wait()
+        page = self.pages.pop(0)
+        if isinstance(page, Exception):
+            raise page
+        return Page(PageMetadata("7", f"after {len(self.pages)}"), page)
+
+
+@pytest.mark.parametrize(
+    ("lists", "said"),
+    [
+        (Lists(), f"{UNKNOWN} were not listed in time"),
+        (Lists(WatchFault(FaultReason.FORBIDDEN, "no")), f"{UNKNOWN} cannot be listed (forbidden: no)"),
+    ],
+)
+async def test_nothing_is_known_of_the_jobs(lists: Any, said: str) -> None:
+    assert await impact(lists) == said
+
+
+async def test_what_was_judged_in_time_is_said_to_be_a_part() -> None:
+    """The list went on for 25 s when the API server waits for 10, and a change of a policy failed for its advice."""
+    assert "first 20 jobs" in await impact(Lists([JOB] * 20))
+
+
+async def impact(lists: Any) -> str:
+    return await policy_impact(
+        lists,
+        before=PolicySet(),
+        after=PolicySet(),
+        view=NothingKnown(),
+        today=date(2026, 11, 21),
+        time_left=lambda: 0.5,
+    )

@@ -1,0 +1,64 @@
+"""What bodies of requests may take of the process's memory, all together.
+
+A small body takes nothing of it: there are never more of these than connections.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+# Bytes.
+SMALL: Final = 64 * 2**10
+IN_ALL: Final = 96 * 2**20
+OF_ONE_PEER: Final = IN_ALL // 2
+
+
+class NoRoom(Exception):
+    """The bodies at hand take all that bodies may take."""
+
+
+class Claim:
+    """What one body takes; it only grows, until it is given back as a whole."""
+
+    def __init__(self, budget: "MemoryBudget", peer: str) -> None:
+        self._budget = budget
+        self._peer = peer
+        self._size = 0
+
+    def grow(self, size: int) -> None:
+        """The body has `size` bytes by now; NoRoom when that is too much beside the others."""
+        if size <= SMALL:
+            return
+        more = size - self._size
+        held = self._budget.held
+        if held.total() + more > self._budget.in_all or held[self._peer] + more > self._budget.of_one_peer:
+            raise NoRoom
+        held[self._peer] += more
+        self._size = size
+
+    def give_back(self) -> None:
+        """The body is not held any more."""
+        self._budget.held[self._peer] -= self._size
+        if not self._budget.held[self._peer]:
+            del self._budget.held[self._peer]
+
+
+class MemoryBudget:
+    """The bytes of bodies that are held at a moment, by the address of the peer that sent them."""
+
+    held: Counter[str]
+
+    def __init__(self, in_all: int = IN_ALL, of_one_peer: int = OF_ONE_PEER) -> None:
+        self.in_all = in_all
+        self.of_one_peer = of_one_peer
+        self.held = Counter()
+
+    @contextmanager
+    def claim(self, peer: str) -> Iterator[Claim]:
+        """A claim for a body from `peer`, given back when the block ends."""
+        made = Claim(self, peer)
+        try:
+            yield made
+        finally:
+            made.give_back()
