@@ -5,12 +5,16 @@ were never validated at all.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
 from webhook.api.presence import Presence
 from webhook.api.requirements import ResourceFieldRef, ResourceRequirements
 from webhook.api.volume import ConfigMapSource, Volume
+
+WINDOWS: Final = "windows"
+OS_LABEL: Final = "kubernetes.io/os"
 
 
 class ValueFrom(msgspec.Struct, rename="camel", gc=False):
@@ -172,6 +176,12 @@ class Affinity(msgspec.Struct, rename="camel", gc=False):
     pod_anti_affinity: PodAffinity | None = None
 
 
+class PodOS(msgspec.Struct, gc=False):
+    """The operating system of the pod's containers."""
+
+    name: str | None = None
+
+
 class PodSpec(msgspec.Struct, rename="camel", gc=False):
     """The pod's spec."""
 
@@ -199,6 +209,13 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     topology_spread_constraints: list[Presence | None] | None = None
     hostname: str | None = None
     subdomain: str | None = None
+    os: PodOS | None = None
+
+    @property
+    def for_windows(self) -> bool:
+        """Whether the pod says that it runs on Windows."""
+        by_name = self.os is not None and self.os.name == WINDOWS
+        return by_name or (self.node_selector or {}).get(OS_LABEL) == WINDOWS
 
 
 class TemplateMeta(msgspec.Struct, gc=False):

@@ -9,7 +9,9 @@ They go into the annotation `k8s.v1.cni.cncf.io/networks` of the Worker's templa
 is there already is not added a second time.
 
 A network that does not exist is left out, because Network Resources Injector refuses every pod that names one. So is
-one of which it is not known whether it exists, and one whose interface another has.
+one of which it is not known whether it exists, one whose interface another has, and one whose device the ClusterQueue
+of the job has no quota for: Network Resources Injector would give that device to pods which Kueue has admitted without
+counting it, and they would wait for one another on the nodes.
 """
 
 from collections.abc import Iterator
@@ -18,13 +20,15 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 
 from webhook.api import annotations, networks
+from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.api.networks import Network, NetworksError
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings
-from webhook.predict.attachments import Attachments, attachments, listed
+from webhook.predict.attachments import Attachments, attachments, devices, listed
+from webhook.predict.kueue.coverage import not_covered
 
 # More interfaces than any machine has: what is beyond is not read.
 MAX_LENGTH: Final = 4096
@@ -58,11 +62,22 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     told: dict[str, None] = {}
     for role, _, _ in job.computing() if wanted else ():
         found = planned(patch, role, wanted, ctx)
+        _leave_uncounted(found, ctx, patch)
         for problem in found.problems:
             told[Caution(problem)] = None
         if attach(patch, role, found):
             told[f"attached to {listed(found.added, room=80)}"] = None
     yield from told
+
+
+def _leave_uncounted(found: Attachments, ctx: Context, patch: PatchBuilder) -> None:
+    """Take out each network whose device Kueue does not count."""
+    label = patch.get(("metadata", "labels", QUEUE_NAME))
+    for network in [*found.added]:
+        used = devices([network], ctx) or ()
+        if problem := not_covered(ctx.view, ctx.namespace, label, used):
+            found.added.remove(network)
+            found.problems.append(f"no {listed([network], room=0)}: {problem}")
 
 
 def read(names: tuple[str, ...]) -> list[Network]:

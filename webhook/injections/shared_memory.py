@@ -9,7 +9,7 @@ the size of the policy or the memory limit, whichever is less. Where there is ne
 added to requests or limits, so quotas count what they counted before.
 
 Nothing is injected where the pod uses the host's IPC namespace or mounts `/dev` as a whole, nor where a volume is
-called `shared-memory` already.
+called `shared-memory` already, nor into pods for Windows.
 """
 
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 def _containers(template: PodTemplate, patterns: tuple[str, ...]) -> list[int]:
     """Which containers of the template get the volume."""
     spec = template.spec
-    if spec is None or spec.host_ipc or any(volume.name == VOLUME for volume in spec.volumes or ()):
+    if spec is None or spec.host_ipc or spec.for_windows or any(volume.name == VOLUME for volume in spec.volumes or ()):
         return []
     return [index for index, container in enumerate(template.containers) if _needs_it(container, patterns)]
 

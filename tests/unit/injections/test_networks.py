@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.support.injecting import PATHS, Example, inject, mpijob, mutate, only
+from tests.support.kueue_objects import cluster_queue, config, local_queue, namespace
 from tests.support.networks import network
 from webhook.api.networks import NETWORKS
 from webhook.cluster.snapshot import Snapshot
@@ -109,6 +110,46 @@ def test_a_network_that_does_not_exist_keeps_no_other_away() -> None:
 def test_a_network_of_which_nobody_knows_whether_it_exists_is_left_out() -> None:
     unknown = "whether there is a NetworkAttachmentDefinition fabric/rail-9 is not known"
     assert inject(ID, job(), networks=["fabric/rail-9"]) == ({}, [unknown])
+
+
+QUEUED: dict[str, Any] = {"labels": {"kueue.x-k8s.io/queue-name": "training"}}
+SRIOV = [network("rail-0", "openshift.io/rail0"), network("rail-1", "openshift.io/rail1"), network("rail-2")]
+
+
+@pytest.mark.parametrize(
+    ("covered", "extra", "left_out"),
+    [
+        (["cpu"], "", {"rail-0": "rail0", "rail-1": "rail1"}),
+        (["cpu", "openshift.io/rail1"], "", {"rail-0": "rail0"}),
+        (["cpu", "openshift.io/rail0", "openshift.io/rail1"], "", {}),
+        (["cpu"], "resources: {excludeResourcePrefixes: [openshift.io]}\n", {}),
+        (["cpu"], "resources: {quotaCheckStrategy: IgnoreUndeclared}\n", {}),
+    ],
+)
+@pytest.mark.parametrize("metadata", [QUEUED, {}])
+def test_a_network_whose_device_the_queue_does_not_count_is_left_out(
+    covered: list[str], extra: str, left_out: dict[str, str], metadata: dict[str, Any]
+) -> None:
+    queue = local_queue("training" if metadata else "default", "gpus", namespace="team")
+    behind = cluster_queue("gpus", {"default": dict.fromkeys(covered, 1000)})
+    view = Snapshot([config(extra), namespace("team"), queue, behind, *SRIOV])
+    wanted = [f"fabric/rail-{index}" for index in range(3)]
+    added, notes = inject(ID, mpijob(metadata=metadata), view=view, networks=wanted)
+    there = [name for name in wanted if name.removeprefix("fabric/") not in left_out]
+    assert added == {OF_WORKER: {"annotations": {NETWORKS: ", ".join(there)}}}
+    lacking = [
+        f"no fabric/{name}: ClusterQueue gpus does not cover openshift.io/{device}" for name, device in left_out.items()
+    ]
+    assert notes == [*lacking, f"attached to {', '.join(there)}"]
+
+
+def test_in_no_queue_and_in_one_that_is_not_known() -> None:
+    assert inject(ID, mpijob(), view=Snapshot(SRIOV), networks=RAILS)[1] == [f"attached to {', '.join(RAILS)}"]
+    _, notes = inject(ID, mpijob(metadata=QUEUED), view=Snapshot(SRIOV), networks=["fabric/rail-0", "fabric/rail-2"])
+    assert notes == [
+        'no fabric/rail-0: what the ClusterQueue of "training" covers is not known',
+        "attached to fabric/rail-2",
+    ]
 
 
 TEXTS = st.text(st.sampled_from('ab/@, \x00\x1b\u202e\ud83d\ude00\n"[{'), max_size=40) | st.text(max_size=40)

@@ -241,6 +241,11 @@ class TestNetworks:
         assert (added, notes) == ({}, [f"no RDMA: {reason}"])
 
 
+@pytest.mark.parametrize("pod", [{"os": {"name": "windows"}}, {"nodeSelector": {"kubernetes.io/os": "windows"}}])
+def test_pods_for_windows_get_nothing(pod: dict[str, Any]) -> None:
+    assert run(job(pod=pod), HOST, ipcLock=True) == ({}, ["no RDMA: the worker is for Windows"])
+
+
 class TestQueues:
     LABELS: ClassVar = {"kueue.x-k8s.io/queue-name": "training"}
     QUEUE = local_queue("training", "gpus", namespace="team")

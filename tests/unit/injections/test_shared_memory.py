@@ -113,3 +113,17 @@ def test_which_resources_are_accelerators_is_a_setting() -> None:
 def test_sizes_that_are_none(size: str) -> None:
     with pytest.raises(ValidationError):
         only("shared-memory", size=size)
+
+
+@pytest.mark.parametrize(
+    ("fields", "left_alone"),
+    [
+        ({"os": {"name": "windows"}}, True),
+        ({"nodeSelector": {"kubernetes.io/os": "windows"}}, True),
+        ({"os": {"name": "linux"}, "nodeSelector": {"kubernetes.io/os": "linux"}}, False),
+        ({"os": None, "nodeSelector": None}, False),
+        ({"os": {}}, False),
+    ],
+)
+def test_pods_for_windows_are_left_alone(fields: dict[str, Any], left_alone: bool) -> None:
+    assert (inject("shared-memory", job(gpus("8Gi"), **fields)) == ({}, [])) == left_alone

@@ -12,8 +12,9 @@ Launcher with `runLauncherAsWorker`:
 - the policy's `environment`, on the launcher, as far as mpirun passes it on to the ranks.
 
 A pod that asks for such a device already keeps what it has. Nothing is injected, and the user is told why, where a
-network does not exist or is not known, the device or its number cannot be told, or the ClusterQueue of the job has no
-quota for it: Kueue would never start the job. The queue is also the one that Kueue itself gives to a job without any.
+network does not exist or is not known, the device or its number cannot be told, the pods are for Windows, or the
+ClusterQueue of the job has no quota for it: Kueue would never start the job. The queue is also the one that Kueue
+itself gives to a job without any.
 
 Neither hostPath nor hostNetwork nor privileged is injected: device plugins give a container its devices themselves.
 `IPC_LOCK` is only injected with `ipcLock: true`, in a namespace that enforces no Pod Security level, and for a
@@ -39,7 +40,6 @@ from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.predict.attachments import Attachments, devices, listed
 from webhook.predict.job_pods import JobPods, job_pods
-from webhook.predict.kueue import queues
 from webhook.predict.kueue.coverage import not_covered
 from webhook.predict.rdma_devices import HUGEPAGES, Undecided, Wanted, choose, holding, hugepages
 
@@ -69,10 +69,10 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     except Undecided as reason:
         yield Caution(f"no RDMA: {reason}")
         return
-    if problem := _not_covered({name for plan in plans for name in plan.amounts if name != HUGEPAGES}, ctx, patch):
+    if problem := _not_covered(ctx, patch, {name for plan in plans for name in plan.amounts if name != HUGEPAGES}):
         yield Caution(f"no RDMA: {problem}")
         return
-    if problem := _not_covered({HUGEPAGES} & {name for plan in plans for name in plan.amounts}, ctx, patch):
+    if problem := _not_covered(ctx, patch, {HUGEPAGES} & {name for plan in plans for name in plan.amounts}):
         yield Caution(f"no {HUGEPAGES}: {problem}")
         for plan in plans:
             plan.amounts.pop(HUGEPAGES, None)
@@ -90,6 +90,8 @@ def _accelerated(pods: JobPods, settings: Settings) -> bool:
 
 def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) -> _Plan:
     plan = _Plan(pods)
+    if pods.template.spec is not None and pods.template.spec.for_windows:
+        raise Undecided(f"the {pods.role.lower()} is for Windows")
     attached = planned(patch, pods.role, read(settings.networks), ctx)
     used = devices([*attached.there, *attached.added], ctx)
     stated = [name for each in pods.resources.containers for name in (*each.requests, *each.limits)]
@@ -118,14 +120,8 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
     return plan
 
 
-def _not_covered(resources: set[str], ctx: Context, patch: PatchBuilder) -> str:
-    """Why Kueue would not start a job that asks for these; empty where it may."""
-    if not resources:
-        return ""
-    queue = queues.of_job(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)))
-    if queue is UNKNOWN:
-        return "which queue of Kueue's the job will be in is not known"
-    return not_covered(ctx.view, ctx.namespace, queue, sorted(resources)) if queue else ""
+def _not_covered(ctx: Context, patch: PatchBuilder, resources: set[str]) -> str:
+    return not_covered(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)), resources)
 
 
 def _shapes(pods: JobPods, ctx: Context) -> list[NodeShape]:

@@ -3,7 +3,7 @@
 As kueue `pkg/scheduler/flavorassigner/flavorassigner.go` (`resource X unavailable in ClusterQueue`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from webhook.api import annotations
 from webhook.cluster.view import UNKNOWN, ClusterView
@@ -11,8 +11,16 @@ from webhook.predict.kueue import queues
 from webhook.predict.kueue.managed import configuration, manages
 
 
-def not_covered(view: ClusterView, namespace: str, queue: str, resources: Iterable[str]) -> str:
-    """Why a job in the LocalQueue `queue` may not ask for these too; empty where it may for certain."""
+def not_covered(view: ClusterView, namespace: str, label: object, resources: Iterable[str]) -> str:
+    """Why a job with this label of a queue may not ask for these too; empty where it may for certain."""
+    resources = sorted(resources)
+    queue = queues.of_job(view, namespace, label) if resources else ""
+    if queue is UNKNOWN:
+        return "which queue of Kueue's the job will be in is not known"
+    return _lacking(view, namespace, queue, resources) if queue else ""
+
+
+def _lacking(view: ClusterView, namespace: str, queue: str, resources: Sequence[str]) -> str:
     if manages(view, namespace) is False:
         return ""
     behind = queues.cluster_queue(view, namespace, queue)
