@@ -15,7 +15,7 @@ from webhook.api.shape import ShapeError, decode_error
 CLEAN_POD_POLICIES = ("All", "None", "Running")
 
 
-IMPLEMENTATIONS = ("Intel", "MPICH", "OpenMPI")
+IMPLEMENTATIONS = ("OpenMPI", "Intel", "MPICH")
 
 
 GROUP = "kubeflow.org"

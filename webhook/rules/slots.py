@@ -14,6 +14,7 @@ Only what the command line shows for certain is compared; a call with variables 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -62,30 +63,38 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         fix = f"Set slotsPerWorker to {settings.min} or more."
         yield Violation(PATH, f"{_count(slots, 'slot')} per worker, at least {settings.min} required", fix=fix)
         return
-    pods = [spec for role, _, spec in job.replicas() if role == WORKER or job.spec.run_launcher_as_worker]
-    gpus = [pod_total(pod.template, lambda c: accelerators(c, settings.resources)) for pod in pods]
-    on_cores = not any(gpus) and not any(_has_claims(pod) for pod in pods)
+    pods = [(role, spec) for role, _, spec in job.computing()]
+    gpus = [pod_total(pod.template, lambda c: accelerators(c, settings.resources)) for _, pod in pods]
+    on_cores = not any(gpus) and not any(_has_claims(pod) for _, pod in pods)
     most = settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max
     if slots > most:
         fix = f"Set slotsPerWorker to {most} or fewer{_INSTEAD if on_cores else ''}."
         yield Violation(PATH, f"{_count(slots, 'slot')} per worker, at most {most} allowed", fix=fix)
-    else:
-        yield from _gpus(slots, gpus, settings, meant=lambda: _meant(job, slots, ctx))
-        yield from _cpus(slots, pods, fixed=slots in gpus)
-        yield from _ranks(job, slots, gpus, most, ctx)
+        return
+    unlike_gpus = list(_gpus(slots, gpus, settings, meant=lambda: _meant(job, slots, ctx)))
+    yield from unlike_gpus
+    if not unlike_gpus:  # with other slots, other CPUs and ranks are right
+        cpus = _least_cpus(pods)
+        yield from _cpus(slots, cpus, fixed=slots in gpus or cpus.amount < settings.min)
+        yield from _ranks(job, slots, min(most, max(gpus, default=0) or most, cpus.amount or most), ctx, gpus=any(gpus))
+    yield from _unlike_launcher(gpus)
 
 
 def _gpus(slots: int, gpus: list[int], settings: Settings, *, meant: Callable[[], bool]) -> Iterator[Violation]:
     """`gpus` is for the launcher, if it is a worker, then for a worker; `meant`: the ranks fit the slots."""
     if not any(gpus):
         return
-    wanted = min(gpus[-1], settings.max)
-    if wanted and slots != wanted and not meant():
+    wanted = max(min(gpus[-1], settings.max), settings.min)
+    if gpus[-1] and slots != wanted and not meant():
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
         yield Violation(PATH, fault, fix=f"Set it to {wanted}.", advisory=True)
-    if gpus[0] != gpus[-1]:
+
+
+def _unlike_launcher(gpus: list[int]) -> Iterator[Violation]:
+    if gpus and gpus[0] != gpus[-1]:
         fault = f"asks for {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
-        yield Violation(replica_path(LAUNCHER), fault, fix="Ask for the same number.", advisory=True)
+        fix = f"Ask for {_count(gpus[-1], 'GPU')}." if gpus[-1] else "Ask for none."
+        yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
 
 
 def _has_claims(pod: ReplicaSpec) -> bool:
@@ -109,13 +118,27 @@ def _nodes(job: MPIJob) -> int:
     return job.workers + (1 if job.spec.run_launcher_as_worker else 0)
 
 
-def _cpus(slots: int, pods: list[ReplicaSpec], *, fixed: bool) -> Iterator[Violation]:
-    """`fixed`: the slots fit the GPUs, so it is the CPUs that have to change."""
-    known = [count for pod in pods for container in pod.template.containers[:1] if (count := _cpu_count(container))]
-    if known and slots > min(known):
-        cpus = min(known)
-        fix = f"Ask for {slots} CPUs." if fixed else f"Set it to {cpus}, or ask for {slots} CPUs."
-        yield Violation(PATH, f"{_count(slots, 'slot')} but {_count(cpus, 'CPU')} per worker", fix=fix, advisory=True)
+class _Cpus(NamedTuple):
+    """The fewest CPUs of a pod that runs ranks, 0 where none says, and its role."""
+
+    amount: int
+    role: str
+
+
+def _least_cpus(pods: list[tuple[str, ReplicaSpec]]) -> _Cpus:
+    known = [_Cpus(_cpu_count(container), role) for role, pod in pods for container in pod.template.containers[:1]]
+    return min((each for each in known if each.amount), key=lambda each: each.amount, default=_Cpus(0, WORKER))
+
+
+def _cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Iterator[Violation]:
+    """`fixed`: the slots cannot be fewer, so it is the CPUs that have to change."""
+    if not 0 < cpus.amount < slots:
+        return
+    whose = "per worker" if cpus.role == WORKER else "in the launcher"
+    path = replica_path(cpus.role) if fixed and cpus.role == LAUNCHER else PATH
+    fix = f"Ask for {slots} CPUs." if fixed else f"Set it to {cpus.amount}, or ask for {slots} CPUs."
+    fault = f"{_count(slots, 'slot')} but {_count(cpus.amount, 'CPU')} {whose}"
+    yield Violation(path, fault, fix=fix, advisory=True)
 
 
 def _cpu_count(container: Container) -> int:
@@ -126,8 +149,9 @@ def _cpu_count(container: Container) -> int:
     return max(quantity.whole(read(limits.get("cpu", requests.get("cpu", 0)))), 0)
 
 
-def _ranks(job: MPIJob, slots: int, gpus: list[int], most: int, ctx: Context) -> Iterator[Violation]:
-    """The number of ranks in the launcher's command line against the slots of all workers."""
+def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, gpus: bool) -> Iterator[Violation]:
+    """The number of ranks in the launcher's command line against the slots of all workers, of which each could have
+    `most`."""
     nodes = _nodes(job)
     total = slots * nodes
     for container in _launcher(job) if total else ():
@@ -138,11 +162,10 @@ def _ranks(job: MPIJob, slots: int, gpus: list[int], most: int, ctx: Context) ->
         shown = f"{largest.program} -np {largest.ranks}"
         if largest.ranks > total and not (largest.oversubscribe or _oversubscribes(container)):
             needed = -(-largest.ranks // nodes)
-            may_grow = needed <= min(most, max(gpus) or most)
             effect = "refuses to start" if largest.refuses else "puts several ranks on a slot"
-            fix = f"Set it to {needed}, or -np to {total}." if may_grow else f"Set -np to {total} or add workers."
+            fix = f"Set it to {needed}, or -np to {total}." if needed <= most else f"Set -np to {total} or add workers."
             yield Violation(PATH, f"{shown} {effect}: {_count(total, 'slot')} in all", fix=fix, advisory=True)
-        elif largest.ranks < total and any(gpus) and all(call.ranks and not call.per_node for call in calls):
+        elif largest.ranks < total and gpus and all(call.ranks and not call.per_node for call in calls):
             fault = f"{shown} leaves GPUs idle: {_count(total, 'slot')} in all"
             yield Violation(PATH, fault, fix=f"Set -np to {total}.", advisory=True)
 

@@ -75,15 +75,17 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         return
     mount_path = job.spec.ssh_auth_mount_path or OF_ROOT
     launcher = sides.get(LAUNCHER)
+    keeps_root_out = _keeps_root_out(ctx)
     if normpath(mount_path) == OF_ROOT:
-        if _keeps_root_out(ctx) and all(side.user is None and side.other_than_root for side in sides.values()):
+        if keeps_root_out and all(side.user is None and side.other_than_root for side in sides.values()):
             yield _for_root_alone(mount_path, launcher)
             return
         yield from _key_of_root(mount_path, list(sides.values()))
     if launcher is not None:
-        yield from _client(mount_path, launcher)
+        if launcher.user != 0 or not keeps_root_out:  # else pod-security has another user for it
+            yield from _client(mount_path, launcher)
         yield from _same_user(launcher, worker)
-    yield from _server(worker)
+    yield from _server(worker, root_may_run=not keeps_root_out)
 
 
 def _side(role: str, pod: str, replica: ReplicaSpec) -> _Side:
@@ -172,7 +174,7 @@ def _same_user(launcher: _Side, worker: _Side) -> Iterator[Violation]:
         )
 
 
-def _server(worker: _Side) -> Iterator[Violation]:
+def _server(worker: _Side, *, root_may_run: bool) -> Iterator[Violation]:
     """What sshd can read, and what it is allowed to do."""
     if worker.other_than_root and not worker.container.command and not worker.container.args:
         yield Violation(
@@ -186,10 +188,12 @@ def _server(worker: _Side) -> Iterator[Violation]:
     missing = _missing(capabilities, (AS_OTHERS,) if worker.other_than_root else AS_ROOT)
     if missing and worker.other_than_root:
         fault = f"has no {AS_OTHERS}, without which upstream's sshd cannot start"
-        yield Violation(f"{field}.add", fault, fix="Add it: restricted allows it.", advisory=True)
-    elif missing:
+        yield Violation(
+            f"{field}.add", fault, fix=f"Add {AS_OTHERS} to capabilities.add: restricted allows it.", advisory=True
+        )
+    elif missing and root_may_run:
         fault = f"takes from sshd what it needs as root: {', '.join(missing)}"
-        fix = "Put it into add, or run sshd as another user."
+        fix = f"Add {', '.join(missing)} to capabilities.add, or run sshd as another user."
         yield Violation(f"{field}.drop", fault, fix=fix, advisory=worker.user is None)
 
 

@@ -131,8 +131,18 @@ def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
         (sized(4, 0, "x") | resources(gpu=4, cpu=2), "4 slots but 2 CPUs per worker", "Ask for 4 CPUs."),
         (
             sized(2, 0, "x") | resources(cpu=2) | resources("Launcher", cpu=1) | {AS_WORKER: True},
-            "2 slots but 1 CPU per worker",
+            "2 slots but 1 CPU in the launcher",
             "Set it to 1, or ask for 2 CPUs.",
+        ),
+        (  # what the CPUs allow is not exceeded by the next advice
+            sized(1, 0, "mpirun -np 8 x") | resources(cpu=1),
+            "mpirun -np 8 refuses to start: 4 slots in all",
+            "Set -np to 4 or add workers.",
+        ),
+        (  # with other slots, other CPUs and ranks are right
+            sized(1, 8, "mpirun -np 2 x") | resources(gpu=8, cpu=2),
+            "1 slot but 8 GPUs per worker",
+            "Set it to 8.",
         ),
         (
             sized(2, 0, "mpirun -np 16 x"),
@@ -155,7 +165,7 @@ def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
             "Set -np to 8 or add workers.",
         ),
         (
-            sized(1, 0, "mpirun -np 6 x") | {AS_WORKER: True},
+            sized(1, 0, "mpirun -np 6 x") | {AS_WORKER: True} | resources("Launcher", cpu=2),
             "mpirun -np 6 refuses to start: 5 slots in all",
             "Set it to 2, or -np to 5.",
         ),
@@ -180,10 +190,32 @@ def test_warned(changes: Json, message: str, fix: str) -> None:
 def test_a_launcher_that_is_a_worker_needs_the_same_gpus() -> None:
     found = violations("slots", sized(2, 2, "x") | {AS_WORKER: True} | resources("Launcher", cpu=2))
     message = "asks for 0 GPUs and a worker for 2, but both run ranks"
-    assert found == [
-        Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Ask for the same number.", advisory=True)
-    ]
+    assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Ask for 2 GPUs.", advisory=True)]
     assert fits_a_warning("slots", found[0])
+    [found_none] = violations("slots", sized(2, 0, "x") | {AS_WORKER: True} | resources("Launcher", gpu=2))
+    assert found_none.fix == "Ask for none."
+
+
+def test_cpus_of_a_launcher_that_is_a_worker() -> None:
+    found = violations("slots", sized(2, 2, "x") | {AS_WORKER: True} | resources("Launcher", gpu=2, cpu=1))
+    message = "2 slots but 1 CPU in the launcher"
+    assert found == [Violation("spec.mpiReplicaSpecs[Launcher]", message, fix="Ask for 2 CPUs.", advisory=True)]
+    assert fits_a_warning("slots", found[0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message", "fix"),
+    [
+        (sized(4, 1, "x"), "4 slots but 1 GPU per worker", "Set it to 2."),
+        (sized(4, 0, "x") | resources(cpu=1), "4 slots but 1 CPU per worker", "Ask for 4 CPUs."),
+    ],
+)
+def test_advice_is_not_below_the_fewest(changes: Json, message: str, fix: str) -> None:
+    assert violations("slots", changes, settings={"min": 2}) == [Violation(PATH, message, fix=fix, advisory=True)]
+
+
+def test_as_many_as_the_fewest_is_enough_for_one_gpu() -> None:
+    assert violations("slots", sized(2, 1, "x"), settings={"min": 2}) == []
 
 
 @pytest.mark.parametrize(

@@ -233,6 +233,15 @@ def test_a_user_that_is_named_is_named_in_a_restricted_namespace_too() -> None:
     assert not violation.advisory
 
 
+def test_where_nothing_runs_as_root_nobody_is_told_what_root_needs() -> None:
+    """The level has no SYS_CHROOT, and root itself is what `pod-security` refuses."""
+    root = both(HOME, runAsUser=0, capabilities={"drop": ["ALL"]})
+    assert violations("ssh-paths", root, view=RESTRICTED) == []
+    key, capabilities = violations("ssh-paths", root)
+    assert key.fix.startswith("Set it to /root/.ssh, letter by letter")
+    assert capabilities.fix == "Add SETGID, SETUID, SYS_CHROOT to capabilities.add, or run sshd as another user."
+
+
 def test_advice_is_short() -> None:
     result = [
         *violations("ssh-paths", both(runAsNonRoot=True, capabilities={"drop": ["ALL"]})),
