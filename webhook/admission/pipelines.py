@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from webhook.admission import excuse, opt_out, record, required, restore, too_large
+from webhook.admission import excuse, opt_out, ratchet, record, required, restore, too_large
 from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.admission.left_alone import CLAIMED, reason_to_check_nothing, reason_to_inject_nothing
 from webhook.admission.messages import Finding, shorten
@@ -142,8 +142,8 @@ def validate(
 ) -> Decision:
     """Every violation in one decision; `time_left` gives the seconds until the API server stops waiting.
 
-    On UPDATE only what the old object did not already violate counts. `today` (UTC) is what exemptions expire by.
-    `granted` says, for each rule that the job asks to be exempted from, whether the requester may. Where that is
+    On UPDATE only what is worse than in the old object counts (see `ratchet`). `today` (UTC) is what exemptions expire
+    by. `granted` says, for each rule that the job asks to be exempted from, whether the requester may. Where that is
     missing the decision names the rule in `requested`, for the caller to find out and call again. DeadlineExceeded when
     the time is up.
     """
@@ -170,8 +170,7 @@ def validate(
         for finding in _findings(rule, settings, job, ctx, time_left)
     ]
     if found and old is not None and before is not None:
-        known = set(_all_findings(policy, old, before, time_left))
-        found = [(finding, action) for finding, action in found if finding not in known]
+        found = ratchet.worse(found, job, _all_findings(policy, old, before, time_left), old)
     found += _missing(request, job, policy, ctx)
     for finding, action in found:
         leads_to = action.at_most(finding.violation.ceiling)

@@ -7,7 +7,7 @@ another, and never on an injection.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -27,6 +27,22 @@ class CauseReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Degree:
+    """How bad a fault is. An update that lessens it passes, although its text is another."""
+
+    of: str
+    """The fault: the same in a job before and after an update, and no other of the rule's faults."""
+    amount: int | frozenset[str]
+    """How far it is from what is allowed, or each of the places where something is wrong."""
+
+    def is_within(self, other: "Degree") -> bool:
+        """Whether it is no worse than `other`."""
+        if isinstance(self.amount, frozenset):
+            return isinstance(other.amount, frozenset) and self.amount <= other.amount
+        return isinstance(other.amount, int) and self.amount <= other.amount
+
+
+@dataclass(frozen=True, slots=True)
 class Violation:
     """What is wrong with a job, where, and what to do."""
 
@@ -39,6 +55,8 @@ class Violation:
     """Likely, not certain: it never does more than warn, whatever the action of the rule."""
     audit_only: bool = False
     """For the audit log alone: the user does not see it."""
+    degree: Degree | None = field(default=None, compare=False)
+    """None where any other text is another fault."""
 
     @property
     def ceiling(self) -> Action:

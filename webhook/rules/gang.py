@@ -20,7 +20,7 @@ from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import VOLCANO_QUEUE, MPIJob, SchedulingPolicy
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, rule
 
 PATH = "spec.runPolicy.schedulingPolicy"
 MIN_AVAILABLE = f"{PATH}.minAvailable"
@@ -90,7 +90,8 @@ def _min_available(job: MPIJob, asked: int | None, settings: Settings, *, waits:
         yield Violation(MIN_AVAILABLE, f"is {asked}, must not be negative", fix=f"Set it to {most}.")
     elif asked > most:
         there = f"the job has {pods}" if asked > pods else f"the launcher waits until all {most} workers run"
-        yield Violation(MIN_AVAILABLE, f"{asked} pods, but {there}", fix=f"Set it to {most} or fewer.")
+        fix, degree = f"Set it to {most} or fewer.", Degree("too many", asked - most)
+        yield Violation(MIN_AVAILABLE, f"{asked} pods, but {there}", fix=fix, degree=degree)
     elif asked == 0:
         yield Violation(MIN_AVAILABLE, "0 turns gang scheduling off", fix=f"Set it to {most}.", advisory=True)
 
@@ -102,7 +103,8 @@ def _timeout(seconds: int, settings: Settings) -> Iterator[Violation]:
     elif settings.scheduler == VOLCANO:
         yield Violation(TIMEOUT, "Volcano does not read it", fix="Remove it.", advisory=True)
     elif longest is not None and seconds > longest:
-        yield Violation(TIMEOUT, f"{seconds} seconds, at most {longest} allowed", fix=f"Set it to {longest} or less.")
+        fault, degree = f"{seconds} seconds, at most {longest} allowed", Degree("timeout", seconds)
+        yield Violation(TIMEOUT, fault, fix=f"Set it to {longest} or less.", degree=degree)
 
 
 def _queues(job: MPIJob, queue: str | None, settings: Settings) -> Iterator[Violation]:

@@ -18,7 +18,7 @@ from webhook.api.requirements import ResourceRequirements
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, pod_total
 from webhook.kit.context import Context
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, rule
 
 
 class Settings(RangeRuleSettings):
@@ -118,10 +118,11 @@ def _bounds(role: str, path: str, template: PodTemplate, settings: Settings) -> 
     noun = "GPU" if count == 1 else "GPUs"
     if count < settings.min:
         fix = f"Ask for {settings.min} or more in resources.limits."
-        yield Violation(where, f"{pod} asks for {count} {noun}, at least {settings.min} required", fix=fix)
+        fault, degree = f"{pod} asks for {count} {noun}, at least {settings.min} required", Degree(f"{role}<", -count)
     else:
         fix = f"Ask for {settings.max} or fewer for each, and use more workers."
-        yield Violation(where, f"{pod} asks for {count} {noun}, at most {settings.max} allowed", fix=fix)
+        fault, degree = f"{pod} asks for {count} {noun}, at most {settings.max} allowed", Degree(f"{role}>", count)
+    yield Violation(where, fault, fix=fix, degree=degree)
 
 
 def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Violation]:

@@ -17,7 +17,7 @@ from webhook.api.duration import DurationError
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, rule
 
 FIELD = "spec.runPolicy.activeDeadlineSeconds"
 ANNOTATION = f"metadata.annotations[{TIMEOUT}]"
@@ -62,6 +62,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             f"{longest} s are longer than {settings.max} ({most} s)",
             fix=f"Set it to {most if path == FIELD else settings.max} or less, or ask who may exempt jobs from it.",
             reason=CauseReason.FORBIDDEN,
+            degree=Degree("too long", longest),
         )
 
 

@@ -22,7 +22,7 @@ from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
 from webhook.predict.job_pods import job_pods
 from webhook.predict.limit_ranges import AbovePod, Asked, Fault, HugePagesAlone, NoLimit, OutOfBounds, faults
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, rule
 
 _REFUSED = "the pods are refused"
 _SHOWN = 3
@@ -72,7 +72,21 @@ def _violation(path: str, fault: Fault) -> Violation:
                 message,
                 fix=_fix(asked, fault.fit, least=fault.bounds.min, only_request=fault.kind == CLAIM),
                 reason=CauseReason.REQUIRED if missing else CauseReason.INVALID,
+                degree=_degree(f"{path}.{asked.path} {asked.name} {fault.kind} {fault.bound}", fault),
             )
+
+
+def _degree(of: str, fault: OutOfBounds) -> Degree | None:
+    """None where something is missing that has no amount."""
+    request, limit = fault.asked.request, fault.asked.limit
+    amounts = [amount for amount in (request, limit) if amount is not None]
+    match fault.bound:
+        case Bound.MAX:
+            return Degree(of, max(amounts)) if limit is not None else None
+        case Bound.MIN:
+            return Degree(of, -min(amounts)) if request is not None else None
+        case Bound.RATIO:
+            return Degree(of, limit * quantity.NANO // request) if limit is not None and request else None
 
 
 def _field(fault: OutOfBounds) -> str:

@@ -10,7 +10,7 @@ latest. `floor` is a level that holds whatever the labels say; where the namespa
 version counts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -35,8 +35,9 @@ from webhook.predict.pod_security.advice import advice, permitting
 from webhook.predict.pod_security.checks.host_ports import only_by_host_network
 from webhook.predict.pod_security.levels import parse_version
 from webhook.predict.pod_security.mpi_pods import templates
+from webhook.predict.pod_security.places import places
 from webhook.predict.pod_security.standard import NEWEST
-from webhook.rules import CauseReason, Violation, rule, shortened
+from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 
 MAX_TEXT: Final = 1_000
 _COUNTS: Final = {"enforce": "restricted", "audit": "privileged", "warn": "privileged"}
@@ -90,25 +91,31 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     try:
         for _, path, template in templates(ctx.document):
             if not template.spec or template.spec.runtime_class_name not in settings.exempt_runtime_classes:
-                yield from _judge(path, template, asked, newest)
+                yield from _judge(path, template, asked, newest, compared=ctx.operation == "UPDATE")
     except ShapeError as error:
         yield Violation(error.path, error.message, fix="Correct the type.")
 
 
-def _judge(path: str, template: PodTemplate, namespace: _Namespace, newest: Version) -> Iterator[Violation]:
+def _judge(
+    path: str, template: PodTemplate, namespace: _Namespace, newest: Version, *, compared: bool
+) -> Iterator[Violation]:
+    """`compared`: the violations will be compared with those of another template."""
     enforce, audit, warn = namespace.policy
-    enforced = _faults(enforce, template, newest)
-    # A fault is reported once: restricted has other checks than baseline for the same fields.
-    known = {path for result in enforced for path in result.paths}
-    for result in enforced:
-        fix = f"{advice(result, template)} {_permission(result, template, namespace, newest)}"
-        yield _violation(path, result, messages.denial(enforce, [result]), fix)
-    for result in _faults(warn, template, newest):
-        if not known.issuperset(result.paths):
-            yield _violation(path, result, messages.warning(warn, [result]), advice(result, template), advisory=True)
-    for result in _faults(audit, template, newest):
-        if not known.issuperset(result.paths):
-            yield _violation(path, result, messages.warning(audit, [result]), advice(result, template), audit_only=True)
+    known: set[str] = set()
+    limits: tuple[dict[str, bool], ...] = ({}, {"advisory": True}, {"audit_only": True})
+    for mode, limit in zip((enforce, warn, audit), limits, strict=True):
+        results = _faults(mode, template, newest)
+        broken = places(mode, template, newest=newest) if compared and results else {}
+        for result in results:
+            degree = _degree(path, result, broken)
+            if not limit:
+                # A fault is reported once: restricted has other checks than baseline for the same fields.
+                known.update(result.paths)
+                fix = f"{advice(result, template)} {_permission(result, template, namespace, newest)}"
+                yield _violation(path, result, messages.denial(mode, [result]), fix, degree)
+            elif not known.issuperset(result.paths):
+                text, fix = messages.warning(mode, [result]), advice(result, template)
+                yield _violation(path, result, text, fix, degree, **limit)
 
 
 def _faults(asked: LevelVersion, template: PodTemplate, newest: Version) -> list[Result]:
@@ -118,9 +125,14 @@ def _faults(asked: LevelVersion, template: PodTemplate, newest: Version) -> list
     ]
 
 
-def _violation(path: str, result: Result, message: str, fix: str, **limit: bool) -> Violation:
+def _violation(path: str, result: Result, message: str, fix: str, degree: Degree | None, **limit: bool) -> Violation:
     shown = message if len(message) <= MAX_TEXT else f"{message[: MAX_TEXT - 3]}..."
-    return Violation(f"{path}.{result.paths[0]}", shown, fix=fix, reason=CauseReason.FORBIDDEN, **limit)
+    return Violation(f"{path}.{result.paths[0]}", shown, fix=fix, reason=CauseReason.FORBIDDEN, degree=degree, **limit)
+
+
+def _degree(path: str, result: Result, places: Mapping[str, frozenset[str]]) -> Degree | None:
+    found = places.get(result.check)
+    return Degree(f"{path} {result.check}", frozenset(f"{path}.{place}" for place in found)) if found else None
 
 
 def _permission(result: Result, template: PodTemplate, namespace: _Namespace, newest: Version) -> str:

@@ -28,7 +28,7 @@ from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
 from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.settings import WarningRuleSettings
-from webhook.rules import CauseReason, Violation, rule, shortened
+from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.child_names import CONFIG_SUFFIX
 
 MANY = frozenset({"ReadWriteMany", "ReadOnlyMany"})
@@ -161,9 +161,11 @@ def _names(resource: Resource[Any, Any], ctx: Context) -> Iterable[str]:
 
 def _sharing(path: str, claim: PersistentVolumeClaim, pods: int) -> Iterator[Violation]:
     modes = set(claim.access_modes)
+    degree = Degree(f"shares {claim.name}", pods)
     if modes == {ONE_POD}:
         fault = f"{pods} pods mount it, but {ONE_POD} allows one"
-        yield Violation(path, fault, fix="Use a claim with ReadWriteMany.", reason=CauseReason.NOT_SUPPORTED)
+        fix = "Use a claim with ReadWriteMany."
+        yield Violation(path, fault, fix=fix, reason=CauseReason.NOT_SUPPORTED, degree=degree)
     elif not modes & MANY:
         fault = f"{pods} pods mount it, but ReadWriteOnce keeps them on one node"
-        yield Violation(path, fault, fix="Use a claim with ReadWriteMany.", advisory=True)
+        yield Violation(path, fault, fix="Use a claim with ReadWriteMany.", advisory=True, degree=degree)

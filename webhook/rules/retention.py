@@ -11,7 +11,7 @@ from pydantic import Field
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
 from webhook.kit.settings import WarningRuleSettings
-from webhook.rules import Violation, rule
+from webhook.rules import Degree, Violation, rule
 
 
 class Settings(WarningRuleSettings):
@@ -29,4 +29,5 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             "spec.runPolicy.ttlSecondsAfterFinished",
             f"after {seconds} s the job may run a second time",
             fix=f"Set it to {settings.min_seconds} or more.",
+            degree=Degree("too short", -seconds),
         )

@@ -25,7 +25,7 @@ from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total,
 from webhook.kit.context import Context
 from webhook.kit.mpirun_calls import mpirun_calls
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
-from webhook.rules import Violation, rule
+from webhook.rules import Degree, Violation, rule
 
 PATH = "spec.slotsPerWorker"
 
@@ -61,7 +61,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return  # upstream-contract refuses it
     if slots < settings.min:
         fix = f"Set slotsPerWorker to {settings.min} or more."
-        yield Violation(PATH, f"{_count(slots, 'slot')} per worker, at least {settings.min} required", fix=fix)
+        fault = f"{_count(slots, 'slot')} per worker, at least {settings.min} required"
+        yield Violation(PATH, fault, fix=fix, degree=Degree("too few", -slots))
         return
     pods = [(role, spec) for role, _, spec in job.computing()]
     gpus = [pod_total(pod.template, lambda c: accelerators(c, settings.resources)) for _, pod in pods]
@@ -69,7 +70,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     most = settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max
     if slots > most:
         fix = f"Set slotsPerWorker to {most} or fewer{_INSTEAD if on_cores else ''}."
-        yield Violation(PATH, f"{_count(slots, 'slot')} per worker, at most {most} allowed", fix=fix)
+        fault = f"{_count(slots, 'slot')} per worker, at most {most} allowed"
+        yield Violation(PATH, fault, fix=fix, degree=Degree("too many", slots - most))
         return
     unlike_gpus = list(_gpus(slots, gpus, settings, meant=lambda: _meant(job, slots, ctx)))
     yield from unlike_gpus

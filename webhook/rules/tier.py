@@ -20,7 +20,7 @@ from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total
 from webhook.kit.context import Context
 from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.kueue.priority import priority_classes
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, rule
 from webhook.rules.priority import LABEL
 
 WORKERS = "spec.mpiReplicaSpecs[Worker].replicas"
@@ -86,6 +86,7 @@ def _workers(job: MPIJob, settings: Settings) -> Iterator[Violation]:
             f"{asked}, {settings.tier} allows at most {most}",
             fix=f"Set replicas to {most - launcher} or fewer, or {ASK}.",
             reason=CauseReason.FORBIDDEN,
+            degree=Degree("workers", count),
         )
 
 
@@ -109,6 +110,7 @@ def _gpus(job: MPIJob, settings: Settings) -> Iterator[Violation]:
         f"{total} {noun} ({', '.join(parts)}), {settings.tier} allows at most {most} in a job",
         fix=f"Ask for {most} or fewer in all, or {ASK}." if most else f"Ask for none, or {ASK}.",
         reason=CauseReason.FORBIDDEN,
+        degree=Degree("GPUs", total),
     )
 
 

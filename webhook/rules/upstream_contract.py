@@ -23,7 +23,7 @@ from webhook.api.mpijob import (
 )
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
-from webhook.rules import CauseReason, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, rule
 
 CREATION_POLICIES = ("AtStartup", "WaitForWorkersReady")
 MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
@@ -74,6 +74,7 @@ def _name(job: MPIJob) -> Iterator[Violation]:
         f"metadata.{field}",
         f'the last worker would be called "{last_worker[:100]}", and that {problem}',
         fix=f"Use a {field} of at most {room} characters: lower case letters, digits and -, a letter first.",
+        degree=Degree("name", max(len(last_worker), names.DNS_LABEL_MAX_LENGTH)),
     )
 
 
@@ -101,7 +102,8 @@ def _replica_keys(job: MPIJob) -> Iterator[Violation]:
 
 def _replica(role: str, path: str, spec: ReplicaSpec) -> Iterator[Violation]:
     if role == LAUNCHER and spec.replicas != 1:
-        yield Violation(f"{path}.replicas", f"is {spec.replicas}, there is always one launcher", "Set replicas to 1.")
+        fault, degree = f"is {spec.replicas}, there is always one launcher", Degree(path, abs((spec.replicas or 0) - 1))
+        yield Violation(f"{path}.replicas", fault, "Set replicas to 1.", degree=degree)
     if role == WORKER and (spec.replicas or 0) < 1:
         yield Violation(
             f"{path}.replicas",
@@ -194,8 +196,9 @@ def _one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Iterator[
         yield Violation(path, f'"{shown}" is not supported', f"Use one of {choices}.", CauseReason.NOT_SUPPORTED)
 
 
-def _negative(path: str, value: int | None) -> Violation:
-    return Violation(path, f"is {value}, must not be negative", "Remove it, or set it to 0 or more.")
+def _negative(path: str, value: int) -> Violation:
+    fix = "Remove it, or set it to 0 or more."
+    return Violation(path, f"is {value}, must not be negative", fix, degree=Degree(path, -value))
 
 
 def _overwritten(path: str) -> Violation:

@@ -12,7 +12,7 @@ from pydantic import Field
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
 from webhook.kit.settings import RangeRuleSettings
-from webhook.rules import Violation, rule
+from webhook.rules import Degree, Violation, rule
 
 PATH = "spec.mpiReplicaSpecs[Worker].replicas"
 
@@ -39,6 +39,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             fix=f"Set replicas to {missing} or more."
             if job.worker is not None
             else f"Add Worker, with replicas: {missing} or more.",
+            degree=Degree("too few", -count),
         )
     elif count > settings.max:
         most = settings.max - launcher
@@ -46,4 +47,5 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             PATH,
             f"{asked}, at most {settings.max} allowed",
             fix=f"Set replicas to {most} or fewer." if most else "Set spec.runLauncherAsWorker to false.",
+            degree=Degree("too many", count),
         )

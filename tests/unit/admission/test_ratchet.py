@@ -1,0 +1,210 @@
+"""Updates of jobs that break rules already: what makes nothing worse passes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.support.jobs import REMOVE, changed, request
+from tests.support.limit_ranges import limit_range
+from tests.support.namespaces import labelled
+from tests.support.pod_security.pods import COMPLIANT
+from tests.support.policies import HEADER
+from webhook.admission.pipelines import load_policy, validate
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import ClusterView, NothingKnown
+
+Json = dict[str, Any]
+
+BAD_IMAGE = "docker.io/library/train:latest"
+REGISTRY = "images: {allowedRegistries: [registry.example.com]}"
+GPU = "Worker.template.spec.containers.0.resources.limits.nvidia\\.com/gpu"
+WORKER = "Worker.template.spec"
+
+
+def denied(stored: Json, new: Json, rules: str = "", view: ClusterView | None = None) -> list[str]:
+    """Which rules refuse the update, after it was seen that the stored job would be refused as a new one."""
+    policy = load_policy(f"{HEADER}rules: {{{rules}}}") if rules else load_policy(None)
+    view = view or NothingKnown()
+    assert validate(request(stored), policy=policy, view=view).denied
+    return [each.rule for each in validate(request(new, old=stored), policy=policy, view=view).denied]
+
+
+def step(change: str, before: Any, after: Any, **more: Any) -> tuple[Json, Json]:
+    """The good job with one value, and with another."""
+    return changed({**more, change: before}), changed({**more, change: after})
+
+
+DEADLINE, AVAILABLE = "spec.runPolicy.activeDeadlineSeconds", "spec.runPolicy.schedulingPolicy"
+DEGREES = [
+    ("worker-count", "Worker.replicas", 150, 120, ""),
+    ("worker-count", "Worker.replicas", 2, 3, "worker-count: {min: 5}"),
+    ("gpus", GPU, 24, 20, ""),
+    ("gpus", GPU, 2, 3, "gpus: {min: 4}"),
+    ("slots", "spec.slotsPerWorker", 20, 12, ""),
+    ("slots", "spec.slotsPerWorker", 1, 2, "slots: {min: 4}"),
+    ("tier", "Worker.replicas", 12, 10, "tier: {maxWorkers: 8}"),
+    ("tier", GPU, 8, 4, "tier: {maxGpus: 8}"),
+    ("job-timeout", DEADLINE, 900_000, 800_000, ""),
+    ("retention", "spec.runPolicy.ttlSecondsAfterFinished", 1, 10, "retention: {action: deny}"),
+    ("gang", AVAILABLE, {"minAvailable": 20}, {"minAvailable": 10}, ""),
+    ("gang", AVAILABLE, {"scheduleTimeoutSeconds": 90}, {"scheduleTimeoutSeconds": 80},
+     "gang: {maxScheduleTimeoutSeconds: 60}"),
+    ("upstream-contract", "spec.runPolicy.backoffLimit", -3, -2, ""),
+    ("upstream-contract", "Launcher.replicas", 3, 2, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "change", "worse", "better", "settings"), DEGREES)
+class TestDegrees:
+    def test_less_of_a_fault_passes(self, rule: str, change: str, worse: Any, better: Any, settings: str) -> None:
+        assert denied(*step(change, worse, better), settings) == []
+
+    def test_more_of_it_is_refused(self, rule: str, change: str, worse: Any, better: Any, settings: str) -> None:
+        assert denied(*step(change, better, worse), settings) == [rule]
+
+
+def test_a_name_that_is_too_long_lets_a_job_shrink() -> None:
+    more = {"metadata.name": "x" * 54}
+    assert denied(*step("Worker.replicas", 90, 40, **more)) == []
+    assert denied(*step("Worker.replicas", 40, 101, **more), "worker-count: {max: 200}") == ["upstream-contract"]
+
+
+def test_too_few_is_not_better_than_too_many() -> None:
+    assert denied(*step("Worker.replicas", 150, 1)) == ["worker-count"]
+    assert denied(*step("spec.slotsPerWorker", 20, 0)) == ["slots"]
+
+
+def containers(*images: tuple[str, str]) -> Json:
+    items = [{"name": name, "image": image} for name, image in images]
+    return changed({f"{WORKER}.containers": items})
+
+
+GOOD_IMAGE = "registry.example.com/a:1"
+
+
+class TestNames:
+    STORED = containers(("main", GOOD_IMAGE), ("old", BAD_IMAGE))
+
+    def test_a_good_container_may_be_inserted_before_a_bad_one(self) -> None:
+        new = containers(("main", GOOD_IMAGE), ("new", GOOD_IMAGE), ("old", BAD_IMAGE))
+        assert denied(self.STORED, new, REGISTRY) == []
+
+    def test_a_bad_container_may_not_take_the_place_of_a_bad_one(self) -> None:
+        new = containers(("main", GOOD_IMAGE), ("new", BAD_IMAGE), ("old", BAD_IMAGE))
+        assert denied(self.STORED, new, REGISTRY) == ["images"]
+        assert denied(self.STORED, containers(("main", BAD_IMAGE), ("old", GOOD_IMAGE)), REGISTRY) == ["images"]
+
+    def test_init_containers_are_others(self) -> None:
+        new = changed({f"{WORKER}.initContainers": [{"name": "old", "image": BAD_IMAGE}]}, containers(("main", "x")))
+        assert denied(self.STORED, new, REGISTRY) == ["images", "images"]
+
+    def test_so_are_those_of_another_role(self) -> None:
+        stored = changed({f"{WORKER}.containers.0": {"name": "same", "image": BAD_IMAGE}})
+        new = changed({"Launcher.template.spec.containers.0": {"name": "same", "image": BAD_IMAGE}})
+        assert "images" in denied(stored, new, REGISTRY)
+
+    def test_volumes_go_by_their_names_too(self) -> None:
+        bad = {"name": "old", "image": {"reference": BAD_IMAGE}}
+        stored = changed({f"{WORKER}.volumes": [bad]})
+        assert denied(stored, changed({f"{WORKER}.volumes": [{"name": "new", "emptyDir": {}}, bad]}), REGISTRY) == []
+        assert denied(stored, changed({f"{WORKER}.volumes": [bad, {**bad, "name": "new"}]}), REGISTRY) == ["images"]
+
+    def test_items_without_names_are_counted(self) -> None:
+        def mounts(*paths: str) -> Json:
+            return changed(
+                {f"{WORKER}.containers.0.volumeMounts": [{"name": "v", "mountPath": path} for path in paths]}
+            )
+
+        stored = mounts("/root/.ssh")
+        assert denied(stored, mounts("/data", "/root/.ssh")) == []
+        assert denied(stored, mounts("/root/.ssh", "/root/.ssh")) == ["upstream-contract"]
+
+    def test_nameless_containers_go_by_position(self) -> None:
+        stored = containers(("", GOOD_IMAGE), ("", BAD_IMAGE))
+        assert denied(stored, changed({"spec.runPolicy.cleanPodPolicy": "All"}, stored), REGISTRY) == []
+        assert denied(stored, containers(("", BAD_IMAGE), ("", GOOD_IMAGE)), REGISTRY) == ["images"]
+
+
+def context(base: Mapping[str, Any] = COMPLIANT, **changes: Any) -> Json:
+    return {key: value for key, value in {**base, **changes}.items() if value is not REMOVE}
+
+
+ADDS_TWO = context(capabilities={"add": ["SYS_ADMIN", "NET_ADMIN"]})
+
+
+class TestPodSecurity:
+    """A namespace that came to enforce a level after the job was stored."""
+
+    VIEW = labelled(enforce="restricted")
+
+    def job(self, **contexts: Any) -> Json:
+        items = [{"name": name, "image": "x:1", "securityContext": each} for name, each in contexts.items()]
+        launcher = {"Launcher.template.spec.containers.0.securityContext": COMPLIANT}
+        return changed({**launcher, f"{WORKER}.containers": items})
+
+    @pytest.mark.parametrize(
+        ("first", "second", "mended"),
+        [
+            ({}, {}, COMPLIANT),
+            (context(runAsNonRoot=False), context(runAsNonRoot=REMOVE), COMPLIANT),
+            (context(seccompProfile={"type": "Unconfined"}), context(seccompProfile=REMOVE), COMPLIANT),
+            (ADDS_TWO, COMPLIANT, context(capabilities={"add": ["NET_ADMIN"]})),
+            (context(capabilities={"drop": ["CHOWN"]}), COMPLIANT, context(capabilities={"drop": ["CHOWN", "KILL"]})),
+            (context(capabilities={"drop": []}), COMPLIANT, context(capabilities={"drop": ["KILL"]})),
+            ({**context(runAsNonRoot=False), "privileged": True}, {}, context(runAsNonRoot=False)),
+        ],
+    )  # fmt: skip
+    def test_a_job_that_is_mended_in_part_passes(self, first: Json, second: Json, mended: Json) -> None:
+        stored, new = self.job(a=first, b=second), self.job(a=mended, b=second)
+        assert denied(stored, new, view=self.VIEW) == []
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            (context(capabilities={"add": ["NET_ADMIN"]}), context(capabilities={"add": ["NET_ADMIN", "SYS_ADMIN"]})),
+            (context(capabilities={"add": ["NET_ADMIN"]}), context(capabilities={"add": ["SYS_ADMIN"]})),
+            (context(runAsNonRoot=REMOVE), context(runAsNonRoot=False)),
+            (context(runAsNonRoot=REMOVE), {**context(runAsNonRoot=REMOVE), "privileged": True}),
+        ],
+    )
+    def test_one_that_breaks_more_of_it_does_not(self, before: Json, after: Json) -> None:
+        assert set(denied(self.job(a=before), self.job(a=after), view=self.VIEW)) == {"pod-security"}
+
+    def test_a_fault_does_not_move_to_another_container(self) -> None:
+        stored, new = self.job(a={}, b=COMPLIANT), self.job(a=COMPLIANT, b={})
+        assert set(denied(stored, new, view=self.VIEW)) == {"pod-security"}
+
+    def test_a_container_may_be_inserted(self) -> None:
+        assert denied(self.job(old={}), self.job(new=COMPLIANT, old={}), view=self.VIEW) == []
+        assert set(denied(self.job(old={}), self.job(new={}, old={}), view=self.VIEW)) == {"pod-security"}
+
+
+def test_what_was_only_advice_counts_when_it_becomes_certain() -> None:
+    """The pods of a suspended job are made later, so a name that is taken is in the way only when it resumes."""
+    owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "x", "uid": "x", "controller": True}
+    labels = {"training.kubeflow.org/job-name": "x"}
+    metadata = {"name": "train-worker-0", "namespace": "team-a", "labels": labels, "ownerReferences": [owner]}
+    view = Snapshot([{"apiVersion": "v1", "kind": "Pod", "metadata": metadata}])
+    stored = changed({"spec.runPolicy.suspend": True, "Worker.replicas": 150})
+    assert denied(stored, changed({"spec.runPolicy.suspend": False}, stored), view=view) == ["child-names"]
+
+
+@pytest.mark.parametrize(
+    ("bound", "worse", "better"),
+    [
+        ({"max": {"cpu": "4"}}, "16", "8"),
+        ({"min": {"cpu": "32"}}, "8", "16"),
+        ({"maxLimitRequestRatio": {"cpu": "2"}}, "64", "32"),
+    ],
+)
+def test_a_limit_range(bound: Json, worse: str, better: str) -> None:
+    view = Snapshot([limit_range("a", {"type": "Container", **bound})])
+
+    def job(amount: str) -> Json:
+        request = "8" if "maxLimitRequestRatio" in bound else amount
+        resources = {"requests": {"cpu": request}, "limits": {"cpu": amount}}
+        return changed({f"{WORKER}.containers.0.resources": resources})
+
+    assert denied(job(worse), job(better), view=view) == []
+    assert denied(job(better), job(worse), view=view) == ["limit-range"]

@@ -1,0 +1,85 @@
+"""What an update makes worse: only that counts, so that a stricter policy never keeps a job from being mended.
+
+A finding about the new object is no worse where the stored object has one of the same fault in the same place. Places
+inside a pod template go by the names of containers and volumes, since an item that is inserted before others moves
+them; other lists have no names, so there the number of findings counts. A fault that has degrees says how bad it is
+(`Degree`): less of it passes, whatever its text says.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from webhook.admission.messages import Finding
+from webhook.api.mpijob import MPIJob, replica_path
+from webhook.kit.settings import Action
+from webhook.rules import Degree
+
+_ITEM: Final = re.compile(
+    r"(spec\.mpiReplicaSpecs\[\w+\])\.template\.spec\.(containers|initContainers|volumes)\[(\d+)\]"
+)
+_POSITION: Final = re.compile(r"\[\d+\]")
+
+Found = tuple[Finding, Action]
+Named = Callable[[str], str]
+Key = tuple[str, ...]
+
+
+def worse(found: Sequence[Found], job: MPIJob, known: Iterable[Finding], stored: MPIJob) -> list[Found]:
+    """Those of `found`, which are about `job`, that are worse than what is `known` of the `stored` job."""
+    here, there = _by_name(job), _by_name(stored)
+    before: Counter[Key] = Counter()
+    degrees: dict[Key, list[Degree]] = {}
+    for finding in known:
+        before[_identity(finding, there)] += 1
+        if degree := finding.violation.degree:
+            degrees.setdefault(_measured(finding, degree, there), []).append(_named(degree, there))
+    left = []
+    for finding, action in found:
+        identity, degree = _identity(finding, here), finding.violation.degree
+        if before[identity]:
+            before[identity] -= 1
+            continue
+        stored_degrees = degrees.get(_measured(finding, degree, here), ()) if degree else ()
+        if not (degree and any(_named(degree, here).is_within(then) for then in stored_degrees)):
+            left.append((finding, action))
+    return left
+
+
+def _identity(finding: Finding, named: Named) -> Key:
+    """What two findings of one and the same fault have in common."""
+    violation = finding.violation
+    return finding.rule, violation.ceiling, named(violation.path), violation.message
+
+
+def _measured(finding: Finding, degree: Degree, named: Named) -> Key:
+    """What two findings have in common of which one may be worse than the other."""
+    return finding.rule, finding.violation.ceiling, named(degree.of)
+
+
+def _named(degree: Degree, named: Named) -> Degree:
+    if isinstance(degree.amount, frozenset):
+        return Degree(degree.of, frozenset(map(named, degree.amount)))
+    return degree
+
+
+def _by_name(job: MPIJob) -> Named:
+    """Puts names in the place of positions in paths of `job`."""
+    items: dict[tuple[str, str], Sequence[Any]] = {}
+    for role, path, replica in job.replicas():
+        spec = replica.template.spec
+        items[replica_path(role), "containers"] = replica.template.containers
+        items[replica_path(role), "initContainers"] = replica.template.init_containers
+        items[path, "volumes"] = (spec and spec.volumes) or ()
+
+    def name(path: str) -> str:
+        item = _ITEM.match(path)
+        if item is None:
+            return _POSITION.sub("[]", path)
+        there, index = items.get((item[1], item[2]), ()), int(item[3])
+        called = there[index].name if index < len(there) else ""
+        rest = _POSITION.sub("[]", path[item.end() :])
+        return f"{item[1]}.{item[2]}[{called or index}]{rest}"
+
+    return name

@@ -1,0 +1,66 @@
+"""Each place where a template breaks a check, so that two templates can be compared.
+
+Messages do not tell: a check names the containers that say the wrong thing, and only where there are none of these the
+ones that say nothing. So containers are judged one by one as well.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from webhook.predict.pod_security.checks import Result, capabilities_restricted
+from webhook.predict.pod_security.levels import LevelVersion, Version
+from webhook.predict.pod_security.pod import PodTemplate
+from webhook.predict.pod_security.standard import evaluate
+
+_STEP: Final = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
+_KINDS: Final = ("initContainers", "containers", "ephemeralContainers")
+# A list that lacks something: what else is in it makes it no worse.
+_LACKS: Final = (capabilities_restricted.ID, "drop")
+
+
+def places(asked: LevelVersion, template: PodTemplate, *, newest: Version) -> dict[str, frozenset[str]]:
+    """By check, the fields that break it and what they say, each item of a list for itself."""
+    whole = msgspec.to_builtins(template)
+    found: dict[str, set[str]] = {}
+    for result, path in _broken(asked, template, newest):
+        found.setdefault(result.check, set()).update(_said(result.check, path, whole))
+    return {check: frozenset(each) for check, each in found.items()}
+
+
+def _broken(asked: LevelVersion, template: PodTemplate, newest: Version) -> Iterator[tuple[Result, str]]:
+    """(result, path of a field) for the template as a whole, then for each of its containers by itself."""
+    for result in evaluate(*asked, template, newest=newest):
+        yield from ((result, path) for path in result.paths)
+    spec = template.spec
+    if spec is None:
+        return
+    none = dict.fromkeys(("containers", "ephemeral_containers", "init_containers", "volumes"))
+    for kind in _KINDS:
+        field = _FIELDS[kind]
+        for index, container in enumerate(getattr(spec, field) or ()):
+            alone = PodTemplate(spec=msgspec.structs.replace(spec, **{**none, field: [container]}))
+            for result in evaluate(*asked, alone, newest=newest):
+                for path in result.paths:
+                    yield result, path.replace(f"spec.{kind}[0]", f"spec.{kind}[{index}]")
+
+
+_FIELDS: Final = dict(zip(_KINDS, ("init_containers", "containers", "ephemeral_containers"), strict=True))
+
+
+def _said(check: str, path: str, whole: Any) -> Iterator[str]:
+    if (check, path.rpartition(".")[2]) == _LACKS:
+        yield path
+        return
+    value = whole
+    for name, position in _STEP.findall(path):
+        if isinstance(value, dict):
+            value = value.get(name)
+        elif isinstance(value, list) and position and int(position) < len(value):
+            value = value[int(position)]
+        else:
+            value = None
+    for item in value if isinstance(value, list) and value else [value]:
+        yield f"{path}={msgspec.json.encode(item).decode()}"
