@@ -1,11 +1,15 @@
 """Why the pipelines leave an object alone: nothing is injected into it, or it is admitted without a check."""
 
+from typing import Any, Final
+
 import msgspec
 
 from webhook.api import review
 from webhook.api.kueue import FOREIGN
 from webhook.api.mpijob import MPIJob
+from webhook.cluster.view import ClusterView
 from webhook.policy.in_force import Policy
+from webhook.predict.kueue.managed import is_there
 
 NOT_OURS = "not a CREATE or UPDATE of a job"
 BY_CONTROLLER = "an update by a controller"
@@ -13,6 +17,9 @@ OWNED = "owned by a controller"
 COPY = "a copy made by Kueue"
 # What a job says of itself.
 CLAIMED = frozenset({OWNED, COPY})
+# What Kueue changes of a pod template when it starts and stops a job (kueue `pkg/podset/podset.go`).
+KUEUES_METADATA: Final = ("labels", "annotations")
+KUEUES_SPEC: Final = ("nodeSelector", "tolerations", "schedulingGates")
 
 
 def reason_to_inject_nothing(request: review.AdmissionRequest, job: MPIJob, policy: Policy) -> str:
@@ -30,13 +37,20 @@ def reason_to_inject_nothing(request: review.AdmissionRequest, job: MPIJob, poli
     return ""
 
 
-def reason_to_check_nothing(request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy) -> str:
-    """Why this object is admitted without a check, empty when it is not."""
+def reason_to_check_nothing(
+    request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy, view: ClusterView
+) -> str:
+    """Why this object is admitted without a check, empty when it is not.
+
+    Of a controller's updates only those that do what such controllers do: anything else is judged, since its account
+    may be another's in a cluster where the controller is not installed, or may be taken over.
+    """
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
     if job.metadata.deletion_timestamp:
         return "being deleted"
-    if request.operation == "UPDATE" and request.user_info.username in policy.document.controllers:
+    by_controller = request.operation == "UPDATE" and request.user_info.username in policy.document.controllers
+    if by_controller and _is_a_controllers(request, view):
         return BY_CONTROLLER
     if old is not None and job.spec == old.spec and _same_metadata(job, old) and _same_spec(request):
         return "nothing changed that is checked"
@@ -51,3 +65,33 @@ def _same_spec(request: review.AdmissionRequest) -> bool:
     """Whether the specs are the same, including fields that the wire types leave out and some rule may read."""
     new, old = (msgspec.json.decode(raw) for raw in (request.object, request.old_object))
     return bool(new.get("spec") == old.get("spec"))
+
+
+def _is_a_controllers(request: review.AdmissionRequest, view: ClusterView) -> bool:
+    """Whether an update changes nothing but metadata and status, and what Kueue changes where there is a Kueue."""
+    new, old = (msgspec.json.decode(raw).get("spec") for raw in (request.object, request.old_object))
+    return new == old or (is_there(view) and _without_kueues(new) == _without_kueues(old))
+
+
+def _without_kueues(spec: Any) -> Any:
+    """The spec without the fields that Kueue changes, and without what is empty then."""
+    spec = _mapping(spec)
+    policy = _without(spec.get("runPolicy"), "suspend")
+    replicas = {}
+    for role, replica in _mapping(spec.get("mpiReplicaSpecs")).items():
+        template = _mapping(_mapping(replica).get("template"))
+        template = {
+            **template,
+            "metadata": _without(template.get("metadata"), *KUEUES_METADATA),
+            "spec": _without(template.get("spec"), *KUEUES_SPEC),
+        }
+        replicas[role] = {**_mapping(replica), "template": template}
+    return {**spec, "runPolicy": policy, "mpiReplicaSpecs": replicas}
+
+
+def _without(value: Any, *fields: str) -> dict[str, Any]:
+    return {name: item for name, item in _mapping(value).items() if name not in fields}
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

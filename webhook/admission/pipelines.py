@@ -10,7 +10,7 @@ import msgspec
 
 from webhook.admission import excuse, opt_out, ratchet, record, required, restore, too_large
 from webhook.admission.decision import QUOTA_RULE, Decision
-from webhook.admission.left_alone import CLAIMED, reason_to_check_nothing, reason_to_inject_nothing
+from webhook.admission.left_alone import BY_CONTROLLER, CLAIMED, reason_to_check_nothing, reason_to_inject_nothing
 from webhook.admission.messages import Finding, shorten
 from webhook.api import annotations, mpijob, review
 from webhook.api.mpijob import MPIJob
@@ -155,7 +155,7 @@ def validate(
         return _wrong_shape(request.name, error, policy)
     decision = Decision(name=_name(request, job))
     old = _old(request) if request.operation == "UPDATE" else None
-    decision.skipped = reason_to_check_nothing(request, job, old, policy)
+    decision.skipped = reason_to_check_nothing(request, job, old, policy, view)
     if decision.skipped:
         return decision
     ctx = _context(request, job, view, old, document=request.object)
@@ -225,6 +225,8 @@ def _missing(
     those whom the policy trusts with it.
     """
     reason = reason_to_inject_nothing(request, job, policy)
+    if reason == BY_CONTROLLER:
+        reason = ""
     if reason and (reason not in CLAIMED or request.user_info.username in policy.document.controllers):
         return []
     return list(required.missing(policy, ctx, claimed=reason, stored=request.old_object if ctx.old else None))

@@ -21,7 +21,7 @@ SshKeys = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519", "operator"]
 INJECT_ONLY = "The only injections that may be at work, of those that are enabled: [] for none, null for all of them."
 HINT = f"`{PROGRAM} rules` lists rules and injections, `{PROGRAM} explain NAME` their settings"
 
-# Updates by these are not checked: Kueue starts, stops and restores jobs through them, and the garbage collector
+# What these do to jobs is not checked: Kueue starts, stops and restores jobs through them, and the garbage collector
 # removes finalizers. A refusal would leak quota or leave objects behind.
 CONTROLLERS = (
     "system:serviceaccount:kueue-system:kueue-controller-manager",
@@ -83,8 +83,9 @@ class PolicyDocument(Settings):
     inject_only: tuple[str, ...] | None = Field(None, description=INJECT_ONLY)
     controllers: tuple[str, ...] = Field(
         CONTROLLERS,
-        description="Users whose updates of jobs pass unchecked, and who may create owned jobs and copies by Kueue"
-        " without required injections: Kueue and Kubernetes' own controllers.",
+        description="Kueue and Kubernetes' own controllers: users whose updates of jobs get no injections, and pass"
+        " unchecked where they change nothing but metadata and, where there is a Kueue, what it changes to start and"
+        " stop a job; and who may create owned jobs and copies by Kueue without required injections.",
     )
     injection_warnings: InjectionWarnings = Field(
         "one-line",

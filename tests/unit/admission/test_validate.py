@@ -13,6 +13,7 @@ from tests.support.policies import HEADER
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision, load_policy
 from webhook.api import review
+from webhook.api.annotations import TIMEOUT
 from webhook.cluster.view import NothingKnown
 
 # A job whose command tells nothing about the number of ranks: no rule compares it with the workers.
@@ -156,7 +157,7 @@ class TestUpdate:
             ),
             (changed({"metadata.finalizers": []}, OLD), {}, "nothing changed that is checked"),
             (
-                changed({"Worker.replicas": 0}),
+                changed({"metadata.labels": {"a": "b"}}, OLD),
                 {"username": "system:serviceaccount:kueue-system:kueue-controller-manager"},
                 "an update by a controller",
             ),
@@ -176,8 +177,9 @@ class TestUpdate:
 
     def test_the_controllers_are_a_setting(self) -> None:
         policy = load_policy(HEADER + "controllers: [bob]")
-        assert validate(changed({"Worker.replicas": 0}), old=self.OLD, username="bob", policy=policy).allowed
-        assert not validate(changed({"Worker.replicas": 0}), old=self.OLD, username="alice", policy=policy).allowed
+        job = changed({"metadata.annotations": {TIMEOUT: "x"}}, self.OLD)
+        assert validate(job, old=self.OLD, username="bob", policy=policy).allowed
+        assert not validate(job, old=self.OLD, username="alice", policy=policy).allowed
 
     def test_an_unreadable_old_object_excuses_nothing(self) -> None:
         assert not validate(self.OLD, old={"spec": 3}).allowed

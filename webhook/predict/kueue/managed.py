@@ -5,6 +5,7 @@ from typing import Final
 
 from webhook.api.kueue import FRAMEWORK
 from webhook.cluster.resources.kueue_config import KUEUE_CONFIG, KueueConfig
+from webhook.cluster.resources.local_queues import LOCAL_QUEUES
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 
@@ -17,6 +18,11 @@ class Unmanaged(Enum):
 
     FRAMEWORK = "framework"  # no MPIJob anywhere: a queue label has no effect
     NAMESPACE = "namespace"  # this namespace: Kueue's webhook suspends a job with a queue label, nothing resumes it
+
+
+def is_there(view: ClusterView) -> bool:
+    """Whether the cluster is known to have a Kueue: its API, or its configuration."""
+    return view.all(LOCAL_QUEUES) is not UNKNOWN or configuration(view) is not UNKNOWN
 
 
 def configuration(view: ClusterView) -> KueueConfig | Unknown:

@@ -1,0 +1,106 @@
+"""Updates by controllers: unseen is what Kueue and Kubernetes do, and nothing else."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.jobs import REMOVE, changed, request
+from tests.support.kueue_objects import config
+from tests.support.policies import HEADER
+from webhook.admission.decision import Decision
+from webhook.admission.pipelines import load_policy, validate
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import ClusterView, NothingKnown
+
+Json = dict[str, Any]
+
+KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
+COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
+UNSEEN = "an update by a controller"
+POLICY = load_policy(HEADER + "rules: {images: {allowedRegistries: [registry.example.com]}}")
+STORED = changed({"spec.runPolicy.suspend": True, "Worker.template.metadata": REMOVE})
+STARTS: Json = {
+    "spec.runPolicy.suspend": False,
+    **{
+        f"{role}.template.{field}": value
+        for role in ("Launcher", "Worker")
+        for field, value in {
+            "metadata.labels": {"kueue.x-k8s.io/podset": role.lower()},
+            "metadata.annotations": {"kueue.x-k8s.io/workload": "mpijob-train"},
+            "spec.nodeSelector": {"cloud.example.com/pool": "a100"},
+            "spec.tolerations": [{"key": "gpu", "operator": "Exists"}],
+            "spec.schedulingGates": [{"name": "kueue.x-k8s.io/topology"}],
+        }.items()
+    },
+}
+WITH_KUEUE = Snapshot([config()])
+
+
+def update(changes: Json, *, username: str = KUEUE, view: ClusterView = WITH_KUEUE, stored: Json = STORED) -> Decision:
+    return validate(request(changed(changes, stored), old=stored, username=username), policy=POLICY, view=view)
+
+
+def test_kueue_starts_and_stops_a_job_unseen() -> None:
+    assert update(STARTS).skipped == UNSEEN
+    running = changed(STARTS, STORED)
+    back = validate(request(STORED, old=running, username=KUEUE), policy=POLICY, view=WITH_KUEUE)
+    assert back.skipped == UNSEEN
+
+
+@pytest.mark.parametrize("field", sorted(STARTS))
+def test_each_of_these_by_itself(field: str) -> None:
+    assert update({field: STARTS[field]}).skipped == UNSEEN
+    assert update({field: STARTS[field]}, username="alice").skipped == ""
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"Worker.template.spec.containers.0.image": "evil.example.com/miner:1"},
+        {"Worker.template.spec.containers.0.securityContext": {"privileged": True}},
+        {"Worker.template.spec.affinity": {}},
+        {"Worker.template.spec.hostNetwork": True},
+        {"Worker.replicas": 5},
+        {"spec.runPolicy.activeDeadlineSeconds": 1},
+        {"spec.runPolicy.managedBy": "x"},
+        {"spec.mpiReplicaSpecs.Other": {}},
+        {"Worker": REMOVE},
+        {"spec.unknown": 1},
+    ],
+)
+@pytest.mark.parametrize("more", [{}, STARTS])
+def test_anything_else_is_judged(changes: Json, more: Json) -> None:
+    for username in (KUEUE, COLLECTOR):
+        assert update({**more, **changes}, username=username).skipped == ""
+
+
+def test_what_it_changes_besides_is_judged_like_anybody_s() -> None:
+    changes = {**STARTS, "Worker.template.spec.containers.0.image": "evil.example.com/miner:1"}
+    assert [each.rule for each in update(changes).denied] == ["images"]
+
+
+def test_without_a_kueue_nobody_is_kueue() -> None:
+    assert update(STARTS, view=NothingKnown()).skipped == ""
+    assert update(STARTS, view=NothingKnown()).allowed, "it makes nothing worse"
+
+
+@pytest.mark.parametrize("username", [KUEUE, COLLECTOR])
+def test_metadata_and_status_need_no_kueue(username: str) -> None:
+    finalizer = {"metadata.finalizers": ["foregroundDeletion"], "metadata.labels": {"a": "b"}}
+    assert update(finalizer, username=username, view=NothingKnown()).skipped == UNSEEN
+    assert update({"status": {"conditions": []}}, username=username, view=NothingKnown()).skipped == UNSEEN
+
+
+@pytest.mark.parametrize("spec", [None, [], {"mpiReplicaSpecs": {"Worker": None}}, {"mpiReplicaSpecs": 3}])
+def test_odd_shapes_are_no_fault(spec: Any) -> None:
+    stored = {**STORED, "spec": spec}
+    validate(request(STORED, old=stored, username=KUEUE), policy=POLICY, view=WITH_KUEUE)
+    validate(request(stored, old=STORED, username=KUEUE), policy=POLICY, view=WITH_KUEUE)
+
+
+def test_what_a_controller_takes_out_of_the_required_is_missed() -> None:
+    policy = load_policy(HEADER + "injections: {api-access: {required: deny}}")
+    stored = changed({f"{role}.template.spec.automountServiceAccountToken": False for role in ("Launcher", "Worker")})
+    new = changed({"Worker.template.spec.automountServiceAccountToken": REMOVE}, stored)
+    decision = validate(request(new, old=stored, username=KUEUE), policy=policy, view=WITH_KUEUE)
+    assert [each.rule for each in decision.denied] == ["required-injection"]
