@@ -1,8 +1,8 @@
 """The number of workers stays within what the cluster supports.
 
 Distributed training needs at least two workers, and the platform is tested up to one hundred. With
-`runLauncherAsWorker` the launcher takes part in the training, so it counts too. The operator also runs a launcher by
-itself, without Worker: `min: 0` lets such a job in.
+`runLauncherAsWorker` the launcher takes part in the training, so it counts too. The operator also runs launchers by
+themselves, without Worker: `min: 0` lets such jobs in.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ PATH = "spec.mpiReplicaSpecs[Worker].replicas"
 class Settings(RangeRuleSettings):
     """Bounds of the worker count."""
 
-    min: int = Field(2, ge=0, description="Fewest workers a job may ask for; 0 lets in a launcher by itself.")
+    min: int = Field(2, ge=0, description="Fewest workers a job may ask for; 0 for a launcher by itself.")
     max: int = Field(100, ge=1, description="Most workers a job may ask for.")
 
 

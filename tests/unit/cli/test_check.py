@@ -230,8 +230,12 @@ def test_what_only_the_api_server_sets_is_cleared(check: Check) -> None:
     assert check("a.yaml", a_yaml=job).exit_code == 1
 
 
+RUNS = {"conditions": [{"type": "Running", "status": "True"}]}
+
+
 def test_a_job_that_the_cluster_has_is_checked_as_a_change(check: Check) -> None:
-    stored = changed({"spec.slotsPerWorker": 1, "metadata.uid": "1", "spec.sshAuthMountPath": "/home/mpiuser/.ssh"})
+    mine = {"metadata.uid": "1", "spec.sshAuthMountPath": "/home/mpiuser/.ssh", "status": RUNS}
+    stored = changed({"spec.slotsPerWorker": 1, **mine})
     files = {
         "job_yaml": changed({"spec.sshAuthMountPath": REMOVE}),
         "c_yaml": {"kind": "List", "items": [stored, NAMESPACE]},
@@ -250,7 +254,7 @@ def test_a_job_that_the_cluster_has_is_checked_as_a_change(check: Check) -> None
 def test_a_change_is_made_as_kubectl_apply_makes_it(check: Check) -> None:
     applied = changed({"spec.slotsPerWorker": 4})
     annotations = {LAST_APPLIED: json.dumps(applied)}
-    stored = changed({"spec.slotsPerWorker": 4, "metadata.annotations": annotations})
+    stored = changed({"spec.slotsPerWorker": 4, "metadata.annotations": annotations, "status": RUNS})
     result = check("a.yaml", "--cluster", "c.yaml", a_yaml=changed({"spec.slotsPerWorker": REMOVE}), c_yaml=stored)
     assert "spec.slotsPerWorker: changed from 4 to 1" in result.stdout
     stored = changed({"spec.slotsPerWorker": 4, "metadata.annotations": {LAST_APPLIED: "]"}})
@@ -306,10 +310,10 @@ def test_policy(check: Check) -> None:
         ),
         ({"a_yaml": GOOD}, ["a.yaml", "--policy", "p.yaml"], ["p.yaml: no such file or directory"]),
         (
-            {"a_yaml": GOOD, "p_yaml": f"{POLICY}rules: {{worker-count: {{min: 0, what: 1}}}}"},
+            {"a_yaml": GOOD, "p_yaml": f"{POLICY}rules: {{worker-count: {{max: 0, what: 1}}}}"},
             ["a.yaml", "--policy", "p.yaml"],
             [
-                "p.yaml: line 3: rules.worker-count.min: Input should be greater than or equal to 1 (it is 0)",
+                "p.yaml: line 3: rules.worker-count.max: Input should be greater than or equal to 1 (it is 0)",
                 "p.yaml: line 3: rules.worker-count.what: is not a setting; `mpijob-webhook rules` lists rules and "
                 "injections, `mpijob-webhook explain NAME` their settings",
             ],

@@ -64,8 +64,8 @@ def test_a_ceiling_on_all_injections(text: str, at_work: set[str]) -> None:
         (HEADER + "rules: {worker_count: {min: 3}}", "rules.worker_count: is not a setting"),
         (HEADER + "rules: {worker-count: {minimum: 3}}", "rules.worker-count.minimum: is not a setting"),
         (
-            HEADER + "rules: {worker-count: {min: 0}}",
-            "rules.worker-count.min: Input should be greater than or equal to 1",
+            HEADER + "rules: {worker-count: {max: 0}}",
+            "rules.worker-count.max: Input should be greater than or equal to 1",
         ),
         (HEADER + "rules: {worker-count: {min: two}}", "rules.worker-count.min: Input should be a valid integer"),
         (HEADER + "rules: {worker-count: {min: 9, max: 8}}", "rules.worker-count: min (9) is above max (8)"),
@@ -92,15 +92,15 @@ def test_a_broken_document_is_refused_with_field_and_reason(text: str, message: 
 
 
 def test_each_fault_has_its_line() -> None:
-    text = HEADER + "rules:\n  worker-count:\n    min: 0\n    most: 3\nexemptions:\n- rules: [gpus]\n  reason: r\n"
+    text = HEADER + "rules:\n  worker-count:\n    max: 0\n    most: 3\nexemptions:\n- rules: [gpus]\n  reason: r\n"
     with pytest.raises(PolicyError) as caught:
         load_policy(text)
     assert [(fault.field, fault.line) for fault in caught.value.faults] == [
         ("exemptions[0]", 8),
-        ("rules.worker-count.min", 5),
+        ("rules.worker-count.max", 5),
         ("rules.worker-count.most", 6),
     ]
-    assert str(caught.value).splitlines()[1].startswith("line 5: rules.worker-count.min: Input should be greater")
+    assert str(caught.value).splitlines()[1].startswith("line 5: rules.worker-count.max: Input should be greater")
 
 
 def test_every_fault_is_told() -> None:

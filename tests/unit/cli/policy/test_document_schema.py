@@ -116,7 +116,7 @@ def test_the_documents_that_are_shown_are_valid(entry: explanations.Explanation)
         ("priority: 1000001", False),
         ("priority: high", False),
         ("rule: {}", False),
-        ("rules: {worker-count: {min: 0}}", False),
+        ("rules: {worker-count: {max: 0}}", False),
         ("rules: {worker-count: {most: 3}}", False),
         ("rules: {worker-counts: {}}", False),
         ("rules: {images: {allowedRegistries: [3]}}", False),
@@ -149,7 +149,7 @@ def test_version_and_kind_must_be_there(text: str) -> None:
         ("rules", ""),
         ("exemptions[0]", ""),
         ("mode", "enforce, warn or audit"),
-        ("rules.worker-count.min", "whole number, 1 or more"),
+        ("rules.worker-count.max", "whole number, 1 or more"),
         ("rules.worker-count.action", "deny, warn, audit or off"),
         ("rules.tier.features[3]", "runLauncherAsWorker, gangScheduling or priorityScheduling"),
         ("rules.worker-count.minimum", "action, min, max (did you mean min?)"),
@@ -199,7 +199,8 @@ class TestStartingDocument:
         assert (
             "\n  # The number of workers stays within what the cluster supports.\n  worker-count:\n"
             "    # What a violation leads to: deny, warn, audit or off.\n    action: deny\n"
-            "    # Fewest workers a job may ask for. Value: whole number, 1 or more.\n    min: 2\n"
+            "    # Fewest workers a job may ask for; 0 for a launcher by itself. Value: whole number, 0 or more.\n"
+            "    min: 2\n"
         ) in self.TEXT
         assert max(map(len, self.TEXT.splitlines())) <= 120
 
