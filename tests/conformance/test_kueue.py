@@ -242,13 +242,13 @@ QUEUES = [
     Queue(
         id="others-only",
         behind={"namespaceSelector": {"matchLabels": {"team": "other"}}},
-        ours="namespace doesn't match ClusterQueue others-only selector",
+        ours="namespace doesn't match its selector (ClusterQueue others-only)",
         theirs="Workload namespace doesn't match ClusterQueue selector",
     ),
     Queue(
         id="nobody",
         behind={"namespaceSelector": None},
-        ours="namespace doesn't match ClusterQueue nobody selector",
+        ours="namespace doesn't match its selector (ClusterQueue nobody)",
         theirs="Workload namespace doesn't match ClusterQueue selector",
     ),
 ]

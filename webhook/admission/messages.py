@@ -43,18 +43,21 @@ class Finding:
     def warning(self) -> str:
         """Field, fault and fix on one line.
 
-        Where that is too long, these are left out in turn: the fix, what the fault has in parentheses, the middle of
-        the field's path, the end of the fault; never the rule. The first line of a long fault is a heading, and its
+        Where that is too long, these are left out in turn: the middle of the field's path, what the fault has in
+        parentheses, the fix, the end of the fault; never the rule. The first line of a long fault is a heading, and its
         second line stands for all of it.
         """
         path, fault = self.violation.path, self.violation.message
         heading, *lines = fault.split("\n")
-        whole = f"{path}: {self.sentence}"
+        room = MAX_WARNING_LENGTH - len(f":  [{self.rule}]")
         if lines:
             fault = lines[0].removeprefix("Details: ").rstrip(".") or heading
-        elif len(whole) <= MAX_WARNING_LENGTH:
-            return whole
-        room = MAX_WARNING_LENGTH - len(f":  [{self.rule}]")
+        else:
+            for text in (fault, _IN_PARENTHESES.sub("", fault)):
+                advised = f"{text}. {self.violation.fix}"
+                shown = _elided(path, room - len(advised))
+                if len(shown) + len(advised) <= room and (shown == path or "..." in shown):
+                    return f"{shown}: {advised} [{self.rule}]"
         if len(path) + len(fault) > room:
             fault = _IN_PARENTHESES.sub("", fault)
         path = _elided(path, room - len(fault))

@@ -47,8 +47,12 @@ _OWN_DIALECT: Final = {
     "mpiexec.hydra": HYDRA,
     "horovodrun": HOROVODRUN,
 }
-_RANKS_PER_NODE: Final = frozenset(("N", "npernode", "perhost", "ppn"))
+_RANKS_PER_NODE: Final = frozenset(("N", "grr", "npernode", "perhost", "ppn"))
 _PPR: Final = re.compile(r"ppr:(\d{1,9}):node(?![a-z])")
+# To be started once on each node (https://docs.pytorch.org/docs/stable/elastic/run.html and its older names).
+_STARTERS: Final = frozenset(
+    ("accelerate", "deepspeed", "torchrun", "torch.distributed.launch", "torch.distributed.run")
+)
 _LAUNCHERS: Final = frozenset(("mpirun", "mpiexec", *_OWN_DIALECT))
 SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
 
@@ -209,13 +213,22 @@ def ranks_per_node(call: Invocation) -> int | None:
     found: set[int | None] = set()
     for name, values in call.options or ():
         text = "".join(values).lower()
-        if name == "pernode":
+        if name in {"pernode", "rr"}:
             found.add(1)
         elif name in _RANKS_PER_NODE:
             found.add(_number(values))
         elif name == "map-by" and (pattern := _PPR.match(text)):
             found.add(_number((pattern[1],)))
     return found.pop() if len(found) == 1 else None
+
+
+def starter(call: Invocation) -> str | None:
+    """The program in the call that itself starts a process for each GPU of its node, if there is one."""
+    for word in call.words:
+        name = word.rpartition("/")[2]
+        if name in _STARTERS:
+            return name
+    return None
 
 
 def dialect(program: str, implementation: str | None) -> Dialect:

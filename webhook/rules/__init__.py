@@ -6,7 +6,7 @@ business. What the cluster would say of the job comes from `webhook.predict`. A 
 another, and never on an injection.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -32,13 +32,18 @@ class Degree:
 
     of: str
     """The fault: the same in a job before and after an update, and no other of the rule's faults."""
-    amount: int | frozenset[str]
-    """How far it is from what is allowed, or each of the places where something is wrong."""
+    amount: int | frozenset[str] | Mapping[str, int]
+    """How far it is from what is allowed, each of the places where something is wrong, or how far it is from each of
+    several bounds.
+    """
 
     def is_within(self, other: "Degree") -> bool:
         """Whether it is no worse than `other`."""
         if isinstance(self.amount, frozenset):
             return isinstance(other.amount, frozenset) and self.amount <= other.amount
+        if isinstance(self.amount, Mapping):
+            bounds = other.amount if isinstance(other.amount, Mapping) else {}
+            return all(key in bounds and amount <= bounds[key] for key, amount in self.amount.items())
         return isinstance(other.amount, int) and self.amount <= other.amount
 
 

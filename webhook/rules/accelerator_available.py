@@ -1,5 +1,8 @@
 """Some node of the cluster could hold a pod of the job, were it empty.
 
+Where no node has a device at all, nothing is said about the amounts of other resources: what nodes with that device
+would have is unknown.
+
 What one pod asks for in all (accelerators, cpu, memory and whatever else) is compared with what nodes offer, its
 nodeSelector and required node affinity with their labels, and its tolerations with their taints. A node that is
 cordoned, starting or away counts, because it comes back. Whether there is room at the moment does not matter, nor do
@@ -78,8 +81,25 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         }
         wanted = demands(pods.template, requests, _tolerations(job, pods, settings))
         if not fits(wanted, shapes):
-            for lack in lacks(wanted, shapes):
+            for lack in _causes(lacks(wanted, shapes)):
                 yield _violation(pods, lack, settings, ctx)
+
+
+def _causes(found: list[Lack]) -> list[Lack]:
+    """Without those that nobody could mend alone: what more the nodes with a missing device would have is unknown."""
+    devices = [lack for lack in found if _is_missing_device(lack)]
+    return [lack for lack in found if lack in devices or not (devices and isinstance(lack.demand, Room))]
+
+
+def _is_missing_device(lack: Lack) -> bool:
+    """Whether no node at all has any of the device."""
+    demand = lack.demand
+    return isinstance(demand, Room) and "/" in demand.resource and lack.everywhere and not _most(demand, lack.near)
+
+
+def _most(demand: Room, near: Shapes) -> Quantity:
+    """The most that any of the nodes has."""
+    return max(shape.allocatable.get(demand.resource, Quantity(0)) for shape in near)
 
 
 def _tolerations(job: MPIJob, pods: JobPods, settings: Settings) -> list[Toleration] | None:
@@ -114,15 +134,14 @@ def _violation(pods: JobPods, lack: Lack, settings: Settings, ctx: Context) -> V
 
 def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tuple[str, str]:
     name = demand.resource
-    most = max(shape.allocatable.get(name, Quantity(0)) for shape in near)
-    if most:
+    if most := _most(demand, near):
         had = quantity.format(most)
         each = "the launcher" if role == LAUNCHER else "each worker"
         fix = f"Ask for {had} {name} or less for {each}, overhead and sidecars included."
         return f"{_shown(demand.amount)} {name}, but {node} has more than {had}", fix
     others = sorted({other for shape in near for other in shape.allocatable if "/" in other})
     other = ctx.closest_name(name, lambda: others)
-    fix = f"Use {other} instead of {name}." if other else f"Ask for no {name}."
+    fix = f"Use {other} instead of {name}." if other else "Check its name and the nodes."
     return f"{node} has {name}{f', but {other}' if other else ''}", fix
 
 

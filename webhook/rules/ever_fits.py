@@ -21,7 +21,6 @@ from itertools import islice
 from webhook.api import kueue
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import WORKER, MPIJob
-from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.cluster.resources.cluster_queues import ClusterQueue
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
@@ -118,8 +117,8 @@ def _other_queue(ctx: Context, name: str | None, sets: tuple[PodSet, ...], fits:
 def _fix(obstacle: Obstacle, queue: ClusterQueue, sets: tuple[PodSet, ...], fits: Fits) -> str:
     """What would let the job into this queue."""
     if obstacle.unavailable is not None:
-        # Without its accelerators a job is another one.
-        return "Change queue." if is_accelerator(obstacle.unavailable, DEFAULT_ACCELERATORS) else "Leave it out."
+        # Without its devices (accelerators, RDMA) a job is another one.
+        return "Use one with it." if "/" in obstacle.unavailable else "Leave it out."
     if workers := _workers_that_fit(queue, sets, fits):
         return f"Use {workers} workers." if workers > 1 else "Use 1 worker."
     if obstacle.shortages:

@@ -15,7 +15,7 @@ from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.pod import PodTemplate
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.requirements import ResourceRequirements
-from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, pod_total
+from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, pod_total, read
 from webhook.kit.context import Context
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.rules import CauseReason, Degree, Violation, rule
@@ -58,9 +58,12 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
 def _quantities(
     path: str, asked: ResourceRequirements, settings: Settings, kinds: dict[str, str]
 ) -> Iterator[Violation]:
-    """Whole, not negative, requests equal to limits; notes in `kinds` where each accelerator first appears."""
+    """Whole, not negative, requests equal to limits; notes in `kinds` where each accelerator first appears.
+
+    The same fault in both is one.
+    """
     limits, requests = asked.limits or {}, asked.requests or {}
-    for field, amounts in (("limits", limits), ("requests", requests)):
+    for field, amounts, others in (("limits", limits, requests), ("requests", requests, limits)):
         for name, value in amounts.items():
             if not is_accelerator(name, settings.resources):
                 continue
@@ -71,12 +74,16 @@ def _quantities(
                 continue  # upstream-contract refuses it
             if amount > 0:
                 kinds.setdefault(name, where)
+            in_both = read(others.get(name)) == amount if name in others else False
+            both = ", in requests too" if in_both else ""
+            if (amount < 0 or not quantity.is_whole(amount)) and in_both and field == "requests":
+                continue  # said about the limit
             if amount < 0:
                 fault = f"{quantity.format(amount)} is negative"
-                yield Violation(where, fault, fix="Set it to 0 or more, or remove it.")
+                yield Violation(where, fault, fix=f"Set it to 0 or more{both}, or remove it.")
             elif not quantity.is_whole(amount):
                 fault = f"{quantity.format(amount)} is not whole, and GPUs are not divided"
-                yield Violation(where, fault, fix=f"Set it to {quantity.whole(amount)}.")
+                yield Violation(where, fault, fix=f"Set it to {quantity.whole(amount)}{both}.")
             elif field == "requests":
                 yield from _equal(path, name, amount, limits)
 

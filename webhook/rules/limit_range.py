@@ -10,7 +10,7 @@ Where two LimitRanges have different defaults for a resource the API server take
 to the default is then not checked. Nor is anything while the LimitRanges are unknown.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from webhook.api import quantity
 from webhook.api.bounds import ANY, Bound, Fit
@@ -21,7 +21,7 @@ from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
 from webhook.predict.job_pods import job_pods
-from webhook.predict.limit_ranges import AbovePod, Asked, Fault, HugePagesAlone, NoLimit, OutOfBounds, faults
+from webhook.predict.limit_ranges import AbovePod, Asked, HugePagesAlone, NoLimit, OutOfBounds, faults
 from webhook.rules import CauseReason, Degree, Violation, rule
 
 _REFUSED = "the pods are refused"
@@ -43,11 +43,18 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     for pods in job_pods(job, ctx):
         if not pods.template.containers:
             continue  # upstream-contract refuses it
+        together: dict[tuple[object, ...], list[OutOfBounds]] = {}
         for fault in faults(pods.template, pods.resources, pods.disputed, every):
-            yield _violation(f"{pods.path}.template", fault)
+            if isinstance(fault, OutOfBounds):
+                together.setdefault((fault.kind == CLAIM, fault.asked.path, fault.asked.name), []).append(fault)
+            else:
+                yield _by_default(f"{pods.path}.template", fault)
+        for broken in together.values():
+            yield _out_of_bounds(f"{pods.path}.template", broken)
 
 
-def _violation(path: str, fault: Fault) -> Violation:
+def _by_default(path: str, fault: NoLimit | AbovePod | HugePagesAlone) -> Violation:
+    """A pod that defaults spoil."""
     match fault:
         case NoLimit(asked=asked):
             request = _shown(asked.request)
@@ -63,30 +70,50 @@ def _violation(path: str, fault: Fault) -> Violation:
             message = f"{_shown(first)}, the {what} {_shown(second)}; {_REFUSED}"
             fix = "Set it to {0} or more." if fault.requested else "Set it to {0} or less."
             return Violation(f"{path}.{fault.path}", message, fix=fix.format(_shown(second)))
-        case OutOfBounds(asked=asked):
-            effect = "its pods wait for ever" if fault.kind == CLAIM else _REFUSED
-            message = f"{_out(fault)}; {effect} (LimitRange {_listed(fault.sources)})"
-            missing = asked.request is None or asked.limit is None
-            return Violation(
-                f"{path}.{_field(fault)}",
-                message,
-                fix=_fix(asked, fault.fit, least=fault.bounds.min, only_request=fault.kind == CLAIM),
-                reason=CauseReason.REQUIRED if missing else CauseReason.INVALID,
-                degree=_degree(f"{path}.{asked.path} {asked.name} {fault.kind} {fault.bound}", fault),
-            )
 
 
-def _degree(of: str, fault: OutOfBounds) -> Degree | None:
-    """None where something is missing that has no amount."""
+def _out_of_bounds(path: str, broken: Sequence[OutOfBounds]) -> Violation:
+    """All bounds that one pair of request and limit does not keep: it is mended once."""
+    first = broken[0]
+    asked = first.asked
+    bounds: dict[str, list[str]] = {}
+    for fault in broken:
+        amount, bound = _out(fault)
+        bounds.setdefault(amount, []).append(bound)
+    out = "; ".join(f"{amount}, {', '.join(texts)}" for amount, texts in bounds.items())
+    sources = tuple(dict.fromkeys(source for fault in broken for source in fault.sources))
+    effect = "its pods wait for ever" if first.kind == CLAIM else _REFUSED
+    missing = asked.request is None or asked.limit is None
+    return Violation(
+        f"{path}.{_field(first)}",
+        f"{out}; {effect} (LimitRange {_listed(sources)})",
+        fix=_fix(asked, first.fit, least=first.bounds.min, only_request=first.kind == CLAIM),
+        reason=CauseReason.REQUIRED if missing else CauseReason.INVALID,
+        degree=_degree(f"{path}.{asked.path} {asked.name}", broken),
+    )
+
+
+def _degree(of: str, broken: Sequence[OutOfBounds]) -> Degree | None:
+    """How far each bound is from being kept; None where something is missing that has no amount."""
+    amounts: dict[str, int] = {}
+    for fault in broken:
+        amount = _excess(fault)
+        if amount is None:
+            return None
+        amounts[f"{fault.kind} {fault.bound}"] = amount
+    return Degree(of, amounts)
+
+
+def _excess(fault: OutOfBounds) -> int | None:
     request, limit = fault.asked.request, fault.asked.limit
     amounts = [amount for amount in (request, limit) if amount is not None]
     match fault.bound:
         case Bound.MAX:
-            return Degree(of, max(amounts)) if limit is not None else None
+            return max(amounts) if limit is not None else None
         case Bound.MIN:
-            return Degree(of, -min(amounts)) if request is not None else None
+            return -min(amounts) if request is not None else None
         case Bound.RATIO:
-            return Degree(of, limit * quantity.NANO // request) if limit is not None and request else None
+            return limit * quantity.NANO // request if limit is not None and request else None
 
 
 def _field(fault: OutOfBounds) -> str:
@@ -99,7 +126,7 @@ def _field(fault: OutOfBounds) -> str:
     return f"{asked.path}.{'requests' if requests else 'limits'}[{asked.name}]"
 
 
-def _out(fault: OutOfBounds) -> str:
+def _out(fault: OutOfBounds) -> tuple[str, str]:
     """The amount and the bound."""
     asked, own = fault.asked, fault.bounds
     request, limit = asked.request, asked.limit
@@ -120,7 +147,7 @@ def _out(fault: OutOfBounds) -> str:
                 amount = f"neither {asked.name} limit nor request"
             else:
                 amount = f"{_amount(asked, 'limit', limit)} and {_amount(asked, 'request', request)}"
-    return f"{amount}, {bound}"
+    return amount, bound
 
 
 def _amount(asked: Asked, field: str, amount: Quantity | None) -> str:

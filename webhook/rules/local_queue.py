@@ -34,13 +34,12 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     match unmanaged(ctx.view, ctx.namespace):
         case Unmanaged.FRAMEWORK:
-            fix = f"Remove it, or let Kueue manage {FRAMEWORK}."
-            yield Violation(LABEL, "Kueue does not manage MPIJobs here", fix=fix)
+            message = f"Kueue does not manage MPIJobs here (its configuration lacks {FRAMEWORK})"
+            yield Violation(LABEL, message, fix="Remove it, or enable them.")
             return
         case Unmanaged.NAMESPACE:
-            fix = "Remove it."
-            message = "Kueue does not manage this namespace: the job would wait for ever"
-            yield Violation(LABEL, message, fix=fix, reason=CauseReason.FORBIDDEN)
+            message = "Kueue does not manage this namespace (the job would wait for ever)"
+            yield Violation(LABEL, message, fix="Remove it.", reason=CauseReason.FORBIDDEN)
             return
     if fault := queues.fault(ctx.view, ctx.namespace, name):
         yield Violation(

@@ -4,8 +4,8 @@ Outside of `min` and `max` is refused; for workers without accelerators `maxCpu`
 rest are warnings, since only the program knows how it uses its ranks:
 
 * slots that differ from the GPUs of a worker (each rank usually drives one GPU), unless the ranks of `mpirun` show that
-  this is meant: as many as there are slots, or for each worker as many as it has slots (torchrun and deepspeed start
-  the rest themselves);
+  this is meant: as many as there are slots, or for each worker as many as it has slots, or mpirun starts torchrun,
+  deepspeed or accelerate, which start a process for each GPU themselves;
 * slots that exceed a worker's CPUs: mpirun then hangs or fails (kubeflow/mpi-operator#318);
 * more ranks in the launcher's `mpirun -np` than there are slots: Open MPI and Horovod refuse to start, MPICH and Intel
   MPI put several ranks on one slot; fewer ranks than slots leave GPUs idle.
@@ -105,9 +105,10 @@ def _has_claims(pod: ReplicaSpec) -> bool:
 
 
 def _meant(job: MPIJob, slots: int, ctx: Context) -> bool:
-    """Whether the launcher starts as many ranks as there are slots, in all or on each worker."""
+    """Whether the launcher starts as many ranks as there are slots, in all or on each worker, or what starts more."""
     return any(
-        mpirun.ranks_per_node(call) == slots or call.ranks == slots * _nodes(job) for call in mpirun_calls(job, ctx)
+        mpirun.ranks_per_node(call) == slots or call.ranks == slots * _nodes(job) or mpirun.starter(call)
+        for call in mpirun_calls(job, ctx)
     )
 
 
@@ -169,7 +170,9 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, gpus: bool) -> I
             yield Violation(PATH, f"{shown} {effect}: {_count(total, 'slot')} in all", fix=fix, advisory=True)
         elif largest.ranks < total and gpus and all(call.ranks and not call.per_node for call in calls):
             fault = f"{shown} leaves GPUs idle: {_count(total, 'slot')} in all"
-            yield Violation(PATH, fault, fix=f"Set -np to {total}.", advisory=True)
+            starter = mpirun.starter(largest)
+            fix = f"Set it to 1: {starter} starts the rest." if starter else f"Set -np to {total}."
+            yield Violation(PATH, fault, fix=fix, advisory=True)
 
 
 def _oversubscribes(container: Container) -> bool:

@@ -23,9 +23,14 @@ def warning(path: str, message: str, fix: str = "Mend it.", rule: str = "some-ru
     [
         ("spec.a", "is bad", "spec.a: is bad. Mend it. [some-rule]"),
         ("spec.a", "x" * 96, f"spec.a: {'x' * 96} [some-rule]"),
-        ("spec.a", f"{'x' * 80} (it is {'y' * 20})", f"spec.a: {'x' * 80} [some-rule]"),
-        (f"{CONTEXT}.runAsUser", "x" * 30, f"{ROLE}...containers[0].securityContext.runAsUser: {'x' * 30} [some-rule]"),
-        (f"{CONTEXT}.runAsUser", "x" * 48, f"{ROLE}...securityContext.runAsUser: {'x' * 48} [some-rule]"),
+        ("spec.a", f"{'x' * 80} (it is {'y' * 20})", f"spec.a: {'x' * 80}. Mend it. [some-rule]"),
+        ("spec.a", f"{'x' * 93} (it is {'y' * 20})", f"spec.a: {'x' * 93} [some-rule]"),
+        (
+            f"{CONTEXT}.runAsUser",
+            "x" * 30,
+            f"{ROLE}...[0].securityContext.runAsUser: {'x' * 30}. Mend it. [some-rule]",
+        ),
+        (f"{CONTEXT}.runAsUser", "x" * 48, f"{ROLE}...runAsUser: {'x' * 48}. Mend it. [some-rule]"),
         (f"{CONTEXT}.runAsUser", "x" * 60, f"{ROLE}...runAsUser: {'x' * 60} [some-rule]"),
         (CONTEXT, "x" * 90, f"{ROLE}: {'x' * 73}... [some-rule]"),
         (f"metadata.annotations[a.b/{'c' * 70}]", "bad", f"metadata.annotations[a.b/{'c' * 70}]: bad [some-rule]"),
@@ -91,7 +96,7 @@ def test_a_fault_of_several_lines_among_others() -> None:
 
 def test_what_follows_parentheses_stays() -> None:
     text = warning("spec.a", f"{'x' * 60} (it is {'y' * 40}), but z")
-    assert text == f"spec.a: {'x' * 60}, but z [some-rule]"
+    assert text == f"spec.a: {'x' * 60}, but z. Mend it. [some-rule]"
     assert warning("spec.a", "\n") == "spec.a:  [some-rule]"
 
 

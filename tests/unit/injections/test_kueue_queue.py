@@ -107,10 +107,10 @@ def off(**fields: Any) -> list[Json]:
     [
         ([queue(stopPolicy="Hold"), queue("a")], "LocalQueue training is stopped (Hold). Use a."),
         ([queue("a")], "LocalQueue training doesn't exist. Use a."),
-        ([queue(behind="gone")], "ClusterQueue gone doesn't exist. Ask your administrator for a queue."),
+        ([queue(behind="gone")], "ClusterQueue gone doesn't exist. Ask for another."),
         (off(stopPolicy="Hold"), "ClusterQueue off is stopped (Hold). Use a."),
         (off(inactive="FlavorNotFound"), "ClusterQueue off is inactive (FlavorNotFound). Use a."),
-        (off(namespaceSelector=None), "namespace doesn't match ClusterQueue off selector. Use a."),
+        (off(namespaceSelector=None), "namespace doesn't match its selector (ClusterQueue off). Use a."),
         ([queue(inactive="ClusterQueueIsInactive")], UNCERTAIN),
         ([manifest("LocalQueue", "training", {"clusterQueue": "gpus"}, namespace="team")], UNCERTAIN),
     ],
@@ -130,7 +130,7 @@ def test_the_line_for_all_injections_names_the_queue() -> None:
 
 
 def test_the_only_queue_is_stopped() -> None:
-    reason = "LocalQueue training is stopped (Hold). Ask your administrator for a queue."
+    reason = "LocalQueue training is stopped (Hold). Ask for another."
     assert injected(mpijob(), *MANAGED, queue(stopPolicy="Hold")) == ({}, [f"not in queue training: {reason}"])
 
 

@@ -65,6 +65,13 @@ def test_accepted(changes: Json) -> None:
     assert violations(RULE, changes, view=CLUSTER) == []
 
 
+def test_one_cause_for_a_machine_that_is_not_there() -> None:
+    """What else nodes with the device would have is unknown; what is not on any node either may be misspelt."""
+    limits = {"habana.ai/gaudi": 8, "rdma/ib": 1, "cpu": "1k", "memory": "1Pi", "hugepages-2Mi": "95000Mi"}
+    result = violations(RULE, {LIMITS: limits}, view=CLUSTER)
+    assert [violation.message for violation in result] == ["no node has habana.ai/gaudi", "no node has rdma/ib"]
+
+
 @pytest.mark.parametrize(
     ("changes", "path", "fault", "fix"),
     [
@@ -86,7 +93,7 @@ def test_accepted(changes: Json) -> None:
             "no node has nvidia.com/gpus, but nvidia.com/gpu",
             "Use nvidia.com/gpu instead of nvidia.com/gpus.",
         ),
-        ({LIMITS: {"vendor.io/zzz": 1}}, "containers", "no node has vendor.io/zzz", "Ask for no vendor.io/zzz."),
+        ({LIMITS: {"vendor.io/zzz": 1}}, "containers", "no node has vendor.io/zzz", "Check its name and the nodes."),
         (
             selected(**{PRODUCT: "H100"}),
             f"nodeSelector[{PRODUCT}]",

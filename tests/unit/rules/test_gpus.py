@@ -66,6 +66,16 @@ def test_accepted(changes: Json, settings: Json) -> None:
             Violation(LIMIT, "500m is not whole, and GPUs are not divided", fix="Set it to 1."),
         ),
         (
+            gpus("500m", "0.5"),
+            {},
+            Violation(LIMIT, "500m is not whole, and GPUs are not divided", fix="Set it to 1, in requests too."),
+        ),
+        (
+            gpus(-1, -1),
+            {},
+            Violation(LIMIT, "-1 is negative", fix="Set it to 0 or more, in requests too, or remove it."),
+        ),
+        (
             gpus("-2"),
             {},
             Violation(LIMIT, "-2 is negative", fix="Set it to 0 or more, or remove it."),

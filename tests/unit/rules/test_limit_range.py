@@ -195,13 +195,30 @@ def test_every_container_resource_and_bound() -> None:
         ],
     }
     limit = of_container(max={"cpu": 2, "memory": "512Mi"}, min={"cpu": 1}, maxLimitRequestRatio={"cpu": 2})
-    assert [(path, message.split(";")[0]) for path, message, _ in found(changes, limit)] == [
+    assert [(path, message.removesuffix(IN_A)) for path, message, _ in found(changes, limit)] == [
         (f"{FIRST}.limits[cpu]", "limit 4, at most 2 for a container"),
         (f"{FIRST}.limits[memory]", "limit 1Gi, at most 512Mi for a container"),
-        (f"{INIT}.requests[cpu]", "request 100m, at least 1 for a container"),
-        (f"{INIT}.limits[cpu]", "limit 3, at most 2 for a container"),
-        (f"{INIT}.requests[cpu]", "limit 3 and request 100m, limits are at most 2 times requests"),
+        (
+            f"{INIT}.requests[cpu]",
+            "request 100m, at least 1 for a container; limit 3, at most 2 for a container;"
+            " limit 3 and request 100m, limits are at most 2 times requests",
+        ),
     ]
+
+
+def test_one_pair_out_of_several_bounds_is_one_violation() -> None:
+    """It is mended once, whatever says so: two LimitRanges, for containers and for pods."""
+    ranges = [of_container(max={"cpu": 8}, maxLimitRequestRatio={"cpu": 2}), of_pod(max={"cpu": 4})]
+    changes = asks(limits={"cpu": 16}, requests={"cpu": 1})
+    view = Snapshot([limit_range(name, each) for name, each in zip("ab", ranges, strict=True)])
+    [violation] = violations("limit-range", changes, view=view)
+    assert violation.message == (
+        "limit 16, at most 8 for a container, at most 4 for a pod;"
+        " limit 16 and request 1, limits are at most 2 times requests; the pods are refused (LimitRange a, b)"
+    )
+    assert violation.fix == "Set limits[cpu] to 4 and requests[cpu] to 2."
+    mended = asks(limits={"cpu": 4}, requests={"cpu": 2})
+    assert violations("limit-range", mended, view=view) == []
 
 
 def claims(storage: str | None) -> Json:

@@ -2,6 +2,7 @@ import pytest
 
 from tests.support.kueue_objects import CONFIG, Json, cluster_queue, config, local_queue, namespace
 from tests.support.rule_checks import found, violations
+from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
 from webhook.kit.settings import Action
 from webhook.rules import REGISTRY
@@ -17,13 +18,14 @@ def said(*objects: Json, labels: Json | None = None) -> list[tuple[str, str]]:
         "local-queue", QUEUED if labels is None else {"metadata.labels": labels}, view=Snapshot(objects)
     )
     assert {violation.path for violation in result} <= {PATH}
+    assert all(violation.fix in Finding("local-queue", violation).warning for violation in result)
     return [(violation.message, violation.fix) for violation in result]
 
 
 QUEUE = local_queue("train", "gpus")
 OTHER = local_queue("other", "cpus")
 BEHIND = [cluster_queue("cpus"), cluster_queue("gpus")]
-ASK = "Ask your administrator for a queue."
+ASK = "Ask for another."
 
 
 def test_no_label_no_question() -> None:
@@ -76,12 +78,12 @@ def test_accepted(objects: list[Json]) -> None:
         ),
         (
             [QUEUE, namespace(), cluster_queue("gpus", namespaceSelector=None)],
-            "namespace doesn't match ClusterQueue gpus selector",
+            "namespace doesn't match its selector (ClusterQueue gpus)",
             ASK,
         ),
         (
             [QUEUE, namespace(team="a"), cluster_queue("gpus", namespaceSelector={"matchLabels": {"team": "b"}})],
-            "namespace doesn't match ClusterQueue gpus selector",
+            "namespace doesn't match its selector (ClusterQueue gpus)",
             ASK,
         ),
         (
@@ -91,13 +93,13 @@ def test_accepted(objects: list[Json]) -> None:
         ),
         (
             [config(SELECTOR), namespace(), QUEUE, *BEHIND],
-            "Kueue does not manage this namespace: the job would wait for ever",
+            "Kueue does not manage this namespace (the job would wait for ever)",
             "Remove it.",
         ),
         (
             [config("", CONFIG.replace("kubeflow.org/mpijob", "pod")), OTHER],
-            "Kueue does not manage MPIJobs here",
-            "Remove it, or let Kueue manage kubeflow.org/mpijob.",
+            "Kueue does not manage MPIJobs here (its configuration lacks kubeflow.org/mpijob)",
+            "Remove it, or enable them.",
         ),
     ],
 )

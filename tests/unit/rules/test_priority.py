@@ -19,13 +19,13 @@ OURS = {"kueue.x-k8s.io/priority-class": "gone"}
 ABSENT = 'PriorityClass "gone" does not exist'
 NO_WORKLOAD = f"{ABSENT}, so Kueue builds no Workload and says nothing: the job waits for ever"
 NO_PODS = f"{ABSENT}, so the API server refuses the pods"
+NONE_EXISTS = "Remove it: none of those that are allowed here exists."
 FIX = "Name one that exists (kubectl get priorityclass), or remove it."
-CLUSTER = Snapshot(
-    [
-        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}},
-        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "prod"}},
-    ]
-)
+OBJECTS: list[Json] = [
+    {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}},
+    {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "prod"}},
+]
+CLUSTER = Snapshot(OBJECTS)
 
 
 def job(
@@ -124,10 +124,27 @@ def test_a_built_in_class_is_not_allowed_where_others_are_named() -> None:
     assert [violation.reason for violation in result] == [CauseReason.FORBIDDEN]
 
 
-@pytest.mark.parametrize(("allowed", "fix"), [(["gone"], FIX), (["gone", "high"], "Use high.")])
+@pytest.mark.parametrize(("allowed", "fix"), [(["gone"], NONE_EXISTS), (["gone", "high"], "Use high.")])
 def test_an_allowed_class_that_does_not_exist(allowed: list[str], fix: str) -> None:
     (result,) = violations("priority", job(worker="gone"), settings={"allowed": allowed}, view=CLUSTER)
     assert (result.message, result.fix) == (NO_PODS, fix)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "fix"),
+    [
+        (["gone"], NONE_EXISTS),
+        (["gone", "high", "prod"], "Use one of high, prod, or remove it."),
+    ],
+)
+def test_what_does_not_exist_is_not_suggested(allowed: list[str], fix: str) -> None:
+    """Where it is unknown whether a class exists it is suggested."""
+    both = Snapshot(
+        [*OBJECTS, {**OBJECTS[0], "metadata": {"name": "prod"}}, {**OBJECTS[1], "metadata": {"name": "high"}}]
+    )
+    changes = job(labels={"kueue.x-k8s.io/priority-class": "urgent"}, worker="urgent")
+    result = violations("priority", changes, settings={"allowed": allowed, "allowedWorkload": allowed}, view=both)
+    assert [violation.fix for violation in result] == [fix, fix]
 
 
 def test_long_names_are_cut() -> None:

@@ -29,7 +29,7 @@ class State(Enum):
     NO_CLUSTER_QUEUE = "ClusterQueue {cluster_queue} doesn't exist"
     CLUSTER_QUEUE_STOPPED = "ClusterQueue {cluster_queue} is stopped ({detail})"
     INACTIVE = "ClusterQueue {cluster_queue} is inactive ({detail})"  # for the reason that Kueue gives
-    NAMESPACE = "namespace doesn't match ClusterQueue {cluster_queue} selector"
+    NAMESPACE = "namespace doesn't match its selector (ClusterQueue {cluster_queue})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def advice(view: ClusterView, namespace: str, name: str) -> str:
     """What to do when the LocalQueue `name` takes no job: others that do, the first few by name."""
     others = [other for other, _ in islice(usable(view, namespace), _SHOWN + 1) if other != name]
     if not others:
-        return "Ask your administrator for a queue."
+        return "Ask for another."
     return f"Use {' or '.join(others[:_SHOWN])}."
 
 
