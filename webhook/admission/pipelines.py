@@ -158,10 +158,10 @@ def validate(
     decision.skipped = reason_to_check_nothing(request, job, old, policy, view)
     if decision.skipped:
         return decision
-    ctx = _context(request, job, view, old, document=request.object)
+    ctx = replace(_context(request, job, view, old, document=request.object), admitted=policy.admitted)
     if large := too_large.findings(job, ctx, policy):
         return _not_judged(decision, large, request, old, policy)
-    before = None if old is None else _context(request, old, view, old=None, document=request.old_object)
+    before = None if old is None else replace(ctx, old=None, document=request.old_object, memo={})
     if old is not None and before is not None and too_large.beyond_ceilings(old, before):
         ctx, old = replace(ctx, old=None), None
     found = [

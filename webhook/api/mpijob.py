@@ -172,6 +172,13 @@ class MPIJob(msgspec.Struct, rename="camel", gc=False):
         """Whether the job waits, for a user or for Kueue."""
         return bool(self.run_policy.suspend)
 
+    def misnamed(self, role: str) -> str | None:
+        """The key that was probably meant for `role`, where that is not there."""
+        specs = self.spec.mpi_replica_specs or {}
+        if role in specs:
+            return None
+        return next((key for key in specs if meant_role(key) == role), None)
+
     def replicas(self) -> Iterator[tuple[str, str, ReplicaSpec]]:
         """(role, path, spec) of the Launcher, then the Worker, as far as they exist."""
         for role in (LAUNCHER, WORKER):
@@ -188,6 +195,11 @@ class MPIJob(msgspec.Struct, rename="camel", gc=False):
 def is_managed_here(managed_by: str | None) -> bool:
     """Whether the operator of this cluster makes the pods of a job with this manager."""
     return managed_by in {None, MPI_OPERATOR}
+
+
+def meant_role(key: str) -> str | None:
+    """The role that a key of `mpiReplicaSpecs` is, or was probably meant for."""
+    return next((role for role in (LAUNCHER, WORKER) if key.lower().rstrip("s") == role.lower()), None)
 
 
 def replica_path(role: str) -> str:

@@ -18,7 +18,7 @@ ONE: Final = Quantity(quantity.NANO)
 
 _REQUESTED: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _HUGE_PAGES: Final = "hugepages-"
-_REQUESTS: Final = "requests."
+REQUESTS: Final = "requests."
 _STORAGE: Final = "requests.storage"
 _CLAIMS: Final = "persistentvolumeclaims"
 _BY_CLASS: Final = ".storageclass.storage.k8s.io/"
@@ -106,9 +106,9 @@ def pod_usage(resources: PodResources) -> dict[str, int]:
     for name, amount in _positive(pod_resources.requests(resources)):
         if name in _REQUESTED or name.startswith(_HUGE_PAGES):
             usage[name] = amount
-            usage[_REQUESTS + name] = amount
+            usage[REQUESTS + name] = amount
         elif is_extended(name):
-            usage[_REQUESTS + name] = amount
+            usage[REQUESTS + name] = amount
     for name, amount in _positive(pod_resources.limits(resources)):
         if name in _REQUESTED:
             usage[f"limits.{name}"] = amount
@@ -135,7 +135,7 @@ def is_extended(name: str) -> bool:
     """Whether it is the name of a resource that quotas count as `requests.<name>`."""
     if name.startswith(_DEVICE_CLASS):
         return True
-    return "/" in name and _NATIVE not in name and not name.startswith(_REQUESTS)
+    return "/" in name and _NATIVE not in name and not name.startswith(REQUESTS)
 
 
 def _claim_charge(claim: ClaimShape) -> Charge:

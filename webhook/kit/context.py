@@ -9,6 +9,7 @@ import msgspec
 from webhook.api import names
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.view import ClusterView, NothingKnown
+from webhook.kit.admitted import ANYTHING, Admitted
 
 MOST_SUGGESTIONS: Final = 5
 _SUGGESTIONS: Final = ("suggestions", 0)
@@ -27,6 +28,8 @@ class Context:
     document: bytes | msgspec.Raw = b"{}"
     """The JSON of the job in question, for fields that the wire types leave out."""
     view: ClusterView = field(default_factory=NothingKnown)
+    admitted: Admitted = ANYTHING
+    """What all rules that refuse admit of workers, accelerators and slots: advice stays within it."""
     memo: dict[tuple[str, int], Any] = field(default_factory=dict, compare=False, repr=False)
     """What several rules work out of the same object: (what, id of the object) to result."""
 

@@ -5,12 +5,13 @@ Compiled once for each combination of documents that selects a namespace.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, reduce
 
 from webhook import injections, rules
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import Answer
 from webhook.injections import Injection
+from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings
 from webhook.policy import document, layers
 from webhook.policy.document import PolicyDocument
@@ -29,6 +30,8 @@ class Policy:
     injections: tuple[tuple[Injection, InjectionSettings], ...]
     sources: Mapping[str, str] = field(default_factory=dict)
     """As in `layers.Effective`."""
+    admitted: Admitted = ANYTHING
+    """What all rules that refuse admit of the numbers that advice changes."""
 
 
 @cache
@@ -61,7 +64,9 @@ def compiled(effective: Effective, uncertain: frozenset[str] = frozenset()) -> P
             wanted = wanted.model_copy(update={"required": wanted.required.at_most(Action.WARN)})
         if chosen.injects(injection.id):
             switched_on.append((injection, wanted))
-    return Policy(chosen, tuple(active), tuple(switched_on), effective.sources)
+    refusing = (rule.admits(settings) for rule, settings, action in active if action is Action.DENY)
+    admitted = reduce(Admitted.__and__, refusing, ANYTHING)
+    return Policy(chosen, tuple(active), tuple(switched_on), effective.sources, admitted)
 
 
 class PolicySet:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from webhook.api.mpijob import MPIJob
+from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
 from webhook.kit.registry import Registry, documentation
 from webhook.kit.settings import Action, RuleSettings
@@ -98,6 +99,8 @@ class Rule:
     settings: type[RuleSettings]
     check: Callable[[MPIJob, Any, Context], Iterator[Violation]]
     since: str
+    admits: Callable[[Any], Admitted] = lambda _: ANYTHING
+    """What it admits, by its settings, of the numbers that advice changes."""
 
     @property
     def documentation(self) -> tuple[str, str]:
@@ -108,11 +111,16 @@ class Rule:
 REGISTRY: Registry[Rule] = Registry(__name__)
 
 
-def rule(rule_id: str, settings: type[S], *, since: str) -> Callable[[Check[S]], Check[S]]:
-    """Register the decorated function as the rule `rule_id`, there since version `since`."""
+def rule(
+    rule_id: str, settings: type[S], *, since: str, admits: Callable[[S], Admitted] = lambda _: ANYTHING
+) -> Callable[[Check[S]], Check[S]]:
+    """Register the decorated function as the rule `rule_id`, there since version `since`.
+
+    One that bounds the workers, their accelerators or slots says so in `admits`, for the advice of the others.
+    """
 
     def register(check: Check[S]) -> Check[S]:
-        REGISTRY.add(Rule(id=rule_id, settings=settings, check=check, since=since))
+        REGISTRY.add(Rule(id=rule_id, settings=settings, check=check, since=since, admits=admits))
         return check
 
     return register

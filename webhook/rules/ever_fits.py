@@ -16,6 +16,7 @@ It is a warning, because quotas change. The numbers are those of Kueue's own mes
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 from webhook.api import kueue
@@ -30,6 +31,7 @@ from webhook.predict.kueue.feasibility import FlavorShortage, Obstacle, obstacle
 from webhook.predict.kueue.flavors import Mismatch, TemplatePart
 from webhook.predict.kueue.managed import configuration, manages
 from webhook.predict.kueue.pod_sets import PodSet, pod_sets
+from webhook.predict.sizes import Size, Sizes
 from webhook.rules import CauseReason, Violation, rule
 
 # Other queues of the namespace that are tried for a suggestion.
@@ -58,7 +60,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     fits: Fits = lambda other, pods: not any(obstacles(ctx.view, other, pods, config))  # noqa: E731
     elsewhere = _other_queue(ctx, name, sets, fits)
     for obstacle in found:
-        fix = elsewhere or _fix(obstacle, queue, sets, fits)
+        fix = elsewhere or _fix(obstacle, Sizes.of(job, ctx), lambda pods: fits(queue, pods), sets)
         yield Violation(_path(obstacle), _message(obstacle, queue), fix=fix, reason=CauseReason.NOT_SUPPORTED)
 
 
@@ -114,29 +116,33 @@ def _other_queue(ctx: Context, name: str | None, sets: tuple[PodSet, ...], fits:
     return ""
 
 
-def _fix(obstacle: Obstacle, queue: ClusterQueue, sets: tuple[PodSet, ...], fits: Fits) -> str:
-    """What would let the job into this queue."""
+def _fix(obstacle: Obstacle, sizes: Sizes, fits: Callable[[tuple[PodSet, ...]], bool], sets: tuple[PodSet, ...]) -> str:
+    """What would let the job into this queue, and all rules admit."""
     if obstacle.unavailable is not None:
         # Without its devices (accelerators, RDMA) a job is another one.
         return "Use one with it." if "/" in obstacle.unavailable else "Leave it out."
-    if workers := _workers_that_fit(queue, sets, fits):
-        return f"Use {workers} workers." if workers > 1 else "Use 1 worker."
+    if size := sizes.largest(lambda size: fits(_resized(sets, size, sizes))):
+        return _use(size, sizes.own)
     if obstacle.shortages:
-        return "Ask for less."
+        fewest = sizes.replicas().least
+        fewer = fewest > 1 and fits(_resized(sets, replace(sizes.own, workers=1), sizes))
+        return f"Ask for quota: fewer than {fewest} workers are refused." if fewer else "Ask for less."
     return (obstacle.mismatches and _mendable(obstacle).mend) or "Ask for another queue."
 
 
-def _workers_that_fit(queue: ClusterQueue, sets: tuple[PodSet, ...], fits: Fits) -> int:
-    """The most workers with which the job fits; 0 if it never does."""
+def _use(size: Size, own: Size) -> str:
+    workers = f"{size.workers} worker{'' if size.workers == 1 else 's'}"
+    gpus = f"{size.gpus} GPU{'' if size.gpus == 1 else 's'} in each"
+    if size.gpus == own.gpus:
+        return f"Use {workers}."
+    return f"Use {gpus}." if size.workers == own.workers else f"Use {workers}, with {gpus}."
 
-    def fit(count: int) -> bool:
-        return fits(queue, tuple(each.scaled(count) if each.role == WORKER else each for each in sets))
 
-    most = next((each.count for each in sets if each.role == WORKER), 0)
-    if most <= 1 or not fit(1):
-        return 0
-    least = 1
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (middle, most) if fit(middle) else (least, middle)
-    return least
+def _resized(sets: tuple[PodSet, ...], size: Size, sizes: Sizes) -> tuple[PodSet, ...]:
+    """The pod sets of the job in another size."""
+    return tuple(_of_size(each, size, sizes) if each.role == WORKER else each for each in sets)
+
+
+def _of_size(workers: PodSet, size: Size, sizes: Sizes) -> PodSet:
+    scaled = workers.scaled(size.workers)
+    return scaled if size.gpus == sizes.own.gpus else scaled.with_each(sizes.resource, size.gpus)

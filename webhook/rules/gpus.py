@@ -16,6 +16,7 @@ from webhook.api.pod import PodTemplate
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.requirements import ResourceRequirements
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, pod_total, read
+from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.rules import CauseReason, Degree, Violation, rule
@@ -32,7 +33,12 @@ class Settings(RangeRuleSettings):
     )
 
 
-@rule("gpus", Settings, since="0.1")
+def admits(settings: Settings) -> Admitted:
+    """Accelerators within the bounds."""
+    return Admitted(gpus=Span(settings.min, settings.max), accelerators=settings.resources)
+
+
+@rule("gpus", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each quantity, then the kinds, then the number for each pod."""
     kinds: dict[str, str] = {}

@@ -29,6 +29,7 @@ from webhook.predict.kueue.queues import fault
 from webhook.predict.quota import wording
 from webhook.predict.quota.assessment import Assessment, assess
 from webhook.predict.quota.fit import Shortage, charged
+from webhook.predict.sizes import Size
 from webhook.rules import CauseReason, Violation, rule
 
 SUSPEND: Final = "spec.runPolicy.suspend"
@@ -54,11 +55,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if not short:
         return
     short.sort(key=lambda each: _urgency(each, found, settings))
-    first, fits = short[0], found.most_workers()
+    first, fits = short[0], found.largest_now()
     path = _path(job, ctx)
     queued = _queued(job, ctx)
     if not first.impossible and (job.suspended or queued):
-        yield _busy(path, first, fits, settings, wait="It waits" if queued else "Resume it later")
+        yield _busy(path, first, _fitting(fits, found), settings, wait="It waits" if queued else "Resume it later")
         return
     yield Violation(
         path,
@@ -96,38 +97,53 @@ def _path(job: MPIJob, ctx: Context) -> str:
     return f"{replica_path(WORKER)}.replicas" if job.worker is not None else replica_path(LAUNCHER)
 
 
-def _busy(path: str, short: Shortage, fits: int, settings: Settings, *, wait: str) -> Violation:
+def _fitting(fits: Size | None, found: Assessment) -> str:
+    """What would fit now: empty for nothing."""
+    if fits is None:
+        return ""
+    if fits.gpus == found.sizes.own.gpus:
+        return f"{fits.workers} {'worker fits' if fits.workers == 1 else 'workers fit'} now"
+    return f"{fits.workers} with {fits.gpus} GPU{'' if fits.gpus == 1 else 's'} fit now"
+
+
+def _busy(path: str, short: Shortage, fitting: str, settings: Settings, *, wait: str) -> Violation:
     """One line, for it is a warning."""
     needed = wording.spelled(short.resource, short.missing, settings.accelerators)
     available, hard = (
         wording.number(short.resource, amount, settings.accelerators) for amount in (short.available, short.hard)
     )
-    now = f"; {fits} {'worker fits' if fits == 1 else 'workers fit'} now" if fits else ""
     return Violation(
         path,
         f"needs {needed}, {available} of {hard} free",
-        fix=f"{wait}{now}.",
+        fix=f"{wait}; {fitting}." if fitting else f"{wait}.",
         reason=CauseReason.FORBIDDEN,
         advisory=True,
     )
 
 
-def _suggestions(short: Shortage, found: Assessment, fits: int, settings: Settings) -> Iterator[str]:
-    """Fewer workers: as many as fit now, else once other jobs are done. To wait, where it helps. To ask for more."""
-    ever = found.most_workers_ever() if short.impossible else found.demand.workers
+def _suggestions(short: Shortage, found: Assessment, fits: Size | None, settings: Settings) -> Iterator[str]:
+    """A smaller size that all rules admit: what fits now, else once other jobs are done. To wait, where it helps. To
+    ask for more.
+    """
+    ever = found.largest_ever() if short.impossible else found.sizes.own
     in_use = short.taken > 0
     if fits:
         yield _reduce(fits, short, found, settings)
     elif short.impossible and ever and in_use:
         yield f"{_reduce(ever, short, found, settings)}, and wait for existing jobs to complete"
-    if in_use and ever > fits and (fits or not short.impossible):
+    if in_use and ever not in {None, fits} and (fits or not short.impossible):
         yield "Wait for existing jobs to complete"
-    yield "Request quota increase from administrator"
+    fewest = found.sizes.replicas().least
+    if ever is None and 1 < fewest <= found.sizes.own.workers:
+        yield f"Request quota increase from administrator: {fewest} workers, the fewest allowed here, do not fit"
+    else:
+        yield "Request quota increase from administrator"
 
 
-def _reduce(workers: int, short: Shortage, found: Assessment, settings: Settings) -> str:
-    total = charged(short.quota, found.demand.with_workers(workers).whole).get(short.resource, Quantity(0))
-    return f"Reduce worker count to {workers} ({wording.spelled(short.resource, total, settings.accelerators)} total)"
+def _reduce(size: Size, short: Shortage, found: Assessment, settings: Settings) -> str:
+    total = charged(short.quota, found.resized(size).whole).get(short.resource, Quantity(0))
+    spelled = wording.spelled(short.resource, total, settings.accelerators)
+    return f"Reduce {found.sizes.in_words(size)} ({spelled} total)"
 
 
 def _unstated(found: Assessment) -> Iterator[Violation]:

@@ -22,6 +22,7 @@ from webhook.api import mpirun, quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_path
 from webhook.api.pod import Container
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total, read
+from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.mpirun_calls import mpirun_calls
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
@@ -53,7 +54,12 @@ class Settings(RangeRuleSettings):
         return self
 
 
-@rule("slots", Settings, since="0.1")
+def admits(settings: Settings) -> Admitted:
+    """Slots within the bounds."""
+    return Admitted(slots=Span(settings.min, settings.max))
+
+
+@rule("slots", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The range; then, for slots within it, the GPUs and CPUs of the pods that run ranks, and the number of ranks."""
     slots = job.spec.slots_per_worker or 0
@@ -166,7 +172,9 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, gpus: bool) -> I
         if largest.ranks > total and not (largest.oversubscribe or _oversubscribes(container)):
             needed = -(-largest.ranks // nodes)
             effect = "refuses to start" if largest.refuses else "puts several ranks on a slot"
-            fix = f"Set it to {needed}, or -np to {total}." if needed <= most else f"Set -np to {total} or add workers."
+            may_add = nodes + -(-(largest.ranks - total) // slots) in ctx.admitted.workers
+            fewer = f"Set -np to {total}{' or add workers' if may_add else ''}."
+            fix = f"Set it to {needed}, or -np to {total}." if needed <= most else fewer
             yield Violation(PATH, f"{shown} {effect}: {_count(total, 'slot')} in all", fix=fix, advisory=True)
         elif largest.ranks < total and gpus and all(call.ranks and not call.per_node for call in calls):
             fault = f"{shown} leaves GPUs idle: {_count(total, 'slot')} in all"

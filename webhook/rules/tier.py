@@ -17,9 +17,11 @@ from pydantic import Field, field_validator
 from webhook.api.kueue import PRIORITY_CLASS
 from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, WORKER, MPIJob, SchedulingPolicy
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total
+from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.kueue.priority import priority_classes
+from webhook.predict.sizes import fewer_workers
 from webhook.rules import CauseReason, Degree, Violation, rule
 from webhook.rules.priority import LABEL
 
@@ -63,10 +65,15 @@ class Settings(RuleSettings):
         return f'the tier "{self.name}"' if self.name else "your tier"
 
 
-@rule("tier", Settings, since="0.1")
+def admits(settings: Settings) -> Admitted:
+    """Workers and accelerators within the tier."""
+    return Admitted(workers=Span(0, settings.max_workers), job_gpus=Span(0, settings.max_gpus))
+
+
+@rule("tier", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Workers, accelerators, the implementation, and the features."""
-    yield from _workers(job, settings)
+    yield from _workers(job, settings, ctx)
     yield from _gpus(job, settings)
     yield from _implementation(job, settings)
     if settings.features is not None:
@@ -75,7 +82,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
                 yield _without(feature, path, settings)
 
 
-def _workers(job: MPIJob, settings: Settings) -> Iterator[Violation]:
+def _workers(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     most = settings.max_workers
     launcher = 1 if job.spec.run_launcher_as_worker else 0
     count = job.workers + launcher
@@ -84,7 +91,7 @@ def _workers(job: MPIJob, settings: Settings) -> Iterator[Violation]:
         yield Violation(
             WORKERS,
             f"{asked}, {settings.tier} allows at most {most}",
-            fix=f"Set replicas to {most - launcher} or fewer, or {ASK}.",
+            fix=f"{fewer_workers(job, ctx, most - launcher).removesuffix('.')}, or {ASK}.",
             reason=CauseReason.FORBIDDEN,
             degree=Degree("workers", count),
         )

@@ -20,9 +20,11 @@ from webhook.api.mpijob import (
     WORKER,
     MPIJob,
     ReplicaSpec,
+    meant_role,
 )
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
+from webhook.predict.sizes import more_workers
 from webhook.rules import CauseReason, Degree, Violation, rule
 
 CREATION_POLICIES = ("AtStartup", "WaitForWorkersReady")
@@ -49,10 +51,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield from _name(job)
     yield from _replica_keys(job)
     for role, path, spec in job.replicas():
-        yield from _replica(role, path, spec)
+        yield from _replica(role, path, spec, job, ctx)
         yield from _reserved(job, role, path, spec)
         yield from _readable(quantities.of_template(f"{path}.template", spec.template))
-    yield from _spec(job)
+    yield from _spec(job, ctx)
     yield from _run_policy(job)
 
 
@@ -86,9 +88,9 @@ def _replica_keys(job: MPIJob) -> Iterator[Violation]:
         return
     for key in specs:
         if key not in {LAUNCHER, WORKER}:
-            closest = next((role for role in (LAUNCHER, WORKER) if key.lower().rstrip("s") == role.lower()), None)
-            free = closest and closest not in specs
-            fix = f"Rename it to {closest}." if free else "Remove it: there are only Launcher and Worker."
+            meant = meant_role(key)
+            free = meant is not None and meant not in specs
+            fix = f"Rename it to {meant}." if free else "Remove it: there are only Launcher and Worker."
             shown = key[:100]
             yield Violation(
                 f"{path}[{shown}]",
@@ -96,11 +98,11 @@ def _replica_keys(job: MPIJob) -> Iterator[Violation]:
                 fix,
                 CauseReason.NOT_SUPPORTED,
             )
-    if job.launcher is None:
+    if job.launcher is None and job.misnamed(LAUNCHER) is None:
         yield Violation(f"{path}[Launcher]", "is missing", "Add the Launcher: it runs mpirun.", CauseReason.REQUIRED)
 
 
-def _replica(role: str, path: str, spec: ReplicaSpec) -> Iterator[Violation]:
+def _replica(role: str, path: str, spec: ReplicaSpec, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     if role == LAUNCHER and spec.replicas != 1:
         fault, degree = f"is {spec.replicas}, there is always one launcher", Degree(path, abs((spec.replicas or 0) - 1))
         yield Violation(f"{path}.replicas", fault, "Set replicas to 1.", degree=degree)
@@ -108,7 +110,7 @@ def _replica(role: str, path: str, spec: ReplicaSpec) -> Iterator[Violation]:
         yield Violation(
             f"{path}.replicas",
             f"is {spec.replicas} (not set counts as 0), and the operator needs at least 1",
-            "Set replicas to the number of workers.",
+            more_workers(job, ctx, 1),
         )
     yield from _one_of(f"{path}.restartPolicy", spec.restart_policy, RESTART_POLICIES)
     if not spec.template.containers:
@@ -117,10 +119,10 @@ def _replica(role: str, path: str, spec: ReplicaSpec) -> Iterator[Violation]:
         )
 
 
-def _spec(job: MPIJob) -> Iterator[Violation]:
+def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     if (job.spec.slots_per_worker or 0) < 0:
-        slots = job.spec.slots_per_worker
-        yield Violation("spec.slotsPerWorker", f"is {slots}, must not be negative", "Use 1 or more.")
+        slots, least = job.spec.slots_per_worker, max(ctx.admitted.slots.least, 1)
+        yield Violation("spec.slotsPerWorker", f"is {slots}, must not be negative", f"Use {least} or more.")
     if not job.spec.ssh_auth_mount_path:
         yield Violation("spec.sshAuthMountPath", "is empty", "Remove it, or name a folder.", CauseReason.REQUIRED)
     elif normpath(job.spec.ssh_auth_mount_path) == CONFIG_MOUNT_PATH:

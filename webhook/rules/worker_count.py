@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from webhook.api.mpijob import MPIJob
+from webhook.api.mpijob import WORKER, MPIJob, replica_path
+from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import RangeRuleSettings
+from webhook.predict.sizes import fewer_workers, more_workers
 from webhook.rules import Degree, Violation, rule
-
-PATH = "spec.mpiReplicaSpecs[Worker].replicas"
 
 
 class Settings(RangeRuleSettings):
@@ -24,28 +24,39 @@ class Settings(RangeRuleSettings):
     max: int = Field(100, ge=1, description="Most workers a job may ask for.")
 
 
-@rule("worker-count", Settings, since="0.1")
+def admits(settings: Settings) -> Admitted:
+    """Workers within the bounds."""
+    return Admitted(workers=Span(settings.min, settings.max))
+
+
+@rule("worker-count", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Workers, and the launcher where it is one, against `min` and `max`."""
+    """Workers, and the launcher where it is one, against `min` and `max`.
+
+    A Worker without workers is `upstream-contract`'s to refuse. One whose key is misspelt counts as what was meant.
+    """
+    key = job.misnamed(WORKER) or WORKER
+    worker = (job.spec.mpi_replica_specs or {}).get(key)
+    workers = max((worker and worker.replicas) or 0, 0)
+    if key == WORKER and worker is not None and not workers:
+        return
+    path = f"{replica_path(key)}.replicas"
     launcher = 1 if job.spec.run_launcher_as_worker else 0
-    count = job.workers + launcher
+    count = workers + launcher
     noun = "worker" if count == 1 else "workers"
     asked = f"{count} {noun}{' (the launcher is one of them)' if launcher else ''}"
     if count < settings.min:
-        missing = settings.min - launcher
         yield Violation(
-            PATH,
+            path,
             f"{asked}, at least {settings.min} required",
-            fix=f"Set replicas to {missing} or more."
-            if job.worker is not None
-            else f"Add Worker, with replicas: {missing} or more.",
+            fix=more_workers(job, ctx, settings.min - launcher),
             degree=Degree("too few", -count),
         )
     elif count > settings.max:
-        most = settings.max - launcher
-        yield Violation(
-            PATH,
-            f"{asked}, at most {settings.max} allowed",
-            fix=f"Set replicas to {most} or fewer." if most else "Set spec.runLauncherAsWorker to false.",
-            degree=Degree("too many", count),
-        )
+        if settings.max > launcher:
+            fix = fewer_workers(job, ctx, settings.max - launcher)
+        else:
+            also = f", and replicas to {settings.max} or fewer" if workers > settings.max else ""
+            fix = f"Set spec.runLauncherAsWorker to false{also}."
+        fault = f"{asked}, at most {settings.max} allowed"
+        yield Violation(path, fault, fix=fix, degree=Degree("too many", count))

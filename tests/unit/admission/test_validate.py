@@ -140,7 +140,7 @@ class TestUpdate:
 
     def test_a_new_violation_does(self) -> None:
         decision = validate(changed({"Worker.replicas": 0}), old=self.OLD)
-        assert [f.rule for f in decision.denied] == ["upstream-contract", "worker-count"]
+        assert [f.rule for f in decision.denied] == ["upstream-contract"]
 
     def test_what_freezes_a_running_job_is_refused(self) -> None:
         old = changed({"metadata.name": "x" * 54})

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.jobs import REMOVE
+from tests.support.jobs import REMOVE, changed
 from tests.support.rule_checks import found, violations
 
 LAUNCHER = "spec.mpiReplicaSpecs[Launcher]"
@@ -242,3 +242,10 @@ def test_a_restart_policy_that_is_not_in_force(own: str, of_replica: str | None,
     found = violations("upstream-contract", changes)
     assert [violation.message for violation in found] == told
     assert all(violation.advisory for violation in found)
+
+
+def test_a_misspelt_role_is_one_violation() -> None:
+    """What it was meant for is not missing besides."""
+    specs = {key.lower(): spec for key, spec in changed()["spec"]["mpiReplicaSpecs"].items()}
+    result = violations("upstream-contract", {"spec.mpiReplicaSpecs": specs})
+    assert [violation.fix for violation in result] == ["Rename it to Launcher.", "Rename it to Worker."]

@@ -30,6 +30,10 @@ def replicas(count: Any, *, launcher: bool = False) -> Json:
         ({"Worker": REMOVE}, {"min": 0}),
         ({"Worker": REMOVE, "spec.runLauncherAsWorker": True}, {"min": 1}),
         (replicas(101), {"max": 101}),
+        # upstream-contract says it
+        (replicas(REMOVE), {}),
+        (replicas(-3), {}),
+        ({"Worker": REMOVE, "spec.mpiReplicaSpecs.worker": {"replicas": 2}}, {}),
     ],
 )
 def test_accepted(changes: Json, settings: Json) -> None:
@@ -40,11 +44,15 @@ def test_accepted(changes: Json, settings: Json) -> None:
     ("changes", "settings", "message", "fix"),
     [
         (replicas(1), {}, "1 worker, at least 2 required", "Set replicas to 2 or more."),
-        (replicas(REMOVE), {}, "0 workers, at least 2 required", "Set replicas to 2 or more."),
         ({"Worker": REMOVE}, {}, "0 workers, at least 2 required", "Add Worker, with replicas: 2 or more."),
-        (replicas(-3), {}, "0 workers, at least 2 required", "Set replicas to 2 or more."),
         (replicas(101), {}, "101 workers, at most 100 allowed", "Set replicas to 100 or fewer."),
         (replicas(3), {"max": 2}, "3 workers, at most 2 allowed", "Set replicas to 2 or fewer."),
+        (
+            {"Worker": REMOVE, "spec.mpiReplicaSpecs.worker": {"replicas": 1}},
+            {},
+            "1 worker, at least 2 required",
+            "Set replicas to 2 or more.",
+        ),
         (
             {"Worker": REMOVE, "spec.runLauncherAsWorker": True},
             {},
@@ -66,7 +74,8 @@ def test_accepted(changes: Json, settings: Json) -> None:
     ],
 )
 def test_refused(changes: Json, settings: Json, message: str, fix: str) -> None:
-    assert violations("worker-count", changes, settings=settings) == [Violation(PATH, message, fix=fix)]
+    path = PATH.replace("Worker", "worker") if "spec.mpiReplicaSpecs.worker" in changes else PATH
+    assert violations("worker-count", changes, settings=settings) == [Violation(path, message, fix=fix)]
 
 
 def test_bounds_are_in_order() -> None:

@@ -4,7 +4,7 @@ Kueue takes a Worker without `replicas` for one pod, where the operator takes it
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -39,7 +39,11 @@ class PodSet:
 
     def scaled(self, count: int) -> "PodSet":
         """As many of the same pods."""
-        return PodSet(self.role, self.path, count, self.each, self.template, self.topology)
+        return replace(self, count=count)
+
+    def with_each(self, resource: str, value: int) -> "PodSet":
+        """The same pods with so much of a resource in each."""
+        return replace(self, each={**self.each, resource: value}) if resource in self.each else self
 
 
 def pod_sets(job: MPIJob, ctx: Context, config: KueueConfig) -> tuple[PodSet, ...] | None:

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.pod_resources import Amounts
-from webhook.api.quantity import Quantity
+from webhook.api.quantity import NANO, Quantity
 from webhook.api.quota_charges import Charge, PodShape, object_charges, pod_charges, pod_shape
 from webhook.cluster.group import Group
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, defaults
@@ -22,6 +22,7 @@ from webhook.kit.context import Context
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.quota.fit import Demand, RolePods, Shortage, charged, most_workers, shortages
 from webhook.predict.quota.outstanding import Made, PodCounts, pod_counts, promised, without_pods
+from webhook.predict.sizes import Size, Sizes
 
 Quotas = tuple[ResourceQuota, ...]
 Pairs = tuple[tuple[str, Quantity], ...]
@@ -42,24 +43,39 @@ class Assessment:
     others: Mapping[tuple[PodShape, ...], int] | None
     """The shapes of the pods of other jobs that run, and how many jobs have these; None for unknown."""
     charges: Callable[[PodShape], tuple[Charge, ...]]
+    sizes: Sizes
+    """The sizes that it may have."""
     _most: dict[str, int] = field(default_factory=dict)
 
-    def shortages(self, quotas: Quotas | None = None, workers: int | None = None) -> list[Shortage]:
-        """Where the job, or the same with so many workers, does not fit."""
-        demand = self.demand if workers is None else self.demand.with_workers(workers)
+    def shortages(self, quotas: Quotas | None = None, demand: Demand | None = None) -> list[Shortage]:
+        """Where the job, or one with another demand, does not fit."""
+        demand = self.demand if demand is None else demand
         return shortages(self.quotas if quotas is None else quotas, demand, self.promised, before=self.before)
 
-    def most_workers(self, quota: ResourceQuota | None = None) -> int:
-        """The largest number of workers, fewer than the job's, that fits now (that quota, or all); 0 without one."""
-        if quota is None:
-            return min((self.most_workers(each) for each in self.quotas), default=0)
+    def most_workers(self, quota: ResourceQuota) -> int:
+        """The largest number of workers, fewer than the job's, that fits the quota now; 0 without one."""
         if quota.name not in self._most:
-            self._most[quota.name] = most_workers(self.demand.workers, lambda n: bool(self.shortages((quota,), n)))
+            self._most[quota.name] = most_workers(
+                self.demand.workers, lambda n: bool(self.shortages((quota,), self.demand.with_workers(n)))
+            )
         return self._most[quota.name]
 
-    def most_workers_ever(self) -> int:
-        """The largest number of workers, fewer than the job's, that fits once nothing else runs; 0 without one."""
-        return most_workers(self.demand.workers, lambda n: any(each.impossible for each in self.shortages(workers=n)))
+    def resized(self, size: Size) -> Demand:
+        """What the job would take in another size."""
+        demand = self.demand.with_workers(size.workers)
+        if size.gpus == self.sizes.own.gpus:
+            return demand
+        return demand.with_each(self.sizes.resource, Quantity(size.gpus * NANO))
+
+    def largest_now(self) -> Size | None:
+        """The largest smaller size that all rules admit and that fits now."""
+        return self.sizes.largest(lambda size: not self.shortages(demand=self.resized(size)))
+
+    def largest_ever(self) -> Size | None:
+        """The largest smaller size that all rules admit and that fits once nothing else runs."""
+        return self.sizes.largest(
+            lambda size: not any(each.impossible for each in self.shortages(demand=self.resized(size)))
+        )
 
     def jobs_using(self, short: Shortage) -> int | None:
         """How many jobs that are not suspended have a part in what is used; None when unknown."""
@@ -112,6 +128,7 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
         promised={quota.name: charged(quota, loads) for quota in quotas},
         others=None if jobs is UNKNOWN else stored.running_but(find(name)),
         charges=charges,
+        sizes=Sizes.of(job, ctx),
     )
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from webhook.api.mpijob import WORKER
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import Quantity
-from webhook.api.quota_charges import Charge
+from webhook.api.quota_charges import REQUESTS, Charge
 from webhook.cluster.resources.resource_quotas import ResourceQuota
 
 Load = tuple[int, Charge]
@@ -23,6 +23,14 @@ class RolePods:
     count: int
     charges: tuple[Charge, ...]
     made: int = 0
+
+    def with_each(self, resource: str, amount: Quantity) -> "RolePods":
+        """The same with so much of an extended resource in each pod."""
+        name = f"{REQUESTS}{resource}"
+        charges = (
+            Charge(each.traits, {**each.usage, name: amount}) if name in each.usage else each for each in self.charges
+        )
+        return replace(self, charges=tuple(charges))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,11 @@ class Demand:
     def with_workers(self, count: int) -> "Demand":
         """The same job with so many workers."""
         parts = tuple(replace(part, count=count) if part.role == WORKER else part for part in self.parts)
+        return replace(self, parts=parts)
+
+    def with_each(self, resource: str, amount: Quantity) -> "Demand":
+        """The same job with so much of an extended resource in each worker."""
+        parts = tuple(part.with_each(resource, amount) if part.role == WORKER else part for part in self.parts)
         return replace(self, parts=parts)
 
 

@@ -1,0 +1,214 @@
+"""What is suggested for a job that does not fit is admitted by all rules of the policy, not by one."""
+
+import re
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.injecting import request
+from tests.support.jobs import REMOVE, changed
+from tests.support.kueue_objects import cluster_queue, config, local_queue, namespace
+from tests.support.quota_objects import quota
+from tests.support.strategies import PROPERTY
+from webhook.admission import pipelines
+from webhook.admission.decision import Decision
+from webhook.api import yaml
+from webhook.cluster.snapshot import Snapshot
+from webhook.kit.admitted import Admitted, Span
+
+Json = dict[str, Any]
+GPUS = "requests.nvidia.com/gpu"
+REPLICAS = "Worker.replicas"
+LIMIT = r"Worker.template.spec.containers.0.resources.limits.nvidia\.com/gpu"
+AS_WORKER = "spec.runLauncherAsWorker"
+GANG = "spec.runPolicy.schedulingPolicy"
+SLOTS = "spec.slotsPerWorker"
+ASK = "Request quota increase from administrator"
+
+
+def job(workers: int, gpus: int = 2, **more: Any) -> Json:
+    return {REPLICAS: workers, LIMIT: gpus, SLOTS: min(gpus, 8) or 1, **more}
+
+
+def decide(changes: Json, rules: Json, *objects: Json) -> Decision:
+    """The verdict on a job in a namespace with these objects."""
+    text = yaml.dump({"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "rules": rules})
+    document = changed({"metadata.namespace": "team", **changes})
+    view = Snapshot(objects)
+    return pipelines.validate(request(document), policy=pipelines.load_policy(text), view=view, today=date.min)
+
+
+def of_team(hard: Json, used: Json | None = None) -> Json:
+    return quota(hard, used, namespace="team")
+
+
+def suggested(decision: Decision) -> list[str]:
+    (finding,) = [finding for finding in decision.denied if finding.rule == "resource-quota"]
+    return re.findall(r"(?m)^\d+\. (.*)$", finding.violation.fix)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rules", "hard", "first"),
+    [
+        (job(4), {}, 4, "Reduce worker count to 2 (4 GPUs total)"),
+        # one worker would fit, and worker-count wants two
+        (job(4), {}, 2, "Reduce worker count to 2, GPUs per worker to 1 and slotsPerWorker to 1 (2 GPUs total)"),
+        (job(4), {"worker-count": {"min": 1}}, 2, "Reduce worker count to 1 (2 GPUs total)"),
+        (job(4), {"worker-count": {"action": "warn"}}, 2, "Reduce worker count to 1 (2 GPUs total)"),
+        (job(1, **{AS_WORKER: True}), {}, 1, "Reduce GPUs per worker to 1 and slotsPerWorker to 1 (1 GPU total)"),
+        (job(2, 8, **{SLOTS: 1}), {}, 8, "Reduce GPUs per worker to 4 (8 GPUs total)"),
+        (job(2, 8), {"slots": {"min": 8}}, 8, "Reduce GPUs per worker to 4 (8 GPUs total)"),
+        (job(2, 8), {"gpus": {"min": 4}}, 8, "Reduce GPUs per worker to 4 and slotsPerWorker to 4 (8 GPUs total)"),
+        (job(2, 8), {"gpus": {"min": 8}}, 8, f"{ASK}: 2 workers, the fewest allowed here, do not fit"),
+        (job(2, 8), {"gpus": {"min": 8}, "worker-count": {"min": 1}}, 8, "Reduce worker count to 1 (8 GPUs total)"),
+        (job(2, 8), {}, 1, f"{ASK}: 2 workers, the fewest allowed here, do not fit"),
+        # of the quota twenty would fit
+        (job(30), {"tier": {"maxWorkers": 8}}, 40, "Reduce worker count to 8 (16 GPUs total)"),
+        (job(30), {"tier": {"maxGpus": 12}}, 40, "Reduce worker count to 6 (12 GPUs total)"),
+        (
+            job(30, 8),
+            {"tier": {"maxGpus": 12}},
+            40,
+            "Reduce worker count to 2, GPUs per worker to 6 and slotsPerWorker to 6 (12 GPUs total)",
+        ),
+        (job(30), {"worker-count": {"max": 10}}, 40, "Reduce worker count to 10 (20 GPUs total)"),
+        (job(4, **{GANG: {"minAvailable": 5}}), {}, 4, "Reduce worker count to 2 and minAvailable to 3 (4 GPUs total)"),
+        (
+            job(4, **{GANG: {"minAvailable": 4}, "spec.launcherCreationPolicy": "WaitForWorkersReady"}),
+            {},
+            4,
+            "Reduce worker count to 2 and minAvailable to 2 (4 GPUs total)",
+        ),
+    ],
+)
+def test_what_a_quota_suggests(changes: Json, rules: Json, hard: int, first: str) -> None:
+    assert suggested(decide(changes, rules, of_team({GPUS: hard})))[0] == first
+
+
+def test_what_fits_once_others_are_done() -> None:
+    found = suggested(decide(job(4, 8), {}, of_team({GPUS: 8}, {GPUS: 8})))
+    assert found == [
+        "Reduce GPUs per worker to 2 and slotsPerWorker to 2 (8 GPUs total), and wait for existing jobs to complete",
+        ASK,
+    ]
+
+
+def test_only_what_a_smaller_job_takes_less_of_is_made_smaller() -> None:
+    assert suggested(decide(job(2, 8), {}, of_team({"requests.cpu": 20}))) == [
+        f"{ASK}: 2 workers, the fewest allowed here, do not fit"
+    ]
+
+
+SETTINGS = st.fixed_dictionaries(
+    {
+        "worker-count": st.builds(
+            lambda low, more: {"min": low, "max": low + more}, st.integers(1, 4), st.integers(0, 9)
+        ),
+        "gpus": st.builds(lambda low, more: {"min": low, "max": low + more}, st.integers(0, 4), st.integers(0, 9)),
+        "tier": st.fixed_dictionaries({}, optional={"maxWorkers": st.integers(2, 9), "maxGpus": st.integers(0, 40)}),
+        "slots": st.builds(lambda low, more: {"min": low, "max": low + more}, st.integers(0, 2), st.integers(1, 6)),
+    }
+)
+JOBS = st.builds(
+    lambda workers, gpus, as_worker, gang: job(workers, gpus, **{AS_WORKER: as_worker, GANG: {"minAvailable": gang}}),
+    st.integers(1, 12),
+    st.integers(0, 12),
+    st.booleans(),
+    st.none() | st.integers(1, 13),
+)
+SET_TO = {
+    "worker count": REPLICAS,
+    "GPUs per worker": LIMIT,
+    "slotsPerWorker": SLOTS,
+    "minAvailable": f"{GANG}.minAvailable",
+}
+
+
+@PROPERTY
+@given(JOBS, SETTINGS, st.integers(0, 40), st.integers(0, 40))
+def test_what_is_suggested_is_refused_by_no_rule(changes: Json, rules: Json, hard: int, used: int) -> None:
+    """But for what was wrong with the job besides its size."""
+    view = of_team({GPUS: hard}, {GPUS: min(used, hard)})
+    before = decide(changes, rules, view)
+    if any(finding.rule == "resource-quota" for finding in before.denied):
+        advice = suggested(before)[0]
+        steps = re.findall(r"(worker count|GPUs per worker|slotsPerWorker|minAvailable) to (\d+)", advice)
+        if not steps:
+            return
+        mended = changes | {SET_TO[what]: int(number) for what, number in steps}
+        waited = of_team({GPUS: hard}) if "wait for existing" in advice else view
+        after = {finding.rule for finding in decide(mended, rules, waited).denied}
+        assert after <= {finding.rule for finding in before.denied} - {"resource-quota"}
+
+
+@pytest.mark.parametrize(
+    ("workers", "gpus", "rules", "nominal", "fix"),
+    [
+        (4, 2, {}, 4, "Use 2 workers."),
+        (4, 2, {}, 2, "Use 2 workers, with 1 GPU in each."),
+        (2, 8, {}, 8, "Use 4 GPUs in each."),
+        (2, 8, {"gpus": {"min": 8}}, 8, "Ask for quota: fewer than 2 workers are refused."),
+        (2, 8, {"worker-count": {"min": 1}}, 8, "Use 1 worker."),
+        (2, 8, {"gpus": {"min": 8}}, 7, "Ask for less."),
+    ],
+)
+def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: int, fix: str) -> None:
+    quotas = {"cpu": 9999, "memory": "9Ti", "nvidia.com/gpu": nominal}
+    objects = [
+        config(),
+        namespace("team"),
+        local_queue("q", "behind", namespace="team"),
+        cluster_queue("behind", {"plain": quotas}),
+    ]
+    changes = job(workers, gpus) | {"metadata.labels": {"kueue.x-k8s.io/queue-name": "q"}}
+    found = [each.violation.fix for each in decide(changes, rules, *objects).warned if each.rule == "ever-fits"]
+    assert found == [fix]
+
+
+@pytest.mark.parametrize(
+    ("changes", "rules", "fixes"),
+    [
+        (job(1), {"worker-count": {"min": 4}}, ["Set replicas to 4 or more."]),
+        (
+            job(1, 8),
+            {"tier": {"maxGpus": 8}},
+            ["Set replicas to 2 or more, with 4 GPUs or fewer in each."],
+        ),
+        ({"Worker": REMOVE}, {"worker-count": {"min": 3}}, ["Add Worker, with replicas: 3 or more."]),
+        (job(0), {"worker-count": {"min": 3}}, ["Set replicas to 3 or more."]),
+        (job(-1) | {AS_WORKER: True}, {"worker-count": {"min": 3}}, ["Set replicas to 2 or more."]),
+        (job(150), {"tier": {"maxWorkers": 8}}, ["Set replicas to 8 or fewer, or ask", "Set replicas to 8 or fewer."]),
+        (
+            job(5),
+            {"tier": {"maxWorkers": 2}, "worker-count": {"min": 3}},
+            ["Ask your administrator: fewer than 3 are refused too, or ask"],
+        ),
+        (
+            job(4) | {AS_WORKER: True},
+            {"worker-count": {"min": 1, "max": 1}},
+            ["Set spec.runLauncherAsWorker to false, and replicas to 1 or fewer."],
+        ),
+        ({SLOTS: -1}, {"slots": {"min": 2}}, ["Use 2 or more."]),
+        ({SLOTS: -1}, {"slots": {"min": 0}}, ["Use 1 or more."]),
+    ],
+)
+def test_what_other_rules_suggest(changes: Json, rules: Json, fixes: list[str]) -> None:
+    decision = decide(changes, rules)
+    assert [finding.violation.fix.partition(" your administrator for")[0] for finding in decision.denied] == fixes
+
+
+def test_spans() -> None:
+    assert Span(1, 4) & Span(2) == Span(2, 4)
+    assert Span(1) & Span(2) == Span(2)
+    assert (Span(3) & Span(0, 2)).empty
+    assert not Span(3).empty
+    assert [number for number in range(6) if number in Span(2, 4)] == [2, 3, 4]
+    assert 10**9 in Span(2)
+
+
+def test_admitted_by_both() -> None:
+    ours, theirs = Admitted(workers=Span(2, 9)), Admitted(workers=Span(0, 5), accelerators=("amd.com/gpu",))
+    assert (ours & theirs) == (theirs & ours) == Admitted(workers=Span(2, 5), accelerators=("amd.com/gpu",))

@@ -1,0 +1,146 @@
+"""How large a job may be: what all rules admit of its workers and their accelerators, and what of that fits."""
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.resources import accelerators, is_accelerator, pod_total
+from webhook.kit.admitted import Admitted, Span
+from webhook.kit.context import Context
+
+_WAIT_FOR_WORKERS = "WaitForWorkersReady"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """So many workers, with so many accelerators in each."""
+
+    workers: int
+    gpus: int
+
+
+Fits = Callable[[Size], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes that a job may have; what is smaller in both numbers also fits where it does."""
+
+    admitted: Admitted
+    own: Size
+    """What the job asks for."""
+    launcher: int
+    """Accelerators of the launcher."""
+    computing_launcher: bool
+    slots: int
+    gang: int | None
+    """How many pods have to be there before any starts; None for all."""
+    waits: bool
+    """The launcher is made when the workers are there."""
+    resource: str = ""
+    """The resource of the workers' accelerators; empty where it is not one resource of one container."""
+
+    @classmethod
+    def of(cls, job: MPIJob, ctx: Context) -> "Sizes":
+        """For the job as it is."""
+        names, totals = ctx.admitted.accelerators, {LAUNCHER: 0, WORKER: 0}
+        for role, _, replica in job.replicas():
+            totals[role] = pod_total(replica.template, lambda container: accelerators(container, names))
+        policy = job.run_policy.scheduling_policy
+        return cls(
+            admitted=ctx.admitted,
+            own=Size(job.workers, totals[WORKER]),
+            launcher=totals[LAUNCHER],
+            computing_launcher=bool(job.spec.run_launcher_as_worker),
+            slots=job.spec.slots_per_worker or 0,
+            gang=policy.min_available if policy is not None else None,
+            waits=job.spec.launcher_creation_policy == _WAIT_FOR_WORKERS,
+            resource=_resource(job, names),
+        )
+
+    def replicas(self, gpus: int | None = None) -> Span:
+        """How many workers the rules admit, with so many accelerators in each, else with those of the job."""
+        each = self.own.gpus if gpus is None else gpus
+        launcher = 1 if self.computing_launcher else 0
+        of_rules = self.admitted.workers
+        span = Span(max(of_rules.least - launcher, 1), None if of_rules.most is None else of_rules.most - launcher)
+        most = self.admitted.job_gpus.most
+        return span if most is None or not each else span & Span(0, (most - self.launcher) // each)
+
+    def gpus(self, workers: int) -> Span:
+        """How many accelerators the rules admit in each of so many workers."""
+        most = self.admitted.job_gpus.most
+        span = self.admitted.gpus & Span(1)
+        return span if most is None else span & Span(0, (most - self.launcher) // max(workers, 1))
+
+    def largest(self, fits: Fits) -> Size | None:
+        """The largest smaller size that is admitted and fits: fewer workers, else fewer accelerators in each."""
+        span = self.replicas()
+        workers = _largest(span & Span(0, self.own.workers - 1), lambda count: fits(Size(count, self.own.gpus)))
+        if workers:
+            return Size(workers, self.own.gpus)
+        fewest = self.replicas(gpus=0).least
+        for count in dict.fromkeys((self.own.workers, fewest)) if self.resource else ():
+            if count in self.replicas(gpus=0) and count <= self.own.workers:
+                gpus = _largest(self.gpus(count) & Span(0, self.own.gpus - 1), partial(_fit, fits, count))
+                if gpus:
+                    return Size(count, gpus)
+        return None
+
+    def in_words(self, size: Size) -> str:
+        """What to set to get this size: `worker count to 4`."""
+        parts = [f"worker count to {size.workers}"] * (size.workers != self.own.workers)
+        if size.gpus != self.own.gpus:
+            parts.append(f"GPUs per worker to {size.gpus}")
+            if self.slots == self.own.gpus and size.gpus in self.admitted.slots:
+                parts.append(f"slotsPerWorker to {size.gpus}")
+        pods = size.workers + (0 if self.waits else 1)
+        if self.gang is not None and self.gang > pods:
+            parts.append(f"minAvailable to {pods}")
+        *first, last = parts
+        return f"{', '.join(first)} and {last}" if first else last
+
+
+def more_workers(job: MPIJob, ctx: Context, least: int) -> str:
+    """The advice to have at least so many workers, within what all rules admit."""
+    sizes = Sizes.of(job, ctx)
+    least = max(least, sizes.replicas(gpus=0).least)
+    gpus = sizes.gpus(least).most
+    also = f", with {gpus} GPUs or fewer in each" if gpus and gpus < sizes.own.gpus else ""
+    start = "Set replicas to" if job.worker or job.misnamed(WORKER) else "Add Worker, with replicas:"
+    return f"{start} {least} or more{also}."
+
+
+def fewer_workers(job: MPIJob, ctx: Context, most: int) -> str:
+    """The advice to have at most so many workers, within what all rules admit."""
+    span = Sizes.of(job, ctx).replicas(gpus=0) & Span(0, most)
+    if span.empty:
+        return f"Ask your administrator: fewer than {span.least} are refused too."
+    return f"Set replicas to {span.most} or fewer."
+
+
+def _largest(span: Span, fits: Callable[[int], bool]) -> int:
+    """The largest number of the span that fits, where less always fits better; 0 for none."""
+    least = max(span.least, 1)
+    fitting = bisect_left(range(least, (span.most or 0) + 1), True, key=lambda number: not fits(number))
+    return least + fitting - 1 if fitting else 0
+
+
+def _fit(fits: Fits, workers: int, gpus: int) -> bool:
+    return fits(Size(workers, gpus))
+
+
+def _resource(job: MPIJob, names: tuple[str, ...]) -> str:
+    if job.worker is None:
+        return ""
+    template = job.worker.template
+    found = [
+        name
+        for container in (*template.containers, *template.init_containers)
+        if container.resources is not None
+        for name in {**(container.resources.limits or {}), **(container.resources.requests or {})}
+        if is_accelerator(name, names)
+    ]
+    return found[0] if len(found) == 1 else ""
