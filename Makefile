@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -W error
 
-.PHONY: help install demo test lint types unit integration bench compare burst playground docs corpus manifests lock clean
+.PHONY: help install demo test lint types unit integration bench compare burst playground docs corpus mender manifests lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ docs: install  ## Write the generated parts of docs/ anew.
 
 corpus: install  ## Write anew what becomes of the jobs of tests/corpus, and docs/real-jobs.md.
 	@$(BIN)/python -m tests.support.corpus
+
+mender: install  ## Do what the messages say to every bad job, and print in how many rounds that helps.
+	@$(BIN)/python -m tests.support.mender
 
 manifests: install  ## Write those parts of manifests/base anew that follow from the code.
 	@$(BIN)/python -m webhook.installation.manifests manifests/base

@@ -1,0 +1,174 @@
+"""What a fix tells the user to write, read from its sentence; docs/development.md lists the forms that are read.
+
+Of a sentence that offers several ways the first is read that can be. Sentences that state no value are left alone.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from tests.support.mender import places
+from tests.support.mender.places import Path
+
+
+class Verb(Enum):
+    """What is done to a field."""
+
+    SET = "set"
+    AT_MOST = "at most"
+    AT_LEAST = "at least"
+    REMOVE = "remove"
+    RENAME = "rename"
+    SHORTEN = "shorten"
+    ASK = "ask"
+    """A pod for so much of a resource; `value` is the bound, the amount and the resource, empty for accelerators."""
+    RANKS = "ranks"
+    """mpirun for so many."""
+    OPTIONS = "options"
+    """mpirun with these, besides."""
+    ADD = "add"
+    """To a list."""
+    TAKE = "take"
+    """Out of a list."""
+    RESOURCE = "resource"
+    """A resource by another name: (as it was, as it is to be)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change of the job."""
+
+    verb: Verb
+    path: Path
+    value: Any = None
+
+
+REPLICAS: Final = places.parse("spec.mpiReplicaSpecs[Worker].replicas")
+LAUNCHER_CONTAINER: Final = places.parse("spec.mpiReplicaSpecs[Launcher].template.spec.containers[0]")
+
+_VALUE: Final = r'(?P<value>"[^"]*"|\[[^\]]*\]|[^\s",;]+)'
+_NAMES: Final = r'"[^"]+"(?:, "[^"]+")*|[A-Z_]+(?:, [A-Z_]+)*'
+_BOUND: Final = r"(?: or (?P<bound>more|fewer|less)\b)?"
+_FIELD: Final = r"(?P<field>[^\s:,;]+)"
+_RESOURCE: Final = r"(?: (?P<resource>CPUs|GPUs?|\S+/\S+|cpu|memory|ephemeral-storage))?"
+_NO_VALUE: Final = frozenset(("a", "an", "the", "what", "its", "both"))
+_BOUNDS: Final = {"more": Verb.AT_LEAST, "fewer": Verb.AT_MOST, "less": Verb.AT_MOST, None: Verb.SET}
+# The end of a sentence: not the dot in a name or a number.
+_SENTENCE: Final = re.compile(r"\.(?:\s+(?=[A-Z])|\s*$)|\n(?:\d+\. )?")
+_WAY: Final = re.compile(r", or |; | or (?=-np)")
+_EXAMPLE: Final = re.compile(rf"(?:Set|Name|Write)\b.*?(?:,? as|, such as| like) (?!the |an? ){_VALUE}")
+_SET: Final = re.compile(rf"(?:[Ss]et|and) {_FIELD}(?: to |: ){_VALUE}{_BOUND}")
+
+
+def read(path: str, fix: str) -> list[Edit]:
+    """What is to be done about the field at `path`; nothing where no value is stated."""
+    at = places.parse(path)
+    return [edit for sentence in _SENTENCE.split(fix) for edit in _sentence(at, sentence)]
+
+
+def _sentence(at: Path, sentence: str) -> list[Edit]:
+    if example := _EXAMPLE.match(sentence):
+        return [Edit(Verb.SET, at, _value(example["value"].rstrip(".:")))]
+    return next((edits for way in _WAY.split(sentence) if (edits := _way(at, way))), [])
+
+
+def _way(at: Path, way: str) -> list[Edit]:
+    """What one way says; nothing where it begins with none of the forms, or how to share it out is left open."""
+    if " in all" in way:
+        return []
+    found = ((made, match) for form, made in _FORMS if (match := form.match(way)))
+    return next(([*made(at, match)] for made, match in found), [])
+
+
+def _set(at: Path, found: re.Match[str]) -> Iterator[Edit]:
+    for each in _SET.finditer(found.string):
+        if each["field"] == "-np":
+            yield from _ranks(at, each)
+        elif each["value"] not in _NO_VALUE:
+            yield Edit(_BOUNDS[each["bound"]], _field(at, each["field"]), _value(each["value"]))
+
+
+def _use(at: Path, found: re.Match[str]) -> Iterator[Edit]:
+    if found["value"] in _NO_VALUE:
+        return
+    value = _value(found["value"])
+    if found["other"]:
+        yield Edit(Verb.RESOURCE, at, (found["other"], value))
+    else:
+        yield Edit(_BOUNDS[found["bound"]], REPLICAS if found["workers"] else at, value)
+
+
+def _remove(at: Path, found: re.Match[str]) -> Iterator[Edit]:
+    if found["field"] not in _NO_VALUE:
+        yield Edit(Verb.REMOVE, _field(at, found["field"] or "it", beside=True))
+
+
+def _ask(at: Path, found: re.Match[str]) -> Iterator[Edit]:
+    yield Edit(Verb.ASK, at, (_BOUNDS[found["bound"]], found["value"] or "0", found["resource"] or ""))
+
+
+def _names(verb: Verb) -> Callable[[Path, re.Match[str]], Iterator[Edit]]:
+    def edits(at: Path, found: re.Match[str]) -> Iterator[Edit]:
+        yield Edit(verb, _field(at, found["field"]), [_value(name) for name in found["names"].split(", ")])
+
+    return edits
+
+
+def _ranks(at: Path, found: re.Match[str]) -> Iterator[Edit]:
+    yield Edit(Verb.RANKS, LAUNCHER_CONTAINER, int(found["value"]))
+
+
+def _simple(verb: Verb, where: Path | None = None) -> Callable[[Path, re.Match[str]], Iterator[Edit]]:
+    def edits(at: Path, found: re.Match[str]) -> Iterator[Edit]:
+        yield Edit(verb, where or at, _value(found["value"]))
+
+    return edits
+
+
+# The forms that a way begins with, tried in turn.
+_FORMS: Final = [
+    (re.compile(form), made)
+    for form, made in (
+        (r"Use an? \w+ of at most (?P<value>\d+) characters", _simple(Verb.SHORTEN)),
+        (rf"Rename it to {_VALUE}", _simple(Verb.RENAME)),
+        (rf"Reduce worker count to {_VALUE}", _simple(Verb.SET, REPLICAS)),
+        (rf"Ask for (?:none|no|(?P<value>\d\S*)){_RESOURCE}{_BOUND}", _ask),
+        (r"Add (?P<value>-.*) to mpirun", _simple(Verb.OPTIONS, LAUNCHER_CONTAINER)),
+        (rf"Add (?P<names>{_NAMES}) to {_FIELD}", _names(Verb.ADD)),
+        (rf"Remove (?P<names>{_NAMES}) from {_FIELD}", _names(Verb.TAKE)),
+        (rf"[Rr]emove (?:one of the two|{_FIELD})", _remove),
+        (r"-np to (?P<value>\d+)", _ranks),
+        (_SET.pattern, _set),
+        (
+            rf'(?:Use|Write(?= ")) (?:one of |queue |storage class )?{_VALUE}{_BOUND}'
+            r"(?: instead of (?P<other>\S+)|(?P<workers> workers?))?",
+            _use,
+        ),
+    )
+]
+
+
+def _field(at: Path, name: str, *, beside: bool = False) -> Path:
+    """The field that is meant: `it`, a whole path, one of the path's own, beside it, or in it."""
+    if name == "it":
+        return at
+    first, *inner = places.parse(name)
+    if first in {"spec", "metadata"} and inner:
+        return (first, *inner)
+    if first in {"limits", "requests"} and "resources" in at:
+        return (*at[: at.index("resources") + 1], first, *inner)
+    if first in at:
+        return (*at[: len(at) - at[::-1].index(first)], *inner)
+    if first == "runLauncherAsWorker":
+        return ("spec", first)
+    return (*(at[:-1] if beside else at), first, *inner)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text.strip('"')

@@ -1,0 +1,67 @@
+"""What the mender cannot mend, with the reasons."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+RULES: Final[Mapping[str, str]] = {
+    "child-names": "which name is free is for the user to decide",
+    "job-size": "what to leave out of a job beyond all bounds is for the user to decide",
+    "update-safety": "it takes two updates: one that suspends the job, and one that changes it",
+}
+"""Rules that state no value."""
+
+FAULTS: Final[Mapping[str, str]] = {
+    r"new: \[slots\] .* at least \d+ required": (
+        "upstream-contract says of negative slots what the operator takes; it does not know the policy"
+    ),
+    r"new: \[worker-count\] .*: 1 worker, at least 2 required|no end: \[(resource-quota|worker-count)\]": (
+        "ever-fits and resource-quota suggest as many workers as fit, be they too few for worker-count"
+    ),
+    r"still there: \[slots\] .* slots? but \d+ GPUs? per worker": (
+        "requests and limits of GPUs differ: gpus says which of them counts, in the same round"
+    ),
+}
+"""Advice that does not lead to an admitted job at once."""
+
+PROSE: Final[Mapping[str, str]] = {
+    r"Use an image": "images are the user's",
+    r"Name the tag of a version": "images are the user's",
+    r"Set runAsUser to a user above 0 that the image has": "images are the user's",
+    r"Start sshd with a configuration of the user": "images are the user's",
+    r"Run both as the same user": "images are the user's",
+    r"Rename the (job|volume)": "names are the user's",
+    r"Mount the volume elsewhere": "paths are the user's",
+    r"Use an? (PersistentVolumeClaim|claim|emptyDir)|Reach storage": "it depends on the data",
+    r"\w+ needs? no hostPath|[dD]evices need no hostPath": "the device plugin's resource is in the text",
+    r"Remove the (sysctl|profile)": "the field of Kubernetes that it stands in differs",
+    r"Create it|Add Worker|Add the|Add one": "there is nothing yet that could be changed",
+    r"Set replicas to the number of workers": "the rule worker-count says how many there may be",
+    r"Set resources\.|Set limits\[\w+\] to what is needed": "how much a program needs is for the user to say",
+    r"Correct the (quantity|type)": "what was meant cannot be seen",
+    r"Write net-a": "networks are the cluster's",
+    r"Ask for \d+ or fewer in all": "how to share it out is for the user to decide",
+    r"Set (it|them) on the launcher": "the value is in the job, on the worker",
+    r"Tolerate it": "whether the job may run there is for the user to decide",
+    r"Ask for labels|Write some": "which nodes were meant cannot be seen",
+    r"Let the launcher itself wait|Expect one more|Leave it as it is|The job starts": "nothing has to be changed",
+    r"Suspend the job first": "it takes two updates",
+    r"(It waits|Resume it later)": "nothing has to be changed",
+    r"Suggestions:\n1\. (Wait|Request)|Ask (your|an) administrator|Have an administrator|No amount fits": (
+        "nothing that the user writes helps"
+    ),
+    r"Change queue|Leave it out|Ask for less|Ask for another queue": "nothing else is known to fit",
+    r"Stay within that": "what to leave out is for the user to decide",
+    r"Submit it again|Nothing is injected": "the job is not at fault",
+}
+"""Beginnings of fixes that state no value."""
+
+
+def excused(fault: str) -> bool:
+    """Whether the fault is an exception."""
+    return any(re.match(pattern, fault) for pattern in FAULTS)
+
+
+def is_prose(fix: str) -> bool:
+    """Whether the fix is known to state no value."""
+    return any(re.match(pattern, fix) for pattern in PROSE)

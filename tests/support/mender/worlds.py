@@ -1,0 +1,46 @@
+"""Where the mender submits jobs: policies in which every rule refuses, namespaces, and what is known of a cluster."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+from tests.support.mender import facts
+from webhook.admission import pipelines
+from webhook.admission.pipelines import Policy
+from webhook.cluster.snapshot import Snapshot
+from webhook.rules import REGISTRY
+
+# What the API server tolerates by itself where it runs with ExtendedResourceToleration.
+TOLERATED: Final = ["nvidia.com/gpu"]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A namespace, its policy and its cluster."""
+
+    title: str
+    namespace: str
+    policy: Policy = field(repr=False)
+    cluster: Snapshot = field(repr=False)
+
+
+@cache
+def worlds() -> tuple[World, ...]:
+    """Without and with facts: namespaces of every Pod Security level, with a queue, a quota, a LimitRange."""
+    usual, known = refusing({}), Snapshot(facts.objects())
+    namespaces = ("open", "baseline", "restricted", "queued", "quota", facts.LIMITED)
+    return (
+        World("nothing known", "open", usual, Snapshot([])),
+        *(World(name, name, usual, known) for name in namespaces),
+        World("tight policy", facts.REGULATED, refusing(facts.TIGHT), known),
+    )
+
+
+def refusing(settings: Mapping[str, Mapping[str, Any]]) -> Policy:
+    """Every rule refuses, with these settings of rules."""
+    rules: dict[str, dict[str, Any]] = {rule: {"action": "deny", **settings.get(rule, {})} for rule in REGISTRY}
+    rules["accelerator-available"]["toleratedTaints"] = TOLERATED
+    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
+    return pipelines.load_policy(json.dumps({**head, "rules": rules}))
