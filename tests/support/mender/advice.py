@@ -46,6 +46,10 @@ class Edit:
     value: Any = None
 
 
+_BESIDES: Final = {
+    "slotsPerWorker": places.parse("spec.slotsPerWorker"),
+    "minAvailable": places.parse("spec.runPolicy.schedulingPolicy.minAvailable"),
+}
 REPLICAS: Final = places.parse("spec.mpiReplicaSpecs[Worker].replicas")
 LAUNCHER_CONTAINER: Final = places.parse("spec.mpiReplicaSpecs[Launcher].template.spec.containers[0]")
 
@@ -54,7 +58,7 @@ _NAMES: Final = r'"[^"]+"(?:, "[^"]+")*|[A-Z_]+(?:, [A-Z_]+)*'
 _BOUND: Final = r"(?: or (?P<bound>more|fewer|less)\b)?"
 _FIELD: Final = r"(?P<field>[^\s:,;]+)"
 _RESOURCE: Final = r"(?: (?P<resource>CPUs|GPUs?|\S+/\S+|cpu|memory|ephemeral-storage))?"
-_NO_VALUE: Final = frozenset(("a", "an", "the", "what", "its", "both"))
+_NO_VALUE: Final = frozenset(("a", "an", "the", "one", "what", "its", "both"))
 _BOUNDS: Final = {"more": Verb.AT_LEAST, "fewer": Verb.AT_MOST, "less": Verb.AT_MOST, None: Verb.SET}
 # The end of a sentence: not the dot in a name or a number.
 _SENTENCE: Final = re.compile(r"\.(?:\s+(?=[A-Z])|\s*$)|\n(?:\d+\. )?")
@@ -80,7 +84,7 @@ def _way(at: Path, way: str) -> list[Edit]:
     if " in all" in way:
         return []
     found = ((made, match) for form, made in _FORMS if (match := form.match(way)))
-    return next(([*made(at, match)] for made, match in found), [])
+    return next((edits for made, match in found if (edits := [*made(at, match)])), [])
 
 
 def _set(at: Path, found: re.Match[str]) -> Iterator[Edit]:
@@ -88,7 +92,20 @@ def _set(at: Path, found: re.Match[str]) -> Iterator[Edit]:
         if each["field"] == "-np":
             yield from _ranks(at, each)
         elif each["value"] not in _NO_VALUE:
-            yield Edit(_BOUNDS[each["bound"]], _field(at, each["field"]), _value(each["value"]))
+            where, value = _field(at, each["field"]), _value(each["value"])
+            yield Edit(_BOUNDS[each["bound"]], where, value)
+            if found.string.endswith(", in requests too"):
+                yield Edit(_BOUNDS[each["bound"]], _field(where, f"requests[{where[-1]}]"), value)
+
+
+def _size(at: Path, found: re.Match[str]) -> Iterator[Edit]:
+    """The size of the whole job, in the words that only this has."""
+    for count in re.finditer(r"(?:worker count|replicas) to (\d+)(?: or (more|fewer))?|(\d+) workers?\b", found.string):
+        yield Edit(_BOUNDS[count[2]], REPLICAS, int(count[1] or count[3]))
+    for count in re.finditer(r"GPUs per worker to (\d+)|(\d+) GPUs?(?: or (fewer))? in each", found.string):
+        yield Edit(Verb.ASK, REPLICAS[:-1], (_BOUNDS[count[3]], count[1] or count[2], "GPUs"))
+    for field, number in re.findall(r"(slotsPerWorker|minAvailable) to (\d+)", found.string):
+        yield Edit(Verb.SET, _BESIDES[field], int(number))
 
 
 def _use(at: Path, found: re.Match[str]) -> Iterator[Edit]:
@@ -98,7 +115,7 @@ def _use(at: Path, found: re.Match[str]) -> Iterator[Edit]:
     if found["other"]:
         yield Edit(Verb.RESOURCE, at, (found["other"], value))
     else:
-        yield Edit(_BOUNDS[found["bound"]], REPLICAS if found["workers"] else at, value)
+        yield Edit(_BOUNDS[found["bound"]], at, value)
 
 
 def _remove(at: Path, found: re.Match[str]) -> Iterator[Edit]:
@@ -134,7 +151,7 @@ _FORMS: Final = [
     for form, made in (
         (r"Use an? \w+ of at most (?P<value>\d+) characters", _simple(Verb.SHORTEN)),
         (rf"Rename it to {_VALUE}", _simple(Verb.RENAME)),
-        (rf"Reduce worker count to {_VALUE}", _simple(Verb.SET, REPLICAS)),
+        (r"Reduce |Use \d+ (?:workers?|GPUs?)\b|.* in each$", _size),
         (rf"Ask for (?:none|no|(?P<value>\d\S*)){_RESOURCE}{_BOUND}", _ask),
         (r"Add (?P<value>-.*) to mpirun", _simple(Verb.OPTIONS, LAUNCHER_CONTAINER)),
         (rf"Add (?P<names>{_NAMES}) to {_FIELD}", _names(Verb.ADD)),
@@ -143,8 +160,7 @@ _FORMS: Final = [
         (r"-np to (?P<value>\d+)", _ranks),
         (_SET.pattern, _set),
         (
-            rf'(?:Use|Write(?= ")) (?:one of |queue |storage class )?{_VALUE}{_BOUND}'
-            r"(?: instead of (?P<other>\S+)|(?P<workers> workers?))?",
+            rf'(?:Use|Write(?= ")) (?:one of |queue |storage class )?{_VALUE}{_BOUND}(?: instead of (?P<other>\S+))?',
             _use,
         ),
     )

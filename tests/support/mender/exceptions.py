@@ -15,9 +15,6 @@ FAULTS: Final[Mapping[str, str]] = {
     r"new: \[slots\] .* at least \d+ required": (
         "upstream-contract says of negative slots what the operator takes; it does not know the policy"
     ),
-    r"new: \[worker-count\] .*: 1 worker, at least 2 required|no end: \[(resource-quota|worker-count)\]": (
-        "ever-fits and resource-quota suggest as many workers as fit, be they too few for worker-count"
-    ),
     r"still there: \[slots\] .* slots? but \d+ GPUs? per worker": (
         "requests and limits of GPUs differ: gpus says which of them counts, in the same round"
     ),
@@ -50,7 +47,7 @@ PROSE: Final[Mapping[str, str]] = {
     r"Suggestions:\n1\. (Wait|Request)|Ask (your|an) administrator|Have an administrator|No amount fits": (
         "nothing that the user writes helps"
     ),
-    r"Change queue|Leave it out|Ask for less|Ask for another queue": "nothing else is known to fit",
+    r"Use one with it|Ask for (quota|less|another queue)|Check its name|Leave it out": "nothing else is known to fit",
     r"Stay within that": "what to leave out is for the user to decide",
     r"Submit it again|Nothing is injected": "the job is not at fault",
 }

@@ -109,6 +109,8 @@ def _ask(job: Json, path: Path, wanted: tuple[Verb, str, str]) -> None:
     """Have the first container with the resource ask for what the others leave of the amount."""
     bound, amount, resource = wanted
     containers = _pod(job, path)
+    if not containers:
+        return
     if resource in _NOUNS:
         name = _NOUNS[resource] or _accelerator(containers) or _accelerator(_pod(job, _WORKER)) or "nvidia.com/gpu"
     else:
