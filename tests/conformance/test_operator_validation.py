@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.controlplane.assets import assets
 from tests.support.jobs import REMOVE, changed
-from tests.support.rule_checks import violations
+from tests.support.rule_checks import defaulted, violations
+from webhook.api.operator_checks import refused
 
 Verdict = Callable[[dict[str, Any]], list[dict[str, str]]]
 
@@ -100,6 +101,7 @@ def test_both_find_fault_with_the_same_fields(
     upstream = {error["field"] for error in verdict(changed(wanted))}
     ours = {found.path for found in violations("upstream-contract", wanted) if not found.advisory}
     assert ours - set(BEYOND) == upstream
+    assert refused(defaulted(changed(wanted))) == bool(upstream - {"spec.runPolicy.managedBy"})
 
 
 @pytest.mark.parametrize("name", sorted(assets().upstream_examples))

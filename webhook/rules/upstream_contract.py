@@ -22,6 +22,7 @@ from webhook.api.mpijob import (
     ReplicaSpec,
     meant_role,
 )
+from webhook.api.operator_checks import RESTART_POLICIES
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
 from webhook.predict.sizes import more_workers
@@ -29,7 +30,6 @@ from webhook.rules import CauseReason, Degree, Violation, rule
 
 CREATION_POLICIES = ("AtStartup", "WaitForWorkersReady")
 MANAGERS = (MPI_OPERATOR, MULTIKUEUE)
-RESTART_POLICIES = ("Never", "OnFailure")
 
 # Workers that a job may be scaled up to, the default of the rule `name-length`.
 HEAD_ROOM = 100

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.jobs import changed
+from tests.support.jobs import REMOVE, changed
 from tests.support.quota_objects import quota
 from tests.support.rule_checks import defaulted
 from webhook.api import quantity
@@ -133,8 +133,58 @@ def test_a_job_that_is_not_over(changes: dict[str, Any]) -> None:
     assert MPI_JOBS.group(record) == "team-a"
 
 
-def test_the_pods_of_another_cluster() -> None:
-    assert project(changed({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"})).pods == ()
+@pytest.mark.parametrize("manager", ["kueue.x-k8s.io/multikueue", "", "kueue.x-k8s.io/multikeueu"])
+def test_the_pods_of_another_manager(manager: str) -> None:
+    """The operator passes over a job with any other manager, also one that does not exist."""
+    assert project(changed({"spec.runPolicy.managedBy": manager})).pods == ()
+
+
+REFUSED = [
+    {"metadata.name": "9-lives"},
+    {"metadata.name": "x" * 54, "Worker.replicas": 11},
+    {"Worker.replicas": 0},
+    {"Worker.replicas": REMOVE},
+    {"Worker.restartPolicy": "ExitCode"},
+    {"Worker.template.spec.containers": []},
+    {"Launcher": REMOVE},
+    {"Launcher.replicas": 2},
+    {"spec.slotsPerWorker": -1},
+    {"spec.mpiImplementation": "openmpi"},
+    {"spec.runPolicy.cleanPodPolicy": "Always"},
+    {"spec.runPolicy.ttlSecondsAfterFinished": -1},
+    {"spec.runPolicy.activeDeadlineSeconds": -1},
+    {"spec.runPolicy.backoffLimit": -1},
+]
+
+
+@pytest.mark.parametrize("changes", REFUSED)
+def test_a_job_that_the_operator_refused_takes_nothing(changes: dict[str, Any]) -> None:
+    document = changed(changes)
+    for status in ({}, None, {"conditions": []}):
+        record = project({**document, "status": status})
+        assert (record.over, record.pods) == (False, ())
+        assert project(MPI_JOBS.trim({**document, "status": status})) == record
+
+
+@pytest.mark.parametrize("changes", REFUSED)
+def test_one_that_it_took_at_some_time_still_does(changes: dict[str, Any]) -> None:
+    assert project(changed({**changes, "status": {"conditions": [CREATED]}})).pods != ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"Worker": REMOVE},
+        {"spec.slotsPerWorker": 0},
+        {"spec.runPolicy": REMOVE},
+        {"spec.launcherCreationPolicy": "Later"},
+        {"spec.mpiReplicaSpecs.Other": {}},
+        {"Worker.template.spec.volumes": [{"name": "ssh-auth"}]},
+    ],
+)
+def test_one_that_it_may_take_does_too(changes: dict[str, Any]) -> None:
+    """Without a status it may be new, or its pods may be refused for a while, as by a quota."""
+    assert project(changed(changes)).pods != ()
 
 
 def test_a_snapshot_keeps_nothing_else() -> None:

@@ -7,7 +7,16 @@ from weakref import WeakKeyDictionary, ref
 import msgspec
 
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import API_VERSION, LAUNCHER, MULTIKUEUE, WORKER, JobStatus, is_managed_here
+from webhook.api.mpijob import (
+    API_VERSION,
+    LAUNCHER,
+    WORKER,
+    JobStatus,
+    MPIJob,
+    apply_operator_defaults,
+    is_managed_here,
+)
+from webhook.api.operator_checks import refused
 from webhook.api.pod import PodAffinity, PodTemplate
 from webhook.api.quota_charges import PodShape, pod_shape
 from webhook.cluster.resource import ByNamespace, Metadata, Resource, Wire
@@ -78,19 +87,26 @@ class _Template(msgspec.Struct, omit_defaults=True):
     spec: _PodSpec | None = None
 
 
-class _Replica(msgspec.Struct, omit_defaults=True):
+class _Replica(msgspec.Struct, rename="camel", omit_defaults=True):
     replicas: int | None = None
+    restart_policy: str | None = None
     template: _Template | None = None
 
 
 class _RunPolicy(msgspec.Struct, rename="camel", omit_defaults=True):
     suspend: bool | None = None
     managed_by: str | None = None
+    clean_pod_policy: str | None = None
+    ttl_seconds_after_finished: int | None = None
+    active_deadline_seconds: int | None = None
+    backoff_limit: int | None = None
 
 
 class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
     mpi_replica_specs: dict[str, _Replica | None] | None = None
     run_policy: _RunPolicy | None = None
+    slots_per_worker: int | None = None
+    mpi_implementation: str | None = None
 
 
 class _MPIJob(Wire):
@@ -131,6 +147,7 @@ class MPIJobRecord(msgspec.Struct, frozen=True, gc=False):
     suspended: bool = False
     queue: str = ""
     pods: tuple[PodsRecord, ...] = ()
+    """None where the operator of this cluster makes none: another makes them, or it refuses the job."""
     ended: bool = False
     """The operator of this cluster has seen it to its end."""
 
@@ -148,8 +165,19 @@ def _record(found: _MPIJob) -> MPIJobRecord:
         ended=ended and is_managed_here(policy.managed_by),
         suspended=bool(policy.suspend),
         queue=sys.intern(metadata.labels.queue) if metadata.labels else "",
-        pods=() if over or policy.managed_by == MULTIKUEUE else tuple(_pods(spec)),
+        pods=() if over or not is_managed_here(policy.managed_by) or _refused(found) else tuple(_pods(spec)),
     )
+
+
+def _refused(found: _MPIJob) -> bool:
+    """Whether the operator will never make a pod of the job as it is.
+
+    A job with a status is one that it took at some time, whatever it would say of it now.
+    """
+    if found.status is not None and found.status.conditions:
+        return False
+    fields = {"metadata": {"name": found.metadata.name}, "spec": msgspec.to_builtins(found.spec or _Spec())}
+    return refused(apply_operator_defaults(msgspec.convert(fields, MPIJob)))
 
 
 def _pods(spec: _Spec) -> list[PodsRecord]:

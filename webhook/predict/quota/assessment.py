@@ -6,6 +6,7 @@ from functools import cache
 from weakref import WeakKeyDictionary
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.operator_checks import never_begun
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import NANO, Quantity
 from webhook.api.quota_charges import Charge, PodShape, object_charges, pod_charges, pod_shape
@@ -104,7 +105,7 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     old, pods, counts = ctx.old, job_pods(job, ctx), _pod_counts(ctx)
     default_priority = _default_priority(ctx, quotas)
     before = None
-    if old is not None and (job.suspended or not old.suspended):
+    if old is not None and (job.suspended or not old.suspended) and not never_begun(old):
         before = Demand(_parts(job_pods(old, ctx), default_priority))
     objects = object_charges(launcher=job.launcher is not None) if ctx.operation == "CREATE" else ()
     made = None if counts is None else counts.made

@@ -1,5 +1,6 @@
 """What is reserved for an admitted job, and what of the cluster decides it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -100,3 +101,29 @@ def test_others_get_the_defaults_of_the_namespace_too() -> None:
     }
     view = cluster(quota({"memory": "9Ti"}), limit_range(namespace="team-a", memory="2Gi"), kata, other)
     assert assessed({}, view).promised == {"q": {"memory": quantity.parse("10Gi")}}
+
+
+class TestDeadJobs:
+    """Stored jobs of which the operator makes no pods, as they are."""
+
+    DEAD = {"Worker.restartPolicy": "ExitCode"}  # noqa: RUF012
+
+    def stored(self, **changes: Any) -> Json:
+        return changed({"metadata.name": "old", "metadata.uid": "u0", **changes})
+
+    def test_they_hold_nothing(self) -> None:
+        alive, dead = (assessed({}, cluster(GPUS, self.stored(**more))) for more in ({}, self.DEAD))
+        assert [*alive.promised.values()] == [{"requests.nvidia.com/gpu": 8 * quantity.NANO}]
+        assert [*dead.promised.values()] == [{}]
+
+    def test_one_that_is_mended_takes_all_that_it_asks_for(self) -> None:
+        """Nothing of it was counted while it was dead."""
+        before = changed({**self.DEAD, "metadata.uid": "u1"})
+        ctx = context(cluster(GPUS), operation="UPDATE", old=defaulted(before))
+        found = assess(defaulted(changed({"metadata.uid": "u1"})), ctx)
+        assert found is not None
+        assert found.before is None
+        running = changed({"metadata.uid": "u1", **self.DEAD, "status": {"conditions": [{"type": "Created"}]}})
+        found = assess(defaulted(changed({"metadata.uid": "u1"})), replace(ctx, old=defaulted(running)))
+        assert found is not None
+        assert found.before is not None
