@@ -55,6 +55,10 @@ GOOD: dict[str, Any] = {
 }
 
 
+# What every job has once injections have seen it.
+NO_TOKEN = {f"{role}.template.spec.automountServiceAccountToken": False for role in ("Launcher", "Worker")}
+
+
 def changed(changes: Mapping[str, Any] | None = None, base: Mapping[str, Any] = GOOD) -> dict[str, Any]:
     """A copy of `base` with the value at each dotted path set, or taken away with REMOVE; `Worker` and `Launcher`
     stand for their replica specs, digits for list indices."""

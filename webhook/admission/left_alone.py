@@ -37,6 +37,11 @@ def reason_to_inject_nothing(request: review.AdmissionRequest, job: MPIJob, poli
     return ""
 
 
+def only_claims(request: review.AdmissionRequest, reason: str, policy: Policy) -> bool:
+    """Whether nothing but what a job says of itself is the `reason`: then it gets what such jobs get too."""
+    return reason in CLAIMED and request.user_info.username not in policy.document.controllers
+
+
 def reason_to_check_nothing(
     request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy, view: ClusterView
 ) -> str:

@@ -10,7 +10,13 @@ import msgspec
 
 from webhook.admission import excuse, opt_out, ratchet, record, required, restore, too_large
 from webhook.admission.decision import QUOTA_RULE, Decision
-from webhook.admission.left_alone import BY_CONTROLLER, CLAIMED, reason_to_check_nothing, reason_to_inject_nothing
+from webhook.admission.left_alone import (
+    BY_CONTROLLER,
+    CLAIMED,
+    only_claims,
+    reason_to_check_nothing,
+    reason_to_inject_nothing,
+)
 from webhook.admission.messages import Finding, shorten
 from webhook.api import annotations, mpijob, review
 from webhook.api.mpijob import MPIJob
@@ -92,12 +98,16 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
     decision = Decision(name=_name(request, job), skipped=reason_to_inject_nothing(request, job, policy))
     decision.injection_warnings = policy.document.injection_warnings
+    left_out: frozenset[str] = frozenset()
     if decision.skipped:
-        return decision
+        if not only_claims(request, decision.skipped, policy):
+            return decision
+        left_out = frozenset(entry.id for entry, _ in policy.injections if not entry.for_claimed)
+        policy = replace(policy, injections=tuple(each for each in policy.injections if each[0].id not in left_out))
     try:
         if request.operation == "UPDATE":
             inject = partial(_inject_again, request, policy, view, _old(request))
-            restored = restore.restore(stored, builder, inject, skipped=opt_out.honoured(job, policy))
+            restored = restore.restore(stored, builder, inject, skipped=opt_out.honoured(job, policy) | left_out)
             decision.told, decision.news = restored.told, restored.changed
         else:
             # Another webhook may have changed the job since an earlier round, of which the user has been told.
@@ -107,7 +117,9 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
             record.write(builder)
     except PatchConflict as error:
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
-    decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
+    if not decision.skipped or builder.operations:
+        decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
+        decision.skipped = ""
     return decision
 
 

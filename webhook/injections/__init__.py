@@ -33,6 +33,8 @@ class Injection:
     settings: type[InjectionSettings]
     inject: Callable[[MPIJob, Any, Context, PatchBuilder], Iterator[str]]
     since: str
+    for_claimed: bool = False
+    """Also into jobs that say that a controller or Kueue made them: anyone may write that."""
 
     @property
     def documentation(self) -> tuple[str, str]:
@@ -62,11 +64,13 @@ class Caution(str):
 REGISTRY: Registry[Injection] = Registry(__name__)
 
 
-def injection(injection_id: str, settings: type[S], *, since: str) -> Callable[[Inject[S]], Inject[S]]:
+def injection(
+    injection_id: str, settings: type[S], *, since: str, for_claimed: bool = False
+) -> Callable[[Inject[S]], Inject[S]]:
     """Register the decorated function as the injection `injection_id`, there since version `since`."""
 
     def register(inject: Inject[S]) -> Inject[S]:
-        REGISTRY.add(Injection(id=injection_id, settings=settings, inject=inject, since=since))
+        REGISTRY.add(Injection(injection_id, settings, inject, since, for_claimed))
         return inject
 
     return register

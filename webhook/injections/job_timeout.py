@@ -5,6 +5,9 @@ launcher's Job: when it is over, Kubernetes ends the launcher, and the job has f
 counts from the start of the launcher, and anew after a suspension. For longer, write the annotation, or
 `activeDeadlineSeconds` itself: a value of the user's stays. With `training.openshift.io/timeout-action: notify-only` no
 limit is injected.
+
+A new job that says that a controller owns it, or that it is a copy by Kueue, gets the limit as well, since anyone may
+write that; but not from one of the policy's `controllers`. Kueue does not compare this field.
 """
 
 from collections.abc import Iterator
@@ -37,7 +40,7 @@ class Settings(InjectionSettings):
         return text
 
 
-@injection("job-timeout", Settings, since="0.1")
+@injection("job-timeout", Settings, since="0.1", for_claimed=True)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Set `spec.runPolicy.activeDeadlineSeconds`."""
     if job.run_policy.active_deadline_seconds is not None:

@@ -5,13 +5,13 @@ from datetime import date
 
 import pytest
 
-from tests.support.jobs import changed, request
+from tests.support.jobs import NO_TOKEN, changed, request
 from tests.support.policies import HEADER
 from webhook.admission import excuse, pipelines
 from webhook.admission.pipelines import Decision, load_policy
 from webhook.cluster.view import NothingKnown
 
-ONE_WORKER = {"Worker.replicas": 1, "Launcher.template.spec.containers.0.command": ["train.sh"]}
+ONE_WORKER = {**NO_TOKEN, "Worker.replicas": 1, "Launcher.template.spec.containers.0.command": ["train.sh"]}
 TODAY = date(2026, 11, 21)
 EXEMPT = "training.openshift.io/exempt"
 REASON = "training.openshift.io/exempt-reason"

@@ -28,6 +28,7 @@ from webhook.admission.pipelines import Policy
 from webhook.api import yaml
 from webhook.injections import Injection
 from webhook.kit.settings import InjectionSettings
+from webhook.policy.document import CONTROLLERS
 
 EXAMPLES = sorted(EXAMPLES_FOLDER.rglob("*.yaml"))
 BUSY = everything_on()
@@ -105,20 +106,57 @@ def test_what_is_not_json(raw):
     assert decision.patch == []
 
 
-@pytest.mark.parametrize(
+def test_jobs_that_are_being_deleted_are_left_alone():
+    decision = hold(mpijob(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
+    assert (decision.skipped, decision.patch, decision.notes) == ("being deleted", [], [])
+    assert decision.response("u-1").audit_annotations == {"skipped": "being deleted"}
+
+
+CLAIMS = pytest.mark.parametrize(
     ("metadata", "reason"),
     [
-        ({"deletionTimestamp": "2026-01-01T00:00:00Z"}, "being deleted"),
         ({"ownerReferences": [{"kind": "JobSet"}, {"kind": "TrainJob", "controller": True}]}, "owned by a controller"),
         ({"labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"}}, "a copy made by Kueue"),
         ({"labels": {"kueue.x-k8s.io/prebuilt-workload-name": "w"}}, "a copy made by Kueue"),
         ({"annotations": {"kueue.x-k8s.io/prebuilt-workload-name": "w"}}, "a copy made by Kueue"),
     ],
 )
-def test_jobs_that_are_left_alone(metadata, reason):
-    decision = hold(mpijob(metadata=metadata))
-    assert (decision.skipped, decision.patch, decision.notes) == (reason, [], [])
-    assert decision.response("u-1").audit_annotations == {"skipped": reason}
+
+
+def created_by(username, job):
+    return pipelines.mutate(sent_for(job, username=username, namespace="team"), policy=DEFAULTS, view=VIEW)
+
+
+class TestClaims:
+    """What a job says of its maker."""
+
+    @CLAIMS
+    @pytest.mark.parametrize("kueue", CONTROLLERS[:2])
+    def test_it_is_believed_where_a_controller_made_it(self, metadata, reason, kueue):
+        decision = created_by(kueue, mpijob(metadata=metadata))
+        assert (decision.skipped, decision.patch, decision.notes) == (reason, [], [])
+        assert decision.response("u-1").audit_annotations == {"skipped": reason}
+
+    @CLAIMS
+    def test_anybody_else_may_write_it_and_gets_the_time_limit(self, metadata, reason):
+        decision = hold(mpijob(metadata=metadata))
+        assert decision.document["spec"]["runPolicy"] == {"activeDeadlineSeconds": 86400}
+        assert set(decision.authors) == {"job-timeout"}
+        assert decision.skipped == ""
+
+    @CLAIMS
+    def test_without_one_to_give_it_is_left_alone(self, metadata, reason):
+        policy = policy_of({"job-timeout": {"default": None}})
+        decision = hold(mpijob(metadata=metadata), policy)
+        assert (decision.skipped, decision.patch, decision.document) == (reason, [], None)
+
+    def test_what_was_injected_before_somebody_owned_it_stays_away(self):
+        """What a job got before it said so is the owner's to keep, but for the limit."""
+        created = mutate(mpijob()).document
+        owners = [{"kind": "TrainJob", "controller": True}]
+        new = mpijob(metadata={"ownerReferences": owners, "annotations": created["metadata"]["annotations"]})
+        again = mutate(new, operation="UPDATE", stored=created)
+        assert set(again.authors) == {"job-timeout"}
 
 
 @pytest.mark.parametrize(

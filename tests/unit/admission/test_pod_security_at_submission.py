@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from tests.support import jobs
-from tests.support.jobs import changed, request
+from tests.support.jobs import NO_TOKEN, changed, request
 from tests.support.namespaces import labelled
 from tests.support.policies import HEADER
 from webhook.admission import pipelines
@@ -13,7 +13,7 @@ from webhook.admission.pipelines import Decision
 from webhook.cluster.snapshot import Snapshot
 
 # A job whose command tells nothing about the number of ranks.
-GOOD = changed({"Launcher.template.spec.containers.0.command": ["train.sh"]})
+GOOD = changed({**NO_TOKEN, "Launcher.template.spec.containers.0.command": ["train.sh"]})
 HOST_PATH = {"Worker.template.spec.volumes": [{"name": "data", "hostPath": {"path": "/data"}}]}
 FIELD = "spec.mpiReplicaSpecs[Worker].template.spec.volumes[0].hostPath"
 DEFAULTS = pipelines.load_policy(None)

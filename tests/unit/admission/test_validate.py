@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.support import jobs
-from tests.support.jobs import REMOVE, body, request
+from tests.support.jobs import NO_TOKEN, REMOVE, body, request
 from tests.support.policies import HEADER
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision, load_policy
@@ -17,7 +17,7 @@ from webhook.api.annotations import TIMEOUT
 from webhook.cluster.view import NothingKnown
 
 # A job whose command tells nothing about the number of ranks: no rule compares it with the workers.
-GOOD = jobs.changed({"Launcher.template.spec.containers.0.command": ["train.sh"]})
+GOOD = jobs.changed({**NO_TOKEN, "Launcher.template.spec.containers.0.command": ["train.sh"]})
 DEFAULTS = load_policy(None)
 
 

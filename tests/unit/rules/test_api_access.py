@@ -1,0 +1,67 @@
+"""api-access: pods that keep a token, and why the injection leaves nothing to say."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.support.any_job import Json, any_job
+from tests.support.jobs import changed, request
+from tests.support.policies import HEADER
+from tests.support.rule_checks import fits_a_warning, run, violations
+from tests.support.strategies import PROPERTY
+from webhook.admission.pipelines import load_policy, mutate, validate
+from webhook.cluster.view import NothingKnown
+from webhook.rules import Violation
+
+PATHS = {role: f"spec.mpiReplicaSpecs[{role}]" for role in ("Launcher", "Worker")}
+WORKER = "Worker.template.spec"
+LAUNCHER_OFF = {"Launcher.template.spec.automountServiceAccountToken": False}
+
+
+def test_pods_that_say_nothing_get_one() -> None:
+    found = violations("api-access")
+    fix = "Set automountServiceAccountToken: false."
+    assert found == [Violation(path, "its pods get an API token", fix=fix) for path in PATHS.values()]
+    assert all(fits_a_warning("api-access", each) for each in found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "paths"),
+    [
+        ({f"{WORKER}.automountServiceAccountToken": True}, [PATHS["Worker"]]),
+        ({f"{WORKER}.automountServiceAccountToken": None}, [PATHS["Worker"]]),
+        ({f"{WORKER}.serviceAccountName": ""}, [PATHS["Worker"]]),
+        ({f"{WORKER}.automountServiceAccountToken": False}, []),
+        ({f"{WORKER}.serviceAccountName": "default"}, []),
+        ({f"{WORKER}.serviceAccount": "team"}, []),
+        ({f"{WORKER}.serviceAccountName": "team", f"{WORKER}.automountServiceAccountToken": True}, []),
+        ({"Worker.template": {}}, []),
+    ],
+)
+def test_a_token_that_nobody_chose(changes: Json, paths: list[str]) -> None:
+    assert [each.path for each in violations("api-access", {**LAUNCHER_OFF, **changes})] == paths
+
+
+@pytest.mark.parametrize(
+    ("policy", "changes", "warned"),
+    [
+        ("", {}, 0),
+        ("injections: {api-access: {enabled: false}}", {}, 2),
+        ("", {"metadata.annotations": {"training.openshift.io/skip": "api-access"}}, 2),
+        ("", {f"{WORKER}.automountServiceAccountToken": True}, 1),
+        ("injections: {api-access: {enabled: false}}\nrules: {api-access: {action: off}}", {}, 0),
+    ],
+)
+def test_it_speaks_where_the_injection_did_not(policy: str, changes: dict[str, Any], warned: int) -> None:
+    loaded = load_policy(HEADER + policy)
+    injected = mutate(request(changed(changes)), policy=loaded, view=NothingKnown()).document
+    decision = validate(request(injected), policy=loaded, view=NothingKnown())
+    assert decision.allowed
+    assert [each.rule for each in decision.warned].count("api-access") == warned
+
+
+@PROPERTY
+@given(any_job())
+def test_never_raises(job: Json) -> None:
+    run("api-access", job)

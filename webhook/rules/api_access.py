@@ -1,0 +1,28 @@
+"""Pods have a token for the Kubernetes API only where a service account was chosen for them.
+
+The injection of the same name keeps the token from pods that name no account, so this speaks where it did not: it is
+switched off or skipped, a controller owns the job, or `automountServiceAccountToken` is true without an account. Pods
+that need the API name a `serviceAccountName`, even `default`, with no more rights than they need.
+"""
+
+from collections.abc import Iterator
+
+from webhook.api.mpijob import MPIJob
+from webhook.kit.context import Context
+from webhook.kit.settings import WarningRuleSettings
+from webhook.rules import Violation, rule
+
+
+class Settings(WarningRuleSettings):
+    """Nothing but the action."""
+
+
+@rule("api-access", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """Each template that leaves the token on and names no account."""
+    for _, path, replica in job.replicas():
+        pod = replica.template.spec
+        if pod is None or pod.automount_service_account_token is False:
+            continue
+        if not (pod.service_account_name or pod.service_account):
+            yield Violation(path, "its pods get an API token", fix="Set automountServiceAccountToken: false.")
