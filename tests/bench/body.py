@@ -129,11 +129,13 @@ def validate_body(job: Mapping[str, Any]) -> bytes:
     """What the validating hook gets then: with our changes and the identity that the API server gives. The
     managedFields are those of before, it brings them up to date afterwards."""
     policy = pipelines.load_policy(None)
-    decision = pipelines.mutate(review.decode(mutate_body(job)), policy=policy, view=NothingKnown())
+    request = review.decode(mutate_body(job))
+    decision = pipelines.mutate(request, policy=policy, view=NothingKnown())
     if decision.document is None:
         raise ValueError(f"the job of the benchmarks was not mutated: {decision.skipped}")
     changed = decision.document
-    created = {"creationTimestamp": CREATED, "generation": 1, "uid": _uid("job", changed)}
+    created: dict[str, Any] = {"creationTimestamp": CREATED, "generation": 1, "uid": _uid("job", changed)}
+    created["managedFields"] = json.loads(bytes(request.object))["metadata"]["managedFields"]
     return _review(changed | {"metadata": changed["metadata"] | created})
 
 

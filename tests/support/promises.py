@@ -37,7 +37,7 @@ def keep(job: Any, decision: Decision, again: Callable[[Any], Decision]) -> None
         return
     before, patch = json.loads(raw), patch_of(decision)
     after = jsonpatch.JsonPatch(patch).apply(before)
-    assert after == decision.document
+    assert mpijob.decode_document(json.dumps(after).encode()) == decision.document
     assert {operation["op"] for operation in patch} <= {"add"}
     recorded = [operation for operation in patch if is_record(operation)]
     assert recorded == patch[len(decision.authors) :]

@@ -1,8 +1,9 @@
 """What was decided about one job, and the reply that says so."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from webhook.admission import messages
 from webhook.admission.messages import Finding
@@ -15,23 +16,22 @@ from webhook.policy.document import InjectionWarnings
 QUOTA_RULE = "resource-quota"
 
 
-@dataclass(slots=True)
-class Decision:
+class Decision(msgspec.Struct):
     """What was decided, for the reply, the log, the metrics and the command line."""
 
-    denied: list[Finding] = field(default_factory=list)
+    denied: list[Finding] = msgspec.field(default_factory=list)
     """Findings that refuse the job."""
-    warned: list[Finding] = field(default_factory=list)
+    warned: list[Finding] = msgspec.field(default_factory=list)
     """Findings that the user reads as warnings."""
-    audited: list[Finding] = field(default_factory=list)
+    audited: list[Finding] = msgspec.field(default_factory=list)
     """Findings for the audit log alone."""
-    exempted: list[tuple[Finding, str]] = field(default_factory=list)
+    exempted: list[tuple[Finding, str]] = msgspec.field(default_factory=list)
     """Findings that were excused, with the reason."""
-    requested: list[str] = field(default_factory=list)
+    requested: list[str] = msgspec.field(default_factory=list)
     """Rules that deny unless the requester may exempt jobs from them."""
-    told: dict[str, list[str]] = field(default_factory=dict)
+    told: dict[str, list[str]] = msgspec.field(default_factory=dict)
     """What each injection says, in the order of their ids."""
-    news: list[str] = field(default_factory=list)
+    news: list[str] = msgspec.field(default_factory=list)
     """The injections that put in what the user has not been told of."""
     injection_warnings: InjectionWarnings = "each"
     """How warnings report what was injected."""
@@ -39,15 +39,15 @@ class Decision:
     """Why nothing was looked at; empty when it was."""
     name: str = ""
     """Of the object, for messages."""
-    patch: list[dict[str, object]] = field(default_factory=list)
+    patch: list[dict[str, object]] = msgspec.field(default_factory=list)
     """JSON Patch operations."""
-    authors: list[str] = field(default_factory=list)
+    authors: list[str] = msgspec.field(default_factory=list)
     """The injection behind each operation of `patch`; only the last, which writes the record, may have none."""
     document: dict[str, Any] | None = None
-    """The object with the patch applied."""
+    """The object with the patch applied, without its managedFields."""
     reservation: Reservation | None = None
     """What the job takes of the namespace's quotas; None where none counts it."""
-    annotations: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
     """Added to those of the audit log."""
 
     def add(self, finding: Finding, action: Action) -> None:

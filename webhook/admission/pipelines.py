@@ -1,12 +1,12 @@
 """The two pipelines: mutate(request) and validate(request). Pure: given request, policy and cluster view."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import date
 from functools import partial
 from typing import Literal
 
 import msgspec
+from msgspec import structs
 
 from webhook.admission import excuse, opt_out, ratchet, record, required, restore, too_large
 from webhook.admission.decision import QUOTA_RULE, Decision
@@ -24,6 +24,7 @@ from webhook.api.review import AdmissionRequest
 from webhook.api.shape import ShapeError
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
+from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, PatchConflict
 from webhook.kit.settings import Action, RuleSettings
@@ -91,7 +92,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
         if too_large.findings(job, ctx, policy):
             return Decision(name=_name(request, job), skipped=too_large.INJECT_NOTHING)
         # Here the fields that nobody reads are parsed for the first time.
-        builder = PatchBuilder(msgspec.json.decode(request.object))
+        builder = PatchBuilder(mpijob.decode_document(request.object))
         if request.operation == "UPDATE":
             stored = msgspec.json.decode(request.old_object)
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -170,12 +171,12 @@ def validate(
     decision.skipped = reason_to_check_nothing(request, job, old, policy, view)
     if decision.skipped:
         return decision
-    ctx = replace(_context(request, job, view, old, document=request.object), admitted=policy.admitted)
+    ctx = _context(request, job, view, old, document=request.object, admitted=policy.admitted)
     if large := too_large.findings(job, ctx, policy):
         return _not_judged(decision, large, request, old, policy)
-    before = None if old is None else replace(ctx, old=None, document=request.old_object, memo={})
+    before = None if old is None else structs.replace(ctx, old=None, document=request.old_object, memo={})
     if old is not None and before is not None and too_large.beyond_ceilings(old, before):
-        ctx, old = replace(ctx, old=None), None
+        ctx, old = structs.replace(ctx, old=None), None
     found = [
         (finding, action)
         for rule, settings, action in policy.rules
@@ -236,6 +237,8 @@ def _missing(
     """What is required and not there. Anyone may write what leaves a job without injections, so that excuses only
     those whom the policy trusts with it.
     """
+    if not policy.required:
+        return []
     reason = reason_to_inject_nothing(request, job, policy)
     if reason == BY_CONTROLLER:
         reason = ""
@@ -255,7 +258,13 @@ def _old(request: review.AdmissionRequest) -> MPIJob | None:
 
 
 def _context(
-    request: review.AdmissionRequest, job: MPIJob, view: ClusterView, old: MPIJob | None, *, document: msgspec.Raw
+    request: review.AdmissionRequest,
+    job: MPIJob,
+    view: ClusterView,
+    old: MPIJob | None,
+    *,
+    document: msgspec.Raw,
+    admitted: Admitted = ANYTHING,
 ) -> Context:
     return Context(
         operation="UPDATE" if request.operation == "UPDATE" else "CREATE",
@@ -265,6 +274,7 @@ def _context(
         old=old,
         document=document,
         view=view,
+        admitted=admitted,
     )
 
 

@@ -6,7 +6,6 @@ annotation of Multus by itself.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 from zlib import crc32
 
@@ -21,8 +20,7 @@ _CHECKSUM_LENGTH: Final = 8
 _TEMPLATES: Final = tuple((role, f"{pointer(template_path(role))}/") for role in (LAUNCHER, WORKER))
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedPlace:
+class RecordedPlace(msgspec.Struct, frozen=True):
     """Where something was injected, and the checksum of what."""
 
     author: str

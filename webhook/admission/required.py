@@ -37,15 +37,14 @@ def missing(
     `claimed` is why nothing was injected into it, by its own account. Of an update only what the `stored` job has
     counts.
     """
-    required = [(injection, settings) for injection, settings in policy.injections if settings.required != Action.OFF]
-    if not required:
+    if not policy.required:
         return
     job = mpijob.decode(ctx.document)  # as it is: without the operator's defaults
     builder = PatchBuilder(msgspec.json.decode(ctx.document))
     before: Any = None if stored is None else msgspec.json.decode(stored)
     fix = _FIX_CLAIMED.format(claimed) if claimed else _FIX
     lists = Lists()
-    for injection, settings in required:
+    for injection, settings in policy.required:
         start = len(builder.additions)
         try:
             for _ in injection.inject(job, settings, ctx, builder):

@@ -4,7 +4,7 @@ Upstream: mpi-operator `pkg/apis/kubeflow/v2beta1/{types,default}.go`.
 """
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -217,6 +217,25 @@ def decode(data: bytes | msgspec.Raw) -> MPIJob:
         return _decoder.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise decode_error(error, map_key=lambda: _bad_replica(data)) from None
+
+
+_parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_metadata = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
+
+
+def decode_document(data: bytes | msgspec.Raw) -> dict[str, Any]:
+    """The JSON object `data` as it is, but for `metadata.managedFields`: half of the text, and nobody reads it.
+
+    DecodeError where it is no object, or its metadata is none.
+    """
+    decode = msgspec.json.decode
+    document: dict[str, Any] = {}
+    for key, part in _parts.decode(data).items():
+        if key == "metadata" and (fields := _metadata.decode(part)) is not None:
+            document[key] = {name: decode(raw) for name, raw in fields.items() if name != "managedFields"}
+        else:
+            document[key] = decode(part)
+    return document
 
 
 def _bad_replica(data: bytes | msgspec.Raw) -> str:

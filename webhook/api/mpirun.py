@@ -170,14 +170,19 @@ def _read(program: str, words: Iterator[str], implementation: str | None) -> Inv
     given = tuple(islice(words, MAX_WORDS))
     options: list[tuple[str, tuple[str, ...]]] = []
     position, end = 0, len(given)
-    while position < end and given[position].startswith("-"):
-        name, equals, value = given[position].lstrip("-").partition("=")
+    while position < end and (word := given[position]).startswith("-"):
         position += 1
-        count = spoken.words.get(name)
-        if count is None or (equals and count != 1):
+        value = None
+        option = spoken.options.get(word)
+        if option is None:
+            plain, equals, rest = word.lstrip("-").partition("=")
+            option = spoken.options.get(plain)
+            value = rest if equals else None
+        if option is None or (value is not None and option[1] != 1):
             return Invocation(program, words=given)
-        taken = 0 if equals else 1 if name in PAIRS else count
-        values = (value,) if equals else given[position : position + taken]
+        name, count = option
+        taken = 0 if value is not None else 1 if name in PAIRS else count
+        values = given[position : position + taken] if value is None else (value,)
         position += taken
         if name in PAIRS and not any("=" in pair for pair in values):
             values += given[position : position + 1]
@@ -187,22 +192,31 @@ def _read(program: str, words: Iterator[str], implementation: str | None) -> Inv
     # A variable may hold more options, and a colon starts a second program with ranks of its own.
     if started is None or (started.startswith("$") and "/" not in started) or ":" in given[position + 1 :]:
         return Invocation(program, words=given)
-    return _summed_up(program, given, tuple(options), spoken)
+    return _summed_up(program, given, position, tuple(options), spoken)
 
 
 def _summed_up(
-    program: str, words: tuple[str, ...], options: tuple[tuple[str, tuple[str, ...]], ...], spoken: Dialect
+    program: str, words: tuple[str, ...], end: int, options: tuple[tuple[str, tuple[str, ...]], ...], spoken: Dialect
 ) -> Invocation:
-    ranks = [_number(values) for name, values in options if name in spoken.ranks]
-    hosts = [values for name, values in options if name in HOSTS]
-    if len(ranks) != 1 or any(values != (HOSTFILE,) for values in hosts) or (spoken.needs_hostfile and not hosts):
+    """The call whose `options` are the words before `end`."""
+    ranks: list[int | None] = []
+    per_node, hosts, own_hosts = False, False, False
+    for name, values in options:
+        if name in spoken.ranks:
+            ranks.append(_number(values))
+        elif name in HOSTS:
+            hosts = True
+            own_hosts |= values != (HOSTFILE,)
+        elif name in PER_NODE or (name == "map-by" and "ppr" in "".join(values)):
+            per_node = True
+    if len(ranks) != 1 or own_hosts or (spoken.needs_hostfile and not hosts):
         return Invocation(program, words=words, options=options)
     return Invocation(
         program,
         ranks=ranks[0],
-        per_node=any(name in PER_NODE or (name == "map-by" and "ppr" in "".join(values)) for name, values in options),
+        per_node=per_node,
         refuses=spoken.refuses,
-        oversubscribe=oversubscribes(" ".join([" ".join((name, *values)) for name, values in options])),
+        oversubscribe=oversubscribes(" ".join(words[:end])),
         words=words,
         options=options,
     )

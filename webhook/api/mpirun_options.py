@@ -17,8 +17,8 @@ from typing import Final
 class Dialect:
     """One family of launchers."""
 
-    words: dict[str, int]
-    """How many words follow an option, by its name without dashes."""
+    options: dict[str, tuple[str, int]]
+    """(name without dashes, how many words follow it) of an option, by its name and with one dash and two."""
     ranks: frozenset[str]
     """The options that say how many ranks to start."""
     refuses: bool
@@ -29,7 +29,8 @@ class Dialect:
 
 def _dialect(*, flags: str, one: str, two: str, ranks: str, refuses: bool, needs_hostfile: bool) -> Dialect:
     words = dict.fromkeys(flags.split(), 0) | dict.fromkeys(f"{one} {ranks}".split(), 1) | dict.fromkeys(two.split(), 2)
-    return Dialect(words, frozenset(ranks.split()), refuses, needs_hostfile)
+    options = {f"{dashes}{name}": (name, count) for name, count in words.items() for dashes in ("", "-", "--")}
+    return Dialect(options, frozenset(ranks.split()), refuses, needs_hostfile)
 
 
 OPEN_MPI: Final = _dialect(

@@ -281,8 +281,12 @@ class PodTemplate(msgspec.Struct, gc=False):
         """Init containers in order."""
         return (self.spec and self.spec.init_containers) or []
 
-    def each_container(self, path: str) -> Iterator[tuple[str, Container]]:
+    def each_container(self, path: str) -> list[tuple[str, Container]]:
         """(path, container) of every container, then of every init container; `path` is where the template stands."""
-        for kind, containers in (("containers", self.containers), ("initContainers", self.init_containers)):
-            for index, container in enumerate(containers):
-                yield f"{path}.spec.{kind}[{index}]", container
+        spec = self.spec
+        if spec is None:
+            return []
+        found = [(f"{path}.spec.containers[{index}]", each) for index, each in enumerate(spec.containers or ())]
+        if spec.init_containers:
+            found += [(f"{path}.spec.initContainers[{index}]", each) for index, each in enumerate(spec.init_containers)]
+        return found

@@ -148,7 +148,7 @@ def parse_amounts(values: Mapping[str, object] | None) -> dict[str, Quantity]:
 
 
 def _rounded(amount: Quantity) -> Quantity:
-    return Quantity(-(-amount // _MILLI) * _MILLI)
+    return amount if amount % _MILLI == 0 else Quantity(-(-amount // _MILLI) * _MILLI)
 
 
 def _container(kind: str, index: int, container: Container) -> ContainerResources:

@@ -1,61 +1,80 @@
 """Every place in a pod template where Kubernetes' programs decode a quantity."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from webhook.api.pod import PodTemplate
+from webhook.api.pod import Container, PodTemplate
 from webhook.api.requirements import ResourceFieldRef, ResourceRequirements
 from webhook.api.volume import DownwardItem, Volume
 
-Found = Iterator[tuple[str, object]]
+Where = tuple[object, ...]
 
 
-def of_template(path: str, template: PodTemplate) -> Found:
-    """(path, quantity as written) of each; `path` is where the template stands."""
-    for where, container in template.each_container(path):
-        if container.resources is not None:
-            yield from _requirements(f"{where}.resources", container.resources)
-        for index, variable in enumerate(container.env or ()):
-            if variable.value_from is not None:
-                yield from _field(f"{where}.env[{index}].valueFrom", variable.value_from.resource_field_ref)
+class Written(NamedTuple):
+    """Quantities as written, by name of the resource; one that is a field of its own has the name ""."""
+
+    where: Where
+    """The parts of the path, put together only for a fault: a job has dozens of quantities."""
+    amounts: Mapping[str, object]
+
+    def path(self, name: str) -> str:
+        """Where one of them stands in the user's YAML."""
+        return "".join(map(str, self.where)) + (f"[{name}]" if name else "")
+
+
+def of_template(path: str, template: PodTemplate) -> list[Written]:
+    """Those of a template, which stands at `path`."""
+    found: list[Written] = []
     spec = template.spec
     if spec is None:
-        return
+        return found
+    for kind, containers in ((".spec.containers[", spec.containers), (".spec.initContainers[", spec.init_containers)):
+        for index, container in enumerate(containers or ()):
+            _container((path, kind, index), container, found)
     if spec.resources is not None:
-        yield from _requirements(f"{path}.spec.resources", spec.resources)
-    yield from of_resources(f"{path}.spec.overhead", spec.overhead)
+        _requirements((path, ".spec.resources"), spec.resources, found)
+    if spec.overhead:
+        found.append(Written((path, ".spec.overhead"), spec.overhead))
     for index, volume in enumerate(spec.volumes or ()):
-        yield from _volume(f"{path}.spec.volumes[{index}]", volume)
+        if volume.empty_dir or volume.ephemeral or volume.downward_api or volume.projected:
+            _volume((path, ".spec.volumes[", index, "]"), volume, found)
+    return found
 
 
-def of_resources(path: str, resources: dict[str, object] | None) -> Found:
-    """(path, quantity) of each resource in a mapping by name."""
-    for name, value in (resources or {}).items():
-        yield f"{path}[{name}]", value
+def _container(where: Where, container: Container, found: list[Written]) -> None:
+    if container.resources is not None:
+        _requirements((*where, "].resources"), container.resources, found)
+    for index, variable in enumerate(container.env or ()):
+        if variable.value_from is not None and variable.value_from.resource_field_ref is not None:
+            _field((*where, "].env[", index, "].valueFrom"), variable.value_from.resource_field_ref, found)
 
 
-def _requirements(path: str, resources: ResourceRequirements) -> Found:
-    yield from of_resources(f"{path}.requests", resources.requests)
-    yield from of_resources(f"{path}.limits", resources.limits)
+def _requirements(where: Where, resources: ResourceRequirements, found: list[Written]) -> None:
+    if resources.requests:
+        found.append(Written((*where, ".requests"), resources.requests))
+    if resources.limits:
+        found.append(Written((*where, ".limits"), resources.limits))
 
 
-def _volume(path: str, volume: Volume) -> Found:
+def _volume(where: Where, volume: Volume, found: list[Written]) -> None:
     if volume.empty_dir is not None and volume.empty_dir.size_limit is not None:
-        yield f"{path}.emptyDir.sizeLimit", volume.empty_dir.size_limit
+        found.append(Written((*where, ".emptyDir.sizeLimit"), {"": volume.empty_dir.size_limit}))
     claim = volume.ephemeral and volume.ephemeral.volume_claim_template
     if claim and claim.spec and claim.spec.resources:
-        yield from _requirements(f"{path}.ephemeral.volumeClaimTemplate.spec.resources", claim.spec.resources)
+        _requirements((*where, ".ephemeral.volumeClaimTemplate.spec.resources"), claim.spec.resources, found)
     if volume.downward_api is not None:
-        yield from _items(f"{path}.downwardAPI", volume.downward_api.items)
+        _items((*where, ".downwardAPI"), volume.downward_api.items, found)
     for index, source in enumerate((volume.projected and volume.projected.sources) or ()):
         if source.downward_api is not None:
-            yield from _items(f"{path}.projected.sources[{index}].downwardAPI", source.downward_api.items)
+            _items((*where, ".projected.sources[", index, "].downwardAPI"), source.downward_api.items, found)
 
 
-def _items(path: str, items: list[DownwardItem] | None) -> Found:
+def _items(where: Where, items: list[DownwardItem] | None, found: list[Written]) -> None:
     for index, item in enumerate(items or ()):
-        yield from _field(f"{path}.items[{index}]", item.resource_field_ref)
+        if item.resource_field_ref is not None:
+            _field((*where, ".items[", index, "]"), item.resource_field_ref, found)
 
 
-def _field(path: str, reference: ResourceFieldRef | None) -> Found:
-    if reference is not None and reference.divisor is not None:
-        yield f"{path}.resourceFieldRef.divisor", reference.divisor
+def _field(where: Where, reference: ResourceFieldRef, found: list[Written]) -> None:
+    if reference.divisor is not None:
+        found.append(Written((*where, ".resourceFieldRef.divisor"), {"": reference.divisor}))

@@ -21,9 +21,9 @@ no other term.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal
 
+import msgspec
 from pydantic import AfterValidator, Field
 
 from webhook.api import annotations, names
@@ -125,8 +125,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     yield from _unserved(job, products, done)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pods:
+class _Pods(msgspec.Struct, frozen=True):
     """A pod template, where its spec stands, and what it asks for; no `resources` but a claim that may be for them."""
 
     spec: Path
@@ -135,12 +134,11 @@ class _Pods:
     resources: frozenset[str]
 
 
-@dataclass(slots=True)
-class _Done:
+class _Done(msgspec.Struct):
     """What came of it."""
 
-    notes: dict[str, None] = field(default_factory=dict)
-    absent: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, None] = msgspec.field(default_factory=dict)
+    absent: dict[str, None] = msgspec.field(default_factory=dict)
     """Labels that no node has."""
     asks: bool = False
     """Some pod wants GPUs."""

@@ -24,10 +24,10 @@ another label than `kubernetes.io/hostname`, or a topology annotation of Kueue's
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Annotated, Final
 
 import msgspec
+from msgspec import structs
 from pydantic import AfterValidator, Field
 
 from webhook.api import mpijob, names
@@ -140,7 +140,7 @@ def _of_queue(ctx: Context, patch: PatchBuilder) -> Choice | None:
         return None
     # With what other injections have injected, for that counts too.
     document = msgspec.json.encode(patch.document)
-    return choice(mpijob.decode(document), replace(ctx, document=document, memo={}), queue)
+    return choice(mpijob.decode(document), structs.replace(ctx, document=document, memo={}), queue)
 
 
 def _annotate(wanted: Choice, patch: PatchBuilder) -> Iterator[str]:

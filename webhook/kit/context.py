@@ -1,7 +1,6 @@
 """What a rule or an injection may look at besides the job itself."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import msgspec
@@ -15,8 +14,7 @@ MOST_SUGGESTIONS: Final = 5
 _SUGGESTIONS: Final = ("suggestions", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True, eq=False):
     """One request: who asks for what, and what is known of the cluster."""
 
     operation: Literal["CREATE", "UPDATE"] = "CREATE"
@@ -27,10 +25,10 @@ class Context:
     """The stored job on UPDATE, with the operator's defaults applied, else None."""
     document: bytes | msgspec.Raw = b"{}"
     """The JSON of the job in question, for fields that the wire types leave out."""
-    view: ClusterView = field(default_factory=NothingKnown)
+    view: ClusterView = msgspec.field(default_factory=NothingKnown)
     admitted: Admitted = ANYTHING
     """What all rules that refuse admit of workers, accelerators and slots: advice stays within it."""
-    memo: dict[tuple[str, int], Any] = field(default_factory=dict, compare=False, repr=False)
+    memo: dict[tuple[str, int], Any] = msgspec.field(default_factory=dict)
     """What several rules work out of the same object: (what, id of the object) to result."""
 
     def closest_name(self, name: str, known: Callable[[], Iterable[str]]) -> str | None:

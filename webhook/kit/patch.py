@@ -5,9 +5,11 @@ has been applied before. A patch that does not apply rejects the request even un
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
+
+import msgspec
+from msgspec import structs
 
 Path = tuple[str | int, ...]
 # What all annotations of an object may have together (apimachinery `pkg/api/validation/objectmeta.go`).
@@ -26,8 +28,7 @@ class PatchConflict(ValueError):
         super().__init__(f"{path}: {message}")
 
 
-@dataclass(frozen=True, slots=True)
-class Addition:
+class Addition(msgspec.Struct, frozen=True):
     """One thing that was injected, as it was asked for: the operation may have made parents too."""
 
     author: str  # the injection
@@ -116,7 +117,7 @@ class PatchBuilder:
         """
         if not self.add(path, text, over=self.get(path)):
             return False
-        self.additions[-1] = replace(self.additions[-1], entries=entries)
+        self.additions[-1] = structs.replace(self.additions[-1], entries=entries)
         return True
 
     def append(self, path: Path, item: dict[str, object] | str, *, key: str | None = "name") -> bool:
@@ -170,11 +171,8 @@ def _at(value: Any, path: Path) -> Any:
 def _is_in(items: list[Any], item: dict[str, object] | str, key: str | None) -> bool:
     if key is None or isinstance(item, str):
         return item in items
-    return any(_has(existing, key, item[key]) for existing in items)
-
-
-def _has(item: Any, key: str, value: object) -> bool:
-    return isinstance(item, dict) and item.get(key) == value
+    value = item[key]
+    return value in [existing.get(key) for existing in items if isinstance(existing, dict)]
 
 
 def _item(parent: Any, token: str | int, path: Path) -> Any:

@@ -5,7 +5,7 @@ Compiled once for each combination of documents that selects a namespace.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 
 from webhook import injections, rules
 from webhook.cluster.resources.namespaces import Namespace
@@ -19,7 +19,7 @@ from webhook.policy.layers import Effective, Layer
 from webhook.rules import Rule
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Policy:
     """A policy document, ready for the hot path."""
 
@@ -32,6 +32,11 @@ class Policy:
     """As in `layers.Effective`."""
     admitted: Admitted = ANYTHING
     """What all rules that refuse admit of the numbers that advice changes."""
+
+    @cached_property
+    def required(self) -> tuple[tuple[Injection, InjectionSettings], ...]:
+        """Those of `injections` without which no job is stored."""
+        return tuple((injection, wanted) for injection, wanted in self.injections if wanted.required is not Action.OFF)
 
 
 @cache

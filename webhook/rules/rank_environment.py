@@ -10,7 +10,7 @@ the worker runs more than sshd: a script may pass variables on in ways of its ow
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, Final
 
@@ -20,7 +20,7 @@ from webhook.api import mpirun, sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import OPEN_MPI, PAIRS
-from webhook.api.pod import Container
+from webhook.api.pod import Container, EnvVar
 from webhook.kit.context import Context
 from webhook.kit.mpirun_calls import mpirun_calls
 from webhook.kit.settings import WarningRuleSettings
@@ -54,9 +54,9 @@ class Settings(WarningRuleSettings):
     )
 
     @cached_property
-    def for_ranks(self) -> Callable[[str], bool]:
-        """Whether a variable of this name is for ranks."""
-        return _matcher(self.names)
+    def for_ranks(self) -> "Matcher":
+        """Which variables are for ranks."""
+        return Matcher(self.names)
 
 
 @rule("rank-environment", Settings, since="0.1")
@@ -72,7 +72,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     selective = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
     own = _names(launcher[0], settings)
     if selective:
-        exported = _matcher({name for call in calls for name in _exported(call)})
+        exported = Matcher({name for call in calls for name in _exported(call)})
         lost = [name for name in own if not exported(name)]
         yield from _violation(LAUNCHER, lost, f"Add -x {' -x '.join(lost[:SHOWN])} to mpirun.")
     if worker and not launcher[0].env_from and _only_sshd(worker[0]):
@@ -96,14 +96,24 @@ def _unclear(call: Invocation) -> bool:
 
 def _names(container: Container, settings: Settings) -> list[str]:
     """The variables of the container that are for ranks."""
-    names = [one.name for one in (container.env or ())[:MAX_VARIABLES]]
-    return [name for name in names if settings.for_ranks(name) and _NAME.fullmatch(name)]
+    return [name for name in settings.for_ranks.among(container.env or ()) if _NAME.fullmatch(name)]
 
 
-def _matcher(patterns: Collection[str]) -> Callable[[str], bool]:
-    """Whether a name is one of these; `*` at the end of a pattern stands for any text."""
-    starts = tuple({pattern[:-1] for pattern in patterns if pattern.endswith("*")})
-    return lambda name: name in patterns or name.startswith(starts)
+class Matcher:
+    """Names of variables; `*` at the end of a pattern stands for any text."""
+
+    def __init__(self, patterns: Collection[str]) -> None:
+        self._names = frozenset(patterns)
+        self._starts = tuple({pattern[:-1] for pattern in patterns if pattern.endswith("*")})
+
+    def __call__(self, name: str) -> bool:
+        """Whether `name` is one of these."""
+        return name in self._names or name.startswith(self._starts)
+
+    def among(self, env: Sequence[EnvVar]) -> list[str]:
+        """Those of the variables."""
+        names, starts = self._names, self._starts
+        return [one.name for one in env[:MAX_VARIABLES] if one.name in names or one.name.startswith(starts)]
 
 
 def _exported(call: Invocation) -> Iterator[str]:
@@ -117,9 +127,10 @@ def _exported(call: Invocation) -> Iterator[str]:
 def _assigned(call: Invocation) -> Iterator[str]:
     """The names that the call itself gives a value."""
     for option, values in call.options or ():
-        name, equals, _ = "".join(values[:1]).partition("=")
-        if (option == "x" and equals) or option in PAIRS:
-            yield name
+        if option == "x" or option in PAIRS:
+            name, equals, _ = "".join(values[:1]).partition("=")
+            if equals or option in PAIRS:
+                yield name
 
 
 def _only_sshd(container: Container) -> bool:

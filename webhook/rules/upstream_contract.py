@@ -7,7 +7,7 @@ enums that the schema leaves out, volumes, mounts and names that are its own, an
 lets through although no Kubernetes program can read them: with one of these stored, the operator lists no job at all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from posixpath import normpath
 
 from webhook.api import names, quantities, quantity
@@ -23,6 +23,7 @@ from webhook.api.mpijob import (
     meant_role,
 )
 from webhook.api.operator_checks import RESTART_POLICIES
+from webhook.api.quantities import Written
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
 from webhook.predict.sizes import more_workers
@@ -136,9 +137,9 @@ def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
 
 def _run_policy(job: MPIJob) -> Iterator[Violation]:
     policy = job.run_policy
-    if policy.scheduling_policy is not None:
-        resources = policy.scheduling_policy.min_resources
-        yield from _readable(quantities.of_resources("spec.runPolicy.schedulingPolicy.minResources", resources))
+    if policy.scheduling_policy is not None and policy.scheduling_policy.min_resources:
+        where = ("spec.runPolicy.schedulingPolicy.minResources",)
+        yield from _readable([Written(where, policy.scheduling_policy.min_resources)])
     yield from _one_of("spec.runPolicy.cleanPodPolicy", policy.clean_pod_policy, CLEAN_POD_POLICIES)
     for field, value in (
         ("ttlSecondsAfterFinished", policy.ttl_seconds_after_finished),
@@ -183,12 +184,13 @@ def _reserved(job: MPIJob, role: str, path: str, spec: ReplicaSpec) -> Iterator[
             )
 
 
-def _readable(places: Iterator[tuple[str, object]]) -> Iterator[Violation]:
-    for path, value in places:
-        try:
-            quantity.parse(value)
-        except quantity.QuantityError as error:
-            yield Violation(path, str(error), "Correct the quantity.")
+def _readable(written: Iterable[Written]) -> Iterator[Violation]:
+    for each in written:
+        for name, value in each.amounts.items():
+            try:
+                quantity.parse(value)
+            except quantity.QuantityError as error:
+                yield Violation(each.path(name), str(error), "Correct the quantity.")
 
 
 def _one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Iterator[Violation]:
