@@ -1,6 +1,7 @@
 """The two pipelines: mutate(request) and validate(request). Pure: given request, policy and cluster view."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from typing import Literal
