@@ -1,5 +1,6 @@
 """What was decided about one job, and the reply that says so."""
 
+from bisect import insort
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,8 @@ from webhook.admission import messages
 from webhook.admission.messages import Finding
 from webhook.api import mpijob, review
 from webhook.cluster.resources.reservations import Reservation
-from webhook.injections import Caution, Note
+from webhook.injections import REGISTRY, Caution, Note
+from webhook.kit.importance import Importance
 from webhook.kit.settings import Action
 from webhook.policy.document import InjectionWarnings
 
@@ -22,7 +24,7 @@ class Decision(msgspec.Struct):
     denied: list[Finding] = msgspec.field(default_factory=list)
     """Findings that refuse the job."""
     warned: list[Finding] = msgspec.field(default_factory=list)
-    """Findings that the user reads as warnings."""
+    """Findings that the user reads as warnings, the worst first."""
     audited: list[Finding] = msgspec.field(default_factory=list)
     """Findings for the audit log alone."""
     exempted: list[tuple[Finding, str]] = msgspec.field(default_factory=list)
@@ -52,7 +54,10 @@ class Decision(msgspec.Struct):
 
     def add(self, finding: Finding, action: Action) -> None:
         """Note a finding by what it leads to."""
-        {Action.DENY: self.denied, Action.WARN: self.warned}.get(action, self.audited).append(finding)
+        if action is Action.WARN:
+            insort(self.warned, finding, key=lambda each: each.importance)
+        else:
+            (self.denied if action is Action.DENY else self.audited).append(finding)
 
     @property
     def allowed(self) -> bool:
@@ -73,16 +78,16 @@ class Decision(msgspec.Struct):
     def warnings(self) -> list[str]:
         """What a user sees beside the verdict: findings, what could not be injected, then what was."""
         findings = [finding.warning for finding in self.warned]
-        return messages.warnings([*findings, *self.cautions, *self._injected()])
+        cautions = map(messages.shorten, self.cautions)
+        return messages.warnings([*findings, *cautions, *self._injected()])
 
     @property
     def cautions(self) -> list[str]:
-        """What could not be injected, whatever the policy has users told."""
-        return [
-            f"{author}: {note}"
-            for author, note in self._notes()
-            if isinstance(note, Caution) or author not in self.authors
+        """What could not be injected, whatever the policy has users told; the worst first."""
+        found = [
+            (author, note) for author, note in self._notes() if isinstance(note, Caution) or author not in self.authors
         ]
+        return [f"{author}: {note}" for author, note in sorted(found, key=lambda each: _importance(each[0]))]
 
     @property
     def notes(self) -> list[str]:
@@ -97,7 +102,7 @@ class Decision(msgspec.Struct):
         if self.injection_warnings == "one-line":
             briefs = {author: self._brief(author) for author in self.news}
             return [messages.injected(briefs)] if briefs else []
-        return self.notes if self.injection_warnings == "each" else []
+        return [*map(messages.shorten, self.notes)] if self.injection_warnings == "each" else []
 
     def _brief(self, author: str) -> str:
         return next((note.brief for note in self.told.get(author, ()) if isinstance(note, Note)), "")
@@ -135,6 +140,11 @@ class Decision(msgspec.Struct):
             **self.annotations,
         }
         return {key: value for key, value in found.items() if value}
+
+
+def _importance(injection_id: str) -> Importance:
+    entry = REGISTRY.get(injection_id)
+    return entry.importance if entry is not None else Importance.HARMS
 
 
 def _audit_line(finding: Finding) -> str:

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from textwrap import indent
 
 from webhook import PROGRAM
-from webhook.rules import Violation
+from webhook.kit.importance import Importance
+from webhook.rules import REGISTRY, Violation
 
 MAX_WARNINGS = 10
+# Kubernetes asks for no more than 120 characters where that is possible, and may cut what has more than 256.
 MAX_WARNING_LENGTH = 120
+MAX_LENGTH_OF_IDS = 256
 # Nobody reads a finding for each of thousands of containers.
 MAX_LISTED = 50
 
@@ -31,6 +34,12 @@ class Finding:
 
     rule: str
     violation: Violation
+
+    @property
+    def importance(self) -> tuple[Importance, bool]:
+        """Less is worse: what the rule declares, then what is certain before what is likely."""
+        rule = REGISTRY.get(self.rule)
+        return rule.importance if rule is not None else Importance.HARMS, self.violation.advisory
 
     @property
     def sentence(self) -> str:
@@ -55,13 +64,13 @@ class Finding:
         else:
             for text in (fault, _IN_PARENTHESES.sub("", fault)):
                 advised = f"{text}. {self.violation.fix}"
-                shown = _elided(path, room - len(advised))
-                if len(shown) + len(advised) <= room and (shown == path or "..." in shown):
+                shown = _elided(path, room - _length(advised))
+                if _length(shown) + _length(advised) <= room and (shown == path or "..." in shown):
                     return f"{shown}: {advised} [{self.rule}]"
-        if len(path) + len(fault) > room:
+        if _length(path) + _length(fault) > room:
             fault = _IN_PARENTHESES.sub("", fault)
-        path = _elided(path, room - len(fault))
-        return f"{path}: {_cut(fault, room - len(path))} [{self.rule}]"
+        path = _elided(path, room - _length(fault))
+        return f"{path}: {_cut(fault, room - _length(path))} [{self.rule}]"
 
 
 def denial(name: str, findings: Sequence[Finding]) -> str:
@@ -85,9 +94,9 @@ def denial(name: str, findings: Sequence[Finding]) -> str:
 
 
 def warnings(texts: Sequence[str]) -> list[str]:
-    """At most ten warnings of at most 120 characters each, the first ones first."""
+    """At most ten warnings, the first ones first."""
     unique = list(dict.fromkeys(texts))
-    kept = [shorten(text) for text in unique[:MAX_WARNINGS]]
+    kept = unique[:MAX_WARNINGS]
     if len(unique) > MAX_WARNINGS:
         kept[-1] = f"... and {len(unique) - MAX_WARNINGS + 1} more warnings"
     return kept
@@ -96,16 +105,25 @@ def warnings(texts: Sequence[str]) -> list[str]:
 def injected(briefs: Mapping[str, str]) -> str:
     """One line for all injections: their ids, each with its brief where it has one, and where to read more.
 
-    Those with a brief come first: what is left out where the line is too long is what changes least for the user.
+    Those with a brief come first. What is too much goes in turn: where to read more, and brief after brief. Where the
+    ids alone are too long, so is the line, and only what the API server might cut goes.
     """
-    entries = [f"{author} {brief}".rstrip() for author, brief in sorted(briefs.items(), key=lambda item: not item[1])]
-    for listed in range(len(entries), 0, -1):
-        more = f" and {len(entries) - listed} more" if listed < len(entries) else ""
-        line = f"injected: {', '.join(entries[:listed])}{more}"
-        for where in _WHERE:
-            if len(line) + len(where) <= MAX_WARNING_LENGTH:
-                return line + where
-    return shorten(f"injected: {entries[0]}")
+    ids = sorted(briefs, key=lambda author: not briefs[author])
+    for where in (*_WHERE, ""):
+        if _length(line := _listing(ids, briefs) + where) <= MAX_WARNING_LENGTH:
+            return line
+    for shown in range(len(ids), -1, -1):
+        if _length(line := _listing(ids, {author: briefs[author] for author in ids[:shown]})) <= MAX_WARNING_LENGTH:
+            return line
+    for listed in range(len(ids), 0, -1):
+        more = f" and {len(ids) - listed} more" if listed < len(ids) else ""
+        if _length(line := _listing(ids[:listed], briefs) + more) <= MAX_LENGTH_OF_IDS:
+            return line
+    return shorten(line)
+
+
+def _listing(ids: Sequence[str], briefs: Mapping[str, str]) -> str:
+    return "injected: " + ", ".join(f"{author} {briefs.get(author, '')}".rstrip() for author in ids)
 
 
 def shorten(text: str) -> str:
@@ -113,19 +131,26 @@ def shorten(text: str) -> str:
     return _cut(" ".join(text.split()), MAX_WARNING_LENGTH)
 
 
+def _length(text: str) -> int:
+    """In bytes of UTF-8: so the API server counts."""
+    return len(text.encode(errors="replace"))
+
+
 def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: max(room - 3, 0)] + "..."
+    if _length(text) <= room:
+        return text
+    return text.encode(errors="replace")[: max(room - 3, 0)].decode(errors="ignore") + "..."
 
 
 def _elided(path: str, room: int) -> str:
     """`path` with the role of the job and as much of its end as there is room for."""
-    if len(path) <= room:
+    if _length(path) <= room:
         return path
     parts = _PATH_PART.findall(path)
     head = "".join(parts[:ROLE_DEPTH])
     end = ""
     for part in reversed(parts[ROLE_DEPTH + 1 :]):
-        if len(f"{head}...{part}{end}") > room + part.startswith("."):
+        if _length(f"{head}...{part}{end}") > room + part.startswith("."):
             break
         end = part + end
     return f"{head}...{end.lstrip('.')}" if end else head

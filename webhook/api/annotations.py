@@ -36,6 +36,7 @@ RDMA: Final = "training.openshift.io/rdma"
 """`"true"`: the pods that compute get RDMA devices; `"false"`: they do not."""
 
 _SHOWN: Final = 12
+"""Bytes of UTF-8: the length of a warning is counted in them."""
 
 
 def mention(key: str, value: str) -> str:
@@ -49,5 +50,6 @@ def quoted(value: str) -> str:
     Control characters are replaced: the API server drops a warning that has one (apimachinery `pkg/util/net/http.go`,
     `NewWarningHeader`).
     """
-    start = value if len(value) <= _SHOWN else value[: _SHOWN - 3] + "..."
+    raw = value[: _SHOWN + 1].encode(errors="replace")
+    start = value if len(raw) <= _SHOWN else raw[: _SHOWN - 3].decode(errors="ignore") + "..."
     return f'"{"".join(char if char.isprintable() else "?" for char in start)}"'

@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder
 from webhook.kit.registry import Registry, documentation
 from webhook.kit.settings import InjectionSettings
@@ -35,6 +36,8 @@ class Injection:
     since: str
     for_claimed: bool = False
     """Also into jobs that say that a controller or Kueue made them: anyone may write that."""
+    importance: Importance = Importance.HARMS
+    """Of its Cautions."""
 
     @property
     def documentation(self) -> tuple[str, str]:
@@ -65,12 +68,17 @@ REGISTRY: Registry[Injection] = Registry(__name__)
 
 
 def injection(
-    injection_id: str, settings: type[S], *, since: str, for_claimed: bool = False
+    injection_id: str,
+    settings: type[S],
+    *,
+    since: str,
+    for_claimed: bool = False,
+    importance: Importance = Importance.HARMS,
 ) -> Callable[[Inject[S]], Inject[S]]:
     """Register the decorated function as the injection `injection_id`, there since version `since`."""
 
     def register(inject: Inject[S]) -> Inject[S]:
-        REGISTRY.add(Injection(injection_id, settings, inject, since, for_claimed))
+        REGISTRY.add(Injection(injection_id, settings, inject, since, for_claimed, importance))
         return inject
 
     return register

@@ -14,6 +14,7 @@ from webhook.api import annotations
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings
 
@@ -33,7 +34,7 @@ class Settings(InjectionSettings):
     )
 
 
-@injection("clean-pod-policy", Settings, since="0.1")
+@injection("clean-pod-policy", Settings, since="0.1", importance=Importance.MINOR)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Set `spec.runPolicy.cleanPodPolicy`."""
     debug = job.annotations.get(annotations.DEBUG_MODE, "false")

@@ -34,6 +34,7 @@ from webhook.api.taints import untolerated
 from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.node_affinity import Requirement, is_free, is_required, prefer, require
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import OFF_UNQUOTED, InjectionSettings, ResourceNames
@@ -102,7 +103,7 @@ class Settings(InjectionSettings):
     )
 
 
-@injection("gpu-nodes", Settings, since="0.1")
+@injection("gpu-nodes", Settings, since="0.1", importance=Importance.MINOR)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Each template by itself, for each vendor whose accelerators it asks for."""
     nodes = all_nodes(ctx.view)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
@@ -24,7 +25,7 @@ OFF = {KEY: "false"}
 NOT_OFF = frozenset({"", "y", "yes", "true", "on"})
 
 
-@injection("istio", InjectionSettings, since="0.1")
+@injection("istio", InjectionSettings, since="0.1", importance=Importance.MINOR)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Add what keeps the sidecar away, and warn where the user wants it."""
     default = _wanted(job.labels, job.annotations, default=False)

@@ -12,6 +12,7 @@ from webhook.api import names
 from webhook.api.mpijob import MPIJob
 from webhook.injections import injection
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
@@ -38,7 +39,7 @@ class Settings(InjectionSettings):
         return labels
 
 
-@injection("labels", Settings, since="0.1")
+@injection("labels", Settings, since="0.1", importance=Importance.MINOR)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Add the missing labels."""
     added = patch.add_entries(("metadata", "labels"), {JOB_TYPE: "mpijob", **settings.job})

@@ -29,6 +29,7 @@ from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.job_pods import JobPods, job_pods
@@ -88,7 +89,7 @@ class Settings(InjectionSettings):
         return self
 
 
-@injection("launcher-resources", Settings, since="0.1")
+@injection("launcher-resources", Settings, since="0.1", importance=Importance.FAILS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Set what is missing."""
     launcher = next((pods for pods in job_pods(job, ctx) if pods.role == LAUNCHER), None)

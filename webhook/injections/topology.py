@@ -38,6 +38,7 @@ from webhook.cluster.resources.nodes import HOSTNAME
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.kueue import queues, topology
@@ -102,7 +103,7 @@ class Settings(InjectionSettings):
     )
 
 
-@injection("topology", Settings, since="0.1")
+@injection("topology", Settings, since="0.1", importance=Importance.MINOR)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Annotations for Kueue where its queue is topology-aware, else terms of a pod affinity."""
     templates = [replica.template for _, _, replica in job.replicas()]

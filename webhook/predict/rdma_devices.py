@@ -108,5 +108,5 @@ def _only_one(wanted: Wanted, shapes: Collection[NodeShape]) -> str:
         raise Undecided("no node that could hold the pods has an RDMA device")
     if len(found) > 1:
         shown = ", ".join(found[:_SHOWN]) + (", ..." if len(found) > _SHOWN else "")
-        raise Undecided(f"nodes have several RDMA devices ({shown}), and the policy names none")
+        raise Undecided(f"nodes have several RDMA devices. Choose nodes, or ask for one device: {shown}")
     return found[0]

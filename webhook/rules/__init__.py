@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from webhook.api.mpijob import MPIJob
 from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.registry import Registry, documentation
 from webhook.kit.settings import Action, RuleSettings
 
@@ -101,6 +102,7 @@ class Rule:
     since: str
     admits: Callable[[Any], Admitted] = lambda _: ANYTHING
     """What it admits, by its settings, of the numbers that advice changes."""
+    importance: Importance = Importance.HARMS
 
     @property
     def documentation(self) -> tuple[str, str]:
@@ -112,7 +114,12 @@ REGISTRY: Registry[Rule] = Registry(__name__)
 
 
 def rule(
-    rule_id: str, settings: type[S], *, since: str, admits: Callable[[S], Admitted] = lambda _: ANYTHING
+    rule_id: str,
+    settings: type[S],
+    *,
+    since: str,
+    admits: Callable[[S], Admitted] = lambda _: ANYTHING,
+    importance: Importance = Importance.HARMS,
 ) -> Callable[[Check[S]], Check[S]]:
     """Register the decorated function as the rule `rule_id`, there since version `since`.
 
@@ -120,7 +127,9 @@ def rule(
     """
 
     def register(check: Check[S]) -> Check[S]:
-        REGISTRY.add(Rule(id=rule_id, settings=settings, check=check, since=since, admits=admits))
+        REGISTRY.add(
+            Rule(id=rule_id, settings=settings, check=check, since=since, admits=admits, importance=importance)
+        )
         return check
 
     return register

@@ -26,6 +26,7 @@ from webhook.api.taints import untolerated
 from webhook.cluster.resources.nodes import NODES, NodeShape
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import ResourceNames, WarningRuleSettings
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.scheduler import (
@@ -66,7 +67,7 @@ class Settings(WarningRuleSettings):
     )
 
 
-@rule("accelerator-available", Settings, since="0.1")
+@rule("accelerator-available", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """One pod of each role against each shape of nodes."""
     groups = ctx.view.groups(NODES)

@@ -21,6 +21,7 @@ from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.services import SERVICES
 from webhook.cluster.view import UNKNOWN, Answer
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.rules import CauseReason, Violation, rule
 
@@ -34,7 +35,7 @@ class Settings(RuleSettings):
     """The names are the operator's."""
 
 
-@rule("child-names", Settings, since="0.1")
+@rule("child-names", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Service, ConfigMap, Job, and the first of the Pods."""
     name, namespace = job.metadata.name, ctx.namespace

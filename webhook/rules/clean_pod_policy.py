@@ -11,6 +11,7 @@ from pydantic import Field
 
 from webhook.api.mpijob import CLEAN_POD_POLICIES, MPIJob
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.rules import Violation, not_allowed, rule
 
@@ -23,7 +24,7 @@ class Settings(RuleSettings):
     )
 
 
-@rule("clean-pod-policy", Settings, since="0.1")
+@rule("clean-pod-policy", Settings, since="0.1", importance=Importance.MINOR)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The policy against `allowed`; values that the operator does not know are `upstream-contract`'s to refuse."""
     value = job.run_policy.clean_pod_policy

@@ -25,6 +25,7 @@ from webhook.api.mpijob import WORKER, MPIJob
 from webhook.cluster.resources.cluster_queues import ClusterQueue
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import WarningRuleSettings
 from webhook.predict.kueue import queues, topology
 from webhook.predict.kueue.feasibility import FlavorShortage, Obstacle, obstacles
@@ -44,7 +45,7 @@ class Settings(WarningRuleSettings):
     """What a job that never fits leads to."""
 
 
-@rule("ever-fits", Settings, since="0.1")
+@rule("ever-fits", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each pod set against the flavors of the queue."""
     name = job.labels.get(QUEUE_NAME)

@@ -19,6 +19,7 @@ from webhook.api import names
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import VOLCANO_QUEUE, MPIJob, SchedulingPolicy
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.rules import CauseReason, Degree, Violation, rule
 
@@ -50,7 +51,7 @@ class Settings(RuleSettings):
         return scheduler
 
 
-@rule("gang", Settings, since="0.1")
+@rule("gang", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """minAvailable, the timeout, the queues, and what the scheduler or a queue makes void."""
     policy = job.run_policy.scheduling_policy or SchedulingPolicy()

@@ -18,6 +18,7 @@ from webhook.api.requirements import ResourceRequirements
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, pod_total, read
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.rules import CauseReason, Degree, Violation, rule
 
@@ -38,7 +39,7 @@ def admits(settings: Settings) -> Admitted:
     return Admitted(gpus=Span(settings.min, settings.max), accelerators=settings.resources)
 
 
-@rule("gpus", Settings, since="0.1", admits=admits)
+@rule("gpus", Settings, since="0.1", admits=admits, importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each quantity, then the kinds, then the number for each pod."""
     kinds: dict[str, str] = {}

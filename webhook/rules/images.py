@@ -19,6 +19,7 @@ from webhook.api.images import ImageError, ImageReference
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodSpec
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings, each
 from webhook.rules import CauseReason, Violation, rule, shortened
 
@@ -42,7 +43,7 @@ class Settings(RuleSettings):
     )
 
 
-@rule("images", Settings, since="0.1")
+@rule("images", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each container's image; then, once for each template, the pull secrets."""
     for _, path, replica in job.replicas():

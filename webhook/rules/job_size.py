@@ -20,6 +20,7 @@ from pydantic import Field
 from webhook.api.mpijob import MPIJob
 from webhook.api.size import KINDS, beyond, longest_text
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.rules import CauseReason, Violation, rule
 
@@ -67,7 +68,7 @@ CEILING: Final = Settings.model_validate(
 """The bounds that no policy can raise."""
 
 
-@rule(RULE, Settings, since="0.1")
+@rule(RULE, Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The whole first; then what is counted; then, in a job that is not too large otherwise, the length of texts.
 

@@ -19,6 +19,7 @@ from webhook.api.quantity import Quantity
 from webhook.cluster.resources.limit_ranges import CLAIM, LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.job_pods import job_pods
 from webhook.predict.limit_ranges import AbovePod, Asked, HugePagesAlone, NoLimit, OutOfBounds, faults
@@ -33,7 +34,7 @@ class Settings(RuleSettings):
     """The bounds are those of the namespace's LimitRanges."""
 
 
-@rule("limit-range", Settings, since="0.1")
+@rule("limit-range", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each container, each pod, each claim."""
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from webhook.api.kueue import FRAMEWORK, QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import WarningRuleSettings
 from webhook.predict.kueue import queues
 from webhook.predict.kueue.managed import Unmanaged, unmanaged
@@ -26,7 +27,7 @@ class Settings(WarningRuleSettings):
     """What a queue that takes no job leads to."""
 
 
-@rule("local-queue", Settings, since="0.1")
+@rule("local-queue", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Whether Kueue manages the job; then the LocalQueue and its ClusterQueue."""
     name = job.labels.get(QUEUE_NAME)

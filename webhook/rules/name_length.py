@@ -12,6 +12,7 @@ from pydantic import Field
 from webhook.api import names
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.rules import Violation, rule
 
@@ -22,7 +23,7 @@ class Settings(RuleSettings):
     scale_to: int = Field(100, ge=1, le=1_000_000, description="The name must fit this many workers.")
 
 
-@rule("name-length", Settings, since="0.1")
+@rule("name-length", Settings, since="0.1", importance=Importance.MINOR)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The length of the name of the last worker, at `scaleTo` workers."""
     if names.is_generated(job.metadata.name, job.metadata.generate_name):

@@ -20,6 +20,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.api.shape import ShapeError
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.pod_security import (
     Level,
@@ -75,7 +76,7 @@ class _Namespace:
     floor: Level
 
 
-@rule("pod-security", Settings, since="0.1")
+@rule("pod-security", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Labels that cannot be read; then, for each template, what is enforced, warned about and audited."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)

@@ -19,6 +19,7 @@ from webhook.api.kueue import PRIORITY_CLASS, QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.view import Unknown
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import ObjectNames, RuleSettings
 from webhook.predict.kueue.priority import SCHEDULING_POLICY, has_class, has_workload_class, priority_classes
 from webhook.rules import CauseReason, Violation, rule, shortened
@@ -40,7 +41,7 @@ class Settings(RuleSettings):
     )
 
 
-@rule("priority", Settings, since="0.1")
+@rule("priority", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Kueue's class; then each PriorityClass."""
     queued = QUEUE_NAME in job.labels

@@ -27,6 +27,7 @@ from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
 from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import WarningRuleSettings
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 from webhook.rules.child_names import CONFIG_SUFFIX
@@ -48,7 +49,7 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
     namespace: str = ""
 
 
-@rule("references", Settings, since="0.1")
+@rule("references", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each object that is not there, where it is first named; then claims that too many pods share."""
     if not job.managed_here:

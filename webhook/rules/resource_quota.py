@@ -23,6 +23,7 @@ from webhook.api.quantity import Quantity
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.cluster.resources.local_queues import LOCAL_QUEUES, LocalQueue
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.kueue.managed import manages
 from webhook.predict.kueue.queues import fault
@@ -44,7 +45,7 @@ class Settings(RuleSettings):
     )
 
 
-@rule("resource-quota", Settings, since="0.1")
+@rule("resource-quota", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """What pods do not state; then the one quota that matters most, with the others listed."""
     found = assess(job, ctx)

@@ -24,6 +24,7 @@ from webhook.api.pod import Container
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total, read
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.mpirun_calls import mpirun_calls
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.rules import Degree, Violation, rule
@@ -59,7 +60,7 @@ def admits(settings: Settings) -> Admitted:
     return Admitted(slots=Span(settings.min, settings.max))
 
 
-@rule("slots", Settings, since="0.1", admits=admits)
+@rule("slots", Settings, since="0.1", admits=admits, importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The range; then, for slots within it, the GPUs and CPUs of the pods that run ranks, and the number of ranks."""
     slots = job.spec.slots_per_worker or 0

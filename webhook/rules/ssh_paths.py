@@ -27,6 +27,7 @@ from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 from webhook.api.pod import Capabilities, Container, PodSecurityContext, SecurityContext
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.pod_security import Level, labels
 from webhook.rules import Violation, rule
@@ -62,7 +63,7 @@ class _Side:
         return not words or any("sshd" in word for word in words)
 
 
-@rule("ssh-paths", RuleSettings, since="0.1")
+@rule("ssh-paths", RuleSettings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
     """The key on both sides, then what the workers' sshd needs. Without workers, or sshd on them, there is no ssh."""
     sides = {

@@ -14,6 +14,7 @@ from webhook.api.mpijob import MPI_OPERATOR, MPIJob
 from webhook.cluster.owned import Owned
 from webhook.cluster.resources.jobs import JOBS, LAUNCHER_SUFFIX
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.rules import CauseReason, Violation, rule
 
@@ -22,7 +23,7 @@ class Settings(RuleSettings):
     """Nothing but the action."""
 
 
-@rule("update-safety", Settings, since="0.1")
+@rule("update-safety", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The new object against the stored one."""
     old = ctx.old

@@ -25,6 +25,7 @@ from webhook.api.mpijob import (
 from webhook.api.operator_checks import RESTART_POLICIES
 from webhook.api.quantities import Written
 from webhook.kit.context import Context
+from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
 from webhook.predict.sizes import more_workers
 from webhook.rules import CauseReason, Degree, Violation, rule
@@ -46,7 +47,7 @@ class Settings(RuleSettings):
     """Nothing but the action: what the operator refuses cannot be tuned."""
 
 
-@rule("upstream-contract", Settings, since="0.1")
+@rule("upstream-contract", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The checks in the order of upstream's own."""
     yield from _name(job)

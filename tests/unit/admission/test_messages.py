@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.strategies import PROPERTY
-from webhook.admission.messages import MAX_WARNING_LENGTH, Finding, denial, injected
+from webhook import injections
+from webhook.admission.messages import MAX_LENGTH_OF_IDS, MAX_WARNING_LENGTH, Finding, denial, injected, shorten
 from webhook.predict.pod_security import Level
 from webhook.predict.pod_security.checks import REGISTRY
 from webhook.rules import Violation
@@ -110,18 +111,38 @@ FULL = " (kubectl get mpijob NAME -o yaml; mpijob-webhook explain NAME)"
         ({"istio": "", "job-timeout": "24h", "a": "b"}, f"injected: job-timeout 24h, a b, istio{FULL}"),
         ({"x" * 40: "", "y": ""}, f"injected: {'x' * 40}, y{FULL}"),
         ({"x" * 60: "", "y": ""}, f"injected: {'x' * 60}, y (mpijob-webhook explain NAME)"),
-        ({"x" * 60: "", "y" * 60: "", "z": "1"}, f"injected: z 1, {'x' * 60} and 1 more (mpijob-webhook explain NAME)"),
-        ({"x": "y" * 200}, f"injected: x {'y' * 105}..."),
+        ({"x" * 60: "", "job-timeout": "24h", "y": "z" * 20}, f"injected: job-timeout 24h, y {'z' * 20}, {'x' * 60}"),
+        ({"x" * 60: "", "job-timeout": "24h", "y": "z" * 40}, f"injected: job-timeout 24h, y, {'x' * 60}"),
+        ({"x" * 60: "", "y" * 60: "", "z": "1"}, f"injected: z 1, {'x' * 60}, {'y' * 60}"),
+        (
+            dict.fromkeys((str(n) * 40 for n in range(9)), ""),
+            f"injected: {', '.join(str(n) * 40 for n in range(5))} and 4 more",
+        ),
+        ({"x": "y" * 300}, "injected: x"),
     ],
 )
 def test_one_line_for_all_injections(briefs: dict[str, str], expected: str) -> None:
     assert injected(briefs) == expected
-    assert len(expected) <= MAX_WARNING_LENGTH
+    assert len(expected) <= MAX_LENGTH_OF_IDS
+
+
+def test_the_ids_of_a_job_that_needs_much_are_not_cut() -> None:
+    of_platform = {"host-network", "image-pull-secrets", "node-selector", "tolerations"}
+    ids = [each for each in injections.REGISTRY if each not in of_platform]
+    assert injected(dict.fromkeys(ids, "")) == f"injected: {', '.join(ids)}"
+
+
+@pytest.mark.parametrize("letter", ["é", "日", "😀", "\ud800"])
+def test_the_length_is_what_the_api_server_counts(letter: str) -> None:
+    assert len(shorten(letter * 200).encode()) <= MAX_WARNING_LENGTH
+    shown = Finding("a-rule", Violation("spec.a", letter * 200, fix="Mend it.")).warning
+    assert len(shown.encode()) <= MAX_WARNING_LENGTH
+    assert shown.endswith("... [a-rule]")
 
 
 @PROPERTY
 @given(st.dictionaries(st.text("ab-", min_size=1, max_size=30), st.text("x ", max_size=40), min_size=1, max_size=40))
 def test_the_line_of_any_injections_has_room_for_the_first(briefs: dict[str, str]) -> None:
     line = injected(briefs)
-    assert len(line) <= MAX_WARNING_LENGTH
+    assert len(line) <= MAX_LENGTH_OF_IDS
     assert line.startswith("injected: ")

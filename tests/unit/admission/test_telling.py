@@ -1,13 +1,16 @@
 """What warnings report of what was injected, and of what could not be."""
 
+import copy
+
 import pytest
 
-from tests.support.injecting import mpijob
+from tests.support.injecting import DEFAULTS, mpijob, only
 from tests.support.injecting import mutate as mutated
 from webhook.admission.decision import Decision
 from webhook.admission.messages import MAX_WARNINGS, Finding
 from webhook.admission.pipelines import load_policy
 from webhook.injections import Caution, Injection, Note
+from webhook.kit.importance import Importance
 from webhook.kit.settings import Action, InjectionSettings
 from webhook.policy.in_force import Policy
 from webhook.rules import Violation
@@ -15,13 +18,13 @@ from webhook.rules import Violation
 HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 
 
-def saying(name, *notes, adds=True):
+def saying(name, *notes, adds=True, importance=Importance.HARMS):
     def inject(job, settings, ctx, patch):
         if adds:
             patch.add(("metadata", "labels", name), "")
         yield from notes
 
-    return Injection(id=name, settings=InjectionSettings, inject=inject, since="0.1")
+    return Injection(id=name, settings=InjectionSettings, inject=inject, since="0.1", importance=importance)
 
 
 def warnings(*entries, how="one-line"):
@@ -63,3 +66,43 @@ def test_findings_come_before_all_of_it():
     decision = Decision(told={"a": ["did this", Caution("not that")]}, authors=["a"], injection_warnings="each")
     decision.add(Finding("slots", Violation("spec.slotsPerWorker", "is bad", fix="Mend it.")), Action.WARN)
     assert decision.warnings == ["spec.slotsPerWorker: is bad. Mend it. [slots]", "a: not that", "a: did this"]
+
+
+def finding(rule, *, advisory=False):
+    return Finding(rule, Violation("spec", "is bad", fix="Mend it.", advisory=advisory))
+
+
+def test_the_worst_finding_comes_first():
+    decision = Decision()
+    for each in ("name-length", "rank-environment", "another", "ssh-paths", "clean-pod-policy", "images"):
+        decision.add(finding(each), Action.WARN)
+    decision.add(finding("gpus", advisory=True), Action.WARN)
+    ids = [each.rule for each in decision.warned]
+    assert ids == ["ssh-paths", "images", "gpus", "rank-environment", "another", "name-length", "clean-pod-policy"]
+
+
+def test_of_too_many_the_least_go():
+    decision = Decision()
+    for number in range(12):
+        path = f"spec.number{number}"
+        decision.add(Finding("name-length", Violation(path, "is long", fix="Mend it.")), Action.WARN)
+    decision.add(finding("ssh-paths"), Action.WARN)
+    assert decision.warnings[0] == "spec: is bad. Mend it. [ssh-paths]"
+    assert decision.warnings[-1] == "... and 4 more warnings"
+
+
+def test_the_worst_caution_comes_first():
+    decision = Decision(told={"istio": [Caution("style")], "rdma": [Caution("none")], "launcher-resources": ["hint"]})
+    assert decision.warnings == ["launcher-resources: hint", "rdma: none", "istio: style"]
+
+
+def test_what_an_earlier_round_told_is_not_told_again():
+    first = mutated(mpijob(), DEFAULTS)
+    assert [line for line in first.warnings if line.startswith("injected: ")]
+    other = copy.deepcopy(first.document)
+    other["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"].append({"name": "log", "image": "a:1"})
+    again = mutated(other, DEFAULTS)
+    assert again.patch, "the new container gets what it needs too"
+    assert again.warnings == []
+    later = mutated(first.document, only("image-pull-secrets", secrets=["ours"]))
+    assert later.warnings == ["image-pull-secrets: added imagePullSecrets ours"]

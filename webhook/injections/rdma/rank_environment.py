@@ -40,16 +40,18 @@ def set_for_ranks(job: MPIJob, variables: Mapping[str, str], patch: PatchBuilder
     container = job.launcher.template.containers[0]
     exports = Exports(container.command, container.args, job.spec.mpi_implementation or "OpenMPI")
     own = {variable.name for variable in container.env or ()}
-    added = []
+    added, lost = [], []
     for name, value in variables.items():
         if name in own or exports.sets(name):
             continue
         if not exports.passes(name):
-            yield Caution(f"{name} would not reach the ranks: add -x {name} to mpirun")
+            lost.append(name)
         elif patch.append(
             (*template_path(LAUNCHER), "spec", "containers", 0, "env"),
             {"name": name, "value": value},
         ):
             added.append(name)
+    if lost:
+        yield Caution(f"variables of the policy would not reach the ranks. Add to mpirun: -x {' -x '.join(lost)}")
     if added:
         yield f"set {', '.join(added)} for the ranks"
