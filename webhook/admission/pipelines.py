@@ -89,7 +89,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     stored = None
     try:
         job = mpijob.decode(request.object)
-        ctx = _context(request, job, view, old=None, document=request.object)
+        ctx = _context(request, job, view, old=None, document=request.object, admitted=policy.admitted)
         if too_large.findings(job, ctx, policy):
             return Decision(name=_name(request, job), skipped=too_large.INJECT_NOTHING)
         # Here the fields that nobody reads are parsed for the first time.
@@ -131,7 +131,7 @@ def _inject_again(
     """Run the injections on the job in `builder`, as if nothing had been injected; what each says."""
     document = msgspec.Raw(msgspec.json.encode(builder.document))
     job = mpijob.decode(document)
-    return _inject(job, policy, _context(request, job, view, old, document=document), builder)
+    return _inject(job, policy, _context(request, job, view, old, document=document, admitted=policy.admitted), builder)
 
 
 def _inject(job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder) -> dict[str, list[str]]:

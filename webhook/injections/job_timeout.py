@@ -29,7 +29,9 @@ class Settings(InjectionSettings):
     """The limit of jobs that ask for none."""
 
     default: str | None = Field(
-        "24h", description="How long a job without the annotation may run, as 90m, 72h or 7d; null for no limit."
+        "24h",
+        description="How long a job without the annotation may run, as 90m, 72h or 7d; null for no limit. Where the "
+        "rule `job-timeout` refuses as much, it is what that one allows.",
     )
 
     @field_validator("default")
@@ -51,7 +53,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if action != annotations.TERMINATE:
         shown = annotations.mention(annotations.TIMEOUT_ACTION, action)
         yield Caution(f"{shown} is not terminate or notify-only; terminate applies")
-    timeout, origin = settings.default, f"longer by {annotations.TIMEOUT}"
+    timeout, origin = _default(settings, ctx), f"longer by {annotations.TIMEOUT}"
     if (asked := job.annotations.get(annotations.TIMEOUT)) is not None:
         try:
             duration.parse(asked)
@@ -62,3 +64,11 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if timeout is not None and patch.add(PATH, duration.parse(timeout)):
         seconds = duration.parse(timeout)
         yield Note(f"the job is ended and fails after {timeout} ({seconds} s); {origin}", brief=timeout)
+
+
+def _default(settings: Settings, ctx: Context) -> str | None:
+    """The default, or what the policy's rules admit where that is less: what is injected is not refused."""
+    most = ctx.admitted.seconds.most
+    if settings.default is None or most is None or duration.parse(settings.default) <= most:
+        return settings.default
+    return f"{most}s"

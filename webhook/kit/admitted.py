@@ -42,6 +42,8 @@ class Admitted:
     """Accelerators of the whole job."""
     slots: Span = Span()
     """`slotsPerWorker`."""
+    seconds: Span = Span()
+    """`activeDeadlineSeconds`."""
     accelerators: tuple[str, ...] = DEFAULT_ACCELERATORS
     """Names of resources that count as accelerators."""
 
@@ -53,6 +55,7 @@ class Admitted:
             gpus=self.gpus & other.gpus,
             job_gpus=self.job_gpus & other.job_gpus,
             slots=self.slots & other.slots,
+            seconds=self.seconds & other.seconds,
             accelerators=self.accelerators if other.accelerators == DEFAULT_ACCELERATORS else other.accelerators,
         )
 

@@ -25,4 +25,5 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         if pod is None or pod.automount_service_account_token is False:
             continue
         if not (pod.service_account_name or pod.service_account):
-            yield Violation(path, "its pods get an API token", fix="Set automountServiceAccountToken: false.")
+            fix = "Set automountServiceAccountToken: false."
+            yield Violation(f"{path}.template.spec", "gets an API token", fix=fix)

@@ -15,6 +15,7 @@ from webhook.api import duration
 from webhook.api.annotations import NOTIFY_ONLY, TERMINATE, TIMEOUT, TIMEOUT_ACTION, mention
 from webhook.api.duration import DurationError
 from webhook.api.mpijob import MPIJob
+from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import RuleSettings
 from webhook.rules import CauseReason, Degree, Violation, rule
@@ -37,7 +38,12 @@ class Settings(RuleSettings):
         return text
 
 
-@rule("job-timeout", Settings, since="0.1")
+def admits(settings: Settings) -> Admitted:
+    """No limit beyond `max`."""
+    return Admitted(seconds=Span(most=None if settings.max is None else duration.parse(settings.max)))
+
+
+@rule("job-timeout", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The annotations by themselves, then against the field, then the limit against `max`."""
     action = job.annotations.get(TIMEOUT_ACTION, TERMINATE)

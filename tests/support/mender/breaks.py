@@ -161,6 +161,9 @@ BREAKS: Final[Mapping[str, Changes]] = {
     "sshd without what root needs": {
         f"{WORKER}.securityContext": {"runAsUser": 0}, f"{WORKING}.securityContext": {"capabilities": {"drop": ["ALL"]}}
     },
+    "a token that nobody chose": {
+        f"{WORKER}.serviceAccountName": REMOVE, f"{WORKER}.automountServiceAccountToken": True
+    },
     # environment and regulated data
     "variables that do not arrive": {f"{LAUNCHED}.env": [{"name": "NCCL_DEBUG", "value": "INFO"}]},
     "variables of the worker": {f"{WORKING}.env": [{"name": "NCCL_IB_HCA", "value": "mlx5"}]},

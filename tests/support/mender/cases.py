@@ -37,32 +37,38 @@ def quick() -> Iterator[Case]:
     """Everything that can be wrong, everywhere, each time in another of a few jobs."""
     for offset, world in enumerate(worlds()):
         jobs = _good(world, FEW)
-        for index, broken in enumerate(BREAKS):
-            yield _case(world, broken, *jobs[(index + offset) % len(jobs)])
+        for index, what in enumerate(BREAKS):
+            yield _case(world, what, *jobs[(index + offset) % len(jobs)])
 
 
 def whole() -> Iterator[Case]:
     """Everything that can be wrong, in every job, everywhere."""
     for world in worlds():
-        for name, job in _good(world, tuple(_corpus())):
-            for broken in BREAKS:
-                yield _case(world, broken, name, job)
+        for name, job in _good(world, tuple(corpus())):
+            for what in BREAKS:
+                yield _case(world, what, name, job)
 
 
-def _case(world: World, broken: str, name: str, job: Json) -> Case:
-    return Case(world, broken, name, changed(BREAKS[broken], job))
+def broken(what: str, job: Json) -> Json:
+    """The job with one thing wrong."""
+    return changed(BREAKS[what], job)
+
+
+def _case(world: World, what: str, name: str, job: Json) -> Case:
+    return Case(world, what, name, broken(what, job))
 
 
 def _good(world: World, names: Sequence[str]) -> list[tuple[str, Json]]:
     """(name, job) of those that the mender gets admitted."""
     found = []
     for name in names:
-        last = mend(_corpus()[name], world)[-1]
+        last = mend(corpus()[name], world)[-1]
         if not last.stated and not any(cause.denies for cause in last.causes):
             found.append((name, last.job))
     return found
 
 
 @cache
-def _corpus() -> dict[str, Json]:
+def corpus() -> dict[str, Json]:
+    """Each job by the name of its file."""
     return {path.stem: files.load([str(path)])[0][0].document for path in sorted(CORPUS.glob("*/*.yaml"))}

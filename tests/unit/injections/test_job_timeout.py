@@ -1,11 +1,15 @@
+import json
+
 import pytest
 from pydantic import ValidationError
 
-from tests.support.injecting import Example, inject, mpijob, only
+from tests.support.injecting import Example, hold, inject, mpijob, mutate, only
+from webhook.admission.pipelines import load_policy
 from webhook.api import annotations, duration
 
 TIMEOUT = "training.openshift.io/timeout"
 ACTION = "training.openshift.io/timeout-action"
+HEAD = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
 ENDS = "the job is ended and fails"
 DAY = ({"/spec/runPolicy": {"activeDeadlineSeconds": 86_400}}, f"{ENDS} after 24h (86400 s); the default")
 EXAMPLE = Example({"default": "24855d3h14m7s"})
@@ -109,3 +113,19 @@ def test_the_longest_notes_fit_a_warning():
 def test_the_constants_are_the_documented_names():
     assert (annotations.TIMEOUT, annotations.TIMEOUT_ACTION) == (TIMEOUT, ACTION)
     assert (annotations.TERMINATE, annotations.NOTIFY_ONLY) == ("terminate", "notify-only")
+
+
+@pytest.mark.parametrize(
+    ("rule", "seconds"),
+    [
+        ({"max": "12h"}, 43_200),
+        ({"max": "7d"}, 86_400),
+        ({"max": None}, 86_400),
+        ({"max": "1h", "action": "off"}, 86_400),
+    ],
+)
+def test_the_default_is_not_more_than_the_rule_allows(rule, seconds):
+    policy = load_policy(json.dumps({**HEAD, "rules": {"job-timeout": rule}}))
+    decision = hold(mpijob(), policy)
+    assert decision.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == seconds
+    assert mutate(annotated(timeout="2d"), policy).document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 172_800

@@ -14,7 +14,7 @@ from webhook.admission.pipelines import load_policy, mutate, validate
 from webhook.cluster.view import NothingKnown
 from webhook.rules import Violation
 
-PATHS = {role: f"spec.mpiReplicaSpecs[{role}]" for role in ("Launcher", "Worker")}
+PATHS = {role: f"spec.mpiReplicaSpecs[{role}].template.spec" for role in ("Launcher", "Worker")}
 WORKER = "Worker.template.spec"
 LAUNCHER_OFF = {"Launcher.template.spec.automountServiceAccountToken": False}
 
@@ -22,7 +22,7 @@ LAUNCHER_OFF = {"Launcher.template.spec.automountServiceAccountToken": False}
 def test_pods_that_say_nothing_get_one() -> None:
     found = violations("api-access")
     fix = "Set automountServiceAccountToken: false."
-    assert found == [Violation(path, "its pods get an API token", fix=fix) for path in PATHS.values()]
+    assert found == [Violation(path, "gets an API token", fix=fix) for path in PATHS.values()]
     assert all(fits_a_warning("api-access", each) for each in found)
 
 

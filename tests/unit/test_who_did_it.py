@@ -1,0 +1,87 @@
+"""Nobody is refused for what only this service wrote: every injection under every level of Pod Security."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.support.any_job import any_job
+from tests.support.injecting import examples
+from tests.support.mender import cases, facts, places
+from tests.support.mender.breaks import BREAKS
+from tests.support.strategies import PROPERTY
+from webhook.admission import pipelines
+from webhook.admission.pipelines import Policy
+from webhook.cli import job_check
+from webhook.cli.files import Manifest
+from webhook.cluster.snapshot import Snapshot
+from webhook.injections import REGISTRY as INJECTIONS
+from webhook.rules import REGISTRY
+
+Json = dict[str, Any]
+NAMESPACES = ("open", "baseline", "restricted", facts.LIMITED, "quota", "queued")
+# The administrator has both: what is put in, and what refuses it.
+BY_POLICY = {"node-selector": "accelerator-available"}
+
+
+@cache
+def policy(*enabled: str, tight: bool = False) -> Policy:
+    """Every rule refuses, and these injections are on, as in their examples."""
+    rules = {rule: {"action": "deny", **(facts.TIGHT.get(rule, {}) if tight else {})} for rule in REGISTRY}
+    injections = {name: {**examples()[name].settings, "enabled": True} for name in enabled}
+    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
+    return pipelines.load_policy(json.dumps({**head, "rules": rules, "injections": injections}))
+
+
+@cache
+def cluster() -> Snapshot:
+    return Snapshot(facts.objects())
+
+
+def blamed(job: Mapping[str, Any], chosen: Policy, namespace: str) -> Iterator[tuple[str, str]]:
+    """(rule, what it says) of each finding about a field that is not in the job as it was submitted."""
+    manifest = Manifest("job.yaml", json.loads(json.dumps(job)))
+    verdict = job_check.check(manifest, policy=chosen, cluster=cluster(), namespace=namespace)
+    submitted = manifest.created_in(namespace)
+    for finding in (*verdict.validation.denied, *verdict.validation.warned):
+        path = places.parse(finding.violation.path)
+        if places.get(verdict.mutation.document, path) is not None and places.get(submitted, path) is None:
+            yield finding.rule, f"{finding.violation.path}: {finding.sentence}"
+
+
+def jobs() -> list[Json]:
+    """Those of the corpus, those of the examples of injections, and bad ones."""
+    few = [cases.corpus()[name] for name in cases.FEW]
+    bad = [cases.broken(each, few[index % len(few)]) for index, each in enumerate(BREAKS)]
+    return [*cases.corpus().values(), *(dict(example.job) for example in examples().values()), *bad]
+
+
+@pytest.mark.parametrize("tight", [False, True], ids=["usual", "tight"])
+@pytest.mark.parametrize("enabled", [(), *((name,) for name in INJECTIONS), tuple(INJECTIONS)], ids=",".join)
+def test_no_finding_is_about_what_only_we_wrote(enabled, tight):
+    chosen, every = policy(*enabled, tight=tight), jobs()
+    offset = len(enabled) and list(INJECTIONS).index(enabled[0])
+    found = {
+        text
+        for index, namespace in enumerate(NAMESPACES)
+        for job in every[(index + offset) % len(NAMESPACES) :: len(NAMESPACES)]
+        for rule, text in blamed(job, chosen, namespace)
+        if not any(BY_POLICY.get(name) == rule for name in enabled)
+    }
+    assert found == set()
+
+
+@PROPERTY
+@given(job=any_job())
+def test_whatever_the_job_is(job):
+    chosen = policy(*(name for name in INJECTIONS if name not in BY_POLICY))
+    for namespace in NAMESPACES[:3]:
+        assert list(blamed({"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", **job}, chosen, namespace)) == []
+
+
+def test_it_would_be_seen():
+    chosen = policy("node-selector")
+    assert {rule for rule, _ in blamed(jobs()[0], chosen, "open")} == {"accelerator-available"}
