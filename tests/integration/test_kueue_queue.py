@@ -14,7 +14,7 @@ from tests.controlplane.nodes import gpu_nodes
 from tests.support.installation import service
 from tests.support.jobs import changed
 from tests.support.queued_jobs import ASK, MANAGED, PLACES, QUEUE_LABEL, Job, add_queue, any_job, create, pi, settle
-from webhook.api.annotations import SKIP
+from webhook.api.annotations import RDMA, SKIP
 
 pytestmark = pytest.mark.timeout(600)
 CONFIGURATION = "kueue-mutating-webhook-configuration"
@@ -210,6 +210,31 @@ def test_a_waiting_job_stays_suspended_when_a_file_replaces_it(cluster: Cluster,
     cluster.wait_for("the workload", job.workload)
     cluster.kubectl("replace", "-f", "-", stdin=manifest)
     assert (job.queue, job.suspended, job.pods()) == ("training", True, [])
+
+
+DEVICE = "nvidia.com/hostdev"
+
+
+def test_a_device_that_the_queue_does_not_count_stays_out_and_the_job_runs(cluster: Cluster, managed: str) -> None:
+    settle(cluster, managed, "training")
+    cluster.kubectl("apply", "-f", "-", stdin=policy(f"injections:\n  rdma: {{resource: {DEVICE}, perPod: 1}}\n"))
+    manifest = pi(managed, "fast", annotations={RDMA: "true"})
+    refusal = f"rdma: no RDMA: ClusterQueue {managed}-training does not cover {DEVICE}"
+    asked = ("create", "--dry-run=server", "-f", "-")
+    cluster.wait_for("the policy", lambda: refusal in cluster.kubectl(*asked, stdin=manifest).stderr or None)
+    job, told = create(cluster, manifest)
+    assert refusal in told
+    job.wait_for("Running")
+    cluster.kubectl("delete", "configmap", "test", "-n", POLICIES)
+
+    # What would become of it with the device.
+    by_hand = pi(managed, "stuck")
+    worker = by_hand["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    worker["resources"]["limits"][DEVICE] = 1
+    stuck, _ = create(cluster, by_hand)
+    pending = lambda: ((found := stuck.workload()) and found.get("status", {}).get("conditions")) or None  # noqa: E731
+    (condition, *_) = cluster.wait_for("Kueue's verdict", pending)
+    assert f"resource {DEVICE} unavailable in ClusterQueue" in condition["message"]
 
 
 def replace(cluster: Cluster, manifest: dict[str, Any], asked: str | None) -> str:

@@ -320,6 +320,16 @@ class TestKueue:
         terms, annotations, _ = inject(self.job(), Snapshot(objects))
         assert ("Worker" in terms, annotations) == (True, {})
 
+    @pytest.mark.parametrize("label", ["gone", None])
+    def test_a_queue_that_is_none_or_not_known_leaves_it_too(self, label):
+        """In a queue with a topology Kueue names the node of each pod, and a wish changes nothing any more."""
+        every_job = kueue.config("manageJobsWithoutQueueName: true\n")
+        job = self.job()
+        job["metadata"]["labels"] = {QUEUE: label} if label else {}
+        terms, annotations, _ = inject(job, Snapshot([every_job, *self.BASE[1:], self.TOPOLOGY]))
+        assert [one["podAffinityTerm"]["topologyKey"] for one in terms["Worker"]] == [RACK]
+        assert annotations == {}
+
     def test_a_job_with_claims(self):
         """Kueue counts it in its own way, but in this queue it needs a topology in any case."""
         queue = kueue.cluster_queue("cq", {"tas": {"cpu": 100, GPU: 64}})
