@@ -1,12 +1,14 @@
 """Certificates that look after themselves: the CA in one Secret, a leaf in memory, the caBundles kept in step.
 
+Each caBundle is judged by itself: what calls with one that cannot be written fails, and must not take the others along.
+
 Any number of replicas run this side by side, without a leader (see `rotation`).
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import NoReturn
@@ -15,7 +17,7 @@ from certs.authority import CLOCK_SKEW, Authority
 from certs.leaf import Leaf, issue, new_signer
 from certs.notice import Listener, Notice, ignore
 from certs.pem import CertificateError
-from certs.rotation import MakeSuccessor, Phase, Publish, Rest, Save, lacking, phase_of, plan
+from certs.rotation import MakeSuccessor, Phase, Publish, Rest, Save, lacking, phase_of, plan, signer
 from certs.serving import ServingCertificate
 from certs.settings import RotationSettings
 from certs.state import State, load
@@ -44,7 +46,7 @@ class SelfManaged:
     """Keeps this replica's leaf, the CA Secret and the caBundles in order for as long as `run` runs."""
 
     certificate: ServingCertificate | None = None
-    """What to serve: there from the moment that every caBundle trusts it, see `first_certificate`."""
+    """What to serve: there from the moment that every caBundle trusts it, but for those that cannot be written."""
     leaf: Leaf | None = None
     phase: Phase | None = None
     """None before the Secret was first read."""
@@ -80,6 +82,7 @@ class SelfManaged:
         self._serving = asyncio.Event()
         # The CA that each caBundle was last seen to trust.
         self._held: dict[str, str] = {}
+        self._some_trust = True
         self.counters = Counters()
 
     @property
@@ -89,8 +92,11 @@ class SelfManaged:
 
     @property
     def trusted(self) -> bool:
-        """Whether every caBundle, as last seen, leads to the leaf that is served, and it has not expired."""
-        return self.leaf is not None and not self.untrusting and self.leaf.valid(self.now)
+        """Whether any caBundle, as last seen, leads to the leaf that is served, and it has not expired.
+
+        Whoever calls with another one fails whether this replica serves or not.
+        """
+        return self.leaf is not None and self._some_trust and self.leaf.valid(self.now)
 
     @property
     def leaf_not_after(self) -> datetime | None:
@@ -98,7 +104,7 @@ class SelfManaged:
         return self.leaf.not_after if self.leaf else None
 
     async def first_certificate(self) -> ServingCertificate:
-        """Wait until there is a leaf that every caBundle trusts. The same object serves all that follow it."""
+        """Wait until there is a leaf that is trusted. The same object serves all that follow it."""
         await self._serving.wait()
         assert self.certificate  # noqa: S101 (set before the event)
         return self.certificate
@@ -141,6 +147,7 @@ class SelfManaged:
         self._after_pass()
 
     async def _steps(self) -> None:
+        failed: dict[str, str] = {}  # why a caBundle could not be written
         for _ in range(MOST_STEPS):
             # The clock is read before the Secret, so a leaf never outlives the CA that signed it.
             ours = self._clock()
@@ -156,21 +163,33 @@ class SelfManaged:
             self._notice_trust(bundles)
             self._notice_state(state)
             try:
-                if await self._take(plan(state, bundles, now, self._settings), state, secret, now):
+                step = plan(state, bundles, now, self._settings)
+                if isinstance(step, Publish) and failed.keys() >= {bundle.name for bundle in step.bundles}:
+                    # The rotation waits for these, unless that would mean to serve what nobody trusts.
+                    rest = [bundle for bundle in bundles if bundle.name not in failed]
+                    waits = signer(state, bundles, now) is not None or not rest
+                    step = Rest() if waits else self._without(rest, state, now)
+                    self._notice_trust(bundles)
+                if isinstance(step, Publish):
+                    todo = tuple(bundle for bundle in step.bundles if bundle.name not in failed)
+                    failed |= await self._publish(replace(step, bundles=todo), state)
+                elif await self._take(step, state, secret, now):
+                    if failed:
+                        raise StoreError("; ".join(f"{name}: {reason}" for name, reason in failed.items()))
                     return
             except Conflict:
                 self.counters.conflicts += 1
         raise StoreError(f"no end of changes by others after {MOST_STEPS} steps")
 
-    async def _take(
-        self, step: MakeSuccessor | Save | Publish | Rest, state: State, secret: Secret, now: datetime
-    ) -> bool:
+    def _without(self, rest: Sequence[Bundle], state: State, now: datetime) -> MakeSuccessor | Save | Publish | Rest:
+        """The next step as if there were only these caBundles."""
+        self._look_after_leaf(state, rest, now)
+        return plan(state, rest, now, self._settings)
+
+    async def _take(self, step: MakeSuccessor | Save | Rest, state: State, secret: Secret, now: datetime) -> bool:
         """Take the step; whether it was the last one. Nothing is taken as done before it has been read back."""
         if isinstance(step, Rest):
             return True
-        if isinstance(step, Publish):
-            await self._publish(step, state)
-            return False
         after, notice = step.state, step.notice
         if isinstance(step, MakeSuccessor):
             settings = self._settings
@@ -181,9 +200,10 @@ class SelfManaged:
             self._tell(notice)
         return False
 
-    async def _publish(self, step: Publish, state: State) -> None:
-        """Write each caBundle, also when another cannot be written."""
-        failed, conflict = [], None
+    async def _publish(self, step: Publish, state: State) -> dict[str, str]:
+        """Write each caBundle, also when another cannot be written; returns why some could not be."""
+        failed: dict[str, str] = {}
+        conflict = None
         signs = state.current.fingerprint if state.current else ""
         for bundle in step.bundles:
             try:
@@ -191,17 +211,16 @@ class SelfManaged:
             except Conflict as error:
                 conflict = error
             except StoreError as error:
-                failed.append(f"{bundle.name}: {error}")
+                failed[bundle.name] = str(error)
             else:
                 self.counters.bundles_written += 1
                 if self._held.get(bundle.name) == signs and lacking([bundle], signs):
                     self.counters.bundles_restored += 1
                     message = f"something took our CA out of the caBundle of {bundle.name}: put back"
                     self._tell(Notice("CABundleRestored", message, warning=True))
-        if failed:
-            raise StoreError("; ".join(failed))
-        if conflict:
+        if conflict and not failed:
             raise conflict
+        return failed
 
     def _look_after_leaf(self, state: State, bundles: Sequence[Bundle], now: datetime) -> None:
         authority = new_signer(self.leaf, state, bundles, now)
@@ -218,7 +237,9 @@ class SelfManaged:
         self._tell(Notice("LeafIssued", f"serving a new certificate, valid until {leaf.not_after:%Y-%m-%dT%H:%M:%SZ}"))
 
     def _notice_trust(self, bundles: Sequence[Bundle]) -> None:
+        """Which of all the caBundles trust the leaf."""
         self.untrusting = tuple(bundle.name for bundle in lacking(bundles, self.leaf.issuer)) if self.leaf else ()
+        self._some_trust = len(self.untrusting) < len(bundles) or not bundles
         if self.leaf:
             trusting = (bundle.name for bundle in bundles if bundle.name not in self.untrusting)
             self._held |= dict.fromkeys(trusting, self.leaf.issuer)

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from tests.support.jobs import changed
 from webhook.api import quantity
 from webhook.api.mpijob import WORKER
@@ -67,7 +65,7 @@ def reserved(job: str, each: Mapping[str, int], workers: int, namespace: str = "
     entry = LedgerEntry(Reservation(job, job, (ReservedPods(WORKER, workers, (charge,)),)), 0)
     annotations = {
         reservations.NAMESPACE: namespace,
-        reservations.ANNOTATION: msgspec.json.encode((entry,)).decode(),
+        reservations.ANNOTATION: reservations.encode((entry,))[0],
     }
     metadata = {"name": f"quota-{namespace}-{job}", "namespace": "system", "annotations": annotations}
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}

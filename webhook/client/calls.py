@@ -5,6 +5,7 @@ server when something fails.
 """
 
 import os
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
@@ -22,6 +23,7 @@ Address = tuple[str, int]
 
 # Seconds; the API server itself gives most requests 60.
 CALL_TIMEOUT = 10.0
+CLOCK_STEP = 1.0
 DEFAULT_KUBECONFIG = "~/.kube/config"
 # What the loader raises for a file that is no kubeconfig, or that names certificates that are none.
 UNUSABLE = (yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, LookupError)
@@ -49,6 +51,19 @@ class Client:
         self._api = api
         self.host = host
         self._load = load
+        self._ahead = 0.0  # of our clock, the API server's
+
+    def now(self) -> float:
+        """Seconds since 1970 by the API server's clock, as far as it is known: all replicas hear the same one."""
+        return time.time() + self._ahead
+
+    def _hear(self, date: datetime) -> None:
+        """The API server says that it is this second."""
+        self.server_time = date
+        middle = date.timestamp() + 0.5
+        # The header has whole seconds, and the answer was on its way: less than that is no difference.
+        if abs(middle - self.now()) > CLOCK_STEP:
+            self._ahead = middle - time.time()
 
     async def renew(self) -> None:
         """Read the credentials again: the client itself does so only for some kinds, and only now and then."""
@@ -98,7 +113,7 @@ class Client:
         except (aiohttp.ClientError, OSError) as error:
             raise ClusterError(f"cannot reach the API server at {self.host}: {_words(error)}") from None
         with suppress(KeyError, ValueError):
-            self.server_time = parsedate_to_datetime(response.response.headers["Date"])
+            self._hear(parsedate_to_datetime(response.response.headers["Date"]))
         answer = _json(data)
         if not 200 <= response.status < 300:
             raise ApiError(response.status, self._refusal(response.status, answer))

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
+from math import inf
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -77,6 +78,10 @@ class LiveView:
         """Call back with key, old and new record after each change, None where there is none."""
         for watch in self._watches[resource]:
             watch.store.on_change(callback)
+
+    def silence(self, resource: Resource[Any, Any]) -> float:
+        """Seconds since the API server last sent something about it; infinite where it is unknown."""
+        return min((watch.silence for watch in self._watches.get(resource, ()) if watch.known), default=inf)
 
     def reason(self, resource: Resource[Any, Any]) -> str:
         """Why the last list or watch failed; empty while at least one works."""

@@ -1,13 +1,18 @@
 """Lists are read page by page, so that neither side ever holds all of a large one as JSON."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Final
 from urllib.parse import urlencode
+
+from msgspec import Raw
 
 from webhook.client.wire import FaultReason, Item, Page, WatchFault
 
 # What a page that is too large, or too slow, is divided by.
 SMALLER: Final = 4
+# So many objects, or bytes of JSON, are decoded at a stretch: reviews wait for that long, a few milliseconds.
+SLICE_OBJECTS: Final = 50
+SLICE_BYTES: Final = 512 * 2**10
 
 
 async def pages(
@@ -37,3 +42,15 @@ async def pages(
         if token == parameters.get("continue"):
             raise WatchFault(FaultReason.GARBAGE, "a list without version or end")
         parameters["continue"] = token
+
+
+def slices(items: Sequence[Raw]) -> Iterator[Sequence[Raw]]:
+    """`items` in portions, none of which takes long to decode."""
+    start = size = 0
+    for end, item in enumerate(items):
+        size += len(memoryview(item))
+        if end - start + 1 >= SLICE_OBJECTS or size >= SLICE_BYTES:
+            yield items[start : end + 1]
+            start, size = end + 1, 0
+    if start < len(items):
+        yield items[start:]

@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable
 from math import inf
 from typing import Any, Generic, NoReturn
 from urllib.parse import urlencode
@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from webhook.client import wire
 from webhook.client.connection import Connection
-from webhook.client.paging import SMALLER, pages
+from webhook.client.paging import SMALLER, pages, slices
 from webhook.client.store import Kind, Store
 from webhook.client.wire import Event, FaultReason, Page, WatchFault
 from webhook.cluster.resource import K, T
@@ -22,16 +22,13 @@ from webhook.cluster.view import UNKNOWN, Answer
 # Seconds.
 LAST_DELAY = 30  # the first is 1; each wait is between half of it and all of it
 LONGEST_DELAY = 300  # also when the server asks for more
+DENIED_DELAY = 300  # after BELIEVED refusals for want of a right: each is a line in somebody's audit log
 STEADY = 60  # a watch that went well for so long resets the count of failures
 WATCH_SECONDS = (240, 300)  # at random, so that replicas and kinds do not all come back at once
 RELIST_AFTER = 600  # a watch that is silent for so long is checked with a list
 
 # Only so many refusals in a row are believed: just after its start an API server refuses everything to everybody.
 BELIEVED = 3
-
-# So many objects, or bytes of JSON, are decoded at a stretch: reviews wait for that long, a few milliseconds.
-SLICE_OBJECTS = 50
-SLICE_BYTES = 512 * 2**10
 
 # The API server answers, but refuses: until it stops refusing, everything is unknown.
 REFUSED = {FaultReason.FORBIDDEN, FaultReason.NOT_FOUND}
@@ -91,6 +88,11 @@ class Watch(Generic[K, T]):
         return self._clock() - self._contact
 
     @property
+    def silence(self) -> float:
+        """Seconds since the server last sent something; up to then nothing has been missed."""
+        return self._clock() - self._heard
+
+    @property
     def faulty(self) -> bool:
         """Whether the records are no answer, though the kind is installed and ours to see."""
         return bool(self.requests) and not self.known and not self._refused
@@ -139,7 +141,7 @@ class Watch(Generic[K, T]):
         version = ""
         try:
             async for page in pages(self._page, self.kind.path, limit=self._page_size, **self._selectors):
-                for some in _slices(page.items or ()):
+                for some in slices(page.items or ()):
                     self.store.read(some, contents)
                     await asyncio.sleep(0)
                 self._touch()
@@ -232,16 +234,6 @@ class Watch(Generic[K, T]):
     def _delay(self, fault: WatchFault, failures: int) -> float:
         """How long to wait after so many failures in a row, `fault` being the last."""
         delay = min(LAST_DELAY, 2.0 ** min(failures - 1, 5)) * self._uniform(0.5, 1)
+        if fault.reason is FaultReason.FORBIDDEN and self._refusals > BELIEVED:
+            delay = DENIED_DELAY * self._uniform(0.5, 1)
         return max(delay, min(LONGEST_DELAY, fault.retry_after) * self._uniform(1, 1.25))
-
-
-def _slices(items: Sequence[Raw]) -> Iterator[Sequence[Raw]]:
-    """`items` in portions, none of which takes long to decode."""
-    start = size = 0
-    for end, item in enumerate(items):
-        size += len(memoryview(item))
-        if end - start + 1 >= SLICE_OBJECTS or size >= SLICE_BYTES:
-            yield items[start : end + 1]
-            start, size = end + 1, 0
-    if start < len(items):
-        yield items[start:]

@@ -4,10 +4,12 @@ Two things are written, both in objects of known names: the data of one Secret, 
 else in these objects stays with whoever applies the manifests (GitOps).
 """
 
+import time
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from math import inf
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -32,15 +34,27 @@ def rotation(ca_lifetime: timedelta, leaf_lifetime: timedelta, grace: timedelta)
 
 CRD: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/mpijobs.kubeflow.org"
 _GONE_OR_CHANGED: Final = {404, 409}
+# Seconds until an object is asked for again that we have no right to: each call is a line in somebody's audit log.
+DENIED_PAUSE: Final = 3600.0
 
 
 class CertificateStore:
     """A `certs.store.Store`: the Secret in `namespace`, and the caBundles of objects that call the Service there."""
 
-    def __init__(self, api: Client, *, namespace: str, secret: str, service: str) -> None:
+    def __init__(
+        self,
+        api: Client,
+        *,
+        namespace: str,
+        secret: str,
+        service: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._api = api
         self._secret = f"/api/v1/namespaces/{quote(namespace, safe='')}/secrets/{quote(secret, safe='')}"
         self._service = (namespace, service)
+        self._clock = clock
+        self._denied_until = -inf
 
     async def read_secret(self) -> Secret | None:
         """The CA Secret, or None when it does not exist."""
@@ -61,6 +75,8 @@ class CertificateStore:
         """Of each object that calls our Service, its caBundles."""
         bundles = []
         for path in _paths():
+            if path == CRD and self._clock() < self._denied_until:
+                continue
             found = await self._get(path, forbidden_is_absent=path == CRD)
             if found is None:
                 continue
@@ -96,6 +112,7 @@ class CertificateStore:
             return await get(self._api, path)
         except ClusterError as error:
             if forbidden_is_absent and isinstance(error, ApiError) and error.status == 403:
+                self._denied_until = self._clock() + DENIED_PAUSE
                 return None
             raise StoreError(str(error)) from None
 

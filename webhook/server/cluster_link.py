@@ -102,7 +102,9 @@ async def linked(
         view = LiveView(connection, log=log, places={WatchedPlace.OWN: namespace, WatchedPlace.KUEUE: kueue_namespace})
         configmaps = Watch(policies(namespace), connection, log=log)
         policy_watch = PolicyWatch(watch=configmaps, api=api, namespace=namespace, apply=apply, log=log, base=base)
-        ledger = QuotaLedger(api=api, view=view, namespace=namespace, log=log, on_outcome=on_quota)
+        ledger = QuotaLedger(
+            api=api, connection=connection, view=view, namespace=namespace, log=log, on_outcome=on_quota
+        )
         link = ClusterLink(
             api, connection, view, (*view.watches, configmaps), policy_watch, asyncio.Event(), asyncio.Event(), ledger
         )

@@ -139,6 +139,12 @@ METRICS = (
         "1 for what was wrong with the webhook configurations at the start, by its name in the runbook.",
     ),
     Metric(
+        PREFIX + "ca_bundles_untrusting",
+        "gauge",
+        (),
+        "Objects with a caBundle that does not trust what is served, with a CA of the service's own: their calls fail.",
+    ),
+    Metric(
         PREFIX + "cert_notices_total",
         "counter",
         ("reason",),
@@ -148,7 +154,8 @@ METRICS = (
         PREFIX + "quota_ledger_total",
         "counter",
         ("outcome",),
-        "Verdicts on quotas shared by all replicas: reserved, not-reserved, conflict (tried again), late (504) or "
+        "Verdicts on quotas shared by all replicas: reserved, not-reserved, full (admitted, not reserved for want "
+        "of room), conflict (tried again), late (504) or "
         "unavailable (the verdict is then that of this replica's cache).",
     ),
     Metric(PREFIX + "build_info", "gauge", ("version", "python"), "1 for the version that runs."),

@@ -131,6 +131,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     source = certificates.source_for(settings, telemetry)
     readiness = Readiness("policy", "cluster", "certificate", "serving")
     readiness.follow("certificate", source)
+    readiness.concerns_of(source.concerns)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(keys.filled())
         application = ops.application(readiness, telemetry.registry)
@@ -213,7 +214,13 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     telemetry.faults(link.view.unknown, link.view.faults, policies=lambda: link.policies.problem)
     telemetry.unknown_answers(link.view.unknown)
     if service.settings.remove_keys:
-        removal = KeyRemoval(api=link.api, view=link.view, log=telemetry.log)
+        removal = KeyRemoval(
+            api=link.api,
+            view=link.view,
+            namespace=service.settings.policy_namespace,
+            log=telemetry.log,
+            on_give_up=lambda reason: service.readiness.concern("keys-left", reason),
+        )
         stack.callback(asyncio.create_task(removal.run()).cancel)
 
     service.readiness.follow("policy", AskedCheck(lambda: "" if link.policies.in_force else link.policies.problem))

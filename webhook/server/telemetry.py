@@ -54,6 +54,7 @@ class Telemetry:
         self._bad_requests: Counter = made["bad_requests_total"]
         self.in_flight: Gauge = made["in_flight"]
         self.cert_not_after: Gauge = made["cert_not_after_seconds"]
+        self.ca_bundles_untrusting: Gauge = made["ca_bundles_untrusting"]
         self.cert_notices: Counter = made["cert_notices_total"]
         self.configuration_concerns: Gauge = made["configuration_concerns"]
         self.quota_ledger: Counter = made["quota_ledger_total"]

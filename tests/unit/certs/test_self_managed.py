@@ -72,20 +72,53 @@ async def test_the_first_start():
     assert (cluster.writes[4:], one.counters.leaves) == ([], 1)
 
 
-async def test_nothing_is_served_before_every_bundle_trusts_it():
+async def test_nothing_is_served_before_it_is_trusted():
     cluster, clock = Cluster(), Clock()
-    cluster.forbidden = {"write mutating"}
+    cluster.forbidden = {"write mutating", "write validating"}
     one = replica(cluster, clock)
     waiting = asyncio.create_task(one.first_certificate())
     await one.reconcile()
     assert (one.certificate, one.leaf, one.trusted, waiting.done()) == (None, None, False, False)
-    assert one.last_error == "mutating: may not write mutating"
+    assert one.last_error == "validating: may not write validating; mutating: may not write mutating"
     assert one.phase == Phase.PUBLISHING
-    assert fingerprints(cluster.bundles["validating"][0])  # the others are not held up
     cluster.forbidden.clear()
     await one.reconcile()
     assert await waiting is one.certificate
     assert one.trusted
+
+
+async def test_one_bundle_that_cannot_be_written_does_not_close_the_others():
+    """All replicas were unready for the caBundle of the hook that fails open, and the one that fails closed failed."""
+    cluster, clock, told = Cluster(), Clock(), Told()
+    cluster.forbidden = {"write mutating"}
+    one = replica(cluster, clock, told=told)
+    for _ in range(2):
+        await one.reconcile()
+        assert (one.trusted, one.untrusting) == (True, ("mutating",))
+        assert accepted(cluster, one, clock.now) == {"validating"}
+        assert one.last_error == "mutating: may not write mutating"
+    assert told.reasons() == ["CACreated", "LeafIssued", "CAPromoted", "CertificateProblem"]
+    cluster.forbidden.clear()
+    await one.reconcile()
+    assert accepted(cluster, one, clock.now) == EVERY
+    assert (one.trusted, one.untrusting, one.last_error, one.counters.leaves) == (True, (), None, 1)
+
+
+async def test_at_the_end_of_a_ca_the_others_do_not_wait_for_a_bundle_that_cannot_be_written():
+    cluster, clock, one, _ = await ready()
+    cluster.forbidden = {"write mutating"}
+    while clock.now < START + 89 * DAY:
+        clock.now += DAY
+        await one.reconcile()
+        assert accepted(cluster, one, clock.now) == EVERY
+    for _ in range(20):
+        clock.now += DAY
+        await one.reconcile()
+        assert one.trusted
+        assert accepted(cluster, one, clock.now) == {"validating"}
+    cluster.forbidden.clear()
+    await one.reconcile()
+    assert accepted(cluster, one, clock.now) == EVERY
 
 
 async def test_a_cluster_without_configurations():
@@ -176,7 +209,11 @@ async def test_trust_is_what_the_live_bundles_say():
     cluster.overwrite("mutating", b"")
     cluster.forbidden = {"write mutating"}
     await one.reconcile()
-    assert (one.trusted, one.untrusting) == (False, ("mutating",))
+    assert (one.trusted, one.untrusting) == (True, ("mutating",))
+    cluster.overwrite("validating", b"")
+    cluster.forbidden = {"write mutating", "write validating"}
+    await one.reconcile()
+    assert (one.trusted, one.untrusting) == (False, ("validating", "mutating"))
     cluster.forbidden.clear()
     await one.reconcile()
     assert (one.trusted, one.untrusting) == (True, ())

@@ -111,7 +111,8 @@ def test_templates_that_are_alike_are_kept_once() -> None:
 )
 def test_a_job_that_is_over_takes_nothing(changes: dict[str, Any]) -> None:
     record = project(changed(changes))
-    assert record == MPIJobRecord("team-a", "train", "", over=True, ended="status" in changes)
+    ended_at = "2026-01-01T00:00:00Z" if "status" in changes else ""
+    assert record == MPIJobRecord("team-a", "train", "", over=True, ended_at=ended_at)
     assert MPI_JOBS.group is not None
     assert MPI_JOBS.group(record) is None, "it is not among those of the namespace"
 

@@ -1,16 +1,65 @@
-"""What is written down of admitted jobs."""
+"""How reservations are stored: small, readable by every replica, and none of them takes all the room."""
 
 import msgspec
+import pytest
 
-from webhook.api.mpijob import WORKER
+from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.quota_charges import Charge
-from webhook.api.quota_scopes import ObjectTraits, PodTraits
-from webhook.cluster.resources.reservations import Reservation, ReservedPods
+from webhook.api.quota_scopes import ClaimTraits, PodTraits
+from webhook.cluster.resources.reservations import (
+    MOST_BYTES,
+    MOST_OF_ONE_JOB,
+    LedgerEntry,
+    Reservation,
+    ReservedPods,
+    decode,
+    encode,
+)
 
-WORKERS = ReservedPods(WORKER, 3, (Charge(PodTraits(priority_class="high"), {"cpu": 2**80}),))
-OBJECTS = Charge(ObjectTraits(), {"services": 1})
+POD = Charge(PodTraits(), {"pods": 10**9, "requests.cpu": 16 * 10**9, "requests.nvidia.com/gpu": 8 * 10**9})
+LAUNCHER_POD = Charge(PodTraits(best_effort=None, priority_class=None), {"pods": 10**9})
+CLAIM = Charge(ClaimTraits("fast"), {"requests.storage": 10**19})
+OBJECT = Charge(PodTraits(), {"count/services": 10**9})
 
 
-def test_reservations_can_be_written_down() -> None:
-    reservation = Reservation("u", "train", (WORKERS,), (OBJECTS,))
-    assert msgspec.json.decode(msgspec.json.encode(reservation), type=Reservation) == reservation
+def entry(name: str, *charges: Charge, expires: float = 1_000_000_030.5) -> LedgerEntry:
+    pods = (ReservedPods(LAUNCHER, 1, (LAUNCHER_POD,)), ReservedPods(WORKER, 12, charges or (POD, CLAIM)))
+    uid = f"705ab4f5-6393-11e8-b7cc-{name:0>12.12}"
+    return LedgerEntry(Reservation(uid, name, pods, (OBJECT,)), expires)
+
+
+def test_what_is_written_is_read() -> None:
+    entries = (entry("a"), entry("b", POD), LedgerEntry(Reservation("u", "no-pods"), 7.0))
+    text, left_out = encode(entries)
+    assert left_out == []
+    assert decode(text) == entries
+    assert encode(decode(text)) == (text, [])
+
+
+def test_two_thousand_jobs_of_a_kind_fit() -> None:
+    """An entry had 608 bytes: of a thousand jobs at once 250 were turned away, though their quota was ample."""
+    text, left_out = encode(entry(f"train-{number}") for number in range(2_000))
+    assert left_out == []
+    assert len(text) < MOST_BYTES
+    assert len(decode(text)) == 2_000
+
+
+def test_what_does_not_fit_is_named_and_the_text_never_grows_beyond_its_bound() -> None:
+    text, left_out = encode(entry(f"train-{number}") for number in range(5_000))
+    assert len(text) <= MOST_BYTES + 30
+    assert left_out
+    assert len(decode(text)) + len(left_out) == 5_000
+
+
+def test_one_job_does_not_take_all_the_room() -> None:
+    greedy = Charge(PodTraits(), {f"requests.example.com/resource-{number}": 1 for number in range(300)})
+    text, left_out = encode([entry("greedy", greedy), entry("modest")])
+    assert left_out == ["greedy"]
+    assert len(text) < MOST_OF_ONE_JOB
+    assert [each.reservation.name for each in decode(text)] == ["modest"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"table":[],"jobs":[["u","n",1,[[1,0]]]]}'])
+def test_what_somebody_else_has_written_is_an_error_and_nothing_worse(text: str) -> None:
+    with pytest.raises((msgspec.DecodeError, LookupError)):
+        decode(text)

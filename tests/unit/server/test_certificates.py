@@ -178,6 +178,12 @@ async def test_a_self_managed_certificate_has_to_be_trusted(
         keeper.trusted, keeper.leaf_not_after, keeper.ca_not_after = True, LATER, EARLIER
         keeper.after_pass()
         assert found.healthy()
+        # One that does not trust it keeps no other out, but is not passed over either.
+        assert found.concerns() == {"ca-bundle": "not trusted by one, two, whose calls fail: no answer"}
+        assert telemetry.registry.get_sample_value("mpijob_webhook_ca_bundles_untrusting") == 2
+        keeper.untrusting = ()
+        keeper.after_pass()
+        assert found.concerns() == {}
         assert (not_after(telemetry, "serving"), not_after(telemetry, "ca")) == (LATER.timestamp(), EARLIER.timestamp())
         keeper.listener(Notice("LeafIssued", "a new one"))
         await until(lambda: api.events)

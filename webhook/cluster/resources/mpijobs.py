@@ -148,21 +148,21 @@ class MPIJobRecord(msgspec.Struct, frozen=True, gc=False):
     queue: str = ""
     pods: tuple[PodsRecord, ...] = ()
     """None where the operator of this cluster makes none: another makes them, or it refuses the job."""
-    ended: bool = False
-    """The operator of this cluster has seen it to its end."""
+    ended_at: str = ""
+    """When the operator of this cluster has seen it to its end (RFC 3339, UTC); empty before that."""
 
 
 def _record(found: _MPIJob) -> MPIJobRecord:
     metadata, spec = found.metadata, found.spec or _Spec()
     policy = spec.run_policy or _RunPolicy()
-    ended = found.status is not None and found.status.ended
-    over = ended or metadata.deletion_timestamp is not None
+    ended_at = (found.status.completion_time or "") if found.status is not None and found.status.ended else ""
+    over = bool(ended_at) or metadata.deletion_timestamp is not None
     return MPIJobRecord(
         namespace=sys.intern(metadata.namespace),
         name=sys.intern(metadata.name),
         uid=sys.intern(metadata.uid),
         over=over,
-        ended=ended and is_managed_here(policy.managed_by),
+        ended_at=ended_at if is_managed_here(policy.managed_by) else "",
         suspended=bool(policy.suspend),
         queue=sys.intern(metadata.labels.queue) if metadata.labels else "",
         pods=() if over or not is_managed_here(policy.managed_by) or _refused(found) else tuple(_pods(spec)),

@@ -4,6 +4,7 @@ One Lease for each namespace that has any, in the service's own namespace: the s
 anybody else's, and a Lease can hold nothing that is a policy.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -51,6 +52,8 @@ class Reservations:
     version: str
     """The resourceVersion of that Lease."""
     entries: tuple[LedgerEntry, ...]
+    damaged: bool = False
+    """What the Lease holds cannot be read."""
 
 
 class _Metadata(Metadata):
@@ -64,18 +67,102 @@ class Lease(Wire):
     metadata: _Metadata
 
 
-_entries = msgspec.json.Decoder(tuple[LedgerEntry, ...])
+# An object's annotations have room for 256 KiB (apimachinery `pkg/api/validation`, TotalAnnotationSizeLimitB).
+MOST_BYTES = 250_000
+# Of what one job adds to the table: a job with hundreds of resources must not keep the others out.
+MOST_OF_ONE_JOB = 10_000
+
+_Row = tuple[str, tuple[Charge, ...]]
+"""The role of pods, or "" for objects, and what one takes."""
+
+
+class _Job(msgspec.Struct, array_like=True, gc=False):
+    """An entry as it is stored."""
+
+    uid: str
+    name: str
+    expires: float
+    takes: list[tuple[int, int]]
+    """How many, and of which row of the table."""
+
+
+class _Stored(msgspec.Struct):
+    """The entries of a namespace. Jobs of one kind differ in uid and name alone, so that an entry has some 80 bytes."""
+
+    table: list[_Row]
+    jobs: list[_Job]
+
+
+_stored = msgspec.json.Decoder(_Stored)
+
+
+def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
+    """The annotation that holds these entries, and the names of the jobs for which there is no room in it."""
+    table: list[bytes] = []
+    jobs: list[bytes] = []
+    left_out = []
+    size = 0
+    numbers: dict[bytes, int] = {}
+    encoded: dict[int, bytes] = {}  # what was decoded from one row is one object
+    for entry in entries:
+        wanted = entry.reservation
+        counted = [*((pods.count, pods.role, pods.charges) for pods in wanted.pods), (1, "", wanted.objects)]
+        rows = [(count, _row(role, charges, encoded)) for count, role, charges in counted if charges]
+        new = {row: len(numbers) + at for at, row in enumerate({row: 0 for _, row in rows if row not in numbers})}
+        takes = [(count, numbers.get(row, new.get(row, 0))) for count, row in rows]
+        job = msgspec.json.encode(_Job(wanted.uid, wanted.name, round(entry.expires, 1), takes))
+        adds = sum(len(row) + 1 for row in new)
+        if adds > MOST_OF_ONE_JOB or size + adds + len(job) + 1 > MOST_BYTES:
+            left_out.append(wanted.name)
+            continue
+        size += adds + len(job) + 1
+        numbers |= new
+        table += new
+        jobs.append(job)
+    text = b'{"table":[%b],"jobs":[%b]}' % (b",".join(table), b",".join(jobs))
+    return text.decode(), left_out
+
+
+def _row(role: str, charges: tuple[Charge, ...], encoded: dict[int, bytes]) -> bytes:
+    text = encoded.get(id(charges))
+    if text is None:
+        text = encoded[id(charges)] = msgspec.json.encode(charges)
+    return b"[%b,%b]" % (msgspec.json.encode(role), text)
+
+
+def decode(text: str) -> tuple[LedgerEntry, ...]:
+    """The entries in an annotation; msgspec.DecodeError or LookupError for one that somebody else has written."""
+    stored = _stored.decode(text)
+    return tuple(
+        LedgerEntry(
+            Reservation(
+                job.uid,
+                job.name,
+                tuple(ReservedPods(*_of(stored, row, count)) for count, row in job.takes if stored.table[row][0]),
+                tuple(charge for _, row in job.takes if not stored.table[row][0] for charge in stored.table[row][1]),
+            ),
+            job.expires,
+        )
+        for job in stored.jobs
+    )
+
+
+def _of(stored: _Stored, row: int, count: int) -> tuple[str, int, tuple[Charge, ...]]:
+    role, charges = stored.table[row]
+    return role, count, charges
 
 
 def record(lease: Lease) -> Reservations:
-    """What a Lease holds; msgspec.DecodeError for one that somebody else has written."""
+    """What a Lease holds; nothing where somebody else has written it, and then it is written anew or removed."""
     annotations = lease.metadata.annotations or {}
-    return Reservations(
-        annotations.get(NAMESPACE, ""),
-        lease.metadata.name,
-        lease.metadata.resource_version,
-        _entries.decode(annotations.get(ANNOTATION, "[]")),
-    )
+    entries: tuple[LedgerEntry, ...] = ()
+    damaged = False
+    try:
+        entries = decode(annotations[ANNOTATION]) if ANNOTATION in annotations else ()
+    except (msgspec.DecodeError, LookupError):
+        damaged = True
+    metadata = lease.metadata
+    return Reservations(annotations.get(NAMESPACE, ""), metadata.name, metadata.resource_version, entries, damaged)
 
 
 RESERVATIONS = namespaced(

@@ -1,65 +1,75 @@
 """What the quota ledger reads and writes: reservations, kept in Leases, and the quotas and pods of this moment."""
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import msgspec
 
-from webhook.admission.pipelines import DeadlineExceeded
-from webhook.client.calls import ApiError, Client
-from webhook.client.connection import JSON, METADATA
+from webhook.client import wire
+from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.connection import Connection
 from webhook.client.objects import get
+from webhook.client.paging import pages, slices
+from webhook.client.wire import WatchFault
 from webhook.cluster.group import Group
 from webhook.cluster.owned import Owned
 from webhook.cluster.resource import ByNamespace, Resource, T
 from webhook.cluster.resources import reservations
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.pods import PODS
-from webhook.cluster.resources.reservations import Lease, LedgerEntry, Reservations
+from webhook.cluster.resources.reservations import Lease, Reservations
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS, ResourceQuota
 
-# An object's annotations have room for 256 KiB (apimachinery `pkg/api/validation`, TotalAnnotationSizeLimitB).
-MOST_BYTES = 250_000
+PAGE = 500
 _GONE_OR_CHANGED = {404, 409}
 
 
 class LedgerApi:
     """Single calls, each of which raises ClusterError when it fails. The Leases are in `own_namespace`."""
 
-    def __init__(self, api: Client, own_namespace: str, *, log: Any) -> None:
+    def __init__(self, api: Client, connection: Connection, own_namespace: str, *, log: Any) -> None:
         self._api = api
+        self._connection = connection
         self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{quote(own_namespace, safe='')}/leases"
         self._log = log
 
     async def quotas(self, namespace: str) -> Mapping[ByNamespace, ResourceQuota]:
         """Every quota of the namespace."""
-        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/resourcequotas"
-        return await self._records(RESOURCE_QUOTAS, namespace, path)
+        return await self._records(RESOURCE_QUOTAS, namespace)
 
     async def pods(self, namespace: str) -> Mapping[ByNamespace, Owned]:
         """Every pod of a job in the namespace."""
-        query = urlencode({"labelSelector": PODS.label_selector})
-        return await self._records(PODS, namespace, f"/api/v1/namespaces/{quote(namespace, safe='')}/pods?{query}")
+        return await self._records(PODS, namespace)
+
+    async def jobs(self, namespace: str) -> Mapping[ByNamespace, MPIJobRecord]:
+        """Every MPIJob in the namespace that is not over."""
+        return await self._records(MPI_JOBS, namespace)
+
+    async def how_many_jobs(self, namespace: str) -> int | None:
+        """How many MPIJobs there are in the namespace; None where the API server does not say."""
+        path = MPI_JOBS.path(MPI_JOBS.api_versions[0], quote(namespace, safe=""))
+        listed = await self._api.request("GET", f"{path}?limit=1")
+        metadata, items = listed.get("metadata") or {}, listed.get("items") or []
+        if not metadata.get("continue"):
+            return len(items)
+        remaining = metadata.get("remainingItemCount")
+        return len(items) + remaining if isinstance(remaining, int) else None
 
     async def reservations(self, namespace: str) -> Reservations:
         """What is reserved in the namespace; nothing if there is no Lease, or one that is damaged."""
-        version = ""
-        try:
-            if found := await get(self._api, self._path(lease_name(namespace))):
-                version = found["metadata"]["resourceVersion"]
-                return reservations.record(msgspec.convert(found, Lease))
-        except (msgspec.DecodeError, msgspec.ValidationError):
+        found = await get(self._api, self._path(lease_name(namespace)))
+        if found is None:
+            return Reservations(namespace, lease_name(namespace), "", ())
+        stored = reservations.record(msgspec.convert(found, Lease))
+        if stored.damaged:
             self._log.warning("reservations are unreadable", namespace=namespace)
-        return Reservations(namespace, lease_name(namespace), version, ())
+        return stored
 
-    async def write(self, namespace: str, lease: Reservations, entries: Iterable[LedgerEntry]) -> bool:
-        """Replace the content of `lease` by `entries`; False if somebody has written it since it was read.
-
-        DeadlineExceeded when there is no room for all entries: the first of them end within seconds.
-        """
-        text = msgspec.json.encode(tuple(entries)).decode()
-        if len(text) > MOST_BYTES:
-            raise DeadlineExceeded(f"the reservations of {namespace} are too many at once")
+    async def write(self, namespace: str, lease: Reservations, text: str) -> bool:
+        """Replace what `lease` holds by `text`; False if somebody has written it since it was read."""
         metadata: dict[str, Any] = {
             "name": lease_name(namespace),
             "labels": {reservations.LABEL: "true"},
@@ -91,13 +101,23 @@ class LedgerApi:
             if error.status not in _GONE_OR_CHANGED:
                 raise
 
-    async def _records(self, resource: Resource[ByNamespace, T], namespace: str, path: str) -> Mapping[ByNamespace, T]:
-        listed = await self._api.request("GET", path, accept=METADATA % "List" if resource.metadata_only else JSON)
+    async def _records(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T]:
+        """What is in the namespace now; other reviews go on in between."""
+        fetch = partial(self._connection.list_page, metadata_only=resource.metadata_only)
+        path = resource.path(resource.api_versions[0], quote(namespace, safe=""))
         records: Group[ByNamespace, T] = Group()
-        for item in listed.get("items") or ():
-            record = resource.project(msgspec.json.encode(item))
-            if record is not None:
-                records.put((namespace, str(item["metadata"]["name"])), record)
+        try:
+            async for page in pages(fetch, path, limit=PAGE, labelSelector=resource.label_selector):
+                for some in slices(page.items or ()):
+                    for data in some:
+                        record = resource.project(data)
+                        if record is not None and (resource.group is None or resource.group(record) is not None):
+                            records.put((namespace, wire.decode(wire.objects, data).metadata.name), record)
+                    await asyncio.sleep(0)
+        except WatchFault as fault:
+            raise ClusterError(f"cannot list {resource.plural}: {fault}") from None
+        except (msgspec.DecodeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise ClusterError(f"cannot read all {resource.plural}: {type(error).__name__}") from None
         return records
 
     def _path(self, name: str) -> str:

@@ -3,13 +3,17 @@
 A cache is always a little late, so two replicas could both hand out the last GPU. Where a quota counts, the job is
 therefore judged again with the quotas of that moment. What an admitted job will take is written into the namespace's
 reservations (`webhook.cluster.resources.reservations`), on condition that nobody else has written there since. A
-reservation counts for the few seconds until every replica sees the job itself, and then expires.
+reservation counts for the few seconds until every replica sees the job itself, and then expires. All times are by the
+API server's clock: those of nodes differ.
+
+A watch may have stalled without anybody noticing. So a reservation stays for longer than a watch may be silent here:
+if nothing was heard of jobs for that long, the API server is asked how many there are, and for all of them where the
+cache has another number.
 
 Jobs that arrive together are judged one after the other and written in one go.
 """
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import copy
@@ -19,10 +23,12 @@ from typing import Any, Final, NoReturn
 from webhook.admission.decision import Decision
 from webhook.admission.pipelines import DeadlineExceeded
 from webhook.client.calls import Client, ClusterError
+from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView
 from webhook.cluster.overlay import Overlay
 from webhook.cluster.owned import Owned
 from webhook.cluster.resource import ByNamespace, Resource
+from webhook.cluster.resources import reservations
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry, Reservations
@@ -32,17 +38,21 @@ from webhook.companions.reservations.leases import LedgerApi, lease_name
 
 # Seconds.
 LIFETIME: Final = 30.0  # of a reservation: by then every replica has seen the job, or it was never stored
-SEEN: Final = 5.0  # a job that this replica sees for so long is assumed to be seen by all
+SEEN: Final = 5.0  # a job that this replica sees for so long needs no reservation here any more
+KEPT: Final = 15.0  # for so long it is kept all the same, for replicas that do not see the job yet
+SILENCE: Final = 10.0  # of the watch on jobs, beyond which it is not relied on
 SWEEP: Final = 5.0
 ATTEMPTS: Final = 8
 # A new pod is in a quota's `used` before anybody can see the pod, so for a moment it counts twice. A job that is
 # refused while others are being made is therefore judged up to REFUSALS times, with PAUSE seconds in between.
 REFUSALS: Final = 5
 PAUSE: Final = 0.2
-TOGETHER: Final = 100  # jobs in one write: an object's annotations have room for 256 KiB
+LONGEST_DOUBT: Final = 0.6  # no such judgement begins later than this
+TOGETHER: Final = 100  # jobs in one write
 
 LedgerOutcome = str
-"""reserved | not-reserved | conflict | late | unavailable: a metric label."""
+"""reserved | not-reserved | full | conflict | late | unavailable: a metric label."""
+OUTCOMES: Final[tuple[LedgerOutcome, ...]] = ("reserved", "not-reserved", "full", "conflict", "late", "unavailable")
 
 Decide = Callable[[ClusterView], Decision]
 """Finds the verdict with another view. What it raises is raised for whoever asked."""
@@ -55,6 +65,8 @@ class _Asked:
     decide: Decide
     writes: bool
     """Whether to reserve what it takes: not for a dry run."""
+    since: float
+    """When it was asked, by the loop's clock."""
     refusals: int = 0
     """How often it was refused so far."""
     answer: asyncio.Future[Decision] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -70,18 +82,19 @@ class QuotaLedger:
         self,
         *,
         api: Client,
+        connection: Connection,
         view: LiveView,
         namespace: str,
         log: Any,
         on_outcome: Callable[[LedgerOutcome], None],
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        self._now = LedgerApi(api, namespace, log=log)
+        self._now = LedgerApi(api, connection, namespace, log=log)
         self._view = view
         self._namespace = namespace
         self._log = log
         self._on_outcome = on_outcome
-        self._clock = clock
+        self._clock = clock or api.now
         self._waiting: dict[str, deque[_Asked]] = {}
         self._workers: dict[str, asyncio.Task[None]] = {}
         self._seen: dict[str, float] = {}  # uid -> when this replica saw the job first
@@ -96,7 +109,7 @@ class QuotaLedger:
         ClusterError when quotas or reservations cannot be used: then the verdict by the cache has to be enough.
         DeadlineExceeded after `seconds`: when so many jobs come at once, the cache would admit too many.
         """
-        asked = _Asked(decide, writes)
+        asked = _Asked(decide, writes, asyncio.get_running_loop().time())
         self._waiting.setdefault(namespace, deque()).append(asked)
         if namespace not in self._workers:
             self._workers[namespace] = asyncio.create_task(self._work(namespace), name=f"quota ledger {namespace}")
@@ -148,44 +161,62 @@ class QuotaLedger:
         for _ in range(ATTEMPTS):
             # Pods first: one that is newer than the quotas would neither be in `used` nor count as still to come.
             pods = await self._pods(namespace, fresh=any(asked.refusals for asked in batch))
+            jobs = await self._jobs(namespace)
             lease, quotas = await asyncio.gather(self._now.reservations(namespace), self._now.quotas(namespace))
-            entries = {entry.reservation.name: entry for entry in self._alive(lease.entries)}
-            before = dict(entries)
+            kept = {entry.reservation.name: entry for entry in self._kept(lease.entries)}
+            entries = {entry.reservation.name: entry for entry in self._alive(kept.values())}
+            new: dict[str, LedgerEntry] = {}
             decisions = []
             for asked in list(batch):
                 try:
-                    decision = asked.decide(self._overlay(namespace, pods, quotas, entries.values()))
+                    decision = asked.decide(self._overlay(namespace, pods, jobs, quotas, entries.values()))
                 except Exception as error:  # noqa: BLE001 - it concerns this job alone
                     batch.remove(asked)
                     _fail(asked, error)
                     continue
                 decisions.append(decision)
                 if asked.writes and decision.reservation is not None and not decision.denied:
-                    entries[decision.reservation.name] = LedgerEntry(decision.reservation, self._clock() + LIFETIME)
+                    entry = LedgerEntry(decision.reservation, self._clock() + LIFETIME)
+                    entries[decision.reservation.name] = new[decision.reservation.name] = entry
                 await asyncio.sleep(0)  # so that other reviews go on
-            if entries != before and not await self._now.write(namespace, lease, entries.values()):
-                self._on_outcome("conflict")
-                continue
+            left_out: list[str] = []
+            if new:
+                text, left_out = self._text(kept | new)
+                if not await self._now.write(namespace, lease, text):
+                    self._on_outcome("conflict")
+                    continue
             moving = bool(entries) or self._clock() - self._moved.get(namespace, 0) < SEEN
             again = []
             for asked, decision in zip(batch, decisions, strict=True):
                 asked.refusals += bool(decision.denied)
-                if decision.denied and moving and asked.refusals < REFUSALS:
+                doubt = asyncio.get_running_loop().time() - asked.since < LONGEST_DOUBT
+                if decision.denied and moving and doubt and asked.refusals < REFUSALS:
                     again.append(asked)
                     continue
-                self._on_outcome("not-reserved" if decision.denied else "reserved")
+                full = decision.reservation is not None and decision.reservation.name in left_out
+                self._on_outcome("not-reserved" if decision.denied else "full" if full else "reserved")
                 if not asked.answer.done():
                     asked.answer.set_result(decision)
             return again
         raise DeadlineExceeded(f"the reservations of {namespace} change too fast")
 
+    def _text(self, kept: dict[str, LedgerEntry]) -> tuple[str, list[str]]:
+        """What is written, and which jobs there is no room for: what these take is not reserved."""
+        text, left_out = reservations.encode(kept.values())
+        if left_out:  # those that are seen make room
+            text, left_out = reservations.encode(self._alive(kept.values()))
+        if left_out:
+            self._log.warning("reservations are full", left_out=len(left_out))
+        return text, left_out
+
     def _overlay(
-        self, namespace: str, pods: Any, quotas: Mapping[ByNamespace, Any], entries: Iterable[LedgerEntry]
+        self, namespace: str, pods: Any, jobs: Any, quotas: Mapping[ByNamespace, Any], entries: Iterable[LedgerEntry]
     ) -> ClusterView:
         reserved = Reservations(namespace, "", "", tuple(entries))
         known: dict[Resource[Any, Any], Any] = {
             PODS: pods,
             RESOURCE_QUOTAS: quotas,
+            **({} if jobs is None else {MPI_JOBS: jobs}),
             RESERVATIONS: {(self._namespace, lease_name(namespace)): reserved},
         }
         return Overlay(self._view, namespace, known)
@@ -197,11 +228,19 @@ class QuotaLedger:
             return await self._now.pods(namespace)
         return copy(seen)
 
+    async def _jobs(self, namespace: str) -> Mapping[ByNamespace, MPIJobRecord] | None:
+        """The jobs as they are now; None where the cache is as good."""
+        known = self._view.all(MPI_JOBS)
+        if isinstance(known, Answer) or self._view.silence(MPI_JOBS) < SILENCE:
+            return None
+        here = sum(key[0] == namespace for key in known)
+        return None if await self._now.how_many_jobs(namespace) == here else await self._now.jobs(namespace)
+
     async def _sweep(self) -> None:
         """Delete the Leases in which every reservation has expired."""
         known = self._view.all(RESERVATIONS)
         for lease in () if isinstance(known, Answer) else list(known.values()):
-            if self._alive(lease.entries) or lease.namespace in self._workers:
+            if self._kept(lease.entries) or lease.namespace in self._workers:
                 continue
             try:
                 await self._now.delete(lease)
@@ -209,15 +248,24 @@ class QuotaLedger:
                 self._log.warning("reservations are left behind", namespace=lease.namespace, reason=str(error))
 
     def _alive(self, entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-        """The entries that still count: those of jobs that some replica may not see yet."""
+        """The entries that count here: those of jobs that this replica may not see yet."""
+        return [entry for entry in self._kept(entries) if self._seen_for(entry) < SEEN]
+
+    def _kept(self, entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
+        """The entries of jobs that some replica may not see yet."""
         now = self._clock()
         return [
             entry
             for entry in entries
-            if now < entry.expires <= now + 2 * LIFETIME  # a clock elsewhere may be wrong
+            if now < entry.expires <= now + 2 * LIFETIME  # a damaged one may end in a hundred years
             and entry.reservation.uid not in self._gone
-            and now - max(self._seen.get(entry.reservation.uid, now), entry.expires - LIFETIME) < SEEN
+            and self._seen_for(entry) < KEPT
         ]
+
+    def _seen_for(self, entry: LedgerEntry) -> float:
+        """For how many seconds this replica has seen the job, since it was reserved for."""
+        now = self._clock()
+        return now - max(self._seen.get(entry.reservation.uid, now), entry.expires - LIFETIME)
 
     def _job_changed(self, key: Hashable, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
         now = self._clock()

@@ -19,10 +19,11 @@ class SelfManagedSource(CertificateSource):
     def __init__(self, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._settings = settings
         self._telemetry = telemetry
+        self._concern = ""
 
     @asynccontextmanager
     async def start(self) -> AsyncIterator[ServingCertificate]:
-        """Wait until every caBundle trusts the certificate, for as long as that takes."""
+        """Wait until the certificate is trusted, for as long as that takes."""
         settings, namespace = self._settings, self._settings.policy_namespace
         self._telemetry.log.info("waiting for the certificate", secret=settings.ca_secret)
         api = await calls.connect(settings.kubeconfig)
@@ -40,7 +41,14 @@ class SelfManagedSource(CertificateSource):
         finally:
             await api.close()
 
+    def concerns(self) -> dict[str, str]:
+        """The caBundles that do not trust what is served, while others do."""
+        return {"ca-bundle": self._concern} if self._concern else {}
+
     def _update(self, keeper: SelfManaged) -> None:
+        lacking = f"not trusted by {', '.join(keeper.untrusting)}" if keeper.untrusting else ""
+        self._concern = f"{lacking}, whose calls fail: {keeper.last_error or 'no reason known'}" if lacking else ""
+        self._telemetry.ca_bundles_untrusting.set(len(keeper.untrusting))
         if keeper.trusted:
             self.problem = ""
         else:

@@ -28,6 +28,10 @@ class CertificateSource(ABC):
         StartError when there can be none, ClusterError when a cluster is needed and cannot be used.
         """
 
+    def concerns(self) -> dict[str, str]:
+        """By its name in the runbook, what is wrong that does not keep the certificate from being served."""
+        return {}
+
     def healthy(self) -> bool:
         """Whether clients accept the certificate."""
         return not self.problem

@@ -7,18 +7,22 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from tests.support.logs import Log
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
 from webhook.admission.pipelines import DeadlineExceeded
 from webhook.client.calls import ApiError, ClusterError
+from webhook.client.paging import SLICE_OBJECTS
+from webhook.client.wire import Page, PageMetadata
 from webhook.cluster.resource import Resource
+from webhook.cluster.resources import reservations
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import ANNOTATION, RESERVATIONS, Reservation
 from webhook.cluster.view import UNKNOWN, ClusterView, NothingKnown
-from webhook.companions.reservations.ledger import LIFETIME, SEEN, QuotaLedger
+from webhook.companions.reservations.ledger import LIFETIME, SEEN, SILENCE, QuotaLedger
 from webhook.rules import Violation
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/own/leases/quota-team"
@@ -35,12 +39,17 @@ class Api:
         self.version = 0
         self.before_write: Callable[[], None] = lambda: None
         self.slow = 0.0
+        self.listed: list[str] = []
+        self.counted: int | None = None
+        self.time = 0.0
+        self.objects: dict[str, list[dict[str, Any]]] = {}
 
     async def request(self, method: str, path: str, body: Any = None, **_: str) -> dict[str, Any]:
         await asyncio.sleep(self.slow)
         if method == "GET":
-            if "/leases/" not in path:
-                return {"items": []}
+            if "limit=1" in path:
+                remaining = {} if self.counted is None else {"remainingItemCount": self.counted - 1}
+                return {"metadata": {"continue": "t", **remaining}, "items": [{}]}
             if path not in self.leases:
                 raise ApiError(404, "not found")
             return self.leases[path]
@@ -59,6 +68,15 @@ class Api:
         self.store(key, body)
         return body
 
+    def now(self) -> float:
+        return self.time
+
+    async def list_page(self, target: str, *, metadata_only: bool = False) -> Page[Raw]:
+        await asyncio.sleep(self.slow)
+        self.listed.append(target)
+        plural = target.partition("?")[0].rsplit("/", 1)[-1]
+        return Page(PageMetadata("7"), [Raw(json.dumps(each).encode()) for each in self.objects.get(plural, ())])
+
     def store(self, key: str, body: dict[str, Any]) -> None:
         self.version += 1
         self.writes += 1
@@ -71,6 +89,8 @@ class View(NothingKnown):
 
     def __init__(self, api: Api) -> None:
         self._api = api
+        self.silent = 0.0
+        self.jobs: dict[tuple[str, str], MPIJobRecord] = {}
         self.listeners: dict[Resource[Any, Any], Callable[..., None]] = {}
 
     def on_change(self, resource: Resource[Any, Any], callback: Callable[..., None]) -> None:
@@ -79,7 +99,12 @@ class View(NothingKnown):
     def within(self, resource: Resource[Any, Any], namespace: str) -> Any:
         return {} if resource is PODS else UNKNOWN
 
+    def silence(self, resource: Resource[Any, Any]) -> float:
+        return self.silent
+
     def all(self, resource: Resource[Any, Any]) -> Any:
+        if resource is MPI_JOBS:
+            return self.jobs
         return {key: RESERVATIONS.project(json.dumps(lease).encode()) for key, lease in self._api.leases.items()}
 
 
@@ -94,15 +119,16 @@ class World:
         self.outcomes: Counter[str] = Counter()
         self.ledger = self.replica()
 
-    def replica(self) -> QuotaLedger:
+    def replica(self, **options: Any) -> QuotaLedger:
         made: Any = QuotaLedger
         ledger: QuotaLedger = made(
             api=self.api,
+            connection=self.api,
             view=self.view,
             namespace="own",
             log=self.log,
             on_outcome=lambda outcome: self.outcomes.update([outcome]),
-            clock=lambda: self.now,
+            **{"clock": lambda: self.now, **options},
         )
         return ledger
 
@@ -248,6 +274,110 @@ async def test_a_reservation_ends_by_itself() -> None:
     world.now += LIFETIME
     assert await world.submit("d") == ["d"]
     assert world.reserved == ["d"]
+
+
+async def test_times_are_those_of_the_api_server() -> None:
+    """The clocks of two nodes were 31 seconds apart, and nine jobs were let in where three fit."""
+    world = World()
+    world.api.time = 5_000.0
+    await world.submit("a", ledger=world.replica(clock=None))
+    [lease] = world.view.all(RESERVATIONS).values()
+    assert [entry.expires for entry in lease.entries] == [5_000 + LIFETIME]
+
+
+async def test_when_there_is_no_room_for_a_reservation_the_verdict_stands_and_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reservations, "MOST_BYTES", 80)
+    world = World()
+    assert await world.submit("a", "b", "c") == ["a", "b", "c"]
+    assert world.reserved == ["a", "b"]
+    assert world.outcomes == {"reserved": 2, "full": 1}
+    assert world.log.events("reservations are full") == [{"left_out": 1}]
+
+
+async def test_jobs_that_are_seen_make_room_where_it_is_scarce(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reservations, "MOST_BYTES", 80)
+    world = World()
+    await world.submit("a", "b")
+    world.view.listeners[MPI_JOBS](("team", "a"), None, record("a"))
+    world.now += SEEN
+    assert await world.submit("c") == ["c"]
+    assert world.reserved == ["b", "c"]
+
+
+async def test_a_replica_that_does_not_see_a_job_yet_counts_it_though_others_see_it() -> None:
+    world = World()
+    stalled = world.replica()  # nobody tells this one of jobs
+    world.view.listeners = {}
+    seeing = world.replica()
+    await world.submit("a", "b", "c", ledger=seeing)
+    world.view.listeners[MPI_JOBS](("team", "a"), None, record("a"))
+    world.now += SEEN
+    assert await world.submit("d", ledger=seeing) == ["d"]
+    assert world.reserved == ["a", "b", "c", "d"]
+    assert await world.submit("e", ledger=stalled) == []
+
+
+def job(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "team", "uid": f"uid-{name}"}, "spec": {"mpiReplicaSpecs": {}}}
+
+
+@pytest.mark.parametrize(
+    ("silent", "cached", "counted", "seen"),
+    [
+        (SILENCE - 1, [], 2, None),
+        (SILENCE, [], 2, {"a", "b"}),
+        (SILENCE, ["a"], 2, {"a", "b"}),
+        (SILENCE, ["a", "b"], 2, None),
+        (SILENCE, ["a", "b"], None, {"a", "b"}),
+    ],
+    ids=["heard just now", "stalled", "behind", "as many as there are", "nobody says how many"],
+)
+async def test_a_watch_that_may_have_stalled_is_not_relied_on(
+    silent: float, cached: list[str], counted: int | None, seen: set[str] | None
+) -> None:
+    world = World()
+    world.view.silent = silent
+    world.view.jobs = {("team", name): record(name) for name in cached} | {("other", "x"): record("x")}
+    world.api.objects["mpijobs"] = [job("a"), job("b")]
+    world.api.counted = counted
+    found: list[Any] = []
+
+    def decide(view: ClusterView) -> Decision:
+        jobs = view.within(MPI_JOBS, "team")
+        found.append(None if jobs is UNKNOWN else {name for _, name in jobs})
+        return Decision(name="c")
+
+    await world.ledger.verdict("team", decide=decide, writes=True, seconds=5)
+    assert found == [seen]
+
+
+async def test_thousands_of_pods_are_read_in_pages_and_others_go_on() -> None:
+    """2,500 pods in one list took four seconds of the loop, and the job got no verdict."""
+    world = World()
+    await world.submit("a", "b", "c")
+    owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "a", "uid": "uid-a", "controller": True}
+    pods = [{"metadata": {"name": f"p{n}", "namespace": "team", "ownerReferences": [owner]}} for n in range(2_500)]
+    world.api.objects["pods"] = pods
+    submitted = asyncio.create_task(world.submit("d"))
+    turns = 0
+    while not submitted.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert await submitted == []
+    assert "limit=500" in world.api.listed[-2]
+    assert turns > len(pods) / SLICE_OBJECTS
+
+
+async def test_a_job_is_not_judged_again_and_again_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With thousands of pods each time takes long, and the one who waits should hear of the quota."""
+    monkeypatch.setattr("webhook.companions.reservations.ledger.LONGEST_DOUBT", 0)
+    world = World()
+    await world.submit("a", "b", "c")
+    world.api.listed.clear()
+    assert await world.submit("d") == []
+    assert [each for each in world.api.listed if "/pods" in each] == []
 
 
 def record(name: str, *, over: bool = False) -> MPIJobRecord:

@@ -1,0 +1,23 @@
+"""What time it is by the API server, as its answers say."""
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from webhook.client.calls import Client
+
+
+@pytest.mark.parametrize("skew", [-31, 0, 31, 86_400])
+def test_the_time_is_the_api_servers(monkeypatch: pytest.MonkeyPatch, skew: float) -> None:
+    ours = 1_700_000_000.25
+    monkeypatch.setattr(time, "time", lambda: ours)
+    anything: Any = None
+    client = Client(anything, "https://api", anything)
+    assert client.now() == ours  # nothing was heard yet
+    client._hear(datetime.fromtimestamp(int(ours + skew), UTC))
+    assert abs(client.now() - (ours + skew)) <= 1
+    before = client.now()
+    client._hear(datetime.fromtimestamp(int(before), UTC))  # a second has no halves: that is no step
+    assert client.now() == before

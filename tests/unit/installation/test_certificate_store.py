@@ -1,0 +1,34 @@
+"""What is asked of the API server for the caBundles, and how often."""
+
+from typing import Any
+
+import pytest
+
+from webhook.client.calls import ApiError
+from webhook.installation.certificate_store import CRD, DENIED_PAUSE, CertificateStore
+
+
+class Api:
+    """Has no webhook configuration; asked for the CRD, it answers with `status`."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        self.asked = 0
+
+    async def request(self, method: str, path: str, *_: object, **__: object) -> dict[str, Any]:
+        if path != CRD:
+            raise ApiError(404, "not found")
+        self.asked += 1
+        raise ApiError(self.status, "no")
+
+
+@pytest.mark.parametrize(("status", "asked"), [(403, [1, 1, 2]), (404, [1, 2, 3])], ids=["no right", "not there"])
+async def test_what_we_have_no_right_to_is_not_asked_for_in_every_pass(status: int, asked: list[int]) -> None:
+    now = 0.0
+    api: Any = Api(status)
+    store = CertificateStore(api, namespace="ns", secret="ca", service="web", clock=lambda: now)
+    counts = []
+    for now in (0.0, DENIED_PAUSE - 1, DENIED_PAUSE):  # noqa: B007 - the store's clock
+        assert await store.read_bundles() == []
+        counts.append(api.asked)
+    assert counts == asked
