@@ -1,6 +1,5 @@
 """What is reserved for an admitted job, and what of the cluster decides it."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -124,6 +123,9 @@ class TestDeadJobs:
         assert found is not None
         assert found.before is None
         running = changed({"metadata.uid": "u1", **self.DEAD, "status": {"conditions": [{"type": "Created"}]}})
-        found = assess(defaulted(changed({"metadata.uid": "u1"})), replace(ctx, old=defaulted(running)))
+        found = assess(
+            defaulted(changed({"metadata.uid": "u1"})),
+            context(cluster(GPUS), operation="UPDATE", old=defaulted(running)),
+        )
         assert found is not None
         assert found.before is not None
