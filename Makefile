@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -W error
 
-.PHONY: help install demo test lint types unit integration bench compare burst playground docs corpus mender manifests lock clean
+.PHONY: help install demo test lint types unit integration bench compare burst playground docs corpus schema mender manifests lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ corpus: install  ## Write anew what becomes of the jobs of tests/corpus, and doc
 
 mender: install  ## Do what the messages say to every bad job, and print in how many rounds that helps.
 	@$(BIN)/python -m tests.support.mender
+
+schema: install  ## Write the packaged schema of MPIJobs anew, out of the pinned mpi-operator.
+	@$(BIN)/python -m tests.support.mpijob_schema
 
 manifests: install  ## Write those parts of manifests/base anew that follow from the code.
 	@$(BIN)/python -m webhook.installation.manifests manifests/base

@@ -14,13 +14,14 @@ from tests.support.corpus_subjects import INTRODUCTION, SUBJECTS
 from tests.support.paths import DOCS, ROOT
 from webhook.admission.pipelines import Policy
 from webhook.api import yaml
-from webhook.cli import files, job_check
+from webhook.cli import crd_schema, files, job_check
 from webhook.cli.job_check import Verdict
 from webhook.cluster.snapshot import Snapshot
 
 CORPUS: Final = ROOT / "tests" / "corpus"
 PAGE: Final = DOCS / "real-jobs.md"
 COMMAND: Final = "make corpus"
+SCHEMA: Final = crd_schema.packaged()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def _job(path: Path) -> Job:
 
 def _verdict(manifest: files.Manifest, setting: Setting) -> Verdict:
     policy, cluster = _policy(setting.policy), _cluster(setting.cluster)
-    return job_check.check(manifest, policy=policy, cluster=cluster, namespace=setting.namespace)
+    return job_check.check(manifest, policy=policy, cluster=cluster, schema=SCHEMA, namespace=setting.namespace)
 
 
 @cache

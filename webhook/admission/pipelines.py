@@ -150,7 +150,7 @@ def validate(
     *,
     policy: Policy,
     view: ClusterView,
-    today: date = date.min,
+    today: date,
     granted: Mapping[str, bool] | None = None,
     time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:

@@ -53,7 +53,7 @@ class Replay:
             return f"{text} ({_named(list(self.newly_denied))})"
         text = f"would newly deny none of {jobs}"
         if self.newly_admitted:
-            return f"only loosens: {text}, and admit {len(self.newly_admitted):,} that are refused today"
+            return f"only loosens: {text}, and admit {len(self.newly_admitted):,} ({_named(self.newly_admitted)})"
         return text
 
 

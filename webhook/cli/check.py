@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from webhook.cli.options import CLUSTER_FILE, OUTPUT, POLICY, REFUSED, show
+from webhook.cli.options import CLUSTER_FILE, FILE, OUTPUT, POLICY, REFUSED, show, with_api
 from webhook.cli.terminal import UNUSABLE, complain, fail, printable
 
 if TYPE_CHECKING:
@@ -21,11 +21,19 @@ if TYPE_CHECKING:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @POLICY
 @CLUSTER_FILE
+@click.option("--kubeconfig", type=FILE, help="The cluster whose schema of MPIJobs counts. Default: a packaged one.")
 @click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods by this Pod Security level, and no rules.")
 @click.option("-n", "--namespace", default="default", help="For jobs that name no namespace.")
 @OUTPUT
 def check(
-    *, files: tuple[str, ...], policy: Path | None, cluster: Path | None, level: str | None, namespace: str, output: str
+    *,
+    files: tuple[str, ...],
+    policy: Path | None,
+    cluster: Path | None,
+    kubeconfig: Path | None,
+    level: str | None,
+    namespace: str,
+    output: str,
 ) -> NoReturn:
     """Check the MPIJobs in files, without a cluster.
 
@@ -33,8 +41,11 @@ def check(
     FILE may hold several documents and lists, be JSON, be a directory (its .yaml, .yml and .json files), or be - for
     standard input. Objects of other kinds are passed over.
 
-    A job that the --cluster file holds already is checked as a change to it, as `kubectl apply` would make it. The
-    MPIJob schema is not at hand here: a dry run on the server finds misspelt fields too.
+    A job that the --cluster file holds already is checked as a change to it, as `kubectl apply` would make it.
+
+    Fields that MPIJobs do not have are refused, as kubectl has the API server do it (other clients lose them with no
+    more than a warning), and so are values of a wrong type. The schema is that of mpi-operator v0.8.0, with
+    --kubeconfig that of the cluster.
 
     With --level, what is checked are the pods of all Kubernetes' workloads and of MPIJobs, as they are written.
 
@@ -46,6 +57,7 @@ def check(
       kustomize build . | mpijob-webhook check - -o json
       kubectl get namespaces,mpijobs -A -o yaml > cluster.yaml
       mpijob-webhook check job.yaml --cluster cluster.yaml
+      mpijob-webhook check job.yaml --kubeconfig ~/.kube/config
       kubectl apply --dry-run=server -f job.yaml
 
     \b
@@ -54,11 +66,13 @@ def check(
       1  at least one would be refused
       2  unusable input: a file, the policy or the cluster file is broken, or there is nothing to check
     """
-    if level and (policy or cluster):
-        fail("--level looks at nothing but the pods, so it takes neither --policy nor --cluster")
+    if level and (policy or cluster or kubeconfig):
+        fail("--level looks at nothing but the pods, so it takes no --policy, --cluster or --kubeconfig")
     from webhook.cli import files as manifests
 
-    checker = _level_checker(level, namespace) if level is not None else _job_checker(policy, cluster, namespace)
+    checker = (
+        _level_checker(level, namespace) if level is not None else _job_checker(policy, cluster, kubeconfig, namespace)
+    )
     found, errors = manifests.load(files)
     checked = [manifest for manifest in found if checker.concerns(manifest)]
     verdicts = [checker.check(manifest) for manifest in checked]
@@ -87,13 +101,14 @@ class Checker:
     """All verdicts in lines."""
 
 
-def _job_checker(policy: Path | None, cluster: Path | None, namespace: str) -> Checker:
-    from webhook.cli import job_check
+def _job_checker(policy: Path | None, cluster: Path | None, kubeconfig: Path | None, namespace: str) -> Checker:
+    from webhook.cli import crd_schema, job_check
 
     check = partial(
         job_check.check,
         policy=job_check.load_policy(policy),
         cluster=job_check.load_cluster(cluster),
+        schema=with_api(kubeconfig, None, crd_schema.of_cluster) if kubeconfig else crd_schema.packaged(),
         namespace=namespace,
     )
     return Checker("MPIJob", job_check.is_job, check, job_check.report)

@@ -25,6 +25,10 @@ class Manifest:
 
     source: str
     document: dict[str, Any]
+    number: int = 1
+    """Which document of the file it is in."""
+    written: dict[str, Any] | None = None
+    """The object with its nulls; None where there are none."""
 
     @property
     def kind(self) -> str:
@@ -121,7 +125,7 @@ def _manifests(source: str) -> list[Manifest]:
     except yaml.YamlError as error:
         raise ManifestError(f"{shown}: {error}") from None
     return [
-        Manifest(shown, _without_nulls(document))
+        Manifest(shown, _without_nulls(document), number, document)
         for number, entry in enumerate(documents, start=1)
         for document in _objects(entry, f"{shown}: document {number}" if len(documents) > 1 else shown)
     ]

@@ -1,11 +1,12 @@
 """The verdict on jobs in files: the same pipelines as in the server, without a server and without a cluster.
 
 What the API server does before and between the webhooks is done here too: nulls are dropped, the namespace is filled
-in, fields that a client cannot set are cleared. Its check against the MPIJob schema is not.
+in, fields that a client cannot set are cleared, and the job is judged by the schema of MPIJobs (`job_schema`): the
+rules see it with that mended, so that all is told at once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -16,7 +17,8 @@ from webhook.admission.messages import Finding
 from webhook.admission.pipelines import SCHEMA, Decision, Policy
 from webhook.api import mpijob
 from webhook.api.review import AdmissionRequest, GroupVersionKind
-from webhook.cli import files, injected
+from webhook.cli import files, injected, job_schema
+from webhook.cli.crd_schema import CrdSchema
 from webhook.cli.files import Manifest
 from webhook.cli.injected import Injected
 from webhook.cli.terminal import bad, caution, counted, fail, good, printable
@@ -56,6 +58,9 @@ class Verdict:
     def as_json(self) -> dict[str, Any]:
         """For programs; `causes` are all violations that refuse the job."""
         return {
+            "file": self.manifest.source,
+            "document": self.manifest.number,
+            "kind": self.manifest.kind,
             "name": self.manifest.title,
             "namespace": self.namespace,
             "allowed": self.allowed,
@@ -92,11 +97,33 @@ def is_job(manifest: Manifest) -> bool:
     return manifest.kind == "MPIJob"
 
 
-def check(manifest: Manifest, *, policy: Policy, cluster: Snapshot, namespace: str = "default") -> Verdict:
-    """The verdict on one MPIJob; `namespace` is for jobs that name none."""
+def check(
+    manifest: Manifest,
+    *,
+    policy: Policy,
+    cluster: Snapshot,
+    schema: CrdSchema | None = None,
+    namespace: str = "default",
+) -> Verdict:
+    """The verdict on one MPIJob; `namespace` is for jobs that name none, None for `schema` leaves that out."""
     namespace = manifest.namespace or namespace
     if manifest.api_version != mpijob.API_VERSION:
         return Verdict(manifest, namespace, validation=_not_served(manifest))
+    if schema is None:
+        return _by_rules(manifest, policy=policy, cluster=cluster, namespace=namespace)
+    judged = job_schema.judge(manifest.written or manifest.document, schema)
+    found = [Finding(SCHEMA, violation) for violation in judged.violations]
+    if not judged.readable:
+        return Verdict(manifest, namespace, validation=Decision(denied=found, name=manifest.title))
+    verdict = _by_rules(replace(manifest, document=judged.mended), policy=policy, cluster=cluster, namespace=namespace)
+    denied = verdict.validation.denied
+    said = {finding.violation.path for finding in denied}
+    denied[:0] = [finding for finding in found if finding.violation.path not in said]
+    return replace(verdict, manifest=manifest)
+
+
+def _by_rules(manifest: Manifest, *, policy: Policy, cluster: Snapshot, namespace: str) -> Verdict:
+    """The verdict of the webhook on a job that the API server has read."""
     stored = cluster.stored(namespace, manifest.name) if manifest.name else None
     request = _request(manifest, namespace=namespace, stored=stored)
     mutation = pipelines.mutate(request, policy=policy, view=cluster)

@@ -1,15 +1,17 @@
 """The policy document (`kind: MPIJobPolicy`), assembled from the settings of every rule and injection."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import AfterValidator, Field, ValidationError, create_model, model_validator
+from pydantic import AfterValidator, Field, ValidationError, create_model
 
 from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.api.labels import Selector
+from webhook.api.names import closest_name
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
 from webhook.policy.exemptions import EVERY_RULE, Exemption
 
@@ -29,6 +31,10 @@ CONTROLLERS = (
     "system:serviceaccount:kube-system:generic-garbage-collector",
     "system:serviceaccount:kube-system:namespace-controller",
 )
+
+
+_QUOTED = re.compile(r"'([^']*)'")
+_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +108,6 @@ class PolicyDocument(Settings):
     rules: Settings
     injections: Settings
 
-    @model_validator(mode="after")
-    def _exemptions_name_rules(self) -> "PolicyDocument":
-        known = {field.alias or name for name, field in type(self.rules).model_fields.items()}
-        for index, exemption in enumerate(self.exemptions):
-            for rule_id in exemption.rules:
-                if rule_id != EVERY_RULE and rule_id not in known:
-                    raise ValueError(f'exemptions[{index}].rules: "{rule_id}" is not a rule')
-        return self
-
     @cached_property
     def selector(self) -> Selector | None:
         """The compiled `namespaces`, None for all namespaces."""
@@ -144,6 +141,7 @@ def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]
         __base__=PolicyDocument,
         __doc__="What an administrator enforces and injects.",
         inject_only=_names_of(injections, INJECT_ONLY),
+        exemptions=_exemptions_from(rules),
         rules=_section("Rules", rules, "Settings of each rule."),
         injections=_section("Injections", injections, "Settings of each injection."),
     )
@@ -186,6 +184,15 @@ def _names_of(entries: Iterable[str], description: str) -> Any:
     return (tuple.__class_getitem__((name, ...)) | None, Field(None, description=description))
 
 
+def _exemptions_from(rules: Iterable[str]) -> Any:
+    """Exemptions that name these rules alone, so that a wrong name has its place in the text."""
+    name: Any = Literal.__getitem__((EVERY_RULE, *rules))
+    fields: dict[str, Any] = {"rules": (tuple.__class_getitem__((name, ...)), Exemption.model_fields["rules"])}
+    exemption = create_model("Exemption", __base__=Exemption, __doc__=Exemption.__doc__, **fields)
+    described = PolicyDocument.model_fields["exemptions"].description
+    return (tuple.__class_getitem__((exemption, ...)), Field((), description=described))
+
+
 def _attribute(entry_id: str) -> str:
     return entry_id.replace("-", "_")
 
@@ -201,5 +208,8 @@ def _fault(error: Mapping[str, Any], lines: Mapping[tuple[str | int, ...], int])
     if error["type"] == "extra_forbidden":
         return PolicyFault(field, f"is not a setting; {HINT}", line)
     value = error.get("input")
+    if error["type"] == "literal_error" and len(names := _QUOTED.findall(error["ctx"]["expected"])) > _LISTED:
+        near = closest_name(str(value), names)
+        return PolicyFault(field, f'there is no "{str(value)[:100]}"{f", but {near}" if near else f"; {HINT}"}', line)
     shown = f" (it is {value!r})"[:100] if isinstance(value, str | int | float | bool) else ""
     return PolicyFault(field, error["msg"].removeprefix("Value error, ") + shown, line)

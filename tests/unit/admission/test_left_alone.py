@@ -1,5 +1,6 @@
 """Updates by controllers: unseen is what Kueue and Kubernetes do, and nothing else."""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -37,13 +38,15 @@ WITH_KUEUE = Snapshot([config()])
 
 
 def update(changes: Json, *, username: str = KUEUE, view: ClusterView = WITH_KUEUE, stored: Json = STORED) -> Decision:
-    return validate(request(changed(changes, stored), old=stored, username=username), policy=POLICY, view=view)
+    return validate(
+        request(changed(changes, stored), old=stored, username=username), policy=POLICY, view=view, today=date.min
+    )
 
 
 def test_kueue_starts_and_stops_a_job_unseen() -> None:
     assert update(STARTS).skipped == UNSEEN
     running = changed(STARTS, STORED)
-    back = validate(request(STORED, old=running, username=KUEUE), policy=POLICY, view=WITH_KUEUE)
+    back = validate(request(STORED, old=running, username=KUEUE), policy=POLICY, view=WITH_KUEUE, today=date.min)
     assert back.skipped == UNSEEN
 
 
@@ -94,13 +97,13 @@ def test_metadata_and_status_need_no_kueue(username: str) -> None:
 @pytest.mark.parametrize("spec", [None, [], {"mpiReplicaSpecs": {"Worker": None}}, {"mpiReplicaSpecs": 3}])
 def test_odd_shapes_are_no_fault(spec: Any) -> None:
     stored = {**STORED, "spec": spec}
-    validate(request(STORED, old=stored, username=KUEUE), policy=POLICY, view=WITH_KUEUE)
-    validate(request(stored, old=STORED, username=KUEUE), policy=POLICY, view=WITH_KUEUE)
+    validate(request(STORED, old=stored, username=KUEUE), policy=POLICY, view=WITH_KUEUE, today=date.min)
+    validate(request(stored, old=STORED, username=KUEUE), policy=POLICY, view=WITH_KUEUE, today=date.min)
 
 
 def test_what_a_controller_takes_out_of_the_required_is_missed() -> None:
     policy = load_policy(HEADER + "injections: {api-access: {required: deny}}")
     stored = changed({f"{role}.template.spec.automountServiceAccountToken": False for role in ("Launcher", "Worker")})
     new = changed({"Worker.template.spec.automountServiceAccountToken": REMOVE}, stored)
-    decision = validate(request(new, old=stored, username=KUEUE), policy=policy, view=WITH_KUEUE)
+    decision = validate(request(new, old=stored, username=KUEUE), policy=policy, view=WITH_KUEUE, today=date.min)
     assert [each.rule for each in decision.denied] == ["required-injection"]

@@ -1,5 +1,6 @@
 """Pod Security through both pipelines: injection, verdict, warnings, audit annotations, updates."""
 
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -24,12 +25,12 @@ def submitted(job: Any, view: Snapshot) -> Decision:
     sent = request(job)
     mutated = pipelines.mutate(sent, policy=DEFAULTS, view=view).document
     sent = msgspec.structs.replace(sent, object=msgspec.Raw(msgspec.json.encode(mutated)))
-    return pipelines.validate(sent, policy=DEFAULTS, view=view)
+    return pipelines.validate(sent, policy=DEFAULTS, view=view, today=date.min)
 
 
 def validate(job: Any, view: Snapshot, *, policy: str = "", old: Any = None) -> Decision:
     loaded = pipelines.load_policy(HEADER + policy)
-    return pipelines.validate(request(job, old=old), policy=loaded, view=view)
+    return pipelines.validate(request(job, old=old), policy=loaded, view=view, today=date.min)
 
 
 def ids(decision: Decision) -> dict[str, list[str]]:

@@ -48,9 +48,9 @@ def replay(before: str, after: str, data: list[bytes]) -> Replay:
         (
             "",
             "rules: {worker-count: {min: 1}}",
-            "only loosens: would newly deny none of 4 jobs, and admit 1 that are refused today",
+            "only loosens: would newly deny none of 4 jobs, and admit 1 (team-a/job-3)",
         ),
-        ("", "mode: audit", "only loosens: would newly deny none of 4 jobs, and admit 1 that are refused today"),
+        ("", "mode: audit", "only loosens: would newly deny none of 4 jobs, and admit 1 (team-a/job-3)"),
         (
             "rules: {worker-count: {max: 3}}",
             "rules: {worker-count: {max: 2}}",

@@ -3,6 +3,7 @@
 import gc
 import json
 import sys
+from datetime import date
 from typing import Any
 
 import pytest
@@ -37,7 +38,7 @@ def with_containers(count: int, **metadata: Any) -> dict[str, Any]:
 
 
 def validate(job: Any, policy: pipelines.Policy = DEFAULTS, **fields: Any) -> Decision:
-    return pipelines.validate(request(job, **fields), policy=policy, view=NothingKnown())
+    return pipelines.validate(request(job, **fields), policy=policy, view=NothingKnown(), today=date.min)
 
 
 def mutate(job: Any, policy: pipelines.Policy = DEFAULTS, **fields: Any) -> Decision:
@@ -94,7 +95,9 @@ def test_no_exemption_holds() -> None:
     asked = {"training.openshift.io/exempt": "*", "training.openshift.io/exempt-reason": "because"}
     job = with_containers(51, **asked)
     assert not validate(job, policy(EXEMPT)).allowed
-    decision = pipelines.validate(request(job), policy=DEFAULTS, view=NothingKnown(), granted={"job-size": True})
+    decision = pipelines.validate(
+        request(job), policy=DEFAULTS, view=NothingKnown(), granted={"job-size": True}, today=date.min
+    )
     assert not decision.allowed
     assert decision.requested == []
     assert validate(with_containers(51), policy(EXEMPT + "rules: {job-size: {action: warn}}")).allowed
@@ -184,7 +187,7 @@ def reviews(job: Any, policy: pipelines.Policy, view: ClusterView) -> None:
     for fields in ({}, {"old": older}):
         asked = request(job, **fields)
         pipelines.mutate(asked, policy=policy, view=view)
-        pipelines.validate(asked, policy=policy, view=view)
+        pipelines.validate(asked, policy=policy, view=view, today=date.min)
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=["nothing known", "a cluster"])

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -26,7 +27,7 @@ def changed(changes: Mapping[str, Any], base: Mapping[str, Any] = GOOD) -> dict[
 
 
 def validate(job: Any, *, policy: pipelines.Policy = DEFAULTS, **fields: Any) -> Decision:
-    return pipelines.validate(request(job, **fields), policy=policy, view=NothingKnown())
+    return pipelines.validate(request(job, **fields), policy=policy, view=NothingKnown(), today=date.min)
 
 
 def test_a_good_job_is_admitted_without_a_word() -> None:
@@ -218,13 +219,13 @@ def test_missing_replica_specs_are_told() -> None:
 
 def test_no_verdict_when_the_time_is_up() -> None:
     with pytest.raises(pipelines.DeadlineExceeded):
-        pipelines.validate(request(GOOD), policy=DEFAULTS, view=NothingKnown(), time_left=lambda: 0.0)
+        pipelines.validate(request(GOOD), policy=DEFAULTS, view=NothingKnown(), time_left=lambda: 0.0, today=date.min)
 
 
 def test_rules_do_not_change_the_request() -> None:
     sent = request(GOOD)
     before = bytes(sent.object)
-    pipelines.validate(sent, policy=DEFAULTS, view=NothingKnown())
+    pipelines.validate(sent, policy=DEFAULTS, view=NothingKnown(), today=date.min)
     assert bytes(sent.object) == before
 
 

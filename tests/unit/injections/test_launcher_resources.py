@@ -1,6 +1,7 @@
 """launcher-resources: what the namespace asks for and the launcher does not state, and nothing anywhere else."""
 
 import sys
+from datetime import date
 from types import FrameType
 from typing import Any
 
@@ -186,10 +187,10 @@ def test_always() -> None:
 def test_the_rule_that_refused_is_content() -> None:
     policy = pipelines.load_policy(None)
     view = quotas(*NAMED)
-    before = pipelines.validate(sent(job(), namespace="team"), policy=policy, view=view)
+    before = pipelines.validate(sent(job(), namespace="team"), policy=policy, view=view, today=date.min)
     assert any(finding.rule == "resource-quota" for finding in before.denied)
     document = hold(job(), only("launcher-resources"), view=view).document
-    after = pipelines.validate(sent(document, namespace="team"), policy=policy, view=view)
+    after = pipelines.validate(sent(document, namespace="team"), policy=policy, view=view, today=date.min)
     assert not any(
         finding.rule == "resource-quota" and "Launcher" in finding.violation.path for finding in after.denied
     )

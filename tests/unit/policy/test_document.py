@@ -76,8 +76,12 @@ def test_a_ceiling_on_all_injections(text: str, at_work: set[str]) -> None:
         (HEADER + "mode: warn\nmode: audit", 'line 4, column 1: the key "mode" is there twice'),
         (HEADER + "rules: {worker-count: {min: 3}", "line 4, column 1"),
         (HEADER + "injectOnly: labels", "line 3: injectOnly: Input should be a valid tuple (it is 'labels')"),
-        (HEADER + "injectOnly: [label]", "line 3: injectOnly[0]: Input should be 'api-access', 'clean-pod-policy', "),
-        (HEADER + "injectOnly: [label]", " (it is 'label')"),
+        (HEADER + "injectOnly: [label]", 'line 3: injectOnly[0]: there is no "label", but labels'),
+        (HEADER + "injectOnly: [zzz]", 'line 3: injectOnly[0]: there is no "zzz"; `mpijob-webhook rules` lists'),
+        (
+            HEADER + "exemptions:\n- rules:\n  - gpus\n  - gpu\n  users: [a]\n  reason: r",
+            'line 6: exemptions[0].rules[1]: there is no "gpu", but gpus',
+        ),
         (HEADER + "injections: {labels: {job: {'a b': c}}}", "injections.labels.job: a b: "),
         (
             HEADER + "injections: {labels: {pods: {training.kubeflow.org/job-name: c}}}",

@@ -1,6 +1,7 @@
 """The policies in manifests/policies: each can be loaded, all go together, and each does what it says."""
 
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,9 @@ HOSPITAL = {"compliance.openshift.io/hipaa": "true"}
 
 
 def validate(job: Any, policy: Policy, *claims: dict[str, Any]) -> Decision:
-    return pipelines.validate(request(job), policy=policy, view=Snapshot(claims) if claims else NothingKnown())
+    return pipelines.validate(
+        request(job), policy=policy, view=Snapshot(claims) if claims else NothingKnown(), today=date.min
+    )
 
 
 def mutate(job: Any, policy: Policy) -> Decision:
@@ -297,7 +300,7 @@ class TestRdma:
         assert worker["resources"] == {"requests": asked, "limits": asked}
         assert set(variables) <= {variable["name"] for variable in launcher["env"]}
         assert templates["Worker"]["metadata"]["annotations"].get(NETWORKS) == networks
-        found = pipelines.validate(request(patched), policy=ready, view=FABRIC)
+        found = pipelines.validate(request(patched), policy=ready, view=FABRIC, today=date.min)
         assert (found.denied, found.warned) == ([], [])
 
     @pytest.mark.parametrize("name", ["rdma-sriov", "rdma-efa", "rdma-infiniband"])

@@ -68,7 +68,7 @@ def test_what_only_loosens_is_safe() -> None:
         "  team-a/a",
         "  team-a/b",
         "",
-        "only loosens: would newly deny none of 2 jobs, and admit 2 that are refused today",
+        "only loosens: would newly deny none of 2 jobs, and admit 2 (team-a/a, team-a/b)",
     ]
 
 

@@ -1,0 +1,111 @@
+"""`check` against the real API server: the same jobs are refused for their schema, and its CRD can be asked for."""
+
+import asyncio
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.support import mpijob_schema
+from tests.support.jobs import REMOVE, changed
+from webhook.cli import crd_schema
+from webhook.cli.crd_schema import CrdSchema
+from webhook.cli.job_schema import judge
+from webhook.client import calls
+
+Json = dict[str, Any]
+SPEC = "Worker.template.spec"
+CONTAINER = f"{SPEC}.containers.0"
+
+GOOD: list[Json] = [
+    {},
+    {"spec.slotsPerWorker": None},
+    {"spec.runPolicy.schedulingPolicy": {"minAvailable": 1, "minResources": {"cpu": 1, "vendor.io/x": "1"}}},
+    {f"{SPEC}.nodeSelector": {"a": "b", "c": None}},
+    {f"{CONTAINER}.ports": [{"containerPort": 1}, {"containerPort": 1, "protocol": "UDP"}]},
+    {f"{CONTAINER}.livenessProbe": {"httpGet": {"port": "http"}, "periodSeconds": 1}},
+    {
+        f"{SPEC}.volumes": [
+            {"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": 1}},
+            {"name": "w", "emptyDir": {}},
+        ]
+    },
+    {f"{CONTAINER}.envFrom": [{"configMapRef": {"optional": True}}]},
+    {"metadata.ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}]},
+    {"status": {"startTime": "2026-01-01T00:00:00Z"}},
+    {"Worker.template.metadata": {"name": "x", "labels": {"a": "b"}}},
+]
+BAD: list[Json] = [
+    {"spec.slotPerWorker": 8},
+    {"spec.cleanPodPolicy": "All"},
+    {"spec.runPolicy.backofLimit": 1},
+    {"Worker.replica": 2},
+    {"zzz": {}},
+    {"metadata.label": {"a": "b"}},
+    {"status": {"zzz": 1}},
+    {f"{CONTAINER}.imagePullPolice": "Always"},
+    {f"{SPEC}.imagePullSecret": []},
+    {"Worker.template.metadata": {"creationTimestamp": None}},
+    {"Worker.template.metadata": {"generateName": "x"}},
+    {"spec.slotsPerWorker": "8"},
+    {"spec.slotsPerWorker": 1.5},
+    {"spec.slotsPerWorker": True},
+    {"spec.runLauncherAsWorker": "true"},
+    {"spec.mpiImplementation": "openmpi"},
+    {"spec.mpiReplicaSpecs": REMOVE},
+    {"Worker": []},
+    {f"{SPEC}.containers": [None]},
+    {f"{SPEC}.containers": {}},
+    {f"{CONTAINER}.name": REMOVE},
+    {f"{CONTAINER}.command": "python train.py"},
+    {f"{CONTAINER}.env": [{"name": "N", "value": 1}]},
+    {f"{CONTAINER}.env": [{"name": "N"}, {"name": "N"}]},
+    {f"{CONTAINER}.ports": [{"containerPort": 1}, {"containerPort": 1, "protocol": "TCP"}]},
+    {f"{CONTAINER}.ports": [{"name": "x"}]},
+    {f"{CONTAINER}.resources.limits.cpu": True},
+    {f"{SPEC}.nodeSelector": {"a": 1}},
+    {f"{SPEC}.tolerations": [{"key": "a", "tolerationSeconds": "1"}]},
+]
+
+
+@pytest.fixture(scope="module")
+def published(cluster: Cluster) -> CrdSchema:
+    """The schema that the API server publishes."""
+
+    async def ask() -> CrdSchema | None:
+        api = await calls.connect(cluster.kubeconfig)
+        try:
+            return await crd_schema.of_cluster(api)
+        except calls.ClusterError:  # not yet
+            return None
+        finally:
+            await api.close()
+
+    return cluster.wait_for("the schema to be published", lambda: asyncio.run(ask()))
+
+
+def test_the_packaged_schema_is_that_of_the_pinned_module() -> None:
+    """`make schema` writes it."""
+    assert files("webhook.cli").joinpath(crd_schema.FILE).read_text(encoding="utf-8") == mpijob_schema.text()
+
+
+@pytest.mark.parametrize("changes", [*GOOD, *BAD], ids=str)
+def test_the_api_server_decides_alike(cluster: Cluster, namespace: str, published: CrdSchema, changes: Json) -> None:
+    job = changed({**changes, "metadata.namespace": namespace})
+    done = cluster.kubectl("create", "--dry-run=server", "-f-", stdin=job, check=False)
+    refused = done.returncode != 0
+    assert refused == (changes in BAD), done.stderr
+    for schema in (crd_schema.packaged(), published):
+        assert bool(judge(job, schema).violations) == refused, (schema.origin, done.stderr)
+
+
+def test_other_clients_lose_what_is_unknown(cluster: Cluster, namespace: str) -> None:
+    """kubectl asks for strictness; who does not is warned, and the field is gone."""
+    job = changed({"metadata.namespace": namespace, "spec.slotPerWorker": 8})
+    refused = cluster.kubectl("create", "--dry-run=server", "-f-", stdin=job, check=False)
+    assert 'strict decoding error: unknown field "spec.slotPerWorker"' in refused.stderr
+    path = f"/apis/kubeflow.org/v2beta1/namespaces/{namespace}/mpijobs?dryRun=All"
+    taken = cluster.kubectl("create", f"--raw={path}", "-f-", stdin=job)
+    assert 'unknown field "spec.slotPerWorker"' in taken.stderr
+    assert "slotPerWorker" not in taken.stdout

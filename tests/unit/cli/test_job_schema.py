@@ -1,0 +1,210 @@
+"""Jobs in files against the schema of MPIJobs: what the API server refuses before any rule is asked."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+
+from tests.support.any_job import any_job
+from tests.support.jobs import REMOVE, changed
+from tests.support.strategies import PROPERTY
+from webhook.cli import crd_schema
+from webhook.cli.crd_schema import Shape, short_form
+from webhook.cli.job_schema import MAX_FAULTS, judge
+from webhook.cli.main import main
+
+Json = dict[str, Any]
+SCHEMA = crd_schema.packaged()
+UNKNOWN = "is no field of an MPIJob (mpi-operator v0.8.0): kubectl refuses it, other clients lose it"
+CONTAINER = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0]"
+SPEC = "Worker.template.spec"
+OF_CONTAINER = f"{SPEC}.containers.0"
+
+
+def told(changes: Json) -> list[tuple[str, str, str]]:
+    return [(each.path, each.message, each.fix) for each in judge(changed(changes), SCHEMA).violations]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"spec.slotsPerWorker": None},
+        {f"{SPEC}.nodeSelector": {"any.example.com/key": "value", "null": None}},
+        {"spec.runPolicy.schedulingPolicy": {"minResources": {"cpu": 1, "memory": "1Gi", "vendor.io/any": 0}}},
+        {"metadata": {"generateName": "a-", "labels": {"a": "b"}, "ownerReferences": [{"anything": 1}]}},
+        {f"{OF_CONTAINER}.ports": [{"containerPort": 1}, {"containerPort": 1, "protocol": "UDP"}]},
+        {f"{OF_CONTAINER}.livenessProbe": {"httpGet": {"port": "http"}}},
+        {"status": {"startTime": "2026-01-01T00:00:00Z"}},
+    ],
+)
+def test_good(changes: Json) -> None:
+    assert told(changes) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {"spec.slotsPerWorker": REMOVE, "spec.slotPerWorker": 8},
+            ("spec.slotPerWorker", UNKNOWN, "Write slotsPerWorker."),
+        ),
+        ({"spec.slotPerWorker": 8}, ("spec.slotPerWorker", UNKNOWN, "Remove it.")),
+        ({"spec.runPolicy.backofLimit": 3}, ("spec.runPolicy.backofLimit", UNKNOWN, "Write backoffLimit.")),
+        (
+            {"Worker.replicas": REMOVE, "Worker.replica": 3},
+            ("spec.mpiReplicaSpecs[Worker].replica", UNKNOWN, "Write replicas."),
+        ),
+        (
+            {"spec.runPolicy": REMOVE, "spec.cleanPodPolicy": "All"},
+            ("spec.cleanPodPolicy", UNKNOWN, "Move it to spec.runPolicy.cleanPodPolicy."),
+        ),
+        ({"spec.cleanPodPolicy": "All"}, ("spec.cleanPodPolicy", UNKNOWN, "Remove it.")),
+        ({"spec.runPolicy.slotsPerWorker": 1}, ("spec.runPolicy.slotsPerWorker", UNKNOWN, "Remove it.")),
+        (
+            {"spec.runPolicy.minAvailable": 1},
+            ("spec.runPolicy.minAvailable", UNKNOWN, "Move it to spec.runPolicy.schedulingPolicy.minAvailable."),
+        ),
+        # a text is no mapping
+        ({"spec.runPolicy.scheduling": "x"}, ("spec.runPolicy.scheduling", UNKNOWN, "Remove it.")),
+        ({f"{OF_CONTAINER}.imagePullPolice": "x"}, (f"{CONTAINER}.imagePullPolice", UNKNOWN, "Write imagePullPolicy.")),
+        # as `kubectl create --dry-run=client` writes it; kubectl refuses it in the end
+        (
+            {"Worker.template.metadata": {"creationTimestamp": None}},
+            ("spec.mpiReplicaSpecs[Worker].template.metadata.creationTimestamp", UNKNOWN, "Remove it."),
+        ),
+        ({"metadata.label": {"a": "b"}}, ("metadata.label", UNKNOWN, "Write labels.")),
+        ({"zzz": 1}, ("zzz", UNKNOWN, "Remove it.")),
+        ({"spec.slotsPerWorker": "8"}, ("spec.slotsPerWorker", "must be a whole number, not text", "Write 8.")),
+        (
+            {"spec.slotsPerWorker": "many"},
+            ("spec.slotsPerWorker", "must be a whole number, not text", "Write a whole number."),
+        ),
+        (
+            {"spec.slotsPerWorker": 1.5},
+            ("spec.slotsPerWorker", "must be a whole number, not a number", "Write a whole number."),
+        ),
+        (
+            {"spec.slotsPerWorker": True},
+            ("spec.slotsPerWorker", "must be a whole number, not true or false", "Write a whole number."),
+        ),
+        (
+            {"spec.runLauncherAsWorker": "True"},
+            ("spec.runLauncherAsWorker", "must be true or false, not text", "Write true."),
+        ),
+        (
+            {f"{OF_CONTAINER}.env": [{"name": "N", "value": 1}]},
+            (f"{CONTAINER}.env[0].value", "must be text, not a whole number", 'Write "1".'),
+        ),
+        (
+            {f"{OF_CONTAINER}.command": "python train.py"},
+            (f"{CONTAINER}.command", "must be a list, not text", "Write a list."),
+        ),
+        ({f"{SPEC}.containers": [None]}, (CONTAINER, "must be a mapping, not empty", "Write a mapping.")),
+        (
+            {f"{OF_CONTAINER}.resources.limits.cpu": [1]},
+            (f"{CONTAINER}.resources.limits[cpu]", "must be a number or text, not a list", "Write a number or text."),
+        ),
+        ({f"{OF_CONTAINER}.name": REMOVE}, (f"{CONTAINER}.name", "is missing", "Add it.")),
+        ({"spec.mpiReplicaSpecs": REMOVE}, ("spec.mpiReplicaSpecs", "is missing", "Add it.")),
+        (
+            {"spec.mpiImplementation": "openmpi"},
+            ("spec.mpiImplementation", '"openmpi" is not supported', "Use one of OpenMPI, Intel, MPICH."),
+        ),
+        (
+            {f"{OF_CONTAINER}.env": [{"name": "N"}, {"name": "N"}]},
+            (f"{CONTAINER}.env[1]", 'is there twice (name "N")', "Remove one of the two."),
+        ),
+        (
+            {f"{OF_CONTAINER}.ports": [{"containerPort": 1}, {"containerPort": 1, "protocol": "TCP"}]},
+            (f"{CONTAINER}.ports[1]", 'is there twice (containerPort 1, protocol "TCP")', "Remove one of the two."),
+        ),
+    ],
+)
+def test_refused(changes: Json, expected: tuple[str, str, str]) -> None:
+    assert told(changes) == [expected]
+
+
+def test_what_is_mended_is_good() -> None:
+    changes = {
+        "spec.slotsPerWorker": "8",
+        "spec.runPolicy": {"backofLimit": "3"},
+        "spec.cleanPodPolicy": "All",
+        "zzz": 1,
+    }
+    verdict = judge(changed(changes), SCHEMA)
+    assert verdict.readable
+    assert verdict.mended["spec"]["runPolicy"] == {"backoffLimit": 3, "cleanPodPolicy": "All"}
+    assert verdict.mended["spec"]["slotsPerWorker"] == 8
+    assert judge(verdict.mended, SCHEMA).violations == []
+
+
+def test_not_more_than_anybody_reads() -> None:
+    assert len(told({"spec": {f"x{number}": 1 for number in range(1000)}})) == MAX_FAULTS
+
+
+@PROPERTY
+@given(any_job())
+def test_any_job(job: Json) -> None:
+    verdict = judge(job, SCHEMA)
+    if verdict.readable and len(verdict.violations) < MAX_FAULTS:
+        again = judge(verdict.mended, SCHEMA).violations
+        assert [each.path for each in again if each.fix.startswith(("Write", "Move"))] == []
+
+
+def check(tmp_path: Path, job: Json) -> tuple[int, str]:
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(job))
+    result = CliRunner().invoke(main, ["check", str(path)], catch_exceptions=False)
+    return result.exit_code, result.stdout
+
+
+def test_the_rules_are_asked_in_the_same_round(tmp_path: Path) -> None:
+    """They see the job as it is when the advice has been followed, so that nothing is left for a second round."""
+    wrong = {"Worker.replicas": REMOVE, "Worker.replica": 1, "spec.slotPerWorker": 8}
+    code, said = check(tmp_path, changed(wrong))
+    assert code == 1
+    assert "2 problems" not in said
+    assert "replica: is no field" in said
+    assert "slotPerWorker: is no field" in said
+    assert "1 worker, at least 2 required [worker-count]" in said
+    assert check(tmp_path, changed({"Worker.replicas": 2}))[0] == 0
+
+
+def test_what_a_rule_says_of_a_field_is_not_said_twice(tmp_path: Path) -> None:
+    _, said = check(tmp_path, changed({"spec.mpiImplementation": "openmpi"}))
+    assert said.count("spec.mpiImplementation:") == 1
+    assert "[upstream-contract]" in said
+
+
+def test_a_type_that_nothing_can_be_made_of_is_told_alone(tmp_path: Path) -> None:
+    code, said = check(tmp_path, changed({"spec.mpiReplicaSpecs.Worker": [], "spec.slotPerWorker": 1}))
+    assert code == 1
+    assert "spec.mpiReplicaSpecs[Worker]: must be a mapping, not a list" in said
+    assert "spec.slotPerWorker: is no field" in said
+    assert "worker-count" not in said
+
+
+def test_published_schemas_name_their_parts() -> None:
+    """As in the OpenAPI document of an API server."""
+    definitions = {"Meta": {"type": "object", "properties": {"a": {"type": "string"}}}}
+    openapi = {
+        "type": "object",
+        "properties": {
+            "metadata": {"allOf": [{"$ref": "#/components/schemas/Meta"}]},
+            "spec": {"allOf": [{"$ref": "#/components/schemas/Meta"}], "default": {}},
+            "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        },
+    }
+    *_, whole = short_form(openapi, definitions)
+    assert whole["fields"]["free"] == "any"
+    assert {"fields": {"a": "string"}} in short_form(openapi, definitions)
+
+
+def test_the_packaged_schema() -> None:
+    assert SCHEMA.origin == "mpi-operator v0.8.0"
+    assert set(SCHEMA.root.fields) == {"apiVersion", "kind", "metadata", "spec", "status"}
+    assert SCHEMA.root.fields["spec"].fields["slotsPerWorker"] == Shape("integer")

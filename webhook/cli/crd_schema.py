@@ -1,0 +1,145 @@
+"""The schema of MPIJobs in a short form: names, types and what is required, out of their CRD.
+
+`mpijob_schema.json` beside this file is that of the pinned release of mpi-operator; `make schema` writes it. The schema
+of a cluster is made of what its API server publishes, which everybody may read.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from webhook.api.mpijob import API_VERSION
+from webhook.client.calls import ApiError, Client, ClusterError
+
+FILE: Final = "mpijob_schema.json"
+OPENAPI: Final = f"/openapi/v3/apis/{API_VERSION}"
+ANY: Final = "any"
+# A CRD says nothing of the object's own metadata, which the API server itself knows
+# (https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/types.go, ObjectMeta).
+_TEXTS: Final = (
+    "creationTimestamp", "deletionTimestamp", "generateName", "name", "namespace", "resourceVersion", "selfLink", "uid",
+)  # fmt: skip
+_METADATA: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        **{name: {"type": "string"} for name in _TEXTS},
+        "labels": {"additionalProperties": {"type": "string"}},
+        "annotations": {"additionalProperties": {"type": "string"}},
+        "finalizers": {"items": {"type": "string"}},
+        "generation": {"type": "integer"},
+        "deletionGracePeriodSeconds": {"type": "integer"},
+        "ownerReferences": {"items": {}},
+        "managedFields": {"items": {}},
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a value may be."""
+
+    type: str
+    """A type of OpenAPI, `quantity` for a number or text, `any`."""
+    fields: Mapping[str, "Shape"] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    values: "Shape | None" = None
+    """Of a mapping with any keys."""
+    items: "Shape | None" = None
+    """Of a list."""
+    keys: tuple[str, ...] = ()
+    """What tells the items of a list apart: no two have the same."""
+    choices: tuple[str, ...] = ()
+    default: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class CrdSchema:
+    """The shape of an MPIJob, and whose it is."""
+
+    origin: str
+    root: Shape
+
+
+@cache
+def packaged() -> CrdSchema:
+    """That of the pinned release of mpi-operator."""
+    written = json.loads(files(__package__).joinpath(FILE).read_text(encoding="utf-8"))
+    shapes: list[Shape] = []
+    for entry in written["shapes"]:  # each refers to earlier ones alone
+        shapes.append(_shape(entry, shapes))
+    return CrdSchema(written["origin"], shapes[-1])
+
+
+async def of_cluster(api: Client) -> CrdSchema:
+    """That of the CRD in a cluster; ClusterError where it has none."""
+    try:
+        document = await api.request("GET", OPENAPI)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        document = {}
+    schemas = document.get("components", {}).get("schemas", {})
+    for schema in schemas.values():
+        kinds = schema.get("x-kubernetes-group-version-kind", [])
+        if any(kind.get("kind") == "MPIJob" for kind in kinds):
+            shapes: list[Shape] = []
+            for entry in short_form(schema, schemas):
+                shapes.append(_shape(entry, shapes))
+            return CrdSchema(f"the CRD of {api.host}", shapes[-1])
+    raise ClusterError(f"the cluster at {api.host} publishes no schema of MPIJobs")
+
+
+def short_form(openapi: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """Every shape once, the whole object last. A shape names others by their place in the list, scalars by type."""
+    shapes: dict[str, int] = {}
+
+    def refer(node: Mapping[str, Any]) -> str | int:
+        node = _resolved(node, definitions or {})
+        if node.get("x-kubernetes-preserve-unknown-fields"):
+            return ANY
+        if node.get("x-kubernetes-int-or-string"):
+            return "quantity"
+        shape = _short(node, refer)
+        return shapes.setdefault(json.dumps(shape), len(shapes)) if shape else str(node.get("type", ANY))
+
+    refer({**openapi, "properties": {**openapi["properties"], "metadata": _METADATA}})
+    return [json.loads(text) for text in shapes]
+
+
+def _short(node: Mapping[str, Any], refer: Callable[[Mapping[str, Any]], str | int]) -> dict[str, Any]:
+    """What counts of a node, empty for one of which only the type does."""
+    if properties := node.get("properties"):
+        shape: dict[str, Any] = {"fields": {name: refer(each) for name, each in sorted(properties.items())}}
+        return {**shape, "required": sorted(node["required"])} if node.get("required") else shape
+    if isinstance(values := node.get("additionalProperties"), Mapping):
+        return {"values": refer(values)}
+    if "items" in node:
+        keys = node.get("x-kubernetes-list-map-keys")
+        return {"items": refer(node["items"]), **({"keys": keys} if keys else {})}
+    if node.get("type") != "string":
+        return {}
+    return {key: node[name] for key, name in (("choices", "enum"), ("default", "default")) if name in node}
+
+
+def _resolved(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The node itself, or what it refers to: published schemas name some parts."""
+    parts = node.get("allOf")
+    reference = node.get("$ref") or (parts[0].get("$ref") if parts and len(parts) == 1 else None)
+    return definitions.get(reference.rpartition("/")[2], {}) if reference else node
+
+
+def _shape(entry: Mapping[str, Any], earlier: list[Shape]) -> Shape:
+    def at(reference: str | int) -> Shape:
+        return earlier[reference] if isinstance(reference, int) else Shape(reference)
+
+    if "fields" in entry:
+        fields = {name: at(reference) for name, reference in entry["fields"].items()}
+        return Shape("object", fields=fields, required=tuple(entry.get("required", ())))
+    if "values" in entry:
+        return Shape("object", values=at(entry["values"]))
+    if "items" in entry:
+        return Shape("array", items=at(entry["items"]), keys=tuple(entry.get("keys", ())))
+    return Shape("string", choices=tuple(entry.get("choices", ())), default=entry.get("default"))

@@ -1,0 +1,218 @@
+"""A job in a file against the schema of MPIJobs, as the API server goes by it before any rule is asked.
+
+kubectl asks it to refuse fields that it does not know (`--validate=strict`, the default); for other clients it takes
+them out and sends a warning. A value of a wrong type is refused for all.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from webhook.api.names import closest_name
+from webhook.cli.crd_schema import ANY, CrdSchema, Shape
+from webhook.rules import CauseReason, Violation, shortened
+
+_OF_TYPE: Final[dict[str, tuple[type, ...]]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "quantity": (int, str),
+}
+_IN_WORDS: Final = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "quantity": "a number or text",
+}
+_KINDS: Final = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+# Fields of these are often written into another of them.
+_PLACES: Final = (("spec",), ("spec", "runPolicy"), ("spec", "runPolicy", "schedulingPolicy"))
+MAX_FAULTS: Final = 50
+
+
+@dataclass(slots=True)
+class SchemaVerdict:
+    """What the API server would refuse, and the job with all of it mended as the advice says, for the rules."""
+
+    violations: list[Violation] = field(default_factory=list)
+    mended: dict[str, Any] = field(default_factory=dict)
+    readable: bool = True
+    """Whether the rest of the job can be judged: no value is of a type from which nothing can be made."""
+
+
+def judge(document: Mapping[str, Any], schema: CrdSchema) -> SchemaVerdict:
+    """Judge a job as it stands in the file, nulls included."""
+    return _Walk(schema).judge(document)
+
+
+class _Walk:
+    def __init__(self, schema: CrdSchema) -> None:
+        self.schema = schema
+        self.verdict = SchemaVerdict()
+
+    def judge(self, document: Mapping[str, Any]) -> SchemaVerdict:
+        moved = self._moved(document)
+        self.verdict.mended = self._object(dict(moved), self.schema.root, "")
+        return self.verdict
+
+    def _moved(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The document with fields in their place that stand in another of `_PLACES`."""
+        shapes = {place: _at(self.schema.root, place) for place in _PLACES}
+        for place, shape in shapes.items():
+            there = _value(document, place)
+            strays = [name for name in there if name not in shape.fields] if isinstance(there, dict) and shape else []
+            for name in strays:
+                home = next((each for each, other in shapes.items() if other and name in other.fields), None)
+                if home is not None and _is_free(document, home, name):
+                    self._report(_dotted(place, name), self._unknown(), f"Move it to {_dotted(home, name)}.")
+                    document = _with(_without(document, place, name), home, name, there[name])
+        return document
+
+    def _object(self, value: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
+        if shape.values is not None:
+            inner = shape.values
+            return {key: self._value(each, inner, f"{path}[{key}]") for key, each in value.items() if each is not None}
+        mended: dict[str, Any] = {}
+        for key, each in value.items():
+            where = f"{path}.{key}".lstrip(".")
+            name: str | None = key
+            if key not in shape.fields:
+                name = self._near(key, value, shape)
+                self._report(where, self._unknown(), f"Write {name}." if name else "Remove it.")
+            if name is not None and each is not None:
+                mended[name] = self._value(each, shape.fields[name], where)
+        for name in shape.required:
+            if name not in mended and (name not in shape.fields or shape.fields[name].default is None):
+                where = f"{path}.{name}".lstrip(".")
+                self._report(where, "is missing", "Add it.", CauseReason.REQUIRED)
+        return mended
+
+    def _near(self, key: str, value: dict[str, Any], shape: Shape) -> str | None:
+        """The field that was probably meant, as long as there is room to say so."""
+        if len(self.verdict.violations) >= MAX_FAULTS:
+            return None
+        fitting = (name for name, field in shape.fields.items() if name not in value and _takes(field, value[key]))
+        return closest_name(key, fitting)
+
+    def _value(self, value: Any, shape: Shape, path: str) -> Any:
+        if shape.type == ANY:
+            return value
+        if not _is(value, shape.type):
+            return self._of_wrong_type(value, shape, path)
+        if isinstance(value, dict):
+            return self._object(value, shape, path) if shape.fields or shape.values is not None else value
+        if isinstance(value, list) and shape.items is not None:
+            inner = shape.items
+            found = [self._value(each, inner, f"{path}[{index}]") for index, each in enumerate(value)]
+            self._duplicates(found, shape, path)
+            return found
+        if shape.choices and value not in shape.choices:
+            fix = f"Use one of {', '.join(shape.choices)}."
+            self._report(path, f'"{shortened(str(value))}" is not supported', fix, CauseReason.NOT_SUPPORTED)
+        return value
+
+    def _of_wrong_type(self, value: Any, shape: Shape, path: str) -> Any:
+        wanted = _IN_WORDS.get(shape.type, shape.type)
+        fault = f"must be {wanted}, not {_IN_WORDS.get(_KINDS.get(type(value), ''), 'empty')}"
+        meant = _converted(value, shape.type)
+        if meant is None:
+            self._report(path, fault, f"Write {wanted}.")
+            self.verdict.readable = False
+            return value
+        self._report(path, fault, f"Write {shortened(json.dumps(meant, ensure_ascii=False))}.")
+        return meant
+
+    def _duplicates(self, items: list[Any], shape: Shape, path: str) -> None:
+        seen: set[tuple[str, ...]] = set()
+        for index, item in enumerate(items if shape.keys else ()):
+            if not isinstance(item, dict) or shape.items is None:
+                continue
+            defaults = {key: shape.items.fields[key].default for key in shape.keys if key in shape.items.fields}
+            identity = tuple(json.dumps(item.get(key, defaults.get(key))) for key in shape.keys)
+            if identity in seen:
+                named = ", ".join(
+                    f"{key} {shortened(text, 40)}" for key, text in zip(shape.keys, identity, strict=True)
+                )
+                self._report(f"{path}[{index}]", f"is there twice ({named})", "Remove one of the two.")
+            seen.add(identity)
+
+    def _unknown(self) -> str:
+        return f"is no field of an MPIJob ({self.schema.origin}): kubectl refuses it, other clients lose it"
+
+    def _report(self, path: str, fault: str, fix: str, reason: CauseReason = CauseReason.INVALID) -> None:
+        if len(self.verdict.violations) < MAX_FAULTS:
+            self.verdict.violations.append(Violation(shortened(path, 300), fault, fix, reason))
+
+
+def _is(value: Any, kind: str) -> bool:
+    """Whether a value is of the type; of one that is not known here everything is."""
+    types = _OF_TYPE.get(kind)
+    return types is None or (isinstance(value, types) and isinstance(value, bool) == (kind == "boolean"))
+
+
+def _takes(shape: Shape, value: Any) -> bool:
+    """Whether the field may have the value, or what was meant by it."""
+    return value is None or shape.type == ANY or _is(value, shape.type) or _converted(value, shape.type) is not None
+
+
+def _converted(value: Any, kind: str) -> Any:
+    """What was probably meant; None where that is not certain."""
+    if kind == "string" and isinstance(value, int | float):
+        return json.dumps(value)
+    if isinstance(value, str) and kind in {"integer", "boolean", "number"}:
+        text = value.strip()
+        if kind == "boolean":
+            return {"true": True, "false": False}.get(text.lower())
+        if text.lstrip("-").isdecimal() and text.isascii() and len(text) < 10:
+            return int(text)
+    if kind == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return None
+
+
+def _at(shape: Shape, place: tuple[str, ...]) -> Shape | None:
+    found: Shape | None = shape
+    for name in place:
+        found = found.fields.get(name) if found is not None else None
+    return found
+
+
+def _value(document: Mapping[str, Any], place: tuple[str, ...]) -> Any:
+    value: Any = document
+    for name in place:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _is_free(document: Mapping[str, Any], place: tuple[str, ...], name: str) -> bool:
+    """Whether the field may be written there."""
+    below: Any = document
+    for part in place:
+        below = below.get(part, {}) if isinstance(below, dict) else None
+        below = {} if below is None else below
+    return isinstance(below, dict) and name not in below
+
+
+def _dotted(place: tuple[str, ...], name: str) -> str:
+    return ".".join((*place, name))
+
+
+def _without(document: Mapping[str, Any], place: tuple[str, ...], name: str) -> dict[str, Any]:
+    if not place:
+        return {key: value for key, value in document.items() if key != name}
+    first, *rest = place
+    return {**document, first: _without(document[first], tuple(rest), name)}
+
+
+def _with(document: Mapping[str, Any], place: tuple[str, ...], name: str, value: Any) -> dict[str, Any]:
+    if not place:
+        return {**document, name: value}
+    first, *rest = place
+    return {**document, first: _with(document.get(first) or {}, tuple(rest), name, value)}
