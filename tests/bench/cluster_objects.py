@@ -88,6 +88,8 @@ def objects(size: Size) -> dict[str, tuple[int, Callable[[int], bytes]]]:
         "topologies": (1, lambda index: encode("racks", spec={"levels": [{"nodeLabel": "kubernetes.io/hostname"}]})),
         "priorityclasses": (5, lambda index: encode(("training", *"abcd")[index], value=index)),
         "workloadpriorityclasses": (3, lambda index: encode("abc"[index], value=index)),
+        "deviceclasses": (2, lambda index: encode(("gpu.nvidia.com", "mig.nvidia.com")[index], spec={})),
+        "resourceclaimtemplates": teams_own("gpus", spec=CLAIM_TEMPLATE),
         "runtimeclasses": (2, lambda index: encode(("nvidia", "kata")[index], handler="x")),
         "own-leases": (
             max(1, teams // 100),
@@ -106,6 +108,9 @@ HARD = {"requests.cpu": "1M", "requests.memory": "64Pi", "requests.nvidia.com/gp
 USED = {"requests.cpu": "100", "requests.memory": "1Ti", "requests.nvidia.com/gpu": "20", "pods": "30"}
 _COVERED = ["cpu", "memory", "nvidia.com/gpu"]
 _QUOTAS = [{"name": name, "nominalQuota": "50Ti"} for name in _COVERED]
+CLAIM_TEMPLATE = {
+    "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}}
+}
 CLUSTER_QUEUE = {
     "namespaceSelector": {},
     "cohortName": "cohort-0",

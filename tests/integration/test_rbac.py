@@ -31,7 +31,15 @@ OVERLAY = MANIFESTS / "overlays" / "default"
 TEAM = "team-a"
 EXEMPT = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "one-off"}
 # What the cluster has of its own; of everything else that is looked at, there is a stand-in.
-BUILT_IN = {"", "batch", "coordination.k8s.io", "kubeflow.org", "node.k8s.io", "scheduling.k8s.io"}
+BUILT_IN = {
+    "",
+    "batch",
+    "coordination.k8s.io",
+    "kubeflow.org",
+    "node.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+}
 
 
 @pytest.fixture(scope="module")

@@ -182,6 +182,14 @@ class PodOS(msgspec.Struct, gc=False):
     name: str | None = None
 
 
+class PodResourceClaim(msgspec.Struct, rename="camel", gc=False):
+    """Devices for the pod: by a claim that exists, or by one that is made for it of a template."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
 class PodSpec(msgspec.Struct, rename="camel", gc=False):
     """The pod's spec."""
 
@@ -189,7 +197,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     init_containers: list[Container] | None = None
     overhead: dict[str, object] | None = None
     resources: ResourceRequirements | None = None
-    resource_claims: list[Presence | None] | None = None
+    resource_claims: list[PodResourceClaim | None] | None = None
     volumes: list[Volume] | None = None
     image_pull_secrets: list[Named] | None = None
     node_selector: dict[str, str] | None = None

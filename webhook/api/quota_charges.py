@@ -12,6 +12,7 @@ from webhook.api.pod import PodSpec, PodTemplate
 from webhook.api.pod_resources import Amounts, PodResources
 from webhook.api.quantity import Quantity
 from webhook.api.quota_scopes import ClaimTraits, ObjectTraits, PodTraits, Traits
+from webhook.api.resources import DEVICE_CLASS
 from webhook.api.volume import Claim
 
 ONE: Final = Quantity(quantity.NANO)
@@ -22,9 +23,8 @@ REQUESTS: Final = "requests."
 _STORAGE: Final = "requests.storage"
 _CLAIMS: Final = "persistentvolumeclaims"
 _BY_CLASS: Final = ".storageclass.storage.k8s.io/"
-# Kubernetes' own names, and the one that device classes have as implicit extended resources.
+# Kubernetes' own names, of which those of device classes are extended resources all the same.
 _NATIVE: Final = "kubernetes.io/"
-_DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 
 
 class Charge(msgspec.Struct, frozen=True):
@@ -133,7 +133,7 @@ def object_charges(*, launcher: bool) -> tuple[Charge, ...]:
 
 def is_extended(name: str) -> bool:
     """Whether it is the name of a resource that quotas count as `requests.<name>`."""
-    if name.startswith(_DEVICE_CLASS):
+    if name.startswith(DEVICE_CLASS):
         return True
     return "/" in name and _NATIVE not in name and not name.startswith(REQUESTS)
 

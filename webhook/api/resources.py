@@ -13,6 +13,9 @@ from webhook.api.pod import Container, PodTemplate
 from webhook.api.pod_resources import Use, at_once, is_sidecar
 from webhook.api.quantity import Quantity, QuantityError
 
+DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
+"""What comes before the name of a DeviceClass in the extended resource that each has."""
+
 DEFAULT_ACCELERATORS: Final = (
     "nvidia.com/gpu",
     "nvidia.com/gpu.shared",  # the device plugin's name for time-sliced GPUs, with `renameByDefault`
@@ -23,10 +26,21 @@ DEFAULT_ACCELERATORS: Final = (
     "habana.ai/gaudi",
     "aws.amazon.com/neuron",
     "aws.amazon.com/neuroncore",
-    "aws.amazon.com/neurondevice",
+    "aws.amazon.com/neurondevice",  # until Neuron 2.19
     "google.com/tpu",
+    # The classes of the drivers for dynamic resource allocation.
+    f"{DEVICE_CLASS}gpu.nvidia.com",
+    f"{DEVICE_CLASS}mig.nvidia.com",
+    f"{DEVICE_CLASS}gpu.amd.com",
+    f"{DEVICE_CLASS}gpu.intel.com",
+    f"{DEVICE_CLASS}gaudi.intel.com",
+    f"{DEVICE_CLASS}neuron.aws.com",
+    f"{DEVICE_CLASS}tpu.google.com",
 )
 """Resource names and patterns: `*` stands for any text."""
+
+CORES: Final = ("aws.amazon.com/neuroncore",)
+"""Accelerators of which one device has several (https://awsdocs-neuron.readthedocs-hosted.com)."""
 
 # A qualified name: a DNS subdomain of 253, "/", a name of 63. Longer keys name nothing that a node could offer.
 _NAME_MAX_LENGTH: Final = 253 + 1 + 63

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
-from webhook.api.resources import accelerators, is_accelerator, pod_total
+from webhook.api.resources import is_accelerator
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
+from webhook.predict.devices import of_each, of_pod
 
 _WAIT_FOR_WORKERS = "WaitForWorkersReady"
 
@@ -47,7 +48,7 @@ class Sizes:
         """For the job as it is."""
         names, totals = ctx.admitted.accelerators, {LAUNCHER: 0, WORKER: 0}
         for role, _, replica in job.replicas():
-            totals[role] = pod_total(replica.template, lambda container: accelerators(container, names))
+            totals[role] = of_each(replica, names, ctx)
         policy = job.run_policy.scheduling_policy
         return cls(
             admitted=ctx.admitted,
@@ -57,7 +58,7 @@ class Sizes:
             slots=job.spec.slots_per_worker or 0,
             gang=policy.min_available if policy is not None else None,
             waits=job.spec.launcher_creation_policy == _WAIT_FOR_WORKERS,
-            resource=_resource(job, names),
+            resource=_resource(job, names, ctx),
         )
 
     def replicas(self, gpus: int | None = None) -> Span:
@@ -132,8 +133,8 @@ def _fit(fits: Fits, workers: int, gpus: int) -> bool:
     return fits(Size(workers, gpus))
 
 
-def _resource(job: MPIJob, names: tuple[str, ...]) -> str:
-    if job.worker is None:
+def _resource(job: MPIJob, names: tuple[str, ...], ctx: Context) -> str:
+    if job.worker is None or of_pod(job.worker.template, names, ctx).by_claim:
         return ""
     template = job.worker.template
     found = [

@@ -28,6 +28,7 @@ from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import ResourceNames, WarningRuleSettings
+from webhook.predict.devices import backed
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.scheduler import (
     Affinity,
@@ -63,7 +64,7 @@ class Settings(WarningRuleSettings):
     )
     ignored_resources: ResourceNames = Field(
         (),
-        description="Resources that no node shows, such as those of a DeviceClass; `*` in a name stands for any text.",
+        description="Resources that no node shows, besides those of DeviceClasses; `*` in a name stands for any text.",
     )
 
 
@@ -78,7 +79,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         requests = {
             name: amount
             for name, amount in pods.requests.items()
-            if not (settings.ignored_resources and is_accelerator(name, settings.ignored_resources))
+            if not (
+                backed(name, ctx) or (settings.ignored_resources and is_accelerator(name, settings.ignored_resources))
+            )
         }
         wanted = demands(pods.template, requests, _tolerations(job, pods, settings))
         if not fits(wanted, shapes):

@@ -4,6 +4,10 @@ A worker gets between `min` and `max` of them, counted like Kubernetes counts a 
 included). They come whole, with requests and limits equal, and of one kind in the whole job: mixed kinds are not
 supported, so the part that needs another kind is a job of its own. Which resource names count is a setting.
 A GPU of a launcher that is no worker stays idle (the operator empties its `NVIDIA_VISIBLE_DEVICES`): that is a warning.
+
+Devices that come by claims are counted where their ResourceClaimTemplate is known. Those of a DeviceClass are
+accelerators where `deviceclass.resource.kubernetes.io/` with its name, or the extended resource that it names, is among
+the resource names. What cannot be read, or is shared by pods, refuses nothing.
 """
 
 from collections.abc import Iterator
@@ -15,11 +19,13 @@ from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.pod import PodTemplate
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.requirements import ResourceRequirements
-from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, pod_total, read
+from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, read
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
+from webhook.predict import devices
+from webhook.predict.devices import Devices
 from webhook.rules import CauseReason, Degree, Violation, rule
 
 
@@ -48,7 +54,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             if container.resources is not None:
                 yield from _quantities(f"{where}.resources", container.resources, settings, kinds)
         if role == WORKER or job.spec.run_launcher_as_worker:
-            yield from _bounds(role, path, replica.template, settings)
+            yield from _bounds(role, path, devices.of_pod(replica.template, settings.resources, ctx), settings)
         elif replica.template.containers:
             yield from _idle(path, replica.template, settings)
     # The workers' kind is the job's.
@@ -123,20 +129,24 @@ def _equal(path: str, name: str, request: Quantity, limits: dict[str, object]) -
         )
 
 
-def _bounds(role: str, path: str, template: PodTemplate, settings: Settings) -> Iterator[Violation]:
-    count = pod_total(template, lambda container: accelerators(container, settings.resources))
-    if settings.min <= count <= settings.max:
-        return
+def _bounds(role: str, path: str, found: Devices, settings: Settings) -> Iterator[Violation]:
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
-    where = f"{path}.template.spec.containers"
-    noun = "GPU" if count == 1 else "GPUs"
-    if count < settings.min:
-        fix = f"Ask for {settings.min} or more in resources.limits."
-        fault, degree = f"{pod} asks for {count} {noun}, at least {settings.min} required", Degree(f"{role}<", -count)
-    else:
+    where = f"{path}.template.spec.{'resourceClaims' if found.by_claim else 'containers'}"
+    if found.least > settings.max:
+        count = f"{_count(found.least)}{'' if found.most == found.least else ' or more'}"
         fix = f"Ask for {settings.max} or fewer for each, and use more workers."
-        fault, degree = f"{pod} asks for {count} {noun}, at most {settings.max} allowed", Degree(f"{role}>", count)
+        fault, degree = f"{pod} asks for {count}, at most {settings.max} allowed", Degree(f"{role}>", found.least)
+    elif found.most is not None and found.most < settings.min:
+        fix = f"Ask for {settings.min} or more in resources.limits."
+        fault = f"{pod} asks for {_count(found.most)}, at least {settings.min} required"
+        degree = Degree(f"{role}<", -found.most)
+    else:
+        return
     yield Violation(where, fault, fix=fix, degree=degree)
+
+
+def _count(number: int) -> str:
+    return f"{number} {'GPU' if number == 1 else 'GPUs'}"
 
 
 def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Violation]:

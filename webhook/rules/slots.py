@@ -1,7 +1,8 @@
 """Slots for each worker stay in range and fit its GPUs or CPUs and the ranks that mpirun starts.
 
-Outside of `min` and `max` is refused; for workers without accelerators `maxCpu`, if set, takes the place of `max`. The
-rest are warnings, since only the program knows how it uses its ranks:
+Outside of `min` and `max` is refused; for workers without accelerators `maxCpu`, if set, takes the place of `max`, and
+where the cores of accelerators are asked for one by one, a worker may have a slot for each. The rest are warnings,
+since only the program knows how it uses its ranks:
 
 * slots that differ from the GPUs of a worker (each rank usually drives one GPU), unless the ranks of `mpirun` show that
   this is meant: as many as there are slots, or for each worker as many as it has slots, or mpirun starts torchrun,
@@ -21,12 +22,13 @@ from pydantic import Field, model_validator
 from webhook.api import mpirun, quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_path
 from webhook.api.pod import Container
-from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total, read
+from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, read
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.mpirun_calls import mpirun_calls
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
+from webhook.predict.devices import of_each, of_pod
 from webhook.rules import Degree, Violation, rule
 
 PATH = "spec.slotsPerWorker"
@@ -46,6 +48,10 @@ class Settings(RangeRuleSettings):
     )
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS, description="Resource names that count as GPUs, as in the rule `gpus`."
+    )
+    core_resources: ResourceNames = Field(
+        CORES,
+        description="Resource names of which one device has several: a worker may have a slot for each, beyond max.",
     )
 
     @model_validator(mode="after")
@@ -72,15 +78,16 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield Violation(PATH, fault, fix=fix, degree=Degree("too few", -slots))
         return
     pods = [(role, spec) for role, _, spec in job.computing()]
-    gpus = [pod_total(pod.template, lambda c: accelerators(c, settings.resources)) for _, pod in pods]
+    gpus = [of_pod(pod.template, settings.resources, ctx).known for _, pod in pods]
     on_cores = not any(gpus) and not any(_has_claims(pod) for _, pod in pods)
     most = settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max
+    most = max(most, *(of_each(pod, settings.core_resources, ctx) for _, pod in pods), 0)
     if slots > most:
         fix = f"Set slotsPerWorker to {most} or fewer{_INSTEAD if on_cores else ''}."
         fault = f"{_count(slots, 'slot')} per worker, at most {most} allowed"
         yield Violation(PATH, fault, fix=fix, degree=Degree("too many", slots - most))
         return
-    unlike_gpus = list(_gpus(slots, gpus, settings, meant=lambda: _meant(job, slots, ctx)))
+    unlike_gpus = list(_gpus(slots, gpus, Span(settings.min, most), meant=lambda: _meant(job, slots, ctx)))
     yield from unlike_gpus
     if not unlike_gpus:  # with other slots, other CPUs and ranks are right
         cpus = _least_cpus(pods)
@@ -89,11 +96,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield from _unlike_launcher(gpus)
 
 
-def _gpus(slots: int, gpus: list[int], settings: Settings, *, meant: Callable[[], bool]) -> Iterator[Violation]:
+def _gpus(slots: int, gpus: list[int], bounds: Span, *, meant: Callable[[], bool]) -> Iterator[Violation]:
     """`gpus` is for the launcher, if it is a worker, then for a worker; `meant`: the ranks fit the slots."""
     if not any(gpus):
         return
-    wanted = max(min(gpus[-1], settings.max), settings.min)
+    wanted = max(min(gpus[-1], bounds.most or 0), bounds.least)
     if gpus[-1] and slots != wanted and not meant():
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
         yield Violation(PATH, fault, fix=f"Set it to {wanted}.", advisory=True)

@@ -15,11 +15,12 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from webhook.api.kueue import PRIORITY_CLASS
-from webhook.api.mpijob import IMPLEMENTATIONS, LAUNCHER, WORKER, MPIJob, SchedulingPolicy
-from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, pod_total
+from webhook.api.mpijob import IMPLEMENTATIONS, MPIJob, SchedulingPolicy
+from webhook.api.resources import DEFAULT_ACCELERATORS
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import ResourceNames, RuleSettings
+from webhook.predict.devices import of_each
 from webhook.predict.kueue.priority import priority_classes
 from webhook.predict.sizes import fewer_workers
 from webhook.rules import CauseReason, Degree, Violation, rule
@@ -74,7 +75,7 @@ def admits(settings: Settings) -> Admitted:
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Workers, accelerators, the implementation, and the features."""
     yield from _workers(job, settings, ctx)
-    yield from _gpus(job, settings)
+    yield from _gpus(job, settings, ctx)
     yield from _implementation(job, settings)
     if settings.features is not None:
         for feature, path in _used(job):
@@ -97,15 +98,11 @@ def _workers(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violatio
         )
 
 
-def _gpus(job: MPIJob, settings: Settings) -> Iterator[Violation]:
+def _gpus(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     most = settings.max_gpus
     if most is None:
         return
-    gpus = {
-        role: pod_total(replica.template, lambda container: accelerators(container, settings.resources))
-        for role, _, replica in job.replicas()
-    }
-    launcher, each = gpus.get(LAUNCHER, 0), gpus.get(WORKER, 0)
+    launcher, each = (of_each(replica, settings.resources, ctx) for replica in (job.launcher, job.worker))
     total = launcher + job.workers * each
     if total <= most:
         return

@@ -19,6 +19,7 @@ TEAM = "team-full"
 OWN = "mpijob-webhook"
 PLACES = {WatchedPlace.OWN: OWN, WatchedPlace.KUEUE: kueue.NAMESPACE}
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
+DEVICES = "resource.k8s.io/v1"
 QUEUE = "kueue.x-k8s.io/queue-name"
 PRIORITY = "kueue.x-k8s.io/priority-class"
 
@@ -42,6 +43,7 @@ def full_job(**changes: Any) -> Manifest:
             {"name": "settings", "configMap": {"name": "settings"}},
         ],
         f"{spec}.serviceAccountName": "runner",
+        "Launcher.template.spec.automountServiceAccountToken": False,
         f"{spec}.runtimeClassName": "nvidia",
         f"{spec}.priorityClassName": "training",
         f"{spec}.nodeSelector": {"nvidia.com/gpu.present": "true"},
@@ -71,6 +73,7 @@ def jobs() -> list[Manifest]:
         "selector": {**unqueued, f"{spec}.runtimeClassName": REMOVE, f"{spec}.nodeSelector": {"disk": "ssd"}},
         "quota": {**unqueued, "Worker.replicas": 40},
         "too-large": {f"{limits}.memory": "900Gi"},
+        "devices": {f"{spec}.resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "gpus"}]},
         "taken": {"metadata.labels": {}},
         "stored": {"Worker.replicas": 5},
     }
@@ -96,6 +99,8 @@ def _cluster_wide() -> Iterator[Manifest]:
     yield _object("scheduling.k8s.io/v1", "PriorityClass", "training", "", value=1000)
     runtime = {"handler": "nvidia", "overhead": {"podFixed": {"cpu": "250m", "memory": "120Mi"}}}
     yield _object("node.k8s.io/v1", "RuntimeClass", "nvidia", "", **runtime)
+    device_class = {"spec": {"extendedResourceName": "example.com/gpu"}}
+    yield _object(DEVICES, "DeviceClass", "gpu.nvidia.com", "", **device_class)
     yield _object(kueue.API_VERSION, "WorkloadPriorityClass", "urgent", "", value=10)
     levels = [{"nodeLabel": "topology.kubernetes.io/rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
     yield _object(kueue.API_VERSION, "Topology", "racks", "", spec={"levels": levels})
@@ -117,6 +122,8 @@ def _in_team() -> Iterator[Manifest]:
     storage = {"resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "fast"}
     claim = {"accessModes": ["ReadWriteMany"], **storage}
     yield _object("v1", "PersistentVolumeClaim", "data", TEAM, spec=claim)
+    request = {"name": "gpus", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": 20}}
+    yield _object(DEVICES, "ResourceClaimTemplate", "gpus", TEAM, spec={"spec": {"devices": {"requests": [request]}}})
     annotations = {"training.openshift.io/reservations": "[]", "training.openshift.io/for-namespace": TEAM}
     labels = {"training.openshift.io/reservations": "true"}
     yield _object("coordination.k8s.io/v1", "Lease", TEAM, OWN, labels=labels, annotations=annotations)

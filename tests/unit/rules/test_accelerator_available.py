@@ -7,6 +7,7 @@ from hypothesis import given
 
 from tests.controlplane.nodes import GPU, gpu_nodes
 from tests.support.any_job import Json, any_job
+from tests.support.devices import device_class
 from tests.support.rule_checks import found, run, violations
 from tests.support.strategies import PROPERTY
 from webhook.admission.messages import Finding
@@ -233,3 +234,12 @@ def test_a_warning_says_what_would_fit() -> None:
 @given(any_job())
 def test_never_raises(job: Json) -> None:
     run(RULE, job, view=CLUSTER)
+
+
+def test_what_a_device_class_stands_for_is_on_no_node() -> None:
+    behind = device_class("gpu.nvidia.com", "example.com/gpu")
+    for name in ("example.com/gpu", "deviceclass.resource.kubernetes.io/gpu.nvidia.com"):
+        changes = {"Worker.template.spec.containers.0.resources": {"limits": {name: 2}}}
+        assert violations("accelerator-available", changes, view=Snapshot([*gpu_nodes(1), behind])) == []
+    changes = {"Worker.template.spec.containers.0.resources": {"limits": {"example.com/gpu": 2}}}
+    assert len(violations("accelerator-available", changes, view=Snapshot(gpu_nodes(1)))) == 1

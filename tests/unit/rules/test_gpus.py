@@ -5,9 +5,11 @@ from hypothesis import given
 from pydantic import ValidationError
 
 from tests.support.any_job import Json, any_job
+from tests.support.devices import claim_template, claims, exactly
 from tests.support.jobs import REMOVE
 from tests.support.rule_checks import fits_a_warning, run, violations
 from tests.support.strategies import PROPERTY
+from webhook.cluster.snapshot import Snapshot
 from webhook.rules import CauseReason, Violation
 from webhook.rules.gpus import Settings
 
@@ -210,3 +212,39 @@ def test_broken_settings(settings: Json, message: str) -> None:
 @given(any_job())
 def test_never_raises(job: Json) -> None:
     run("gpus", job)
+
+
+class TestClaims:
+    """Devices of ResourceClaimTemplates."""
+
+    PATH = "spec.mpiReplicaSpecs[Worker].template.spec.resourceClaims"
+
+    def found(self, request: Json, settings: Json | None = None) -> list[Violation]:
+        view = Snapshot([claim_template("t", request)])
+        return violations("gpus", claims("t"), settings=settings, view=view)
+
+    def test_they_count_for_the_most(self) -> None:
+        assert self.found(exactly(count=16)) == []
+        fix = "Ask for 16 or fewer for each, and use more workers."
+        assert self.found(exactly(count=17)) == [
+            Violation(self.PATH, "a worker asks for 17 GPUs, at most 16 allowed", fix=fix)
+        ]
+        fault = "a worker asks for 1 GPU or more, at most 0 allowed"
+        assert [each.message for each in self.found(exactly(allocationMode="All"), {"max": 0})] == [fault]
+
+    def test_they_count_for_the_fewest(self) -> None:
+        assert self.found(exactly(count=1), {"min": 1}) == []
+        [short] = self.found(exactly(count=1), {"min": 2})
+        assert (short.path, short.message) == (self.PATH, "a worker asks for 1 GPU, at least 2 required")
+        assert [each.path for each in self.found(exactly("nic"), {"min": 1})] == [WORKER]
+
+    @pytest.mark.parametrize("settings", [{"min": 16}, {"max": 0}])
+    def test_what_is_unknown_refuses_nothing(self, settings: Json) -> None:
+        assert violations("gpus", claims("t"), settings=settings) == []
+        assert violations("gpus", claims("t"), settings=settings, view=Snapshot([claim_template("u")])) == []
+
+    def test_what_is_known_besides_does(self) -> None:
+        changes = claims("t") | gpus(20)
+        assert [each.message for each in violations("gpus", changes)] == [
+            "a worker asks for 20 GPUs or more, at most 16 allowed"
+        ]

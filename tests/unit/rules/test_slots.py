@@ -6,9 +6,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.support.any_job import Json, any_job
+from tests.support.devices import claim_template, claims, exactly
 from tests.support.jobs import REMOVE
 from tests.support.rule_checks import fits_a_warning, run, violations
 from tests.support.strategies import PROPERTY
+from webhook.cluster.snapshot import Snapshot
 from webhook.rules import Violation
 from webhook.rules.slots import Settings
 
@@ -253,3 +255,35 @@ def test_bounds_are_in_order() -> None:
 @given(any_job(command=st.sampled_from([["mpirun", "-np", "4", "x"], ["sh", "-c", "mpirun -np 4 x"]])))
 def test_never_raises(job: Json) -> None:
     run("slots", job)
+
+
+CORES = "aws.amazon.com/neuroncore"
+
+
+@pytest.mark.parametrize(
+    ("slots", "cores", "settings", "message"),
+    [
+        (16, 16, {}, None),
+        (32, 32, {}, None),
+        (16, 32, {}, "16 slots but 32 GPUs per worker"),
+        (17, 16, {}, "17 slots per worker, at most 16 allowed"),
+        (8, 2, {}, "8 slots but 2 GPUs per worker"),
+        (9, 2, {}, "9 slots per worker, at most 8 allowed"),
+        (16, 16, {"coreResources": []}, "16 slots per worker, at most 8 allowed"),
+    ],
+)
+def test_a_slot_for_each_core_of_accelerators(slots: int, cores: int, settings: Json, message: str | None) -> None:
+    changes = {
+        "spec.slotsPerWorker": slots,
+        "Worker.template.spec.containers.0.resources": {"limits": {CORES: cores}},
+        "Launcher.template.spec.containers.0.command": ["train.sh"],
+    }
+    assert [each.message for each in violations("slots", changes, settings=settings)] == [message] * bool(message)
+
+
+def test_gpus_by_claim_count_where_their_number_is_known() -> None:
+    changes = {**claims("t"), "spec.slotsPerWorker": 2, "Launcher.template.spec.containers.0.command": ["train.sh"]}
+    known = Snapshot([claim_template("t", exactly(count=4))])
+    assert [each.message for each in violations("slots", changes, view=known)] == ["2 slots but 4 GPUs per worker"]
+    assert violations("slots", changes, view=Snapshot([claim_template("t", exactly(allocationMode="All"))])) == []
+    assert violations("slots", changes) == []

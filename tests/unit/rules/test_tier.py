@@ -4,9 +4,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.support.any_job import Json, any_job
+from tests.support.devices import claim_template, claims, exactly
 from tests.support.jobs import REMOVE
 from tests.support.rule_checks import found, run, violations
 from tests.support.strategies import PROPERTY
+from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY, CauseReason, Violation
 
 WORKERS = "spec.mpiReplicaSpecs[Worker].replicas"
@@ -195,3 +197,12 @@ def test_broken_settings(settings: Json) -> None:
 def test_never_raises(job: Json) -> None:
     run("tier", job, {"name": "x", "maxWorkers": 2, "maxGpus": 0, "implementations": ["OpenMPI"], "features": []})
     assert run("tier", job) == []
+
+
+def test_gpus_that_come_by_claims() -> None:
+    view = Snapshot([claim_template("t", exactly(count=4))])
+    changes = {**claims("t"), "Worker.replicas": 3}
+    assert violations("tier", changes, settings={"maxGpus": 12}, view=view) == []
+    [violation] = violations("tier", changes, settings={"maxGpus": 11}, view=view)
+    assert violation.message == "12 GPUs (4 in each of 3 workers), your tier allows at most 11 in a job"
+    assert violations("tier", changes, settings={"maxGpus": 0}) == [], "what is unknown refuses nothing"

@@ -1,0 +1,28 @@
+"""Objects of dynamic resource allocation for tests, in short."""
+
+from typing import Any
+
+Json = dict[str, Any]
+API_VERSION = "resource.k8s.io/v1"
+
+
+def device_class(name: str, extended: str | None = None) -> Json:
+    spec = {} if extended is None else {"extendedResourceName": extended}
+    return {"apiVersion": API_VERSION, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
+
+
+def exactly(device_class: str = "gpu.nvidia.com", **more: Any) -> Json:
+    return {"name": "r", "exactly": {"deviceClassName": device_class, **more}}
+
+
+def claim_template(name: str, *requests: Json, namespace: str = "team-a", version: str = API_VERSION) -> Json:
+    metadata = {"name": name, "namespace": namespace}
+    spec = {"spec": {"devices": {"requests": list(requests)}}}
+    return {"apiVersion": version, "kind": "ResourceClaimTemplate", "metadata": metadata, "spec": spec}
+
+
+def claims(*templates: str, role: str = "Worker") -> Json:
+    """Changes to a job: its pods get a claim of each of these templates, and no GPU otherwise."""
+    spec = f"{role}.template.spec"
+    found = [{"name": f"c{index}", "resourceClaimTemplateName": name} for index, name in enumerate(templates)]
+    return {f"{spec}.resourceClaims": found, f"{spec}.containers.0.resources": {"limits": {"cpu": "16"}}}

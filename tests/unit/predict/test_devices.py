@@ -1,0 +1,141 @@
+"""Accelerators by claims and by the extended resources of DeviceClasses."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.devices import claim_template, claims, device_class, exactly
+from tests.support.jobs import changed
+from tests.support.rule_checks import defaulted
+from webhook.api.resources import DEFAULT_ACCELERATORS
+from webhook.cluster.resource import Resource
+from webhook.cluster.resources.device_classes import DEVICE_CLASSES
+from webhook.cluster.resources.resource_claim_templates import RESOURCE_CLAIM_TEMPLATES
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import ClusterView, NothingKnown
+from webhook.kit.context import Context
+from webhook.predict.devices import Devices, backed, names, of_pod
+
+Json = dict[str, Any]
+
+MINE = (*DEFAULT_ACCELERATORS, "example.com/gpu")
+
+
+def devices(
+    changes: Json, *objects: Json, view: ClusterView | None = None, patterns: Any = DEFAULT_ACCELERATORS
+) -> Devices:
+    job = defaulted(changed(changes))
+    assert job.worker is not None
+    return of_pod(job.worker.template, patterns, Context(namespace="team-a", view=view or Snapshot(objects)))
+
+
+def by_claim(*requests: Json, classes: tuple[Json, ...] = (), **more: Any) -> Devices:
+    return devices(claims("t"), claim_template("t", *requests), *classes, **more)
+
+
+@pytest.mark.parametrize(
+    ("requests", "least", "most"),
+    [
+        ([exactly()], 1, 1),
+        ([exactly(count=4)], 4, 4),
+        ([exactly(count=4, allocationMode="ExactCount")], 4, 4),
+        ([exactly(count=2), exactly("mig.nvidia.com", count=3)], 5, 5),
+        ([exactly("neuron.aws.com", count=16)], 16, 16),
+        ([exactly(allocationMode="All")], 1, None),
+        ([exactly(adminAccess=True, allocationMode="All")], 0, 0),
+        ([exactly("rdma.example.com", count=8)], 0, 0),
+        ([exactly("rdma.example.com", allocationMode="All")], 0, 0),
+        ([{"name": "v1beta1", "deviceClassName": "gpu.nvidia.com", "count": 2}], 2, 2),
+        ([{"name": "x", "firstAvailable": [{"deviceClassName": "gpu.nvidia.com", "count": 8},
+                                           {"deviceClassName": "gpu.amd.com", "count": 4}]}], 4, 8),
+        ([{"name": "x", "firstAvailable": [{"deviceClassName": "gpu.nvidia.com", "allocationMode": "All"},
+                                           {"deviceClassName": "other"}]}], 0, None),
+        ([{"name": "x"}], 0, 0),
+        ([], 0, 0),
+    ],
+)  # fmt: skip
+def test_a_template(requests: list[Json], least: int, most: int | None) -> None:
+    assert by_claim(*requests) == Devices(least, most, by_claim=(least, most) != (0, 0))
+
+
+def test_claims_count_beside_extended_resources_and_by_how_often_they_are_named() -> None:
+    changes = claims("t", "t")
+    changes["Worker.template.spec.containers.0.resources"] = {"limits": {"nvidia.com/gpu": 2}}
+    assert devices(changes, claim_template("t", exactly(count=4))) == Devices(10, 10, by_claim=True)
+    assert devices({}, claim_template("t", exactly(count=4))) == Devices(2, 2)
+
+
+UNKNOWN_NUMBER = Devices(0, None, by_claim=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "view"),
+    [
+        (claims("t"), NothingKnown()),
+        (claims("other"), Snapshot([claim_template("t", exactly())])),
+        (claims("t"), Snapshot([claim_template("t", exactly(), namespace="team-b")])),
+        ({**claims(), "Worker.template.spec.resourceClaims": [{"name": "c", "resourceClaimName": "shared"}]},
+         Snapshot([claim_template("t", exactly())])),
+        ({**claims(), "Worker.template.spec.resourceClaims": [{"name": "c"}]}, Snapshot([claim_template("t")])),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_or_is_shared_is_unknown(changes: Json, view: ClusterView) -> None:
+    assert devices(changes, view=view) == UNKNOWN_NUMBER
+
+
+def test_a_class_is_an_accelerator_by_either_of_its_names() -> None:
+    request = exactly("our-gpus", count=4)
+    assert by_claim(request).least == 0
+    assert by_claim(request, patterns=("deviceclass.resource.kubernetes.io/our-*",)).least == 4
+    assert by_claim(request, classes=(device_class("our-gpus", "example.com/gpu"),), patterns=MINE).least == 4
+    assert by_claim(request, classes=(device_class("our-gpus", "example.com/nic"),), patterns=MINE).least == 0
+
+
+def test_an_extended_resource_is_one_by_the_class_behind_it() -> None:
+    asked = {"Worker.template.spec.containers.0.resources": {"limits": {"example.com/fast": 3}}}
+    assert devices(asked).least == 0
+    assert devices(asked, device_class("gpu.nvidia.com", "example.com/fast")).least == 3
+    assert devices(asked, device_class("nic.example.com", "example.com/fast")).least == 0
+    implicit = {
+        "Worker.template.spec.containers.0.resources": {
+            "limits": {"deviceclass.resource.kubernetes.io/gpu.nvidia.com": 5}
+        }
+    }
+    assert devices(implicit) == Devices(5, 5)
+
+
+def test_a_name_with_stars_in_it_is_no_pattern() -> None:
+    ctx = Context(view=Snapshot([device_class("gpu.nvidia.com", "a.b/x*"), device_class("gpu.amd.com")]))
+    assert names(("nvidia.com/gpu", "deviceclass.resource.kubernetes.io/gpu.*"), ctx)[2:] == ("a.b/x[*]",)
+
+
+def test_what_no_node_shows() -> None:
+    ctx = Context(view=Snapshot([device_class("gpu.nvidia.com", "example.com/gpu")]))
+    assert backed("example.com/gpu", ctx)
+    assert backed("deviceclass.resource.kubernetes.io/x", Context())
+    assert not backed("nvidia.com/gpu", ctx)
+    assert not backed("nvidia.com/gpu", Context())
+
+
+@pytest.mark.parametrize(
+    ("resource", "manifest"),
+    [
+        (DEVICE_CLASSES, device_class("a", "example.com/gpu")),
+        (RESOURCE_CLAIM_TEMPLATES, claim_template("t", exactly(count=2, adminAccess=False))),
+    ],
+)
+def test_a_trimmed_object_says_as_much(resource: Resource[Any, Any], manifest: Json) -> None:
+    whole = Snapshot([manifest]).all(resource)
+    assert isinstance(whole, dict)
+    assert Snapshot([resource.trim(manifest)]).all(resource) == whole
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+def test_every_version_is_read(version: str) -> None:
+    template = claim_template("t", exactly(count=4), version=f"resource.k8s.io/{version}")
+    assert devices(claims("t"), template).least == 4
+
+
+@pytest.mark.parametrize("spec", [None, {}, {"spec": None}, {"spec": {"devices": {"requests": None}}}])
+def test_an_empty_template_has_nothing(spec: Any) -> None:
+    assert devices(claims("t"), {**claim_template("t"), "spec": spec}) == Devices()

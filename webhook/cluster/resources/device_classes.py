@@ -1,0 +1,31 @@
+"""DeviceClasses: the extended resource by which pods may ask for devices of a class without a claim."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from webhook.cluster.resource import Wire, cluster_wide
+from webhook.cluster.resources.resource_claim_templates import API_VERSIONS
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClass:
+    """A class; `extended_resource` is empty where it names none."""
+
+    name: str
+    extended_resource: str = ""
+
+
+class _Spec(msgspec.Struct, rename="camel", omit_defaults=True):
+    extended_resource_name: str | None = None
+
+
+class _DeviceClass(Wire):
+    spec: _Spec | None = None
+
+
+def _record(found: _DeviceClass) -> DeviceClass:
+    return DeviceClass(found.metadata.name, (found.spec and found.spec.extended_resource_name) or "")
+
+
+DEVICE_CLASSES = cluster_wide("deviceclasses", "DeviceClass", *API_VERSIONS, wire=_DeviceClass, record=_record)

@@ -1,0 +1,80 @@
+"""ResourceClaimTemplates: the devices that each pod gets by a claim of its own (dynamic resource allocation)."""
+
+import sys
+
+import msgspec
+
+from webhook.cluster.resource import Wire, namespaced
+
+API_VERSIONS = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1")
+_ALL = "All"
+
+
+class DeviceChoice(msgspec.Struct, frozen=True, gc=False):
+    """So many devices of a class; None for all that a node has."""
+
+    device_class: str
+    count: int | None = 1
+
+
+class ResourceClaimTemplate(msgspec.Struct, frozen=True, gc=False):
+    """A template; each of its requests is for one of some choices."""
+
+    namespace: str
+    name: str
+    requests: tuple[tuple[DeviceChoice, ...], ...] = ()
+
+
+class _Exact(msgspec.Struct, rename="camel", omit_defaults=True):
+    device_class_name: str = ""
+    allocation_mode: str | None = None
+    count: int | None = None
+    admin_access: bool | None = None
+
+
+class _Request(_Exact, rename="camel", omit_defaults=True):
+    """Until v1beta1 one choice stood in the request itself."""
+
+    exactly: _Exact | None = None
+    first_available: list[_Exact] | None = None
+
+
+class _Devices(msgspec.Struct, omit_defaults=True):
+    requests: list[_Request] | None = None
+
+
+class _Claim(msgspec.Struct, omit_defaults=True):
+    devices: _Devices | None = None
+
+
+class _Spec(msgspec.Struct, omit_defaults=True):
+    spec: _Claim | None = None
+
+
+class _Template(Wire):
+    spec: _Spec | None = None
+
+
+def _record(found: _Template) -> ResourceClaimTemplate:
+    devices = found.spec and found.spec.spec and found.spec.spec.devices
+    requests = [[each.exactly or each, *(each.first_available or ())] for each in (devices and devices.requests) or ()]
+    choices = (tuple(map(_choice, filter(_takes, each))) for each in requests)
+    metadata = found.metadata
+    return ResourceClaimTemplate(
+        sys.intern(metadata.namespace), sys.intern(metadata.name), tuple(filter(None, choices))
+    )
+
+
+def _takes(choice: _Exact) -> bool:
+    """Whether devices are taken for it: administrators may look at those of others."""
+    return bool(choice.device_class_name) and not choice.admin_access
+
+
+def _choice(choice: _Exact) -> DeviceChoice:
+    count = None if choice.allocation_mode == _ALL else 1 if choice.count is None else max(choice.count, 0)
+    return DeviceChoice(sys.intern(choice.device_class_name), count)
+
+
+RESOURCE_CLAIM_TEMPLATES = namespaced(
+    "resourceclaimtemplates", "ResourceClaimTemplate", *API_VERSIONS, wire=_Template, record=_record
+)

@@ -1,0 +1,110 @@
+"""The accelerators that a pod gets, by extended resources and by claims (dynamic resource allocation).
+
+Devices of a class go by two names of extended resources, and a claim on the class counts as these: the one that the
+class names, and `deviceclass.resource.kubernetes.io/` with the name of the class, which every class has.
+https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#extended-resource
+
+A template gives each pod a claim of its own. What a claim that several pods name has is shared by them, so how many
+devices that is for each is unknown, as it is where a template cannot be read.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from webhook.api.mpijob import ReplicaSpec
+from webhook.api.pod import PodTemplate
+from webhook.api.resources import DEVICE_CLASS, accelerators, is_accelerator, pod_total
+from webhook.cluster.resources.device_classes import DEVICE_CLASSES, DeviceClass
+from webhook.cluster.resources.resource_claim_templates import (
+    RESOURCE_CLAIM_TEMPLATES,
+    DeviceChoice,
+    ResourceClaimTemplate,
+)
+from webhook.cluster.view import UNKNOWN
+from webhook.kit.context import Context
+
+_SPECIAL: Final = re.compile(r"([*?\[])")
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """How many accelerators: at least so many, and at most; None for an unknown number."""
+
+    least: int = 0
+    most: int | None = 0
+    by_claim: bool = False
+    """Whether any of them come by claims."""
+
+    @property
+    def known(self) -> int:
+        """How many, 0 where that is not known for certain."""
+        return self.least if self.least == self.most else 0
+
+
+def names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
+    """The patterns of accelerators, with the extended resources behind which there are devices that they name."""
+    key = (f"accelerators {patterns}", 0)
+    if key not in ctx.memo:
+        classes = ctx.view.all(DEVICE_CLASSES)
+        found = () if classes is UNKNOWN else classes.values()
+        behind = (each.extended_resource for each in found if is_accelerator(DEVICE_CLASS + each.name, patterns))
+        ctx.memo[key] = (*patterns, *(_SPECIAL.sub(r"[\1]", name) for name in behind if name))
+    known: tuple[str, ...] = ctx.memo[key]
+    return known
+
+
+def backed(name: str, ctx: Context) -> bool:
+    """Whether devices stand behind the extended resource, which then no node shows."""
+    key = ("extended resources of classes", 0)
+    if key not in ctx.memo:
+        classes = ctx.view.all(DEVICE_CLASSES)
+        ctx.memo[key] = frozenset(() if classes is UNKNOWN else (each.extended_resource for each in classes.values()))
+    return name.startswith(DEVICE_CLASS) or name in ctx.memo[key]
+
+
+def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
+    """The accelerators of a pod of this template; `patterns` say which resources are."""
+    wanted = names(patterns, ctx)
+    counted = pod_total(template, lambda container: accelerators(container, wanted))
+    claimed = list(_claimed(template, patterns, ctx))
+    most = [most for _, most in claimed]
+    return Devices(
+        least=counted + sum(least for least, _ in claimed),
+        most=None if None in most else counted + sum(each or 0 for each in most),
+        by_claim=any(bound != 0 for each in claimed for bound in each),
+    )
+
+
+def of_each(replica: ReplicaSpec | None, patterns: tuple[str, ...], ctx: Context) -> int:
+    """How many accelerators a pod of this role has for certain."""
+    return 0 if replica is None else of_pod(replica.template, patterns, ctx).least
+
+
+def _claimed(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Iterator[tuple[int, int | None]]:
+    """(at least, at most) for each request of each claim of the pod."""
+    for claim in (template.spec and template.spec.resource_claims) or ():
+        if claim is None:
+            continue
+        found = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, claim.resource_claim_template_name or ""))
+        if not isinstance(found, ResourceClaimTemplate):
+            yield 0, None
+            continue
+        for choices in found.requests:
+            bounds = [_bounds(choice, patterns, ctx) for choice in choices]
+            most = [most for _, most in bounds]
+            yield min(least for least, _ in bounds), None if None in most else max(each or 0 for each in most)
+
+
+def _bounds(choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context) -> tuple[int, int | None]:
+    if not _is_accelerator(choice.device_class, patterns, ctx):
+        return 0, 0
+    return (1, None) if choice.count is None else (choice.count, choice.count)
+
+
+def _is_accelerator(device_class: str, patterns: tuple[str, ...], ctx: Context) -> bool:
+    if is_accelerator(DEVICE_CLASS + device_class, patterns):
+        return True
+    found = ctx.view.get(DEVICE_CLASSES, device_class)
+    return isinstance(found, DeviceClass) and is_accelerator(found.extended_resource, patterns)
