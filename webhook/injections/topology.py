@@ -16,9 +16,9 @@ AWS and Oracle Cloud, then `topology.kubernetes.io/rack`, `topology.kubernetes.i
 In a queue of Kueue's with topology-aware scheduling pod affinity means nothing. There the workers get the annotation
 `kueue.x-k8s.io/podset-preferred-topology` with the narrowest level above the node, with `runLauncherAsWorker` launcher
 and workers as one `kueue.x-k8s.io/podset-group-name`. In a queue that has other flavors too, the annotation would keep
-pods from those: they get it only if they fit nowhere else, and the launcher `kueue.x-k8s.io/podset-unconstrained-
-topology` if that is what it takes. Where the queue is not known, or what it has, the affinity goes in: should the queue
-be topology-aware, Kueue names the node of each pod and the wish has no effect.
+pods from those: they get it only if they fit nowhere else, and the launcher
+`kueue.x-k8s.io/podset-unconstrained-topology` if that is what it takes. Where the queue is not known, or what it has,
+the affinity goes in: should the queue be topology-aware, Kueue names the node of each pod and the wish has no effect.
 
 Nothing happens to a job whose templates have a pod affinity, `topologySpreadConstraints`, a pod anti-affinity by
 another label than `kubernetes.io/hostname`, or a topology annotation of Kueue's: its user has chosen.
