@@ -1,11 +1,14 @@
 """Whether a finding is excused: by the policy, or because the requester may exempt jobs and this one asks for it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
+from webhook import rules
+from webhook.admission import opt_out, required
 from webhook.admission.messages import Finding, shorten
 from webhook.api.mpijob import MPIJob
+from webhook.injections import Caution
 from webhook.kit.context import Context
 from webhook.policy.document import PolicyDocument
 from webhook.policy.exemptions import EVERY_RULE, REASON, asked_rules
@@ -54,12 +57,19 @@ def excuse_for(
     return ExemptionVerdict(_noting(finding, "you are not allowed to exempt a job from this rule"))
 
 
-def _asked(job: MPIJob, ctx: Context) -> frozenset[str]:
-    """What the annotation names, read once in a review."""
+def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
+    """What the job's annotation asks for in vain: exemptions from rules that there are not."""
+    known = {*rules.REGISTRY, required.RULE, EVERY_RULE}
+    if unknown := [entry for entry in _asked(job, ctx) if entry not in known]:
+        yield Caution(f"no rule is called {opt_out.unknown_names(unknown, rules.REGISTRY)}")
+
+
+def _asked(job: MPIJob, ctx: Context) -> dict[str, None]:
+    """What the annotation names, in its order, read once in a review."""
     key = ("exemptions", id(job))
     if key not in ctx.memo:
-        ctx.memo[key] = frozenset(asked_rules(job.annotations))
-    asked: frozenset[str] = ctx.memo[key]
+        ctx.memo[key] = dict.fromkeys(asked_rules(job.annotations))
+    asked: dict[str, None] = ctx.memo[key]
     return asked
 
 

@@ -1,10 +1,11 @@
 """Which injections a job goes without, by the annotation `training.openshift.io/skip: topology,rdma` on it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from webhook import PROGRAM, injections
 from webhook.api import annotations
 from webhook.api.mpijob import MPIJob
+from webhook.api.names import closest_name
 from webhook.injections import Caution
 from webhook.kit.settings import Action
 from webhook.policy.in_force import Policy
@@ -12,6 +13,8 @@ from webhook.policy.in_force import Policy
 # Room for every injection there is; what is beyond is not read.
 MAX_LENGTH = 1024
 MAX_SHOWN = 3
+# What is shorter is in many names.
+SHORTEST = 3
 
 
 def asked(job: MPIJob) -> tuple[str, ...]:
@@ -32,7 +35,7 @@ def cautions(job: MPIJob, policy: Policy) -> Iterator[Caution]:
     if not ids:
         return
     if unknown := [entry for entry in ids if entry not in injections.REGISTRY]:
-        yield Caution(f"no injection is called {_shown(unknown)}; `{PROGRAM} rules` lists them")
+        yield Caution(f"no injection is called {unknown_names(unknown, injections.REGISTRY)}")
     kept = _kept(policy)
     if refused := [entry for entry in ids if entry in kept]:
         yield Caution(f"the policy has no job go without {_shown(refused)}")
@@ -44,6 +47,18 @@ def _kept(policy: Policy) -> frozenset[str]:
         for injection, settings in policy.injections
         if not settings.skippable or settings.required is not Action.OFF
     )
+
+
+def unknown_names(unknown: Sequence[str], known: Iterable[str]) -> str:
+    """The first few, each with the name that was probably meant; where the names are listed if that is not certain."""
+    known = tuple(known)
+    near = {entry: closest_name(entry, known) if len(entry) >= SHORTEST else None for entry in unknown[:MAX_SHOWN]}
+    shown = [
+        f"{annotations.quoted(entry)}, but {name}" if name else annotations.quoted(entry)
+        for entry, name in near.items()
+    ]
+    more = f" and {len(unknown) - MAX_SHOWN} more" if len(unknown) > MAX_SHOWN else ""
+    return f"{'; '.join(shown)}{more}" + ("" if all(near.values()) else f"; `{PROGRAM} rules` lists them")
 
 
 def _shown(ids: list[str]) -> str:

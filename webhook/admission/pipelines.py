@@ -29,6 +29,7 @@ from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, PatchConflict
 from webhook.kit.settings import Action, RuleSettings
+from webhook.policy.exemptions import ASKED
 from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
 from webhook.predict.quota.assessment import reservation_of
 from webhook.rules import CauseReason, Rule, Violation
@@ -195,6 +196,8 @@ def validate(
         if outcome.requested and leads_to is Action.DENY:
             decision.requested.append(finding.rule)
         decision.add(outcome.finding, leads_to)
+    if vain := list(excuse.cautions(job, ctx)):
+        decision.told[ASKED] = [*vain]
     if any(rule.id == QUOTA_RULE and action is Action.DENY for rule, _, action in policy.rules):
         decision.reservation = reservation_of(job, ctx, job.metadata.uid)
     return decision

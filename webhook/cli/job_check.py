@@ -86,7 +86,7 @@ class Verdict:
             yield f"  {printable(line)}"
         for found in self.validation.warned:
             yield f"  {caution('warning')}: {printable(f'{found.violation.path}: {found.sentence}')}"
-        for text in self.mutation.cautions:
+        for text in (*self.validation.cautions, *self.mutation.cautions):
             yield f"  {caution('warning')}: {printable(text)}"
         if self.allowed:
             yield from (f"  {line}" for line in injected.report(self.injected, updates=self.updates))

@@ -125,3 +125,25 @@ class TestByAnnotation:
 
     def test_nothing_is_asked_for_rules_that_are_met(self) -> None:
         assert validate(annotations={EXEMPT: "gpus", REASON: "r"}).requested == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("worker-count", []),
+        ("*, required-injection", []),
+        ("worker-cuont,gpus", ['no rule is called "worker-cuont", but worker-count']),
+        ("istio", ['no rule is called "istio"; `mpijob-webhook rules` lists them']),
+        (
+            "gpu,gpu,slot,zzz,4,5",
+            [
+                'no rule is called "gpu", but gpus; "slot", but slots; "zzz" and 2 more; `mpijob-webhook'
+                " rules` lists them"
+            ],
+        ),
+    ],
+)
+def test_a_name_that_is_no_rule_is_told(asked: str, told: list[str]) -> None:
+    decision = validate(annotations={EXEMPT: asked, REASON: "r"}, granted={})
+    assert decision.cautions == [f"{EXEMPT}: {text}" for text in told]
+    assert any(EXEMPT in warning for warning in decision.warnings) == bool(told)

@@ -30,6 +30,9 @@ def test_all_of_them():
     assert (decision.patch, decision.notes) == ([], [])
 
 
+LISTED = "`mpijob-webhook rules` lists them"
+
+
 @pytest.mark.parametrize("text", ["", ",", "  "])
 def test_nothing_is_named(text):
     assert hold(skipping(text)).authors == hold(mpijob()).authors
@@ -39,15 +42,15 @@ def test_nothing_is_named(text):
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("isto", '"isto"'),
-        ("Istio,istio,x", '"Istio", "x"'),
-        ("a,b,c,d,e", '"a", "b", "c" and 2 more'),
-        ("\x1b[31m" + "x" * 300, '"?[31mxxxx..."'),
-        ("worker-count", '"worker-count"'),
+        ("isto", '"isto", but istio'),
+        ("Istio,istio,x", f'"Istio", but istio; "x"; {LISTED}'),
+        ("a,b,c,d,e", f'"a"; "b"; "c" and 2 more; {LISTED}'),
+        ("\x1b[31m" + "x" * 300, f'"?[31mxxxx..."; {LISTED}'),
+        ("worker-count", f'"worker-count"; {LISTED}'),
     ],
 )
 def test_what_does_not_exist_is_told(text, shown):
-    assert cautions(text) == [f"no injection is called {shown}; `mpijob-webhook rules` lists them"]
+    assert cautions(text) == [f"no injection is called {shown}"]
 
 
 @pytest.mark.parametrize("settings", [{"skippable": False}, {"required": "deny"}, {"required": "warn"}])

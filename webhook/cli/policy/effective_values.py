@@ -50,7 +50,8 @@ class EffectiveValues:
         found += [f"{name} is left out: {reason}" for name, reason in self.merged.dropped]
         mode = self.merged.document.mode
         if mode != "enforce":
-            found.append(f"the mode is {mode}: no rule does more than {mode}")
+            source = self.merged.sources.get("mode", DEFAULTS)
+            found.append(f"the mode is {mode}, by {source}: no rule does more than {mode}")
         only = self.merged.document.inject_only
         if only is not None:
             found.append(f"injectOnly is [{', '.join(only)}]: no other injection is at work")

@@ -12,7 +12,7 @@ from webhook.cli.policy.documents import PolicyFile
 from webhook.cli.policy.wording import selection
 from webhook.cli.terminal import bad, caution, counted, good, printable
 from webhook.policy import layers, store
-from webhook.policy.document import HINT, PolicyDocument, PolicyFault
+from webhook.policy.document import HINT, PolicyFault
 from webhook.policy.in_force import policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.overlap import may_meet
@@ -32,9 +32,11 @@ class Validation:
 
     def as_text(self) -> Iterator[str]:
         """For people, in lines."""
+        found = _layers(self.policies)
         for policy in self.policies:
             if policy.document is not None:
-                yield f"{printable(policy.title)}: {good('good')} ({printable(_summary(policy.document))})"
+                summary = _summary(Layer(policy.name, policy.document), found)
+                yield f"{printable(policy.title)}: {good('good')} ({printable(summary)})"
                 continue
             yield f"{printable(policy.title)}: {bad('broken')}"
             for fault in policy.faults:
@@ -72,12 +74,34 @@ def _brief(fault: PolicyFault) -> PolicyFault:
     return replace(fault, reason=fault.reason.removesuffix(f"; {HINT}"))
 
 
-def _summary(document: PolicyDocument) -> str:
+def _layers(policies: Sequence[PolicyFile]) -> list[Layer]:
+    """Those that are good, lowest priority first."""
+    return layers.in_order(Layer(each.name, each.document) for each in policies if each.document is not None)
+
+
+def _mode(layer: Layer, found: Sequence[Layer]) -> str:
+    """The mode that will be in force where the document is, as far as `found` (in order) says, and whose it is."""
+    text, mode = f"mode {layer.document.mode}", layer.document.mode
+    for other in found:
+        document = other.document
+        if "mode" not in document.model_fields_set or not may_meet(other, layer):
+            continue
+        if document is layer.document:
+            text, mode = f"mode {document.mode}", document.mode
+        elif document.namespaces in (None, layer.document.namespaces):
+            text, mode = f'mode {document.mode} (of "{other.name}")', document.mode
+        elif document.mode != mode:
+            text += f', {document.mode} where "{other.name}" is in force too'
+    return text
+
+
+def _summary(layer: Layer, found: Sequence[Layer]) -> str:
+    document = layer.document
     settings = sum(1 for path, _ in layers.leaves(layers.written(document)) if path != "mode")
     parts = [
         selection(document),
         f"priority {document.priority}",
-        f"mode {document.mode}",
+        _mode(layer, found),
         counted(settings, "setting"),
     ]
     if count := len(document.exemptions):
@@ -98,8 +122,7 @@ def _each(policies: Sequence[PolicyFile], today: date) -> Iterator[str]:
 
 def _together(policies: Sequence[PolicyFile]) -> Iterator[str]:
     """What happens in a namespace that two of the documents are for."""
-    found = layers.in_order(Layer(each.name, each.document) for each in policies if each.document is not None)
-    for pair in combinations(found, 2):
+    for pair in combinations(_layers(policies), 2):
         if not may_meet(*pair):
             continue
         for first, second, path in layers.ties(pair):

@@ -70,7 +70,7 @@ class TestValidate:
         assert result.stderr == ""
         assert result.stdout == (
             'base.yaml: ConfigMap "base" (lines of its policy.yaml): good '
-            "(for all namespaces, priority 0, mode enforce, 1 setting)\n"
+            '(for all namespaces, priority 0, mode warn (of "bare.yaml"), 1 setting)\n'
             "bare.yaml: good (for all namespaces, priority 0, mode warn, 0 settings)\n"
         )
 

@@ -43,7 +43,7 @@ def test_the_head_says_what_holds() -> None:
         "namespace team-a (env=prod, tier=premium)",
         "  base holds: priority 0, for all namespaces",
         "  premium holds: priority 10, for namespaces {matchLabels: {tier: premium}}",
-        "note: the mode is warn: no rule does more than warn",
+        "note: the mode is warn, by premium: no rule does more than warn",
         "",
     ]
     assert text(report(PREMIUM, BASE, known=Namespace("team-a", {})))[:4] == [
@@ -143,7 +143,7 @@ def test_a_document_that_is_left_out_is_named() -> None:
 def test_as_yaml_it_is_one_policy_document_with_the_sources_beside_it() -> None:
     found = report(PREMIUM, BASE)
     written = found.as_yaml()
-    assert written.startswith("# the mode is warn: no rule does more than warn\napiVersion: ")
+    assert written.startswith("# the mode is warn, by premium: no rule does more than warn\napiVersion: ")
     for line in (
         "mode: warn  # premium",
         "    max: 64  # premium",

@@ -22,12 +22,33 @@ def test_good_documents_are_summed_up() -> None:
     exempt = "exemptions: [{rules: [gpus], users: [u], expires: 2026-11-21, reason: r}]"
     outcome = check(policy_file("a", text + exempt), policy_file("b"), policy_file("c", "rules: {gpus: {max: 1}}"))
     assert outcome.good
+    mode = 'mode enforce, warn where "a" is in force too'
     assert list(outcome.as_text()) == [
         "a.yaml: \x1b[32m\x1b[1mgood\x1b[0m (for namespaces {matchLabels: {tier: premium}}, priority 5, mode warn, "
         "2 settings, 1 exemption)",
-        "b.yaml: \x1b[32m\x1b[1mgood\x1b[0m (for all namespaces, priority 0, mode enforce, 0 settings)",
-        "c.yaml: \x1b[32m\x1b[1mgood\x1b[0m (for all namespaces, priority 0, mode enforce, 1 setting)",
+        f"b.yaml: \x1b[32m\x1b[1mgood\x1b[0m (for all namespaces, priority 0, {mode}, 0 settings)",
+        f"c.yaml: \x1b[32m\x1b[1mgood\x1b[0m (for all namespaces, priority 0, {mode}, 1 setting)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("below", "mode"),
+    [
+        ("priority: -1\nmode: warn\n", 'mode warn (of "below")'),
+        ("priority: 1\nmode: audit\n", 'mode audit (of "below")'),
+        ("priority: -1\n", "mode enforce"),
+        ("namespaces: {matchLabels: {tier: basic}}\nmode: warn\n", "mode enforce"),
+    ],
+)
+def test_the_mode_is_the_one_that_will_be_in_force(below: str, mode: str) -> None:
+    """A document that says nothing about it leaves that to others, also to those of lower priority."""
+    first, *_ = check(policy_file("a", PREMIUM), policy_file("below", below)).as_text()
+    assert f"priority 0, {mode}, 0 settings" in first
+
+
+def test_its_own_mode_is_in_force_where_nobody_outranks_it() -> None:
+    first, *_ = check(policy_file("a", "mode: enforce\n"), policy_file("below", "priority: -1\nmode: warn\n")).as_text()
+    assert "mode enforce, 0 settings" in first
 
 
 def test_faults_have_field_line_and_accepted_values() -> None:
