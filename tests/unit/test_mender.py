@@ -56,9 +56,9 @@ LIMIT = f"{WORKER}.template.spec.containers[0].resources.limits[cpu]"
         ("spec.a.drop", "Add X, Y to a.add, or not.", Verb.ADD, "spec.a.add", ["X", "Y"]),
         ("spec.a.key", "Set it to .ssh in the home of the user, as /root/.ssh.", Verb.SET, "spec.a.key", "/root/.ssh"),
         (WORKER, "Ask for 8 nvidia.com/gpu or less.", Verb.ASK, WORKER, (Verb.AT_MOST, "8", "nvidia.com/gpu")),
-        (f"{WORKER}.x", "Use 1 worker.", Verb.SET, f"{WORKER}.replicas", 1),
-        (f"{WORKER}.x", "Use 4 GPUs in each.", Verb.ASK, WORKER, (Verb.SET, "4", "GPUs")),
-        (f"{WORKER}.x", "Reduce worker count to 3 (6 GPUs total)", Verb.SET, f"{WORKER}.replicas", 3),
+        (f"{WORKER}.x", "Use 1 worker.", Verb.AT_MOST, f"{WORKER}.replicas", 1),
+        (f"{WORKER}.x", "Use 4 GPUs in each.", Verb.ASK, WORKER, (Verb.AT_MOST, "4", "GPUs")),
+        (f"{WORKER}.x", "Reduce worker count to 3 (6 GPUs total)", Verb.AT_MOST, f"{WORKER}.replicas", 3),
     ],
 )
 def test_what_is_read(path, fix, verb, where, value):
@@ -75,7 +75,7 @@ def test_a_size_has_parts():
     told = read(WORKER, "Reduce worker count to 2, GPUs per worker to 4, slotsPerWorker to 4 and minAvailable to 3")
     assert [(edit.path[-1], edit.value) for edit in told] == [
         ("replicas", 2),
-        ("Worker", (Verb.SET, "4", "GPUs")),
+        ("Worker", (Verb.AT_MOST, "4", "GPUs")),
         ("slotsPerWorker", 4),
         ("minAvailable", 3),
     ]

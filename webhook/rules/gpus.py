@@ -10,7 +10,7 @@ accelerators where `deviceclass.resource.kubernetes.io/` with its name, or the e
 the resource names. What cannot be read, or is shared by pods, refuses nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pydantic import Field
 
@@ -57,15 +57,20 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield from _bounds(role, path, devices.of_pod(replica.template, settings.resources, ctx), settings)
         elif replica.template.containers:
             yield from _idle(path, replica.template, settings)
-    # The workers' kind is the job's.
-    first, *others = sorted(kinds, key=lambda name: kinds[name].startswith(replica_path(LAUNCHER))) or [""]
+    yield from _kinds(job, kinds)
+
+
+def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
+    """More than one in `kinds`; that of the workers is the job's."""
+    launcher = replica_path(LAUNCHER)
+    first, *others = sorted(kinds, key=lambda name: kinds[name].startswith(launcher)) or [""]
     for name in others:
-        yield Violation(
-            kinds[name],
-            f"{name} beside {first}, but a job has one kind of accelerator",
-            fix=f"Use {first} instead of {name}, or make the part that needs {name} a job of its own.",
-            reason=CauseReason.NOT_SUPPORTED,
-        )
+        if kinds[name].startswith(launcher) and not job.spec.run_launcher_as_worker:
+            fix = f"Ask for no {name}: the launcher is no worker."
+        else:
+            fix = f"Use {first} instead of {name}, or make the part that needs {name} a job of its own."
+        fault = f"{name} beside {first}, but a job has one kind of accelerator"
+        yield Violation(kinds[name], fault, fix=fix, reason=CauseReason.NOT_SUPPORTED)
 
 
 def _quantities(

@@ -57,9 +57,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             wanted = duration.parse(asked)
         except DurationError as error:
             yield Violation(ANNOTATION, f"{mention(TIMEOUT, asked)} {error}", "Write it as 90m, 72h or 7d.")
-    if wanted is not None and seconds is not None and wanted != seconds:
-        yield _disagreement(asked or "", wanted, seconds, stored=ctx.operation == "UPDATE")
     most = None if settings.max is None else duration.parse(settings.max)
+    if wanted is not None and seconds is not None and wanted != seconds:
+        too_long = most is not None and wanted > most
+        yield _disagreement(asked or "", wanted, seconds, stored=ctx.operation == "UPDATE", too_long=too_long)
     # The annotation becomes the field: of one that says the same it is not known who wrote it.
     longest, path = (wanted, ANNOTATION) if seconds in {None, wanted} else (seconds, FIELD)
     if most is not None and longest is not None and longest > most:
@@ -72,9 +73,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         )
 
 
-def _disagreement(asked: str, wanted: int, seconds: int, *, stored: bool) -> Violation:
+def _disagreement(asked: str, wanted: int, seconds: int, *, stored: bool, too_long: bool) -> Violation:
+    """`too_long`: the annotation by itself would be refused."""
     if stored:
         fault = f"{mention(TIMEOUT, asked)} changes nothing on a job that exists, which has {seconds} s"
         return Violation(ANNOTATION, fault, fix=f"Set {FIELD} to {wanted}.", advisory=True)
+    if too_long:
+        fault = f"{mention(TIMEOUT, asked)} is {wanted} s, and activeDeadlineSeconds is {seconds}"
+        return Violation(ANNOTATION, fault, fix="Remove it.")
     fault = f"is {seconds}, and {mention(TIMEOUT, asked)} is {wanted} s"
     return Violation(FIELD, fault, fix="Remove one of the two.")

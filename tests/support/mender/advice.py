@@ -57,7 +57,7 @@ _VALUE: Final = r'(?P<value>"[^"]*"|\[[^\]]*\]|[^\s",;]+)'
 _NAMES: Final = r'"[^"]+"(?:, "[^"]+")*|[A-Z_]+(?:, [A-Z_]+)*'
 _BOUND: Final = r"(?: or (?P<bound>more|fewer|less)\b)?"
 _FIELD: Final = r"(?P<field>[^\s:,;]+)"
-_RESOURCE: Final = r"(?: (?P<resource>CPUs|GPUs?|\S+/\S+|cpu|memory|ephemeral-storage))?"
+_RESOURCE: Final = r"(?: (?P<resource>CPUs|GPUs?|[^\s/]+/[^\s:,;]+|cpu|memory|ephemeral-storage))?"
 _NO_VALUE: Final = frozenset(("a", "an", "the", "one", "what", "its", "both"))
 _BOUNDS: Final = {"more": Verb.AT_LEAST, "fewer": Verb.AT_MOST, "less": Verb.AT_MOST, None: Verb.SET}
 # The end of a sentence: not the dot in a name or a number.
@@ -99,11 +99,11 @@ def _set(at: Path, found: re.Match[str]) -> Iterator[Edit]:
 
 
 def _size(at: Path, found: re.Match[str]) -> Iterator[Edit]:
-    """The size of the whole job, in the words that only this has."""
+    """The size of the whole job, in the words that only this has: what is smaller fits as well."""
     for count in re.finditer(r"(?:worker count|replicas) to (\d+)(?: or (more|fewer))?|(\d+) workers?\b", found.string):
-        yield Edit(_BOUNDS[count[2]], REPLICAS, int(count[1] or count[3]))
-    for count in re.finditer(r"GPUs per worker to (\d+)|(\d+) GPUs?(?: or (fewer))? in each", found.string):
-        yield Edit(Verb.ASK, REPLICAS[:-1], (_BOUNDS[count[3]], count[1] or count[2], "GPUs"))
+        yield Edit(_BOUNDS[count[2] or "fewer"], REPLICAS, int(count[1] or count[3]))
+    for count in re.finditer(r"GPUs per worker to (\d+)|(\d+) GPUs?(?: or fewer)? in each", found.string):
+        yield Edit(Verb.ASK, REPLICAS[:-1], (Verb.AT_MOST, count[1] or count[2], "GPUs"))
     for field, number in re.findall(r"(slotsPerWorker|minAvailable) to (\d+)", found.string):
         yield Edit(Verb.SET, _BESIDES[field], int(number))
 

@@ -64,7 +64,7 @@ BREAKS: Final[Mapping[str, Changes]] = {
         f"{WORKING}.resources.limits.nvidia\\.com/gpu": REMOVE,
         f"{WORKING}.resources.requests.nvidia\\.com/gpu": 4,
     },
-    "requests unlike limits": {f"{WORKING}.resources.requests.nvidia\\.com/gpu": 4, GPU: 8},
+    "requests unlike limits": {f"{WORKING}.resources.requests.nvidia\\.com/gpu": 8, GPU: 4},
     "a GPU of the launcher": {f"{LAUNCHED}.resources.limits.nvidia\\.com/gpu": 1},
     "a GPU of the launcher, a worker": {
         f"{LAUNCHED}.resources.limits.nvidia\\.com/gpu": 1, "spec.runLauncherAsWorker": True, GPU: 8
@@ -105,7 +105,10 @@ BREAKS: Final[Mapping[str, Changes]] = {
     # time
     "a limit that is too long": {"spec.runPolicy.activeDeadlineSeconds": 10**7},
     "an annotation that is too long": {"metadata.annotations.training\\.openshift\\.io/timeout": "30d"},
-    "an annotation that cannot be read": {"metadata.annotations.training\\.openshift\\.io/timeout": "3 days"},
+    "an annotation that cannot be read": {
+        "metadata.annotations.training\\.openshift\\.io/timeout": "3 days",
+        "spec.runPolicy.activeDeadlineSeconds": REMOVE,
+    },
     "a limit and an annotation": {
         "metadata.annotations.training\\.openshift\\.io/timeout": "3h", "spec.runPolicy.activeDeadlineSeconds": 60
     },

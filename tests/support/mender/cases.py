@@ -7,10 +7,12 @@ from typing import Final
 
 from tests.support.corpus import CORPUS
 from tests.support.jobs import changed
+from tests.support.mender import places
 from tests.support.mender.breaks import BREAKS
 from tests.support.mender.places import Json
 from tests.support.mender.rounds import mend
 from tests.support.mender.worlds import World, worlds
+from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.cli import files
 
 # Jobs of the corpus that differ much, for the quick run.
@@ -18,6 +20,11 @@ FEW: Final = (
     "nvidia", "molecular-dynamics", "uid-1000", "intel", "efa", "launcher-works-too", "torchrun", "kueue",
     "memory-volume",
 )  # fmt: skip
+
+
+NVIDIA: Final = "nvidia.com/gpu"
+GPU_KEY: Final = NVIDIA.replace(".", "\\.")
+WORKER_LIMITS: Final = places.parse("spec.mpiReplicaSpecs[Worker].template.spec.containers[0].resources.limits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +57,11 @@ def whole() -> Iterator[Case]:
 
 
 def broken(what: str, job: Json) -> Json:
-    """The job with one thing wrong."""
-    return changed(BREAKS[what], job)
+    """The job with one thing wrong; GPUs are of the kind that it has."""
+    asked = places.get(job, WORKER_LIMITS) or {}
+    own = next((name for name in asked if is_accelerator(name, DEFAULT_ACCELERATORS)), NVIDIA)
+    kind = own.replace(".", "\\.")
+    return changed({path.replace(GPU_KEY, kind): value for path, value in BREAKS[what].items()}, job)
 
 
 def _case(world: World, what: str, name: str, job: Json) -> Case:
@@ -63,7 +73,7 @@ def _good(world: World, names: Sequence[str]) -> list[tuple[str, Json]]:
     found = []
     for name in names:
         last = mend(corpus()[name], world)[-1]
-        if not last.stated and not any(cause.denies for cause in last.causes):
+        if not last.followed and not any(cause.denies for cause in last.causes):
             found.append((name, last.job))
     return found
 

@@ -18,8 +18,8 @@ class Report:
     cases: int = 0
     told: Counter[str] = field(default_factory=Counter)
     """Causes of first rounds, by rule."""
-    stated: Counter[str] = field(default_factory=Counter)
-    """Those that state a value."""
+    followed: Counter[str] = field(default_factory=Counter)
+    """Those that the user did something about."""
     mended: Counter[tuple[str, int]] = field(default_factory=Counter)
     """Those that were gone after so many rounds."""
     prose: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -30,12 +30,12 @@ class Report:
     def lines(self) -> Iterator[str]:
         """The table."""
         rounds = [f"{number} round{'s' * (number > 1)}" for number in range(1, SHOWN_ROUNDS + 1)]
-        yield f"{'rule':24}{'told':>8}{'stated':>8}{''.join(f'{text:>10}' for text in rounds)}{'more':>8}"
+        yield f"{'rule':24}{'told':>8}{'followed':>10}{''.join(f'{text:>10}' for text in rounds)}{'more':>8}"
         for rule in REGISTRY:
             within = [self.mended[rule, number] for number in range(1, SHOWN_ROUNDS + 1)]
-            more = self.stated[rule] - sum(within)
+            more = self.followed[rule] - sum(within)
             counts = "".join(f"{count:>10}" for count in within)
-            yield f"{rule:24}{self.told[rule]:>8}{self.stated[rule]:>8}{counts}{more:>8}"
+            yield f"{rule:24}{self.told[rule]:>8}{self.followed[rule]:>10}{counts}{more:>8}"
         yield f"{self.cases} jobs, {len(self.faults)} faults"
 
 
@@ -48,10 +48,10 @@ def report(cases: Iterable[Case]) -> Report:
         found.faults += [f"{fault}\n    ({case})" for fault in faults(rounds)]
         for cause in rounds[0].causes:
             found.told[cause.rule] += 1
-            if cause not in rounds[0].stated:
+            if not rounds[0].edits[cause]:
                 found.prose[cause.rule, cause.fix] += 1
-                continue
-            found.stated[cause.rule] += 1
+        for cause in rounds[0].followed:
+            found.followed[cause.rule] += 1
             if number := _gone_after(cause, rounds):
                 found.mended[cause.rule, number] += 1
     return found

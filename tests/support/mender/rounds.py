@@ -1,7 +1,7 @@
 """Rounds of a job: it is submitted, refused, changed as told, and submitted again."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -52,21 +52,30 @@ class Round:
     """The job as it was submitted, what was said to it, and what is done about it."""
 
     job: Json = field(repr=False)
-    causes: tuple[Cause, ...]
-    stated: frozenset[Cause]
-    """Those that state a value."""
+    edits: Mapping[Cause, list[Edit]]
+    """What each of the causes tells the user to write."""
+
+    @property
+    def causes(self) -> Sequence[Cause]:
+        """Everything that is said."""
+        return tuple(self.edits)
+
+    @property
+    def followed(self) -> Sequence[Cause]:
+        """What the user does something about: first what refuses the job, and once it is admitted the warnings."""
+        stated = [cause for cause, edits in self.edits.items() if edits]
+        return [cause for cause in stated if cause.denies] or stated
 
 
 def mend(job: Json, world: World) -> list[Round]:
     """Every round, until nothing is told any more that could be followed."""
     rounds: list[Round] = []
     for _ in range(MOST_ROUNDS):
-        causes = tuple(ask(job, world))
-        edits = {cause: cause.edits(job) for cause in causes}
-        rounds.append(Round(job, causes, frozenset(cause for cause in causes if edits[cause])))
-        if not rounds[-1].stated:
+        last = Round(job, {cause: cause.edits(job) for cause in ask(job, world)})
+        rounds.append(last)
+        if not last.followed:
             break
-        job = follow(job, [edit for each in edits.values() for edit in each])
+        job = follow(job, [edit for cause in last.followed for edit in last.edits[cause]])
     return rounds
 
 
@@ -92,14 +101,14 @@ def faults(rounds: list[Round]) -> Iterator[str]:
     first = rounds[0]
     if len(rounds) > 1:
         told = {cause.same for cause in first.causes}
-        useless = {cause.same for cause in first.stated}
+        useless = {cause.same for cause in first.followed}
         for cause in rounds[1].causes:
             if cause.same in useless:
                 yield f"still there: {cause}"
             elif cause.denies and cause.same not in told:
                 yield f"new: {cause}"
-    if rounds[-1].stated:
-        yield f"no end: {next(iter(rounds[-1].stated))}"
+    if rounds[-1].followed:
+        yield f"no end: {rounds[-1].followed[0]}"
 
 
 def _everywhere(job: Json, edit: Edit, names: str) -> Iterator[Edit]:

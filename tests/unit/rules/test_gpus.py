@@ -150,6 +150,12 @@ def test_refused(changes: Json, settings: Json, expected: Violation) -> None:
     assert violations("gpus", changes, settings=settings) == [expected]
 
 
+def test_another_kind_on_a_launcher_that_is_no_worker() -> None:
+    idle, beside = violations("gpus", gpus(2) | gpus(1, role="Launcher", name="amd.com/gpu"))
+    assert beside.fix == "Ask for no amd.com/gpu: the launcher is no worker."
+    assert idle.fix == "Ask for none, or set runLauncherAsWorker: true."
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_idle_on_the_launcher_is_a_warning(count: int) -> None:
     found = violations("gpus", gpus(count, role="Launcher"))

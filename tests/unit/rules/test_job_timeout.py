@@ -92,7 +92,11 @@ def test_refused(changes: Json, path: str, message: str, fix: str) -> None:
 
 
 def test_what_is_too_long_and_of_two_opinions_is_both() -> None:
-    assert len(violations("job-timeout", job(30 * DAY, timeout="9d"))) == 2
+    annotation, field = violations("job-timeout", job(30 * DAY, timeout="9d"))
+    assert (annotation.path, annotation.fix) == (f"metadata.annotations[{TIMEOUT}]", "Remove it.")
+    assert annotation.message == f'{TIMEOUT} "9d" is 777600 s, and activeDeadlineSeconds is 2592000'
+    assert (field.path, field.fix.partition(",")[0]) == (FIELD, "Set it to 604800 or less")
+    assert [each.fix for each in violations("job-timeout", job(DAY, timeout="9d"))] == ["Remove it."]
 
 
 def test_the_annotation_of_a_job_that_exists() -> None:
