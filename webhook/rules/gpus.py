@@ -76,7 +76,7 @@ def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
 def _quantities(
     path: str, asked: ResourceRequirements, settings: Settings, kinds: dict[str, str]
 ) -> Iterator[Violation]:
-    """Whole, not negative, requests equal to limits; notes in `kinds` where each accelerator first appears.
+    """Whole, requests equal to limits; notes in `kinds` where each accelerator first appears.
 
     The same fault in both is one.
     """
@@ -90,16 +90,15 @@ def _quantities(
                 amount = quantity.parse(value)
             except QuantityError:
                 continue  # upstream-contract refuses it
+            if amount < 0:
+                continue  # so it does of this
             if amount > 0:
                 kinds.setdefault(name, where)
             in_both = read(others.get(name)) == amount if name in others else False
             both = ", in requests too" if in_both else ""
-            if (amount < 0 or not quantity.is_whole(amount)) and in_both and field == "requests":
+            if not quantity.is_whole(amount) and in_both and field == "requests":
                 continue  # said about the limit
-            if amount < 0:
-                fault = f"{quantity.format(amount)} is negative"
-                yield Violation(where, fault, fix=f"Set it to 0 or more{both}, or remove it.")
-            elif not quantity.is_whole(amount):
+            if not quantity.is_whole(amount):
                 fault = f"{quantity.format(amount)} is not whole, and GPUs are not divided"
                 yield Violation(where, fault, fix=f"Set it to {quantity.whole(amount)}{both}.")
             elif field == "requests":

@@ -3,8 +3,9 @@
 The MPI operator checks a job only when it works on it: a job that fails gets one event, no status, and is never tried
 again. These are its checks (mpi-operator `pkg/apis/kubeflow/validation/validation.go`), on the object with the
 operator's defaults, and what it ought to check and does not: keys of `mpiReplicaSpecs` that it ignores or crashes on,
-enums that the schema leaves out, volumes, mounts and names that are its own, and quantities (`1e1.5`) that the schema
-lets through although no Kubernetes program can read them: with one of these stored, the operator lists no job at all.
+enums that the schema leaves out, volumes, mounts and names that are its own, and quantities that the schema lets
+through: negative ones, for which the API server refuses every pod, and those like `1e1.5`, which no Kubernetes program
+can read: with one of these stored, the operator lists no job at all.
 """
 
 from collections.abc import Iterable, Iterator
@@ -55,7 +56,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     for role, path, spec in job.replicas():
         yield from _replica(role, path, spec, job, ctx)
         yield from _reserved(job, role, path, spec)
-        yield from _readable(quantities.of_template(f"{path}.template", spec.template))
+        yield from _quantities(quantities.of_template(f"{path}.template", spec.template))
     yield from _spec(job, ctx)
     yield from _run_policy(job)
 
@@ -140,7 +141,7 @@ def _run_policy(job: MPIJob) -> Iterator[Violation]:
     policy = job.run_policy
     if policy.scheduling_policy is not None and policy.scheduling_policy.min_resources:
         where = ("spec.runPolicy.schedulingPolicy.minResources",)
-        yield from _readable([Written(where, policy.scheduling_policy.min_resources)])
+        yield from _quantities([Written(where, policy.scheduling_policy.min_resources)])
     yield from _one_of("spec.runPolicy.cleanPodPolicy", policy.clean_pod_policy, CLEAN_POD_POLICIES)
     for field, value in (
         ("ttlSecondsAfterFinished", policy.ttl_seconds_after_finished),
@@ -185,13 +186,17 @@ def _reserved(job: MPIJob, role: str, path: str, spec: ReplicaSpec) -> Iterator[
             )
 
 
-def _readable(written: Iterable[Written]) -> Iterator[Violation]:
+def _quantities(written: Iterable[Written]) -> Iterator[Violation]:
     for each in written:
         for name, value in each.amounts.items():
             try:
-                quantity.parse(value)
+                amount = quantity.parse(value)
             except quantity.QuantityError as error:
                 yield Violation(each.path(name), str(error), "Correct the quantity.")
+                continue
+            if amount < 0:
+                fault, degree = f"is {quantity.format(amount)}, must not be negative", Degree(each.path(name), -amount)
+                yield Violation(each.path(name), fault, "Set it to 0 or more, or remove it.", degree=degree)
 
 
 def _one_of(path: str, value: str | None, allowed: tuple[str, ...]) -> Iterator[Violation]:

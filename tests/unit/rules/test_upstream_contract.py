@@ -91,6 +91,30 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
             ),
         ]
     ],
+    # negative ones: the API server refuses the pods
+    (
+        {f"{SPEC}.containers.0.resources.requests": {"memory": "-1Gi"}},
+        f"{WORKER}.template.spec.containers[0].resources.requests[memory]",
+        "is -1Gi, must not be negative",
+    ),
+    (
+        {f"{SPEC}.containers.0.resources.limits.nvidia\\.com/gpu": -1},
+        f"{WORKER}.template.spec.containers[0].resources.limits[nvidia.com/gpu]",
+        "is -1, must not be negative",
+    ),
+    *[
+        ({f"{SPEC}.{place}": value}, f"{WORKER}.template.spec.{path}", "must not be negative")
+        for place, value, path in [
+            ("overhead", {"cpu": "-100m"}, "overhead[cpu]"),
+            ("resources", {"limits": {"cpu": "-1n"}}, "resources.limits[cpu]"),
+            ("volumes", [{"name": "v", "emptyDir": {"sizeLimit": "-1"}}], "volumes[0].emptyDir.sizeLimit"),
+        ]
+    ],
+    (
+        {"spec.runPolicy.schedulingPolicy": {"minResources": {"cpu": -4}}},
+        "spec.runPolicy.schedulingPolicy.minResources[cpu]",
+        "is -4, must not be negative",
+    ),
     # what upstream does not check
     ({"spec.launcherCreationPolicy": "Later"}, "spec.launcherCreationPolicy", '"Later" is not supported'),
     (
