@@ -1,6 +1,5 @@
 """What was decided about one job, and the reply that says so."""
 
-from bisect import insort
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,10 +53,11 @@ class Decision(msgspec.Struct):
 
     def add(self, finding: Finding, action: Action) -> None:
         """Note a finding by what it leads to."""
-        if action is Action.WARN:
-            insort(self.warned, finding, key=lambda each: each.importance)
-        else:
-            (self.denied if action is Action.DENY else self.audited).append(finding)
+        {Action.DENY: self.denied, Action.WARN: self.warned}.get(action, self.audited).append(finding)
+
+    def put_worst_first(self) -> None:
+        """Sort the warnings, once all findings are there."""
+        self.warned.sort(key=lambda finding: finding.importance)
 
     @property
     def allowed(self) -> bool:

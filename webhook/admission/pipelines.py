@@ -198,6 +198,7 @@ def validate(
         decision.add(outcome.finding, leads_to)
     if vain := list(excuse.cautions(job, ctx)):
         decision.told[ASKED] = [*vain]
+    decision.put_worst_first()
     if any(rule.id == QUOTA_RULE and action is Action.DENY for rule, _, action in policy.rules):
         decision.reservation = reservation_of(job, ctx, job.metadata.uid)
     return decision

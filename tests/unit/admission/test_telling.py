@@ -77,6 +77,7 @@ def test_the_worst_finding_comes_first():
     for each in ("name-length", "rank-environment", "another", "ssh-paths", "clean-pod-policy", "images"):
         decision.add(finding(each), Action.WARN)
     decision.add(finding("gpus", advisory=True), Action.WARN)
+    decision.put_worst_first()
     ids = [each.rule for each in decision.warned]
     assert ids == ["ssh-paths", "images", "gpus", "rank-environment", "another", "name-length", "clean-pod-policy"]
 
@@ -87,6 +88,7 @@ def test_of_too_many_the_least_go():
         path = f"spec.number{number}"
         decision.add(Finding("name-length", Violation(path, "is long", fix="Mend it.")), Action.WARN)
     decision.add(finding("ssh-paths"), Action.WARN)
+    decision.put_worst_first()
     assert decision.warnings[0] == "spec: is bad. Mend it. [ssh-paths]"
     assert decision.warnings[-1] == "... and 4 more warnings"
 
