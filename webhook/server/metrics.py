@@ -34,6 +34,14 @@ METRICS = (
         ("webhook",),
         "Time from a review's headers to its answer, whatever that is, the reading of its body included.",
     ),
+    Metric(PREFIX + "connections", "gauge", (), "Connections to the review port now."),
+    Metric(
+        PREFIX + "connections_refused_total",
+        "counter",
+        ("reason",),
+        "Connections turned away or cut off: full (too many in all), peer (too many of one address), handshake (it "
+        "failed or took too long), silent (no request came), descriptors (none was left).",
+    ),
     Metric(PREFIX + "in_flight", "gauge", (), "Reviews at work now."),
     Metric(
         PREFIX + "rule_results_total",

@@ -5,11 +5,13 @@ Liveness never depends on anything outside the process: a restart repairs neithe
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.aiohttp import make_aiohttp_handler
+
+from webhook.server.connections import Connections
 
 
 class ReadinessCheck(Protocol):
@@ -96,8 +98,12 @@ class Readiness:
         return "\n".join([*lines, f"readyz check {'passed' if self.ready else 'failed'}", ""])
 
 
-def application(readiness: Readiness, registry: CollectorRegistry) -> web.Application:
-    """An application with these three paths."""
+def application(readiness: Readiness, registry: CollectorRegistry, connections: Connections) -> web.Application:
+    """An application with these three paths, on the port of `connections`."""
+
+    @web.middleware
+    async def noted(request: web.Request, handler: Any) -> web.StreamResponse:
+        return await connections.noting(handler)(request)
 
     async def healthz(_: web.Request) -> web.Response:
         return web.Response(text="ok\n")
@@ -105,7 +111,7 @@ def application(readiness: Readiness, registry: CollectorRegistry) -> web.Applic
     async def readyz(_: web.Request) -> web.Response:
         return web.Response(text=readiness.report(), status=200 if readiness.ready else 503)
 
-    app = web.Application()
+    app = web.Application(middlewares=[noted])
     app.router.add_get("/healthz", healthz)
     app.router.add_get("/readyz", readyz)
     app.router.add_get("/metrics", make_aiohttp_handler(registry))

@@ -1,56 +1,158 @@
-"""Ports: opened with a clear error, closed without leaving a connection behind."""
+"""Ports: opened with a clear error, bounded while they are open, closed without leaving a connection behind."""
 
 import asyncio
 import os
-from contextlib import AsyncExitStack, suppress
-from ssl import SSLContext
+import socket
+from contextlib import suppress
+from ssl import SSLContext, SSLError
 
 from aiohttp import web
 
 from webhook.client.calls import Address
+from webhook.server.connections import HANDSHAKE_SECONDS, Connection, Connections
 
 # Time for clients to take part in the end of a TLS connection, when no review is at work any more.
 CLOSE_SECONDS = 1.0
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - only compared with
+BACKLOG = 1024
+# Until a descriptor is free again.
+PAUSE_SECONDS = 0.1
 
 
 class ListenError(Exception):
     """The address cannot be listened on; the message says why."""
 
 
-async def listen(
-    stack: AsyncExitStack, runner: web.BaseRunner, address: Address, context: SSLContext | None = None
-) -> tuple[web.BaseSite, str]:
-    """Listen until `stack` ends; returns the site and its URL. ListenError when that is not possible."""
+class Port:
+    """An address that is listened on: what connects is handed to `server`, within the bounds of `connections`."""
+
+    def __init__(
+        self, server: web.Server, connections: Connections, listener: socket.socket, context: SSLContext | None
+    ) -> None:
+        self._server = server
+        self._connections = connections
+        self._listener = listener
+        self._context = context
+        self._opening: set[asyncio.Task[None]] = set()
+        self._tasks = [asyncio.create_task(self._accept()), asyncio.create_task(connections.run())]
+        self.listening = True
+
+    @property
+    def number(self) -> int:
+        """The number of the port."""
+        return int(self._listener.getsockname()[1])
+
+    async def stop(self) -> None:
+        """Accept nothing any more; what is open stays open."""
+        self.listening = False
+        await _ended(self._tasks)
+        self._listener.close()
+
+    async def close(self) -> None:
+        """End every connection, and cut off those whose clients do not answer within `CLOSE_SECONDS`.
+
+        aiohttp would leave these open, and an event loop with open transports does not close cleanly.
+        """
+        await self.stop()
+        await _ended(list(self._opening))
+        server = self._server
+        server.pre_shutdown()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                while server.connections:  # noqa: ASYNC110 - aiohttp has no event for the end of one
+                    await asyncio.sleep(0.01)
+        left = [connection.transport for connection in server.connections]
+        await server.shutdown(0)
+        for transport in left:
+            if transport is not None:
+                transport.abort()
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, address = await loop.sock_accept(self._listener)
+            except OSError as error:  # no descriptor is left, or the client has gone already
+                self._connections.turned_away("descriptors", os.strerror(error.errno or 0))
+                await asyncio.sleep(PAUSE_SECONDS)
+                continue
+            accepted.setblocking(False)
+            opening = asyncio.create_task(self._open(accepted, str(address[0]).removeprefix("::ffff:")))
+            self._opening.add(opening)
+            opening.add_done_callback(self._opening.discard)
+
+    async def _open(self, accepted: socket.socket, peer: str) -> None:
+        """The handshake, and after it the connection is aiohttp's."""
+        task = asyncio.current_task()
+        assert task is not None, "this runs in a task"  # noqa: S101 - for the type checker
+        connection = self._connections.admit(peer, task.cancel)
+        if connection is None:
+            accepted.close()
+            return
+        protocol = self._server()
+        self._connections.speaks(connection, protocol)
+        try:
+            transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: protocol,
+                accepted,
+                ssl=self._context,
+                ssl_handshake_timeout=HANDSHAKE_SECONDS if self._context else None,
+            )
+        except (OSError, SSLError, TimeoutError):
+            self._connections.turned_away("handshake", peer)
+            self._end(connection, accepted)
+        except asyncio.CancelledError:
+            self._end(connection, accepted)
+            raise
+        else:
+            connection.abort = transport.abort
+            connection.is_open = True
+
+    def _end(self, connection: Connection, accepted: socket.socket) -> None:
+        self._connections.forget(connection)
+        accepted.close()
+
+
+def listen(
+    server: web.Server, connections: Connections, address: Address, context: SSLContext | None = None
+) -> tuple[Port, str]:
+    """Listen until the port is closed; returns it and its URL. ListenError when that is not possible."""
     host, port = address
-    await runner.setup()
-    stack.push_async_callback(runner.cleanup)
-    # All addresses are those of both families: a pod may have only IPv6.
-    site = web.TCPSite(runner, None if host in EVERY_ADDRESS else host, port, ssl_context=context)
     try:
-        await site.start()
+        listener = _bound(host, port)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise ListenError(f"cannot listen on {_authority(host, port)}: {reason}") from None
+    opened = Port(server, connections, listener, context)
     scheme = "http" if context is None else "https"
-    return site, f"{scheme}://{_authority(host, runner.addresses[0][1])}"
+    return opened, f"{scheme}://{_authority(host, opened.number)}"
 
 
-async def hang_up(server: web.Server) -> None:
-    """End every connection, and cut off those whose clients do not answer within `CLOSE_SECONDS`.
+def _bound(host: str, port: int) -> socket.socket:
+    if host in EVERY_ADDRESS:
+        # All addresses are those of both families: a pod may have only IPv6, or none.
+        if socket.has_dualstack_ipv6():
+            made = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG)
+        else:
+            made = socket.create_server(("", port), backlog=BACKLOG)
+    else:
+        family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind, protocol)
+        try:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind(where)
+            made.listen(BACKLOG)
+        except OSError:
+            made.close()
+            raise
+    made.setblocking(False)
+    return made
 
-    aiohttp would leave these open, and an event loop with open transports does not close cleanly.
-    """
-    server.pre_shutdown()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(CLOSE_SECONDS):
-            while server.connections:  # noqa: ASYNC110 - aiohttp has no event for the end of one
-                await asyncio.sleep(0.01)
-    left = [connection.transport for connection in server.connections]
-    await server.shutdown(0)
-    for transport in left:
-        if transport is not None:
-            transport.abort()
+
+async def _ended(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _authority(host: str, port: int) -> str:

@@ -9,6 +9,7 @@ import sys
 import uvloop
 
 from webhook import PROGRAM
+from webhook.server.connections import raise_limit
 from webhook.server.log import LibraryLog, make_log
 from webhook.server.service import ServeSettings, StartError, running
 from webhook.server.telemetry import Telemetry
@@ -19,6 +20,7 @@ def run(settings: ServeSettings) -> int:
 
     0 after a drain, 2 when the service cannot start, 128 + n when a second signal n ended it.
     """
+    raise_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve(settings))
 

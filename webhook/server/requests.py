@@ -127,7 +127,9 @@ async def read_body(request: web.BaseRequest, deadline: float, claim: Claim) -> 
     """
     content = request.content
     if content.is_eof():  # it came with the headers, as small bodies do
-        return content.read_nowait()
+        body = content.read_nowait()
+        claim.grow(len(body))
+        return body
     if (request.content_length or 0) > MAX_BODY:
         raise _too_large()
     if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.transport is not None:

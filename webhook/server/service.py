@@ -27,14 +27,17 @@ from webhook.server import certificates, configuration_concerns, ops
 from webhook.server import settings as serve_settings
 from webhook.server.certificates.source import CertificateSource
 from webhook.server.cluster_link import ClusterLink, linked
+from webhook.server.connections import Connections, most_connections
 from webhook.server.ops import AskedCheck, Readiness
-from webhook.server.ports import CLOSE_SECONDS, ListenError, hang_up, listen
+from webhook.server.ports import ListenError, Port, listen
 from webhook.server.reviews import ReviewHandler
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
 
 # How long registering waits for the caches to fill.
 SETTLE_SECONDS = 10.0
+# Connections to the port with health and metrics: probes, and those who scrape it.
+MOST_OPS = 64
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,8 +51,10 @@ class Service:
     readiness: Readiness
     ca_pem: bytes | None
     """The certificate of the CA in memory; None when the certificate comes from elsewhere."""
-    site: web.BaseSite
+    port: Port
     """The review port."""
+    ops_connections: Connections
+    """Of the port with health and metrics."""
     url: str
     """Of the review port."""
     ops_url: str
@@ -98,7 +103,7 @@ class Service:
         self.keys.stop_filling()
         await self.deregister()
         await pause(self.settings.drain_seconds)
-        await self.site.stop()
+        await self.port.stop()
         with suppress(TimeoutError):
             async with asyncio.timeout(self.settings.timeout_seconds):
                 await self.handler.idle()
@@ -134,14 +139,19 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     readiness.concerns_of(source.concerns)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(keys.filled())
-        application = ops.application(readiness, telemetry.registry)
-        ops_runner = web.AppRunner(application, access_log=None, shutdown_timeout=CLOSE_SECONDS)
-        _, ops_url = await _open(stack, ops_runner, settings.ops_listen)
+        ops_connections = _connections(telemetry, MOST_OPS)
+        application = ops.application(readiness, telemetry.registry, ops_connections)
+        ops_runner = web.AppRunner(application, access_log=None)
+        await ops_runner.setup()
+        stack.push_async_callback(ops_runner.cleanup)
+        assert ops_runner.server is not None, "it has been set up"  # noqa: S101 - for the type checker
+        _, ops_url = _open(stack, ops_runner.server, ops_connections, settings.ops_listen)
         certificate = await _start(stack, source)
-        server = handler.http_server()
-        runner = web.ServerRunner(server, shutdown_timeout=CLOSE_SECONDS)
-        site, url = await _open(stack, runner, settings.listen, certificate.context)
-        stack.push_async_callback(hang_up, server)
+        connections = _connections(telemetry, most_connections())
+        telemetry.connections.set_function(lambda: len(connections))
+        port, url = _open(
+            stack, handler.http_server(connections.noting), connections, settings.listen, certificate.context
+        )
         service = Service(
             settings=settings,
             telemetry=telemetry,
@@ -149,7 +159,8 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
             keys=keys,
             readiness=readiness,
             ca_pem=source.ca_pem,
-            site=site,
+            port=port,
+            ops_connections=ops_connections,
             url=url,
             ops_url=ops_url,
         )
@@ -171,13 +182,28 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         yield service
 
 
-async def _open(
-    stack: AsyncExitStack, runner: web.BaseRunner, address: Address, context: SSLContext | None = None
-) -> tuple[web.BaseSite, str]:
+def _connections(telemetry: Telemetry, in_all: int) -> Connections:
+    return Connections(
+        in_all=in_all,
+        of_one_peer=in_all // 2,
+        refused=lambda reason: telemetry.connections_refused.labels(reason).inc(),
+        log=telemetry.log,
+    )
+
+
+def _open(
+    stack: AsyncExitStack,
+    server: web.Server,
+    connections: Connections,
+    address: Address,
+    context: SSLContext | None = None,
+) -> tuple[Port, str]:
     try:
-        return await listen(stack, runner, address, context)
+        port, url = listen(server, connections, address, context)
     except ListenError as error:
         raise StartError(str(error)) from None
+    stack.push_async_callback(port.close)
+    return port, url
 
 
 async def _start(stack: AsyncExitStack, source: CertificateSource) -> ServingCertificate:

@@ -50,6 +50,8 @@ class Telemetry:
         self._deadline_exceeded: Counter = made["deadline_exceeded_total"]
         self._internal_errors: Counter = made["internal_errors_total"]
         self._shed: Counter = made["shed_total"]
+        self.connections: Gauge = made["connections"]
+        self.connections_refused: Counter = made["connections_refused_total"]
         self._cluster_errors: Counter = made["cluster_errors_total"]
         self._bad_requests: Counter = made["bad_requests_total"]
         self.in_flight: Gauge = made["in_flight"]

@@ -87,7 +87,7 @@ def test_nothing_is_lost_in_a_drain():
         assert (late_error.status, late_error.headers["connection"]) == (400, "close")
 
         service.loop.call_soon_threadsafe(go_on.set)
-        service.wait_until(lambda: not service.service.site._server.is_serving())
+        service.wait_until(lambda: not service.service.port.listening)
         with pytest.raises(ConnectionRefusedError):
             service.connect()
         assert not drain.done()

@@ -1,0 +1,185 @@
+"""Who only holds connections open keeps out nobody but itself."""
+
+import socket
+from collections import Counter
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support import jobs
+from tests.support.live_service import Live, head, live
+from tests.support.logs import Log
+from webhook.server import connections, ports, service
+from webhook.server.connections import FIRST_REQUEST_SECONDS, LEAST, RESERVED, TELL_SECONDS, Connection, Connections
+
+GOOD = jobs.body(jobs.GOOD)
+
+
+class Protocol:
+    transport: Any = "open"
+
+
+class World:
+    """The connections of a port, and the time."""
+
+    def __init__(self, in_all: int = 4, of_one_peer: int = 3) -> None:
+        self.now = 100.0
+        self.reasons: Counter[str] = Counter()
+        self.cut: list[str] = []
+        self.log = Log()
+        self.all = Connections(
+            in_all=in_all,
+            of_one_peer=of_one_peer,
+            refused=lambda reason: self.reasons.update([reason]),
+            log=self.log,
+            clock=lambda: self.now,
+        )
+
+    def connect(self, name: str, *, requests: int = 0, at_work: int = 0) -> Connection | None:
+        """Another one; its peer is the first letter of `name`."""
+        self.now += 0.1
+        made = self.all.admit(name[0], lambda: self.cut.append(name))
+        if made is not None:
+            self.all.speaks(made, Protocol())
+            made.is_open, made.requests, made.at_work = True, requests, at_work
+        return made
+
+
+def test_a_peer_has_a_bound_of_its_own() -> None:
+    world = World()
+    for name in ("a1", "a2", "a3"):
+        assert world.connect(name, requests=1)
+    assert world.connect("a4") is None
+    assert world.connect("b1")
+    assert (world.reasons, world.cut, len(world.all)) == ({"peer": 1}, [], 4)
+
+
+def test_a_silent_one_gives_way_to_a_new_one_of_the_same_peer() -> None:
+    world = World()
+    for name in ("a1", "a2", "a3"):
+        world.connect(name, requests=name == "a1")
+    assert world.connect("a4")
+    assert (world.cut, len(world.all)) == (["a2"], 3)
+
+
+def test_when_all_are_taken_the_peer_with_the_most_gives_way() -> None:
+    world = World(in_all=5, of_one_peer=4)
+    for name in ("a1", "a2", "a3", "b1", "b2"):
+        world.connect(name, requests=1, at_work=name == "a1")
+    assert world.connect("c1")  # the one that has been idle for longest
+    assert (world.cut, world.reasons) == (["a2"], {"full": 1})
+
+
+def test_what_is_at_work_is_never_cut_off() -> None:
+    world = World(in_all=3)
+    for name in ("a1", "a2", "b1"):
+        world.connect(name, requests=1, at_work=1)
+    assert world.connect("c1") is None
+    assert (world.cut, world.reasons) == ([], {"full": 1})
+
+
+def test_those_that_have_ended_take_no_place() -> None:
+    world = World(in_all=2, of_one_peer=2)
+    for name in ("a1", "a2"):
+        made = world.connect(name, requests=1, at_work=1)
+        assert made is not None
+        made.protocol.transport = None
+    assert world.connect("b1")
+    assert (len(world.all), world.cut) == (1, [])
+
+
+def test_who_asks_for_nothing_is_cut_off() -> None:
+    world = World()
+    world.connect("a1")
+    world.connect("b1", requests=1)
+    world.now += FIRST_REQUEST_SECONDS - 1
+    world.all.sweep()
+    assert world.cut == []
+    world.now += 1
+    world.all.sweep()
+    assert (world.cut, world.reasons, len(world.all)) == (["a1"], {"silent": 1}, 1)
+
+
+def test_the_log_has_few_lines_about_many() -> None:
+    world = World(in_all=100, of_one_peer=1)
+    world.connect("a1", requests=1)
+    for _ in range(50):
+        world.connect("a2")
+    assert world.log.events("connections refused") == [{"reason": "peer", "peer": "a", "count": 1}]
+    world.now += TELL_SECONDS
+    world.connect("a2")
+    assert world.log.events("connections refused")[1:] == [{"reason": "peer", "peer": "a", "count": 50}]
+
+
+@pytest.mark.parametrize(
+    ("soft", "most"), [(256, LEAST), (1024, 1024 - RESERVED), (2**20, connections.MOST), (-1, connections.MOST)]
+)
+def test_descriptors_are_left_for_everything_else(monkeypatch: pytest.MonkeyPatch, soft: int, most: int) -> None:
+    monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (soft, -1))
+    assert connections.most_connections() == most
+
+
+def of_ops(running: Live) -> Connections:
+    return running.service.ops_connections
+
+
+def silent(running: Live) -> socket.socket:
+    """A connection that does not even begin with TLS."""
+    address = urlsplit(running.service.url)
+    return socket.create_connection((address.hostname, address.port), timeout=30)
+
+
+def test_silent_connections_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """256 of them used up the descriptors, and not even the probes got through."""
+    monkeypatch.setattr(service, "most_connections", lambda: 20)
+    with live() as running:
+        held = [silent(running) for _ in range(60)]
+        assert running.post("/validate-mpijob", GOOD).status == 200
+        assert running.metric("connections") <= 20
+        assert running.metric("connections_refused_total", reason="peer") >= 40
+        assert running.ops("/healthz") == "ok\n"
+        assert running.log("connections refused")
+        for each in held:
+            each.close()
+
+
+def test_a_handshake_that_does_not_come_and_one_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "HANDSHAKE_SECONDS", 0.1)
+    with live() as running:
+        with silent(running) as never, silent(running) as garbage:
+            garbage.sendall(b"GET / HTTP/1.1\r\n\r\n" * 20)
+            running.wait_until(lambda: running.metric("connections_refused_total", reason="handshake") == 2)
+            assert never.recv(1) == b""
+        assert running.metric("connections") == 0
+        assert running.metric("internal_errors_total", webhook="validate") == 0
+
+
+def test_half_a_head_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "FIRST_REQUEST_SECONDS", 0.1)
+    with live() as running:
+        slow = running.connect()
+        slow.send(head("/validate-mpijob")[:30])
+        running.wait_until(lambda: running.metric("connections_refused_total", reason="silent") == 1)
+        assert running.metric("connections") == 0
+        slow.close()
+
+
+def test_a_connection_that_was_answered_is_not_silent() -> None:
+    with live() as running:
+        address = urlsplit(running.service.ops_url)
+        probe = HTTPConnection(str(address.hostname), address.port)
+        for connection_stays in (False, True):
+            before = probe.sock
+            probe.request("GET", "/healthz")
+            assert probe.getresponse().read() == b"ok\n"
+            assert (probe.sock is before) == connection_stays
+            running.wait_until(lambda: not any(each.at_work for each in of_ops(running)._open))
+            assert [each.requests for each in of_ops(running)._open] == [1 + connection_stays]
+        probe.close()
+        connection = running.connect()
+        assert connection.post("/validate-mpijob", GOOD).status == 200
+        running.wait_until(lambda: running.metric("connections") == 1)
+        assert connection.post("/validate-mpijob", GOOD).status == 200
+        connection.close()
