@@ -8,6 +8,7 @@ import msgspec
 from webhook.admission import messages
 from webhook.admission.messages import Finding
 from webhook.api import mpijob, review
+from webhook.api.text import visible
 from webhook.cluster.resources.reservations import Reservation
 from webhook.injections import REGISTRY, Caution, Note
 from webhook.kit.importance import Importance
@@ -87,12 +88,12 @@ class Decision(msgspec.Struct):
         found = [
             (author, note) for author, note in self._notes() if isinstance(note, Caution) or author not in self.authors
         ]
-        return [f"{author}: {note}" for author, note in sorted(found, key=lambda each: _importance(each[0]))]
+        return [visible(f"{author}: {note}") for author, note in sorted(found, key=lambda each: _importance(each[0]))]
 
     @property
     def notes(self) -> list[str]:
         """Everything that injections say, whatever the policy has users told."""
-        return [f"{author}: {note}" for author, note in self._notes()]
+        return [visible(f"{author}: {note}") for author, note in self._notes()]
 
     def _notes(self) -> Iterator[tuple[str, str]]:
         return ((author, note) for author, notes in self.told.items() for note in notes)
@@ -124,7 +125,7 @@ class Decision(msgspec.Struct):
             review.StatusCause(reason=str(f.violation.reason), message=f.sentence, field=f.violation.path)
             for f in self.denied[: messages.MAX_LISTED]
         ]
-        details = review.StatusDetails(name=self.name, group=mpijob.GROUP, kind="MPIJob", causes=causes)
+        details = review.StatusDetails(name=visible(self.name), group=mpijob.GROUP, kind="MPIJob", causes=causes)
         return review.ResponseStatus(message=self.message, reason="Invalid", code=422, details=details)
 
     def _audit(self) -> dict[str, str]:
@@ -139,7 +140,7 @@ class Decision(msgspec.Struct):
             "skipped": self.skipped,
             **self.annotations,
         }
-        return {key: value for key, value in found.items() if value}
+        return {key: visible(value) for key, value in found.items() if value}
 
 
 def _importance(injection_id: str) -> Importance:

@@ -6,10 +6,11 @@ The API server drops warnings beyond 4,096 characters in total and cuts long one
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import indent
 
 from webhook import PROGRAM
+from webhook.api.text import visible, visible_lines
 from webhook.kit.importance import Importance
 from webhook.rules import REGISTRY, Violation
 
@@ -30,10 +31,18 @@ ROLE_DEPTH = 3  # spec, mpiReplicaSpecs, [Worker]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A violation and the rule that found it."""
+    """A violation and the rule that found it. What users wrote is made visible here, whatever the rule makes of it."""
 
     rule: str
     violation: Violation
+
+    def __post_init__(self) -> None:
+        """Nothing of the violation reaches anybody but through a finding."""
+        found = self.violation
+        worded = visible_lines if found.of_lines else visible
+        path, message, fix = visible(found.path), worded(found.message), worded(found.fix)
+        if (path, message, fix) != (found.path, found.message, found.fix):
+            object.__setattr__(self, "violation", replace(found, path=path, message=message, fix=fix))
 
     @property
     def importance(self) -> tuple[Importance, bool]:
@@ -79,7 +88,7 @@ def denial(name: str, findings: Sequence[Finding]) -> str:
     A fault of several lines stands as it is, indented only where there are other violations.
     """
     problems = "1 problem" if len(findings) == 1 else f"{len(findings)} problems"
-    lines = [f'MPIJob "{name}" is refused, {problems} to mend:']
+    lines = [f'MPIJob "{visible(name)}" is refused, {problems} to mend:']
     for number, finding in enumerate(findings[:MAX_LISTED], start=1):
         violation = finding.violation
         if "\n" in violation.message:
@@ -128,7 +137,7 @@ def _listing(ids: Sequence[str], briefs: Mapping[str, str]) -> str:
 
 def shorten(text: str) -> str:
     """`text` on one line, cut to the length of a warning."""
-    return _cut(" ".join(text.split()), MAX_WARNING_LENGTH)
+    return _cut(visible(" ".join(text.split())), MAX_WARNING_LENGTH)
 
 
 def _length(text: str) -> int:

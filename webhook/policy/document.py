@@ -12,6 +12,7 @@ from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.api.labels import Selector
 from webhook.api.names import closest_name
+from webhook.api.text import visible
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
 from webhook.policy.exemptions import EVERY_RULE, Exemption
 
@@ -44,6 +45,11 @@ class PolicyFault:
     field: str
     reason: str
     line: int | None = None
+
+    def __post_init__(self) -> None:
+        """Both may hold what somebody wrote."""
+        object.__setattr__(self, "field", visible(self.field))
+        object.__setattr__(self, "reason", visible(self.reason))
 
     def __str__(self) -> str:
         where = f"line {self.line}: " if self.line else ""

@@ -62,6 +62,8 @@ class Violation:
     """Likely, not certain: it never does more than warn, whatever the action of the rule."""
     audit_only: bool = False
     """For the audit log alone: the user does not see it."""
+    of_lines: bool = False
+    """Message and fix are lines that the rule has made; else an end of a line in them is the user's."""
     degree: Degree | None = field(default=None, compare=False)
     """None where any other text is another fault."""
 

@@ -71,6 +71,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             running=found.jobs_using(first),
             several=len(found.quotas) > 1,
         ),
+        of_lines=True,
         fix=wording.numbered(_suggestions(first, found, fits, settings)),
         reason=CauseReason.FORBIDDEN,
     )

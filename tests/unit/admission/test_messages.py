@@ -67,7 +67,9 @@ def test_any_path_and_fault(path: str, message: str) -> None:
     assert len(text) <= MAX_WARNING_LENGTH or len(path) > 50
 
 
-LONG = Violation("spec.a", "Heading\nDetails: so much (of it) is bad.\nMore: 3", fix="Suggestions:\n1. Mend it")
+LONG = Violation(
+    "spec.a", "Heading\nDetails: so much (of it) is bad.\nMore: 3", fix="Suggestions:\n1. Mend it", of_lines=True
+)
 SHORT = Violation("spec.b", "is bad", fix="Mend it.")
 
 
@@ -98,7 +100,7 @@ def test_a_fault_of_several_lines_among_others() -> None:
 def test_what_follows_parentheses_stays() -> None:
     text = warning("spec.a", f"{'x' * 60} (it is {'y' * 40}), but z")
     assert text == f"spec.a: {'x' * 60}, but z. Mend it. [some-rule]"
-    assert warning("spec.a", "\n") == "spec.a:  [some-rule]"
+    assert warning("spec.a", "\n") == "spec.a: \\n. Mend it. [some-rule]"
 
 
 FULL = " (kubectl get mpijob NAME -o yaml; mpijob-webhook explain NAME)"

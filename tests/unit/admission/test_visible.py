@@ -1,0 +1,107 @@
+"""What users write is never raw in what is said: no line is forged, no colour begins, no direction turns."""
+
+import copy
+import json
+from collections.abc import Iterator
+from datetime import date
+from functools import cache
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.corpus import CORPUS
+from tests.support.injecting import mutate
+from tests.support.jobs import request
+from tests.support.strategies import COMPLETE, PROPERTY, paths, replaced
+from webhook.admission import pipelines
+from webhook.admission.decision import Decision
+from webhook.admission.messages import Finding, denial
+from webhook.api.text import visible
+from webhook.cli import files
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NothingKnown
+from webhook.policy.document import PolicyFault
+from webhook.rules import REGISTRY, Violation
+
+FORGED = "7. spec.b: is bad [images]"
+EVIL = f"a\n{FORGED}\r\x1b[31m\u202e\u2028\x85b"
+VIEWS = ["nothing", "cluster"]
+# Rules that repeat what stands in the job below; that these do shows that the text came that far.
+REPEATING = {"accelerator-available", "images", "pod-security", "priority", "references", "upstream-contract"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain: ümlaut 你好", "plain: ümlaut 你好"),
+        ("a\nb\tc\rd", "a\\nb\\tc\\rd"),
+        ("\x1b[31m\x85", "\\x1b[31m\\x85"),
+        ("\u202e\u2028\u200b", "\\u202e\\u2028\\u200b"),
+        ("\ud800\U000e0001", "\\ud800\\U000e0001"),
+    ],
+)
+def test_what_is_not_to_be_seen_is_an_escape(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@PROPERTY
+@given(st.text(), st.text(), st.text(), st.text(), st.sampled_from([*REGISTRY]))
+def test_whatever_a_rule_says(name: str, path: str, message: str, fix: str, rule: str) -> None:
+    """The escapes are where findings are made, so that no rule can forget them."""
+    finding = Finding(rule, Violation(path, message, fix=fix))
+    for text in (finding.warning, finding.sentence, *denial(name, [finding]).split("\n"), finding.violation.path):
+        assert text.isprintable()
+    assert len(denial(name, [finding]).split("\n")) == 3
+    assert str(PolicyFault(path, message)).isprintable()
+
+
+def jobs() -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
+    """(place, job) with the text in place of every value, and as a further key of every mapping."""
+    yield from replaced(EVIL)
+    for path in ((), *paths(COMPLETE)):
+        job: Any = copy.deepcopy(COMPLETE)
+        place = job
+        for token in path:
+            place = place[token]
+        if isinstance(place, dict):
+            place[EVIL] = next(iter(place.values()), "x")
+            yield (*path, EVIL), job
+
+
+@cache
+def cluster() -> Snapshot:
+    found, _ = files.load([str(CORPUS / "cluster.yaml")])
+    return Snapshot(manifest.document for manifest in found)
+
+
+def texts(decision: Decision) -> Iterator[str]:
+    response = decision.response("u")
+    yield from response.warnings or ()
+    yield from (response.audit_annotations or {}).values()
+    if response.status is not None:
+        yield from response.status.message.split("\n")
+        for cause in response.status.details.causes if response.status.details else ():
+            yield cause.field
+            yield from cause.message.split("\n")
+
+
+@pytest.mark.parametrize("known", VIEWS)
+def test_in_every_place_of_a_job(known: str) -> None:
+    view = NothingKnown() if known == "nothing" else cluster()
+    policy = pipelines.load_policy(None)
+    repeating: set[str] = set()
+    for place, job in jobs():
+        mutated = mutate(job, view=view)
+        sent = msgspec.structs.replace(request(mutated.document or job), namespace="restricted")
+        decision = pipelines.validate(sent, policy=policy, view=view, today=date.min)
+        for text in (*texts(mutated), *texts(decision), *mutated.notes, *mutated.cautions):
+            assert text.isprintable(), (place, text)
+            assert not text.lstrip().startswith(FORGED), (place, text)
+        json.dumps([decision.message, decision.warnings])
+        found = [*decision.denied, *decision.warned, *decision.audited]
+        repeating |= {each.rule for each in found if FORGED in f"{each.violation.path}{each.sentence}"}
+    if known == "cluster":
+        assert repeating >= REPEATING, REPEATING - repeating
