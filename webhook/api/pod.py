@@ -182,7 +182,7 @@ class PodOS(msgspec.Struct, gc=False):
     name: str | None = None
 
 
-class PodResourceClaim(msgspec.Struct, rename="camel", gc=False):
+class PodResourceClaim(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
     """Devices for the pod: by a claim that exists, or by one that is made for it of a template."""
 
     name: str = ""

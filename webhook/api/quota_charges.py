@@ -36,7 +36,7 @@ class Charge(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class PodShape:
-    """What counts of a pod template: what it asks for, what scopes ask about it, and the claims it makes."""
+    """What counts of a pod template: what it asks for, what scopes ask about it, and the claims that come with it."""
 
     resources: PodResources
     runtime_class: str = ""
@@ -46,6 +46,8 @@ class PodShape:
     pod_level: bool = False
     """The pod as a whole has resources, so its containers do not decide whether it is best effort."""
     claims: tuple["ClaimShape", ...] = ()
+    device_claims: tuple[str, ...] = ()
+    """The ResourceClaimTemplates of which each pod gets a claim."""
 
     def __hash__(self) -> int:
         return self._hash
@@ -53,7 +55,7 @@ class PodShape:
     @cached_property
     def _hash(self) -> int:
         """Shapes are looked up often, and have much in them."""
-        return hash((self.resources, self.runtime_class, self.priority_class, self.claims))
+        return hash((self.resources, self.runtime_class, self.priority_class, self.claims, self.device_claims))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,11 @@ def pod_shape(template: PodTemplate, resources: PodResources | None = None) -> P
         cross_namespace=_looks_elsewhere(spec),
         pod_level=spec.resources is not None,
         claims=tuple(_claim(claim) for claim in claims if claim is not None),
+        device_claims=tuple(
+            each.resource_claim_template_name
+            for each in spec.resource_claims or ()
+            if each is not None and each.resource_claim_template_name
+        ),
     )
 
 

@@ -16,6 +16,9 @@ from webhook.api.quantity import Quantity, QuantityError
 DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 """What comes before the name of a DeviceClass in the extended resource that each has."""
 
+DEVICES_OF_CLASS: Final = ".deviceclass.resource.k8s.io/devices"
+"""What comes after it in the resource of quotas for devices by claims."""
+
 DEFAULT_ACCELERATORS: Final = (
     "nvidia.com/gpu",
     "nvidia.com/gpu.shared",  # the device plugin's name for time-sliced GPUs, with `renameByDefault`

@@ -9,13 +9,15 @@ devices that is for each is unknown, as it is where a template cannot be read.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from webhook.api.mpijob import ReplicaSpec
 from webhook.api.pod import PodTemplate
-from webhook.api.resources import DEVICE_CLASS, accelerators, is_accelerator, pod_total
+from webhook.api.quota_charges import ONE, Charge
+from webhook.api.quota_scopes import ObjectTraits
+from webhook.api.resources import DEVICE_CLASS, DEVICES_OF_CLASS, accelerators, is_accelerator, pod_total
 from webhook.cluster.resources.device_classes import DEVICE_CLASSES, DeviceClass
 from webhook.cluster.resources.resource_claim_templates import (
     RESOURCE_CLAIM_TEMPLATES,
@@ -25,6 +27,9 @@ from webhook.cluster.resources.resource_claim_templates import (
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 
+_CLAIM_COUNT: Final = "count/resourceclaims.resource.k8s.io"
+# As many as a claim can have (`AllocationResultsMaxSize`), which is what quotas take for all that a node has.
+_MOST_DEVICES: Final = 32
 _SPECIAL: Final = re.compile(r"([*?\[])")
 
 
@@ -82,6 +87,32 @@ def of_each(replica: ReplicaSpec | None, patterns: tuple[str, ...], ctx: Context
     return 0 if replica is None else of_pod(replica.template, patterns, ctx).least
 
 
+def charges(claim_templates: Iterable[str], ctx: Context) -> tuple[Charge, ...]:
+    """What the claims of a pod take of quotas; the devices of a template that is not known are not counted.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/quota/v1/evaluator/core/resource_claims.go
+    """
+    found = []
+    for name in claim_templates:
+        template = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
+        requests = template.requests if isinstance(template, ResourceClaimTemplate) else ()
+        found.append(Charge(ObjectTraits(), _claim_usage(requests)))
+    return tuple(found)
+
+
+def _claim_usage(requests: Iterable[tuple[DeviceChoice, ...]]) -> dict[str, int]:
+    usage: dict[str, int] = {_CLAIM_COUNT: ONE}
+    for choices in requests:
+        most: dict[str, int] = {}
+        for choice in choices:
+            count = _MOST_DEVICES if choice.count is None else choice.count
+            most[choice.device_class] = max(most.get(choice.device_class, 0), count)
+        for device_class, count in most.items():
+            name = f"{device_class}{DEVICES_OF_CLASS}"
+            usage[name] = usage.get(name, 0) + count * ONE
+    return usage
+
+
 def _claimed(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Iterator[tuple[int, int | None]]:
     """(at least, at most) for each request of each claim of the pod."""
     for claim in (template.spec and template.spec.resource_claims) or ():
@@ -98,7 +129,7 @@ def _claimed(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> 
 
 
 def _bounds(choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context) -> tuple[int, int | None]:
-    if not _is_accelerator(choice.device_class, patterns, ctx):
+    if choice.admin or not _is_accelerator(choice.device_class, patterns, ctx):
         return 0, 0
     return (1, None) if choice.count is None else (choice.count, choice.count)
 

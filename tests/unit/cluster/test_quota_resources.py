@@ -68,6 +68,7 @@ FULL = {
         "resources": {"limits": {"cpu": 4}},
         "runtimeClassName": "kata",
         "priorityClassName": "high",
+        "resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "gpus"}],
         "activeDeadlineSeconds": 60,
         "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"namespaces": ["a"]}]}},
         "volumes": [
@@ -91,6 +92,7 @@ def test_all_that_counts_of_a_template() -> None:
     assert workers.shape.claims[0].storage_class == "gold"
     assert workers.shape.terminating
     assert workers.shape.cross_namespace
+    assert workers.shape.device_claims == ("gpus",)
 
 
 CREATED, FAILED, SUCCEEDED = ({"type": kind, "status": "True"} for kind in ("Created", "Failed", "Succeeded"))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from pydantic import ValidationError
 
 from tests.controlplane.nodes import GPU, gpu_nodes
 from tests.support.any_job import Json, any_job
@@ -243,3 +244,8 @@ def test_what_a_device_class_stands_for_is_on_no_node() -> None:
         assert violations("accelerator-available", changes, view=Snapshot([*gpu_nodes(1), behind])) == []
     changes = {"Worker.template.spec.containers.0.resources": {"limits": {"example.com/gpu": 2}}}
     assert len(violations("accelerator-available", changes, view=Snapshot(gpu_nodes(1)))) == 1
+
+
+def test_resources_have_a_domain() -> None:
+    with pytest.raises(ValidationError, match=r'"gpu" is not a resource name such as nvidia\.com/gpu'):
+        REGISTRY[RULE].settings.model_validate({"ignoredResources": ["gpu"]})

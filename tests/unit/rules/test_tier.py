@@ -182,6 +182,7 @@ def test_everything_in_one_reply() -> None:
         {"name": "a\nb"},
         {"maxWorkers": 1},
         {"maxGpus": -1},
+        {"resources": ["gpu"]},
         {"implementations": []},
         {"implementations": ["LAM"]},
         {"features": ["rdma"]},

@@ -17,7 +17,7 @@ from webhook.api.mpijob import (
     is_managed_here,
 )
 from webhook.api.operator_checks import refused
-from webhook.api.pod import PodAffinity, PodTemplate
+from webhook.api.pod import PodAffinity, PodResourceClaim, PodTemplate
 from webhook.api.quota_charges import PodShape, pod_shape
 from webhook.cluster.resource import ByNamespace, Metadata, Resource, Wire
 
@@ -81,6 +81,7 @@ class _PodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     runtime_class_name: str | None = None
     active_deadline_seconds: int | None = None
     affinity: _Affinity | None = None
+    resource_claims: list[PodResourceClaim | None] | None = None
 
 
 class _Template(msgspec.Struct, omit_defaults=True):

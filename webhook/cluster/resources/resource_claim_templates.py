@@ -15,6 +15,8 @@ class DeviceChoice(msgspec.Struct, frozen=True, gc=False):
 
     device_class: str
     count: int | None = 1
+    admin: bool = False
+    """For an administrator to look at devices that others may have; quotas count them all the same."""
 
 
 class ResourceClaimTemplate(msgspec.Struct, frozen=True, gc=False):
@@ -58,21 +60,16 @@ class _Template(Wire):
 def _record(found: _Template) -> ResourceClaimTemplate:
     devices = found.spec and found.spec.spec and found.spec.spec.devices
     requests = [[each.exactly or each, *(each.first_available or ())] for each in (devices and devices.requests) or ()]
-    choices = (tuple(map(_choice, filter(_takes, each))) for each in requests)
+    choices = (tuple(_choice(one) for one in each if one.device_class_name) for each in requests)
     metadata = found.metadata
     return ResourceClaimTemplate(
         sys.intern(metadata.namespace), sys.intern(metadata.name), tuple(filter(None, choices))
     )
 
 
-def _takes(choice: _Exact) -> bool:
-    """Whether devices are taken for it: administrators may look at those of others."""
-    return bool(choice.device_class_name) and not choice.admin_access
-
-
 def _choice(choice: _Exact) -> DeviceChoice:
     count = None if choice.allocation_mode == _ALL else 1 if choice.count is None else max(choice.count, 0)
-    return DeviceChoice(sys.intern(choice.device_class_name), count)
+    return DeviceChoice(sys.intern(choice.device_class_name), count, bool(choice.admin_access))
 
 
 RESOURCE_CLAIM_TEMPLATES = namespaced(

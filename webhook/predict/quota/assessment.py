@@ -20,6 +20,7 @@ from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS, ResourceQ
 from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
+from webhook.predict import devices
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.quota.fit import Demand, RolePods, Shortage, charged, most_workers, shortages
 from webhook.predict.quota.outstanding import Made, PodCounts, pod_counts, promised, without_pods
@@ -106,10 +107,10 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     default_priority = _default_priority(ctx, quotas)
     before = None
     if old is not None and (job.suspended or not old.suspended) and not never_begun(old):
-        before = Demand(_parts(job_pods(old, ctx), default_priority))
+        before = Demand(_parts(job_pods(old, ctx), ctx, default_priority))
     objects = object_charges(launcher=job.launcher is not None) if ctx.operation == "CREATE" else ()
     made = None if counts is None else counts.made
-    demand = Demand(_parts(pods, default_priority, _made(job, ctx, made)), objects)
+    demand = Demand(_parts(pods, ctx, default_priority, _made(job, ctx, made)), objects)
     charges = _charges(ctx, default_priority)
     jobs = ctx.view.within(MPI_JOBS, ctx.namespace)
     known = jobs if isinstance(jobs, Group) else Group({} if jobs is UNKNOWN else jobs)
@@ -174,23 +175,19 @@ def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:
 
 def _whole(job: MPIJob, ctx: Context, quotas: Quotas) -> Demand:
     objects = object_charges(launcher=job.launcher is not None) if ctx.operation == "CREATE" else ()
-    return Demand(_parts(job_pods(job, ctx), _default_priority(ctx, quotas)), objects)
+    return Demand(_parts(job_pods(job, ctx), ctx, _default_priority(ctx, quotas)), objects)
 
 
 def _parts(
-    pods: Iterable[JobPods], default_priority: str | None, made: Callable[[str], int] = lambda _: 0
+    pods: Iterable[JobPods], ctx: Context, default_priority: str | None, made: Callable[[str], int] = lambda _: 0
 ) -> tuple[RolePods, ...]:
-    return tuple(
-        RolePods(
-            role=each.role,
-            count=each.count,
-            charges=pod_charges(
-                pod_shape(each.template, each.resources), certain=each.certain, default_priority=default_priority
-            ),
-            made=made(each.role),
-        )
-        for each in pods
-    )
+    parts = []
+    for each in pods:
+        shape = pod_shape(each.template, each.resources)
+        charges = pod_charges(shape, certain=each.certain, default_priority=default_priority)
+        charges += devices.charges(shape.device_claims, ctx)
+        parts.append(RolePods(role=each.role, count=each.count, charges=charges, made=made(each.role)))
+    return tuple(parts)
 
 
 def _counted(demand: Demand, quotas: Quotas) -> bool:
@@ -241,7 +238,8 @@ def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape],
             runtime = ctx.view.get(RUNTIME_CLASSES, shape.runtime_class)
             if isinstance(runtime, RuntimeClass) and runtime.overhead is not None:
                 overhead = tuple(runtime.overhead.items())
-        return _charges_of(shape, requests, limits, overhead, default_priority)
+        of_pod = _charges_of(shape, requests, limits, overhead, default_priority)
+        return of_pod + devices.charges(shape.device_claims, ctx) if shape.device_claims else of_pod
 
     return charges
 

@@ -7,7 +7,7 @@ from webhook.api import quantity
 from webhook.api.mpijob import WORKER
 from webhook.api.quantity import NANO, Quantity
 from webhook.api.quota_charges import ONE
-from webhook.api.resources import is_accelerator
+from webhook.api.resources import DEVICE_CLASS, DEVICES_OF_CLASS, is_accelerator
 from webhook.predict.quota.fit import Demand, Shortage, charged
 
 HEADLINE: Final = "Quota exceeded"
@@ -22,6 +22,7 @@ _OBJECTS: Final = {
     "persistentvolumeclaims": "PersistentVolumeClaim",
     "jobs.batch": "Job",
     "mpijobs.kubeflow.org": "MPIJob",
+    "resourceclaims.resource.k8s.io": "ResourceClaim",
 }
 _BY_CLASS: Final = ".storageclass.storage.k8s.io/"
 _BINARY: Final = tuple((f"{letter}i", NANO * 1024**power) for power, letter in reversed([*enumerate("KMGTPE", 1)]))
@@ -101,6 +102,11 @@ def _number_and_noun(resource: str, amount: Quantity, accelerators: tuple[str, .
     if by_class:
         text, noun = _number_and_noun(inner, amount, accelerators)
         return text, f"{noun} of class {storage_class}"
+    if resource.endswith(DEVICES_OF_CLASS):
+        device_class = resource.removesuffix(DEVICES_OF_CLASS)
+        known = is_accelerator(DEVICE_CLASS + device_class, accelerators)
+        noun = _plural("GPU" if known else "device", amount)
+        return quantity.format(amount), noun if known else f"{noun} of class {device_class}"
     name = resource.removeprefix("requests.").removeprefix("limits.").removeprefix("count/")
     if is_accelerator(name, accelerators):
         text, noun = quantity.format(amount), _plural("GPU", amount)

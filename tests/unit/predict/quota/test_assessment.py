@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.any_job import Json
+from tests.support.devices import claim_template, claims, exactly
 from tests.support.jobs import changed
 from tests.support.quota_objects import cluster, limit_range, pods, quota
 from tests.support.rule_checks import defaulted
@@ -129,3 +130,26 @@ class TestDeadJobs:
         )
         assert found is not None
         assert found.before is not None
+
+
+class TestDeviceClaims:
+    """What the claims of pods take; `tests/conformance/test_device_quota.py` has the amounts."""
+
+    RESOURCE = "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"
+    TEMPLATE = claim_template("t", exactly(count=4))
+
+    def test_each_pod_of_the_job_takes_them(self) -> None:
+        limit = quota({self.RESOURCE: 15})
+        [short] = assessed(claims("t"), cluster(limit, self.TEMPLATE)).shortages()
+        assert (short.resource, quantity.format(short.missing)) == (self.RESOURCE, "16")
+        assert assessed(claims("t"), cluster(quota({self.RESOURCE: 16}), self.TEMPLATE)).shortages() == []
+
+    def test_so_do_those_of_stored_jobs(self) -> None:
+        stored = changed({**claims("t"), "metadata.name": "old", "metadata.uid": "u0"})
+        found = assessed({}, cluster(quota({self.RESOURCE: 100}), self.TEMPLATE, stored))
+        assert [*found.promised.values()] == [{self.RESOURCE: 16 * quantity.NANO}]
+
+    def test_claims_are_counted_where_their_template_is_unknown(self) -> None:
+        limit = quota({self.RESOURCE: 0, "count/resourceclaims.resource.k8s.io": 3})
+        [short] = assessed(claims("t"), cluster(limit)).shortages()
+        assert short.resource == "count/resourceclaims.resource.k8s.io"

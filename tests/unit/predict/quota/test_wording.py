@@ -35,6 +35,10 @@ from webhook.predict.quota.wording import number, spelled
         ("count/services", "2", "2 Services"),
         ("count/jobs.batch", "1", "1 Job"),
         ("count/mpijobs.kubeflow.org", "3", "3 MPIJobs"),
+        ("count/resourceclaims.resource.k8s.io", "3", "3 ResourceClaims"),
+        ("gpu.nvidia.com.deviceclass.resource.k8s.io/devices", "16", "16 GPUs"),
+        ("nic.example.com.deviceclass.resource.k8s.io/devices", "1", "1 device of class nic.example.com"),
+        ("nic.example.com.deviceclass.resource.k8s.io/devices", "2", "2 devices of class nic.example.com"),
         ("count/widgets.example.com", "3", "3 widgets.example.com"),
     ],
 )
