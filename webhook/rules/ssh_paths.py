@@ -71,17 +71,19 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
         for role, path, replica in job.replicas()
         if replica.template.containers
     }
-    worker = sides.get(WORKER)
-    if worker is None or not worker.starts_sshd:
-        return
+    worker, launcher = sides.get(WORKER), sides.get(LAUNCHER)
+    starts_sshd = worker is not None and worker.starts_sshd
     mount_path = job.spec.ssh_auth_mount_path or OF_ROOT
-    launcher = sides.get(LAUNCHER)
     keeps_root_out = _keeps_root_out(ctx)
-    if normpath(mount_path) == OF_ROOT:
-        if keeps_root_out and all(side.user is None and side.other_than_root for side in sides.values()):
+    of_root = normpath(mount_path) == OF_ROOT
+    if of_root and keeps_root_out and all(side.user is None and side.other_than_root for side in sides.values()):
+        if starts_sshd or (launcher is not None and _wants_root(launcher.container)):
             yield _for_root_alone(mount_path, launcher)
-            return
-        yield from _key_of_root(mount_path, list(sides.values()))
+        return
+    if worker is None or not starts_sshd:
+        return
+    if of_root:
+        yield from _key_of_root(mount_path, list(sides.values()), keeps_root_out=keeps_root_out)
     if launcher is not None:
         if launcher.user != 0 or not keeps_root_out:  # else pod-security has another user for it
             yield from _client(mount_path, launcher)
@@ -129,15 +131,16 @@ def _wants_root(container: Container) -> bool:
     )
 
 
-def _key_of_root(mount_path: str, sides: list[_Side]) -> Iterator[Violation]:
-    """Containers whose user cannot read a key in root's home."""
+def _key_of_root(mount_path: str, sides: list[_Side], *, keeps_root_out: bool) -> Iterator[Violation]:
+    """Containers whose user cannot read a key in root's home. Where the namespace wants it so, nobody else did."""
     faults: dict[tuple[str, bool], list[str]] = {}
     for side in sides:
         if not side.other_than_root:
             continue
         unreadable = side.user is not None and mount_path == OF_ROOT and side.fs_group is None
         if side.user is None:
-            fault = "is for root, and runAsNonRoot is set"
+            because = "this namespace starts nothing as root" if keeps_root_out else "runAsNonRoot is set"
+            fault = f"is for root, and {because}"
         elif unreadable:
             fault = f"cannot be read by user {side.user}, only by root"
         else:

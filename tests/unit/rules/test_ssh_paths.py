@@ -288,3 +288,24 @@ def test_workers_that_start_no_sshd_need_no_key() -> None:
         "Worker.template.spec.containers.0.securityContext": {"runAsUser": 1000, "capabilities": {"drop": ["ALL"]}},
     }
     assert violations("ssh-paths", changes) == []
+
+
+@pytest.mark.parametrize("worker", [REMOVE, ["python", "worker.py"]])
+def test_without_ssh_an_image_of_root_does_not_start_either(worker: Any) -> None:
+    """mpirun says that it is for root, and runAsNonRoot (whoever wrote it) is what the namespace wants."""
+    changes = job(launcher={"runAsNonRoot": True}, worker={"runAsNonRoot": True})
+    changes["Worker.template.spec.containers.0.command"] = worker
+    if worker is REMOVE:
+        changes = {path: value for path, value in changes.items() if "Worker" not in path} | {"Worker": REMOVE}
+    command = {"Launcher.template.spec.containers.0.command": IN_SCRIPT}
+    result = violations("ssh-paths", {**changes, **command}, view=RESTRICTED)
+    assert [violation.message for violation in result] == [f"runs mpirun as root, {NOT_AS_ROOT}"]
+    plain = {"Launcher.template.spec.containers.0.command": ["python", "train.py"]}
+    assert violations("ssh-paths", {**changes, **plain}, view=RESTRICTED) == []
+
+
+def test_the_namespace_is_named_where_it_wants_it_so() -> None:
+    """Not runAsNonRoot, which its user may never have written."""
+    changes = job(launcher={"runAsNonRoot": True}, worker={"runAsUser": 1000, "runAsNonRoot": True})
+    messages = [violation.message for violation in violations("ssh-paths", changes, view=RESTRICTED)]
+    assert '"/root/.ssh" is for root, and this namespace starts nothing as root (Launcher)' in messages
