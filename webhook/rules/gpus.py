@@ -53,9 +53,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         for where, container in replica.template.each_container(f"{path}.template"):
             if container.resources is not None:
                 yield from _quantities(f"{where}.resources", container.resources, settings, kinds)
+        if not replica.template.containers:
+            continue  # upstream-contract refuses it
         if role == WORKER or job.spec.run_launcher_as_worker:
             yield from _bounds(role, path, devices.of_pod(replica.template, settings.resources, ctx), settings)
-        elif replica.template.containers:
+        else:
             yield from _idle(path, replica.template, settings)
     yield from _kinds(job, kinds)
 
@@ -101,6 +103,8 @@ def _quantities(
             if not quantity.is_whole(amount):
                 fault = f"{quantity.format(amount)} is not whole, and GPUs are not divided"
                 yield Violation(where, fault, fix=f"Set it to {quantity.whole(amount)}{both}.")
+                if name not in limits:
+                    yield from _equal(path, name, Quantity(quantity.whole(amount) * quantity.NANO), limits)
             elif field == "requests":
                 yield from _equal(path, name, amount, limits)
 

@@ -54,7 +54,7 @@ REPLICAS: Final = places.parse("spec.mpiReplicaSpecs[Worker].replicas")
 LAUNCHER_CONTAINER: Final = places.parse("spec.mpiReplicaSpecs[Launcher].template.spec.containers[0]")
 
 _VALUE: Final = r'(?P<value>"[^"]*"|\[[^\]]*\]|[^\s",;]+)'
-_NAMES: Final = r'"[^"]+"(?:, "[^"]+")*|[A-Z_]+(?:, [A-Z_]+)*'
+_NAMES: Final = r'"[^"]*"(?:, "[^"]*")*|[A-Z_]+(?:, [A-Z_]+)*'
 _BOUND: Final = r"(?: or (?P<bound>more|fewer|less)\b)?"
 _FIELD: Final = r"(?P<field>[^\s:,;]+)"
 _RESOURCE: Final = r"(?: (?P<resource>CPUs|GPUs?|[^\s/]+/[^\s:,;]+|cpu|memory|ephemeral-storage))?"

@@ -12,9 +12,6 @@ RULES: Final[Mapping[str, str]] = {
 """Rules that state no value."""
 
 FAULTS: Final[Mapping[str, str]] = {
-    r"new: \[slots\] .* at least \d+ required": (
-        "upstream-contract says of negative slots what the operator takes; it does not know the policy"
-    ),
     r"still there: \[slots\] .* slots? but \d+ GPUs? per worker": (
         "requests and limits of GPUs differ: gpus says which of them counts, in the same round"
     ),

@@ -12,7 +12,8 @@ from webhook.api import quantity
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 
-_BOUNDS: Final = (Verb.AT_MOST, Verb.AT_LEAST)
+# Values come before the bounds on them, and fields have their old names until all is written.
+_ORDER: Final = {Verb.AT_MOST: 1, Verb.AT_LEAST: 1, Verb.RENAME: 2}
 _RANKS: Final = re.compile(r"((?:^|\s)(?:-np|-n|--np|--n)[ =])\d+")
 _FLAGS: Final = frozenset(("-np", "-n", "--np", "--n", "-c"))
 # What resources are called in sentences; the accelerators are called GPUs.
@@ -21,9 +22,9 @@ _WORKER: Final = places.parse("spec.mpiReplicaSpecs[Worker]")
 
 
 def follow(job: Json, edits: Iterable[Edit]) -> Json:
-    """The job with all edits: values before the bounds on them, and what is taken out last, from the end."""
+    """The job with all edits; what is taken out goes last, from the end."""
     job, told = copy.deepcopy(job), list(edits)
-    for edit in sorted(told, key=lambda edit: edit.verb in _BOUNDS):
+    for edit in sorted(told, key=lambda edit: _ORDER.get(edit.verb, 0)):
         if edit.verb is not Verb.REMOVE:
             _DOES[edit.verb](job, edit.path, edit.value)
     gone = {edit.path for edit in told if edit.verb is Verb.REMOVE}
@@ -92,17 +93,16 @@ def _with_options(job: Json, path: Path, options: str) -> None:
 def _use_other(job: Json, path: Path, names: tuple[str, str]) -> None:
     """Ask for another resource, as much of it."""
     before, after = names
-    for container in _pod(job, path):
+    for container in [*_pod(job, path), *_pod(job, path, "initContainers")]:
         for amounts in (container.get("resources") or {}).values():
             if isinstance(amounts, dict) and before in amounts:
                 amounts[after] = amounts.pop(before)
 
 
-def _pod(job: Json, path: Path) -> list[Json]:
+def _pod(job: Json, path: Path, kind: str = "containers") -> list[Json]:
     """The containers of the pod that a message is about: the worker's, where it does not say."""
-    if "containers" not in path:
-        path = (*(path if len(path) == len(_WORKER) else _WORKER), "template", "spec", "containers")
-    return places.get(job, path[: path.index("containers") + 1]) or []
+    role = path[: len(_WORKER)] if path[: len(_WORKER) - 1] == _WORKER[:-1] and len(path) >= len(_WORKER) else _WORKER
+    return places.get(job, (*role, "template", "spec", kind)) or []
 
 
 def _ask(job: Json, path: Path, wanted: tuple[Verb, str, str]) -> None:
@@ -118,23 +118,28 @@ def _ask(job: Json, path: Path, wanted: tuple[Verb, str, str]) -> None:
     asked = [_asked(container, name) for container in containers]
     chosen = next((index for index, value in enumerate(asked) if value), 0)
     rest = quantity.parse(amount) - sum(asked) + asked[chosen]
-    resources = containers[chosen].setdefault("resources", {})
+    resources = containers[chosen]["resources"] = containers[chosen].get("resources") or {}
+    limits, requests = ((resources.get(field) or {}) for field in ("limits", "requests"))
     if not quantity.parse(amount):
-        for amounts in ("limits", "requests"):
-            resources.get(amounts, {}).pop(name, None)
+        limits.pop(name, None)
+        requests.pop(name, None)
         return
     had = quantity.format(Quantity(asked[chosen]))
     bounded = quantity.format(Quantity(max(rest, 0)))
     text = bounded if bound is Verb.SET else _within(had, bound, bounded)
-    resources.setdefault("limits", {})[name] = text
-    if name in resources.get("requests", {}):
-        resources["requests"][name] = text
+    limits[name] = text
+    resources["limits"] = limits
+    if name in requests:
+        requests[name] = text
 
 
 def _asked(container: Json, name: str) -> int:
     resources = container.get("resources") or {}
     value = (resources.get("limits") or {}).get(name, (resources.get("requests") or {}).get(name, 0))
-    return quantity.parse(value)
+    try:
+        return quantity.parse(value)
+    except QuantityError:
+        return 0
 
 
 def _accelerator(containers: Sequence[Json]) -> str:

@@ -142,6 +142,18 @@ def test_refused(changes: Json, settings: Json, expected: Violation) -> None:
     assert violations("gpus", changes, settings=settings) == [expected]
 
 
+def test_a_pod_without_containers_is_for_upstream_contract() -> None:
+    assert violations("gpus", {"Worker.template.spec.containers": []}, settings={"min": 1}) == []
+
+
+def test_half_a_gpu_is_asked_for_in_limits_too() -> None:
+    half = {"Worker.template.spec.containers.0.resources": {"requests": {GPU: "500m"}}}
+    assert [(found.path.rpartition("resources.")[2], found.fix) for found in violations("gpus", half)] == [
+        (f"requests[{GPU}]", "Set it to 1."),
+        (f"limits[{GPU}]", "Set it to 1 too."),
+    ]
+
+
 def test_another_kind_on_a_launcher_that_is_no_worker() -> None:
     idle, beside = violations("gpus", gpus(2) | gpus(1, role="Launcher", name="amd.com/gpu"))
     assert beside.fix == "Ask for no amd.com/gpu: the launcher is no worker."
