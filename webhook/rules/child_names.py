@@ -6,8 +6,9 @@ and tries again for ever: the job has no status and never starts. So such a job 
 
 It is only warned about what goes away by itself: objects that are being deleted, and those of a former job of the same
 name, which the garbage collector removes. So are workers of a suspended job, since they come later. Pods are known by
-the label `training.kubeflow.org/job-name`, which all of Kubeflow's operators set. The Secret `train-ssh` is needed too,
-but this service may not look at Secrets.
+the label `training.kubeflow.org/job-name`, which all of Kubeflow's operators set. A pod of that name without the label,
+as a StatefulSet called `train-worker` makes them, is not seen: watching all pods of a cluster would cost more than all
+else. The Secret `train-ssh` is needed too, but this service may not look at Secrets.
 """
 
 from collections.abc import Iterator, Mapping

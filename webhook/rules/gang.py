@@ -86,9 +86,11 @@ def _min_available(job: MPIJob, asked: int | None, settings: Settings, *, waits:
                 fix=f"Set it to {most}.",
                 reason=CauseReason.REQUIRED,
                 advisory=not settings.scheduler,
+                degree=Degree("unset", 0),
             )
     elif asked < 0:
-        yield Violation(MIN_AVAILABLE, f"is {asked}, must not be negative", fix=f"Set it to {most}.")
+        degree = Degree("negative", -asked)
+        yield Violation(MIN_AVAILABLE, f"is {asked}, must not be negative", fix=f"Set it to {most}.", degree=degree)
     elif asked > most:
         there = f"the job has {pods}" if asked > pods else f"the launcher waits until all {most} workers run"
         fix, degree = f"Set it to {most} or fewer.", Degree("too many", asked - most)

@@ -71,6 +71,14 @@ def test_a_name_that_is_too_long_lets_a_job_shrink() -> None:
     assert denied(*step("Worker.replicas", 40, 101, **more), "worker-count: {max: 200}") == ["upstream-contract"]
 
 
+def test_a_number_that_is_missing_is_missing_at_any_size() -> None:
+    """The message has the number of pods in it."""
+    settings = "gang: {scheduler: scheduler-plugins}"
+    more = {"spec.launcherCreationPolicy": "WaitForWorkersReady"}
+    for before, after in ((6, 4), (4, 6)):
+        assert denied(*step("Worker.replicas", before, after, **more), settings) == []
+
+
 def test_too_few_is_not_better_than_too_many() -> None:
     assert denied(*step("Worker.replicas", 150, 1)) == ["worker-count"]
     assert denied(*step("spec.slotsPerWorker", 20, 0)) == ["slots"]
