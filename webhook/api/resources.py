@@ -3,8 +3,9 @@
 https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go (`PodRequests`)
 """
 
+import re
 from collections.abc import Callable, Iterable
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import lru_cache
 from typing import Final
 
@@ -47,16 +48,23 @@ CORES: Final = ("aws.amazon.com/neuroncore",)
 
 # A qualified name: a DNS subdomain of 253, "/", a name of 63. Longer keys name nothing that a node could offer.
 _NAME_MAX_LENGTH: Final = 253 + 1 + 63
+_WILDCARD: Final = re.compile(r"[*?[]")
 
 
 def is_accelerator(name: str, patterns: tuple[str, ...]) -> bool:
     """Whether the resource `name` is among `patterns`. Names without a domain (`cpu`) never are."""
-    return "/" in name and len(name) <= _NAME_MAX_LENGTH and _matches(name, patterns)
+    if "/" not in name or len(name) > _NAME_MAX_LENGTH:
+        return False
+    names, wildcards = _sorted_out(patterns)
+    return name in names or (wildcards is not None and wildcards.match(name) is not None)
 
 
-@lru_cache(maxsize=1024)
-def _matches(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+@lru_cache(maxsize=256)  # by what policies hold, and never by what a job does
+def _sorted_out(patterns: tuple[str, ...]) -> tuple[frozenset[str], re.Pattern[str] | None]:
+    """The patterns that are plain names, and one expression for all others."""
+    wildcards = [pattern for pattern in patterns if _WILDCARD.search(pattern)]
+    expression = re.compile("|".join(map(translate, wildcards))) if wildcards else None
+    return frozenset(patterns).difference(wildcards), expression
 
 
 def read(value: object) -> Quantity:
