@@ -129,11 +129,11 @@ def _equal(path: str, name: str, request: Quantity, limits: dict[str, object]) -
     except QuantityError:
         return  # upstream-contract refuses it
     if request != limit:
-        wanted = quantity.format(limit)
+        wanted, sound = quantity.format(limit), limit >= 0 and quantity.is_whole(limit)
         yield Violation(
             f"{path}.requests[{name}]",
             f"{shown} differs from the limit of {wanted}, and GPUs are not overcommitted",
-            fix=f"Set it to {wanted}, or remove it: the limit counts.",
+            fix=f"Set it to {wanted}, or remove it: the limit counts." if sound else "Remove it: the limit counts.",
         )
 
 

@@ -154,6 +154,14 @@ def test_half_a_gpu_is_asked_for_in_limits_too() -> None:
     ]
 
 
+@pytest.mark.parametrize("limit", ["500m", -2])
+def test_a_request_is_not_to_be_a_limit_that_is_wrong(limit: object) -> None:
+    resources = {"requests": {GPU: 4}, "limits": {GPU: limit}}
+    *_, of_request = violations("gpus", {"Worker.template.spec.containers.0.resources": resources})
+    assert of_request.path.endswith(f"requests[{GPU}]")
+    assert of_request.fix == "Remove it: the limit counts."
+
+
 def test_another_kind_on_a_launcher_that_is_no_worker() -> None:
     idle, beside = violations("gpus", gpus(2) | gpus(1, role="Launcher", name="amd.com/gpu"))
     assert beside.fix == "Ask for no amd.com/gpu: the launcher is no worker."
