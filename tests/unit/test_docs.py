@@ -1,13 +1,14 @@
 """The documentation is complete and as the code is."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
-from tests.support import architecture
+from tests.support import architecture, corpus
 from tests.support.paths import DOCS, EXAMPLES, ROOT
 from webhook import injections
 from webhook.admission import pipelines
@@ -169,6 +170,18 @@ def test_the_refusal_in_the_texts_is_the_real_one() -> None:
     verdict = _checked("bad-one-worker.yaml").as_json()
     causes = [(cause["field"], cause["message"], cause["rule"]) for cause in verdict["causes"]]
     assert lines == causes
+
+
+def test_the_most_frequent_messages_are_those_of_the_corpus() -> None:
+    said: list[str] = []
+    for job in corpus.jobs():
+        said += re.findall(r"^  (?:warning|refused): (.*\])$", job.golden.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| `(.+)` `\[([a-z-]+)\]` \| ([^|]+) \|$", page("users.md"), re.MULTILINE)
+    assert len(rows) == 12
+    for text, rule, _ in rows:
+        assert any(text in line and line.endswith(f"[{rule}]") for line in said), text
+    rules = Counter(line.rpartition("[")[2].removesuffix("]") for line in said)
+    assert {rule for rule, count in rules.items() if count >= 3} <= {rule for _, rule, _ in rows}
 
 
 @pytest.mark.parametrize("name", ["../README.md", "users.md"])
