@@ -1,10 +1,13 @@
 """`check` against the real API server: the same jobs are refused for their schema, and its CRD can be asked for."""
 
 import asyncio
+import json
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.controlplane.cluster import Cluster
 from tests.support import mpijob_schema
@@ -12,6 +15,7 @@ from tests.support.jobs import REMOVE, changed
 from webhook.cli import crd_schema
 from webhook.cli.crd_schema import CrdSchema
 from webhook.cli.job_schema import judge
+from webhook.cli.main import main
 from webhook.client import calls
 
 Json = dict[str, Any]
@@ -109,3 +113,12 @@ def test_other_clients_lose_what_is_unknown(cluster: Cluster, namespace: str) ->
     taken = cluster.kubectl("create", f"--raw={path}", "-f-", stdin=job)
     assert 'unknown field "spec.slotPerWorker"' in taken.stderr
     assert "slotPerWorker" not in taken.stdout
+
+
+def test_the_command_asks_the_cluster(cluster: Cluster, published: CrdSchema, tmp_path: Path) -> None:
+    job = tmp_path / "job.json"
+    job.write_text(json.dumps(changed({"spec.slotPerWorker": 8})))
+    done = CliRunner().invoke(main, ["check", str(job), "--kubeconfig", str(cluster.kubeconfig)])
+    assert done.exit_code == 1
+    assert f"spec.slotPerWorker: is no field of an MPIJob ({published.origin}): kubectl refuses it" in done.stdout
+    assert published.origin.startswith("the CRD of https://")

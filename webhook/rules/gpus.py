@@ -11,6 +11,7 @@ the resource names. What cannot be read, or is shared by pods, refuses nothing.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from pydantic import Field
 
@@ -26,6 +27,7 @@ from webhook.kit.importance import Importance
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.predict import devices
 from webhook.predict.devices import Devices
+from webhook.predict.sizes import Sizes
 from webhook.rules import CauseReason, Degree, Violation, rule
 
 
@@ -56,7 +58,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         if not replica.template.containers:
             continue  # upstream-contract refuses it
         if role == WORKER or job.spec.run_launcher_as_worker:
-            yield from _bounds(role, path, devices.of_pod(replica.template, settings.resources, ctx), settings)
+            found = devices.of_pod(replica.template, settings.resources, ctx)
+            for fault in _bounds(role, path, found, settings):
+                yield _with_more_workers(fault, job, ctx) if found.least > settings.max else fault
         else:
             yield from _idle(path, replica.template, settings)
     yield from _kinds(job, kinds)
@@ -137,12 +141,19 @@ def _equal(path: str, name: str, request: Quantity, limits: dict[str, object]) -
         )
 
 
+def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation:
+    """With the advice to spread the accelerators, where there may be more workers."""
+    if job.workers + 1 not in Sizes.of(job, ctx).replicas(gpus=0):
+        return fault
+    return replace(fault, fix=f"{fault.fix.removesuffix('.')}, and use more workers.")
+
+
 def _bounds(role: str, path: str, found: Devices, settings: Settings) -> Iterator[Violation]:
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
     where = f"{path}.template.spec.{'resourceClaims' if found.by_claim else 'containers'}"
     if found.least > settings.max:
         count = f"{_count(found.least)}{'' if found.most == found.least else ' or more'}"
-        fix = f"Ask for {settings.max} or fewer for each, and use more workers."
+        fix = f"Ask for {settings.max} or fewer for each."
         fault, degree = f"{pod} asks for {count}, at most {settings.max} allowed", Degree(f"{role}>", found.least)
     elif found.most is not None and found.most < settings.min:
         fix = f"Ask for {settings.min} or more in resources.limits."

@@ -192,6 +192,8 @@ def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: in
             ["Set spec.runLauncherAsWorker to false, and replicas to 1 or fewer."],
         ),
         ({SLOTS: -1}, {"slots": {"min": 2}}, ["Use 2 or more."]),
+        (job(2, 4), {"gpus": {"max": 2}}, ["Ask for 2 or fewer for each, and use more workers."]),
+        (job(2, 4), {"gpus": {"max": 2}, "worker-count": {"max": 2}}, ["Ask for 2 or fewer for each."]),
         ({SLOTS: -1}, {"slots": {"min": 0}}, ["Use 1 or more."]),
     ],
 )
