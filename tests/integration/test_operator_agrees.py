@@ -5,6 +5,7 @@ service is started, and each is refused. What the operator would never report (i
 are not set, and ignores a job with a foreign `managedBy`) is compared with its code in `tests/conformance`.
 """
 
+import json
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.controlplane.cluster import Cluster, has_condition
 from tests.support.installation import service
 from tests.support.installation.service import example
 from tests.support.jobs import REMOVE, changed
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 
 PI = assets().upstream_examples["pi"]
 WORKER = "spec.mpiReplicaSpecs[Worker]"
@@ -51,6 +53,12 @@ def create(cluster: Cluster, namespace: str, name: str, changes: dict[str, Any],
     return done.stdout + done.stderr
 
 
+def record(job: dict[str, Any]) -> MPIJobRecord:
+    found = MPI_JOBS.project(json.dumps(job).encode())
+    assert found is not None
+    return found
+
+
 @pytest.mark.timeout(300)
 def test_what_the_operator_refuses_is_refused_at_creation(operator_cluster: Cluster, namespace: str) -> None:
     cluster = operator_cluster
@@ -72,6 +80,10 @@ def test_what_the_operator_refuses_is_refused_at_creation(operator_cluster: Clus
         job = ("mpijob", name, "-n", namespace)
         cluster.wait_for(f"{name} to be taken up", lambda job=job: has_condition(cluster.get(*job), "Created") or None)
         assert name not in messages
+
+    stored = {job["metadata"]["name"]: record(job) for job in cluster.get("mpijobs", "-n", namespace)["items"]}
+    dead = {name for name, job in stored.items() if not job.over and not job.pods}
+    assert dead == set(REFUSED), "those of which the operator makes no pods, and no others"
 
     with service.running(cluster):
         for name, (changes, path) in REFUSED.items():
