@@ -104,7 +104,7 @@ def denial(name: str, findings: Sequence[Finding]) -> str:
 
 def warnings(texts: Sequence[str]) -> list[str]:
     """At most ten warnings, the first ones first."""
-    unique = list(dict.fromkeys(texts))
+    unique = list(dict.fromkeys(map(visible, texts)))
     kept = unique[:MAX_WARNINGS]
     if len(unique) > MAX_WARNINGS:
         kept[-1] = f"... and {len(unique) - MAX_WARNINGS + 1} more warnings"

@@ -15,15 +15,16 @@ from hypothesis import strategies as st
 from tests.support.corpus import CORPUS
 from tests.support.injecting import mutate
 from tests.support.jobs import request
+from tests.support.policies import HEADER
 from tests.support.strategies import COMPLETE, PROPERTY, paths, replaced
 from webhook.admission import pipelines
 from webhook.admission.decision import Decision
-from webhook.admission.messages import Finding, denial
+from webhook.admission.messages import Finding, denial, warnings
 from webhook.api.text import visible
 from webhook.cli import files
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
-from webhook.policy.document import PolicyFault
+from webhook.policy.document import PolicyError, PolicyFault
 from webhook.rules import REGISTRY, Violation
 
 FORGED = "7. spec.b: is bad [images]"
@@ -105,3 +106,13 @@ def test_in_every_place_of_a_job(known: str) -> None:
         repeating |= {each.rule for each in found if FORGED in f"{each.violation.path}{each.sentence}"}
     if known == "cluster":
         assert repeating >= REPEATING, REPEATING - repeating
+
+
+def test_what_an_administrator_reads() -> None:
+    """Whatever a policy has in it, of namespaces and values that there are not."""
+    assert warnings([f'there is no namespace "{EVIL}"'])[0].isprintable()
+    for text in (f"namespaces: {{matchLabels: {{{json.dumps(EVIL)}: x}}}}", f"mode: {json.dumps(EVIL)}"):
+        with pytest.raises(PolicyError) as caught:
+            pipelines.load_policy(HEADER + text)
+        assert all(line.isprintable() for line in str(caught.value).split("\n"))
+        assert not any(line.lstrip().startswith(FORGED) for line in str(caught.value).split("\n"))
