@@ -45,7 +45,14 @@ class Sizes:
 
     @classmethod
     def of(cls, job: MPIJob, ctx: Context) -> "Sizes":
-        """For the job as it is."""
+        """For the job as it is; worked out once in a review."""
+        known: Sizes | None = ctx.memo.get(("sizes", id(job)))
+        if known is None:
+            known = ctx.memo["sizes", id(job)] = cls._of(job, ctx)
+        return known
+
+    @classmethod
+    def _of(cls, job: MPIJob, ctx: Context) -> "Sizes":
         names, totals = ctx.admitted.accelerators, {LAUNCHER: 0, WORKER: 0}
         for role, _, replica in job.replicas():
             totals[role] = of_each(replica, names, ctx)

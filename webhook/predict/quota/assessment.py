@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from weakref import WeakKeyDictionary
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
@@ -45,8 +45,7 @@ class Assessment:
     others: Mapping[tuple[PodShape, ...], int] | None
     """The shapes of the pods of other jobs that run, and how many jobs have these; None for unknown."""
     charges: Callable[[PodShape], tuple[Charge, ...]]
-    sizes: Sizes
-    """The sizes that it may have."""
+    find_sizes: Callable[[], Sizes]
     _most: dict[str, int] = field(default_factory=dict)
 
     def shortages(self, quotas: Quotas | None = None, demand: Demand | None = None) -> list[Shortage]:
@@ -61,6 +60,11 @@ class Assessment:
                 self.demand.workers, lambda n: bool(self.shortages((quota,), self.demand.with_workers(n)))
             )
         return self._most[quota.name]
+
+    @property
+    def sizes(self) -> Sizes:
+        """The sizes that it may have, looked for where it does not fit."""
+        return self.find_sizes()
 
     def resized(self, size: Size) -> Demand:
         """What the job would take in another size."""
@@ -130,7 +134,7 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
         promised={quota.name: charged(quota, loads) for quota in quotas},
         others=None if jobs is UNKNOWN else stored.running_but(find(name)),
         charges=charges,
-        sizes=Sizes.of(job, ctx),
+        find_sizes=partial(Sizes.of, job, ctx),
     )
 
 
