@@ -25,6 +25,7 @@ class ServingCertificate:
 
     context: ssl.SSLContext
     not_after: datetime
+    _client_ca: str = ""
 
     def __init__(self, chain_pem: bytes, key_pem: bytes, *, now: datetime | None = None) -> None:
         """Serve this pair (the leaf first in `chain_pem`); CertificateError when it cannot be served."""
@@ -38,9 +39,25 @@ class ServingCertificate:
         """Serve the pair in two PEM files."""
         return cls(*read_pair(certificate, key))
 
+    def require_clients(self, ca_pem: bytes) -> None:
+        """From now on clients need a certificate of these CAs (PEM); CertificateError when that is no CA."""
+        self._client_ca = ca_pem.decode("ascii", "replace")
+        for context in (self.context, self._current):
+            self._require(context)
+
+    def _require(self, context: ssl.SSLContext) -> None:
+        if self._client_ca:
+            try:
+                context.load_verify_locations(cadata=self._client_ca)
+            except (ssl.SSLError, ValueError) as error:
+                raise CertificateError(f"not a CA certificate in PEM: {error}") from None
+            context.verify_mode = ssl.CERT_REQUIRED
+
     def swap(self, chain_pem: bytes, key_pem: bytes, *, now: datetime | None = None) -> None:
         """Serve this pair from the next handshake on; after a CertificateError the old one stays."""
-        self._current, self.not_after = _load(chain_pem, key_pem, now)
+        context, not_after = _load(chain_pem, key_pem, now)
+        self._require(context)
+        self._current, self.not_after = context, not_after
 
     def _select(self, connection: ssl.SSLObject, server_name: str | None, context: ssl.SSLContext) -> None:
         connection.context = self._current

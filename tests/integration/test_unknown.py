@@ -191,9 +191,9 @@ def test_the_service_admits_and_its_metrics_tell(full: Cluster) -> None:
         lines = replica.ops("/metrics").splitlines()
     value = dict(line.rsplit(" ", 1) for line in lines if line.startswith("mpijob_webhook_cache_"))
     for resource in ALL:
-        assert f'mpijob_webhook_cache_unknown_answers{{kind="{resource.name}"}}' in value
+        assert f'mpijob_webhook_cache_unknown_answers_total{{kind="{resource.name}"}}' in value
         for kind in kinds(resource, PLACES):
-            assert float(value[f'mpijob_webhook_cache_requests{{kind="{kind.name}"}}']) > 0
+            assert float(value[f'mpijob_webhook_cache_requests_total{{kind="{kind.name}"}}']) > 0
     for name in (NAMESPACES.name, "resourcequotas", "limitranges", "persistentvolumeclaims", "services"):
-        assert float(value[f'mpijob_webhook_cache_unknown_answers{{kind="{name}"}}']) >= len(JOBS)
+        assert float(value[f'mpijob_webhook_cache_unknown_answers_total{{kind="{name}"}}']) >= len(JOBS)
         assert float(value[f'mpijob_webhook_cache_synced{{kind="{name}"}}']) == 0

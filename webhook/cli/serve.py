@@ -32,6 +32,14 @@ COUNT: Final = click.IntRange(min=1)
 @click.option("--leaf-lifetime", type=DurationType(), default="14d", help="Of a certificate that the CA signs.")
 @click.option("--ca-grace", type=DurationType(), default="2m", help="From publishing a new CA to its first use.")
 @click.option("--ca-file", type=FILE, help="Where to write the CA (PEM) of the certificate made for this process.")
+@click.option("--client-ca", type=FILE, help="Reviews need a client certificate of this CA (PEM).")
+@click.option(
+    "--client-name",
+    "client_names",
+    metavar="NAME",
+    multiple=True,
+    help="Common name or DNS name of a certificate that --client-ca lets in; may be given several times.",
+)
 @click.option(
     "--drain-seconds", metavar="SECONDS", type=SECONDS, default=5.0, help="How long to go on serving after SIGTERM."
 )

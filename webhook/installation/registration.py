@@ -92,11 +92,18 @@ def configurations(
         hook["namespaceSelector"] = _users_namespaces(policy_namespace)
         if match_conditions:
             hook["matchConditions"] = [{"name": "not-being-deleted", "expression": NOT_BEING_DELETED}]
-    policy = _hook("policy", client_config("/validate-policy"), configmaps, [*CHANGES, "DELETE"], failure_policy="Fail")
-    policy["namespaceSelector"] = {"matchLabels": {NAMESPACE_NAME: policy_namespace}}
-    # It is matched against the old and the new object, so that removing the label is seen too.
-    policy["objectSelector"] = {"matchExpressions": [{"key": LABEL, "operator": "Exists"}]}
-    policy["timeoutSeconds"] = POLICY_TIMEOUT_SECONDS
+    # What an admitted job takes of quotas is reserved.
+    validating["sideEffects"] = "NoneOnDryRun"
+    policy = _hook("policy", client_config("/validate-policy"), configmaps, CHANGES, failure_policy="Fail")
+    # A deletion is never refused, only commented on. The namespace has to go also when the service went first.
+    removal = _hook(
+        "policy-removal", client_config("/validate-policy"), configmaps, ["DELETE"], failure_policy="Ignore"
+    )
+    for hook in (policy, removal):
+        hook["namespaceSelector"] = {"matchLabels": {NAMESPACE_NAME: policy_namespace}}
+        # It is matched against the old and the new object, so that removing the label is seen too.
+        hook["objectSelector"] = {"matchExpressions": [{"key": LABEL, "operator": "Exists"}]}
+        hook["timeoutSeconds"] = POLICY_TIMEOUT_SECONDS
     return [
         {
             "apiVersion": "admissionregistration.k8s.io/v1",
@@ -104,7 +111,7 @@ def configurations(
             "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": PROGRAM, **labels}},
             "webhooks": hooks,
         }
-        for kind, hooks in zip(RESOURCES, ([mutating, keys], [validating, policy]), strict=True)
+        for kind, hooks in zip(RESOURCES, ([mutating, keys], [validating, policy, removal]), strict=True)
     ]
 
 

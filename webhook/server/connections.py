@@ -23,6 +23,8 @@ MOST: Final = 1024
 RESERVED: Final = 256
 LEAST: Final = 32
 TELL_SECONDS: Final = 10.0
+# Why a connection is turned away or cut off: a metric label.
+REASONS: Final = ("full", "peer", "handshake", "silent", "descriptors")
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 

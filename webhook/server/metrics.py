@@ -19,6 +19,8 @@ class Metric:
     """Their names."""
     help: str
     """What is measured, for operators."""
+    is_asked: bool = False
+    """Somebody else keeps the value: it is asked for whenever the metrics are read."""
 
 
 METRICS = (
@@ -127,13 +129,26 @@ METRICS = (
         PREFIX + "cache_age_seconds", "gauge", ("kind",), "Seconds since the API server was last heard about this kind."
     ),
     Metric(
-        PREFIX + "cache_unknown_answers",
-        "gauge",
+        PREFIX + "cache_unknown_answers_total",
+        "counter",
         ("kind",),
-        "How often so far a rule asked about this kind and the answer was unknown; such a rule does not deny.",
+        "How often a rule asked about this kind and the answer was unknown; such a rule does not deny.",
+        is_asked=True,
     ),
-    Metric(PREFIX + "cache_requests", "gauge", ("kind",), "Lists and watches sent to the API server so far."),
-    Metric(PREFIX + "cache_restarts", "gauge", ("kind", "reason"), "Lists and watches that ended so far, and why."),
+    Metric(
+        PREFIX + "cache_requests_total",
+        "counter",
+        ("kind",),
+        "Lists and watches sent to the API server.",
+        is_asked=True,
+    ),
+    Metric(
+        PREFIX + "cache_restarts_total",
+        "counter",
+        ("kind", "reason"),
+        "Lists and watches that ended, and why.",
+        is_asked=True,
+    ),
     Metric(
         PREFIX + "cert_not_after_seconds",
         "gauge",

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
@@ -104,6 +105,15 @@ class Reply(web.StreamResponse):
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Do nothing: all has been sent."""
+
+
+def expect_client(request: web.BaseRequest, names: Set[str]) -> None:
+    """Refused unless the client's certificate is for one of `names`."""
+    certificate = request.get_extra_info("peercert") or {}
+    subject = {value for part in certificate.get("subject", ()) for kind, value in part if kind == "commonName"}
+    subject |= {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"}
+    if not subject & names:
+        raise Refused(HTTPStatus.FORBIDDEN, "the client certificate is for somebody else", ", ".join(sorted(subject)))
 
 
 def expect_review(request: web.BaseRequest, asked: Target) -> Hook:

@@ -5,7 +5,7 @@ administrator's failurePolicy: overload, a deadline or a bug must never look lik
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import date
 from functools import partial
@@ -29,7 +29,7 @@ from webhook.server import requests
 from webhook.server.clock import today
 from webhook.server.connections import Handler
 from webhook.server.memory import Claim, MemoryBudget, NoRoom
-from webhook.server.requests import Refused, Reply, Target, expect_review, read_body
+from webhook.server.requests import Refused, Reply, Target, expect_client, expect_review, read_body
 from webhook.server.telemetry import Telemetry
 
 # The rest of the time that the API server waits is for the network.
@@ -67,7 +67,8 @@ class ReviewHandler:
 
     At most `max_in_flight` reviews wait for the cluster at once, and any more that need it are refused: all the others
     go on. A review may take `SHARE_OF_TIMEOUT` of the client's timeout, or of `timeout` seconds where these are less.
-    What is asked of the cluster for it gets what is left of that.
+    What is asked of the cluster for it gets what is left of that. Where there are `clients`, the certificate of whoever
+    sends a review has to be for one of these names; that it is of the right CA, TLS has seen to.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class ReviewHandler:
         keys: KeyPool,
         max_in_flight: int = 512,
         timeout: float = 10,
+        clients: Collection[str] = (),
     ) -> None:
         self.policies = policies
         self.view = view
@@ -89,6 +91,7 @@ class ReviewHandler:
         self._keys = keys
         self._max_in_flight = max_in_flight
         self._timeout = timeout
+        self._clients = frozenset(clients)
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
         self._memory = MemoryBudget()
@@ -117,6 +120,8 @@ class ReviewHandler:
         started = monotonic()
         asked = requests.parse(request.raw_path)
         try:
+            if self._clients:
+                expect_client(request, self._clients)
             hook = expect_review(request, asked)
             self.in_flight += 1
             try:

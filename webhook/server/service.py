@@ -10,7 +10,7 @@ from ssl import SSLContext
 
 from aiohttp import web
 
-from certs.serving import ServingCertificate
+from certs.serving import CertificateError, ServingCertificate
 from webhook.client import calls
 from webhook.client.calls import Address, ClusterError
 from webhook.cluster.view import NothingKnown
@@ -131,6 +131,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         keys=keys,
         max_in_flight=settings.max_in_flight,
         timeout=settings.timeout_seconds,
+        clients=settings.client_names,
     )
     telemetry.policies_in_force(_digest(handler.policies))
     source = certificates.source_for(settings, telemetry)
@@ -147,6 +148,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         assert ops_runner.server is not None, "it has been set up"  # noqa: S101 - for the type checker
         _, ops_url = _open(stack, ops_runner.server, ops_connections, settings.ops_listen)
         certificate = await _start(stack, source)
+        _require_clients(certificate, settings.client_ca)
         connections = _connections(telemetry, most_connections())
         telemetry.connections.set_function(lambda: len(connections))
         port, url = _open(
@@ -180,6 +182,17 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
             telemetry.log.info("registered", name=registration.NAME)
         readiness.passes("serving")
         yield service
+
+
+def _require_clients(certificate: ServingCertificate, ca: Path | None) -> None:
+    if ca is None:
+        return
+    try:
+        certificate.require_clients(ca.read_bytes())
+    except OSError as error:
+        raise StartError(f"cannot read {ca}: {error.strerror}") from None
+    except CertificateError as error:
+        raise StartError(f"{ca}: {error}") from None
 
 
 def _connections(telemetry: Telemetry, in_all: int) -> Connections:

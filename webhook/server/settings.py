@@ -57,6 +57,10 @@ class ServeSettings:
     """How long a new CA waits, after every caBundle has it, before it issues certificates."""
     ca_file: Path | None = None
     """Where the certificate of the CA in memory is written."""
+    client_ca: Path | None = None
+    """The CA (PEM) that has to have issued the certificate of whoever sends reviews."""
+    client_names: tuple[str, ...] = ()
+    """Whose certificate it may be: a common name, or a DNS name in it."""
     drain_seconds: float = 5
     """How long clients are sent away at the end, before the service stops listening."""
     max_in_flight: int = 512
@@ -91,6 +95,8 @@ def check(settings: ServeSettings) -> None:
         raise StartError("--ca-secret makes its own certificates: leave out --tls-cert and --tls-key")
     if settings.ca_secret and not settings.service:
         raise StartError("--ca-secret needs --service: certificates are for its name")
+    if bool(settings.client_ca) != bool(settings.client_names):
+        raise StartError("--client-ca and --client-name are only of use together: a CA issues for many")
     if settings.ca_secret:
         rotation(settings)
     if settings.register and (settings.tls_cert or settings.ca_secret):

@@ -8,7 +8,9 @@ import platform
 import sys
 from collections import Counter as Counted
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from http import HTTPStatus
+from itertools import product
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -19,6 +21,10 @@ from webhook.admission.pipelines import Decision
 from webhook.api.review import AdmissionRequest, AdmissionResponse
 from webhook.client import wire
 from webhook.client.watch import Watch
+from webhook.companions.reservations.ledger import OUTCOMES
+from webhook.server import requests
+from webhook.server.asked_counter import AskedCounter
+from webhook.server.connections import REASONS
 from webhook.server.log import MAX_LOGGED, describe, make_log
 from webhook.server.metrics import BUCKETS, METRICS, PREFIX, Metric
 
@@ -70,7 +76,18 @@ class Telemetry:
         self._key_waits = Children(made["ssh_key_wait_seconds"])
         self._keys: tuple[Gauge, Gauge] = made["ssh_keys_ready"], made["ssh_keys_waiting"]
         self._caches = {name: made[name] for name in made if name.startswith("cache_")}
+        self._begin()
         made["build_info"].labels(__version__, platform.python_version()).set(1)
+
+    def _begin(self) -> None:
+        """Expose what alerts ask about from the start: a rate has no first step where there was no series."""
+        by_hook = (self._shed, self._cluster_errors, self._deadline_exceeded, self._internal_errors)
+        for counter, hook in product(by_hook, requests.HOOKS.values()):
+            counter.labels(hook)
+        for outcome in OUTCOMES:
+            self.quota_ledger.labels(outcome)
+        for reason in REASONS:
+            self.connections_refused.labels(reason)
 
     def policies_in_force(self, digest: str, states: Iterable[str] = ()) -> None:
         """Report the hash of the policies that are now in force, and the `states` of their ConfigMaps."""
@@ -116,10 +133,10 @@ class Telemetry:
             self._caches["cache_synced"].labels(kind).set_function(lambda watch=watch: float(watch.synced))
             self._caches["cache_objects"].labels(kind).set_function(lambda watch=watch: len(watch))
             self._caches["cache_age_seconds"].labels(kind).set_function(lambda watch=watch: watch.age)
-            self._caches["cache_requests"].labels(kind).set_function(lambda watch=watch: watch.requests)
+            self._caches["cache_requests_total"].ask(kind, value=lambda watch=watch: watch.requests)
             for reason in wire.FaultReason:
-                child = self._caches["cache_restarts"].labels(kind, reason)
-                child.set_function(lambda watch=watch, reason=reason: watch.restarts[reason])
+                value = partial(watch.restarts.__getitem__, reason)
+                self._caches["cache_restarts_total"].ask(kind, reason, value=value)
 
     def faults(
         self, resources: Iterable[str], faults: Callable[[], Mapping[str, str]], *, policies: Callable[[], str]
@@ -133,8 +150,7 @@ class Telemetry:
     def unknown_answers(self, counts: Mapping[str, int]) -> None:
         """From now on read these counts, by resource, whenever the metrics are read."""
         for resource in counts:
-            child = self._caches["cache_unknown_answers"].labels(resource)
-            child.set_function(lambda resource=resource: counts[resource])
+            self._caches["cache_unknown_answers_total"].ask(resource, value=partial(counts.__getitem__, resource))
 
     def decided(self, webhook: str, request: AdmissionRequest, decision: Decision, seconds: float) -> None:
         """Count and log one decision."""
@@ -203,6 +219,8 @@ class Telemetry:
 
 
 def _make(metric: Metric, registry: CollectorRegistry) -> Any:
+    if metric.is_asked:
+        return AskedCounter(metric.name, metric.help, metric.labels, registry=registry)
     if metric.kind == "counter":
         return Counter(metric.name, metric.help, metric.labels, registry=registry)
     if metric.kind == "gauge":

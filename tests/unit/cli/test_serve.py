@@ -44,7 +44,8 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
     certificates = {"--ca-secret": "ca", "--service": "webhook"}
     times = {"--ca-lifetime": "90d", "--leaf-lifetime": "1h", "--ca-grace": "30s"}
     namespaces = {"--policy-namespace": "policies", "--kueue-namespace": "queues"}
-    options = files | numbers | keys | addresses | certificates | times | namespaces
+    clients = {"--client-ca": "clients", "--client-name": "kube-apiserver"}
+    options = clients | files | numbers | keys | addresses | certificates | times | namespaces
     known = {option for parameter in main.commands["serve"].params for option in parameter.opts}
     assert known == {*options, "--register", "--remove-keys"}
     run("serve", "--register", "--remove-keys", *(text for pair in options.items() for text in pair))
@@ -64,6 +65,8 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
             leaf_lifetime=3600,
             ca_grace=30,
             ca_file=Path("ca-file"),
+            client_ca=Path("clients"),
+            client_names=("kube-apiserver",),
             listen=("::1", 1),
             ops_listen=("localhost", 2),
             drain_seconds=0,

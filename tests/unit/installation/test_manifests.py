@@ -146,6 +146,16 @@ def test_every_optional_component_is_told_of(overlay: str) -> None:
     assert optional <= named or "as in ../default" in text
 
 
+def test_filling_the_stock_of_keys_is_no_reason_for_more_replicas() -> None:
+    """Each new replica fills its own, so that one would lead to the next."""
+    (component,) = documents("components/hpa/kustomization.yaml")
+    (rate,) = re.findall(r"--ssh-keys-rate=([\d.]+)", component["patches"][0]["patch"])
+    (autoscaler,) = documents("components/hpa/autoscaler.yaml")
+    target = autoscaler["spec"]["metrics"][0]["resource"]["target"]["averageValue"]
+    half_a_core = 500
+    assert float(rate) * half_a_core <= int(target.removesuffix("m")) / 4
+
+
 def test_alerts_are_on_metrics_that_exist() -> None:
     ours = {metric.name: set(metric.labels) for metric in METRICS}
     (rule,) = documents("components/monitoring/alerts.yaml")

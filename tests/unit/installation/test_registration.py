@@ -52,6 +52,14 @@ def test_the_two_configurations():
     elsewhere = {"namespaceSelector": {"matchExpressions": [others]}}
     condition = {"name": "not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"}
     living = {"matchConditions": [condition], **elsewhere}
+    configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "scope": "Namespaced"}
+    policies = {
+        **common,
+        "clientConfig": {"url": "https://192.0.2.7:8443/validate-policy", "caBundle": "Q0E="},
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "policies"}},
+        "objectSelector": {"matchExpressions": [{"key": "training.openshift.io/mpijob-policy", "operator": "Exists"}]},
+        "timeoutSeconds": 10,
+    }
     metadata = {
         "name": "admission.mpijob.training.openshift.io",
         "labels": {
@@ -108,26 +116,20 @@ def test_the_two_configurations():
                     "failurePolicy": "Fail",
                     **common,
                     **living,
+                    "sideEffects": "NoneOnDryRun",
                 },
                 {
                     "name": "policy.mpijob.training.openshift.io",
-                    "clientConfig": {"url": "https://192.0.2.7:8443/validate-policy", "caBundle": "Q0E="},
                     "failurePolicy": "Fail",
-                    **common,
-                    "rules": [
-                        {
-                            "apiGroups": [""],
-                            "apiVersions": ["v1"],
-                            "resources": ["configmaps"],
-                            "scope": "Namespaced",
-                            "operations": ["CREATE", "UPDATE", "DELETE"],
-                        }
-                    ],
-                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "policies"}},
-                    "objectSelector": {
-                        "matchExpressions": [{"key": "training.openshift.io/mpijob-policy", "operator": "Exists"}]
-                    },
-                    "timeoutSeconds": 10,
+                    **policies,
+                    "rules": [{**configmaps, "operations": ["CREATE", "UPDATE"]}],
+                },
+                {
+                    # The service's own namespace has to go also where the service went first.
+                    "name": "policy-removal.mpijob.training.openshift.io",
+                    "failurePolicy": "Ignore",
+                    **policies,
+                    "rules": [{**configmaps, "operations": ["DELETE"]}],
                 },
             ],
         },

@@ -6,9 +6,11 @@ from datetime import date
 from http import HTTPStatus
 
 import pytest
+import yaml
 from prometheus_client import generate_latest
 
 from tests.support import jobs
+from tests.support.paths import MANIFESTS
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision
 from webhook.cluster.view import NothingKnown
@@ -129,8 +131,24 @@ def test_what_got_no_decision_is_counted_where_it_belongs(telemetry, status, cou
         "deadline_exceeded_total",
         "internal_errors_total",
     } - {name}
+    lines = generate_latest(telemetry.registry).decode().splitlines()
+    counts = [line for line in lines if line.startswith(tuple(PREFIX + other + "{" for other in others))]
+    assert {line.rpartition(" ")[2] for line in counts} <= {"0.0"}
+
+
+def test_what_alerts_ask_about_is_there_from_the_start(telemetry):
+    """The first failure after a start is no step in a series that did not exist."""
+    expressions = " ".join(rule["expr"] for rule in alert_rules())
     text = generate_latest(telemetry.registry).decode()
-    assert not [line for line in text.splitlines() if line.startswith(tuple(PREFIX + other + "{" for other in others))]
+    counters = set(re.findall(r"mpijob_webhook_[a-z_]+_total", expressions))
+    assert counters
+    for counter in counters:
+        assert f"\n{counter}{{" in text
+
+
+def alert_rules():
+    (document,) = yaml.safe_load_all((MANIFESTS / "components/monitoring/alerts.yaml").read_text(encoding="utf-8"))
+    return [rule for group in document["spec"]["groups"] for rule in group["rules"]]
 
 
 def test_one_policy_is_in_force(telemetry):

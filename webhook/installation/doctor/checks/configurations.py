@@ -29,6 +29,7 @@ WITHOUT: Final = {
     GUARDED: "jobs keep the SSH keys of the operator",
     f"validate.{registration.DOMAIN}": "jobs are not checked",
     f"policy.{registration.DOMAIN}": "broken policies are not refused",
+    f"policy-removal.{registration.DOMAIN}": "nobody hears what the removal of a policy changes",
 }
 SEEN_BY_OTHERS: Final = {"rules", "failurePolicy", "clientConfig", "name"}
 
