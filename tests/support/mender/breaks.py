@@ -14,6 +14,8 @@ LAUNCHED: Final = f"{LAUNCHER}.containers.0"
 WORKING: Final = f"{WORKER}.containers.0"
 QUEUE: Final = "metadata.labels.kueue\\.x-k8s\\.io/queue-name"
 GPU: Final = f"{WORKING}.resources.limits.nvidia\\.com/gpu"
+# The limit counts; a request would have to be the same.
+NO_REQUEST: Final = {f"{WORKING}.resources.requests.nvidia\\.com/gpu": REMOVE}
 
 BREAKS: Final[Mapping[str, Changes]] = {
     # the operator's own checks
@@ -55,10 +57,10 @@ BREAKS: Final[Mapping[str, Changes]] = {
     "too many slots": {"spec.slotsPerWorker": 40},
     "one slot": {"spec.slotsPerWorker": 1},
     "three slots": {"spec.slotsPerWorker": 3},
-    "too many GPUs": {GPU: 24},
-    "no GPU": {GPU: 0},
-    "half a GPU": {GPU: "0.5"},
-    "a negative GPU": {GPU: -1},
+    "too many GPUs": {GPU: 24, **NO_REQUEST},
+    "no GPU": {GPU: 0, **NO_REQUEST},
+    "half a GPU": {GPU: "0.5", **NO_REQUEST},
+    "a negative GPU": {GPU: -1, **NO_REQUEST},
     "GPUs of two kinds": {GPU: 8, f"{LAUNCHED}.resources.limits.amd\\.com/gpu": 1},
     "a request for GPUs alone": {
         f"{WORKING}.resources.limits.nvidia\\.com/gpu": REMOVE,
@@ -67,7 +69,7 @@ BREAKS: Final[Mapping[str, Changes]] = {
     "requests unlike limits": {f"{WORKING}.resources.requests.nvidia\\.com/gpu": 8, GPU: 4},
     "a GPU of the launcher": {f"{LAUNCHED}.resources.limits.nvidia\\.com/gpu": 1},
     "a GPU of the launcher, a worker": {
-        f"{LAUNCHED}.resources.limits.nvidia\\.com/gpu": 1, "spec.runLauncherAsWorker": True, GPU: 8
+        f"{LAUNCHED}.resources.limits.nvidia\\.com/gpu": 1, "spec.runLauncherAsWorker": True, GPU: 8, **NO_REQUEST,
     },
     "too many ranks": {f"{LAUNCHED}.command": ["mpirun", "-np", "1000", "train"]},
     "too few ranks": {f"{LAUNCHED}.command": ["mpirun", "-np", "2", "train"]},
@@ -75,7 +77,7 @@ BREAKS: Final[Mapping[str, Changes]] = {
     # nodes, bounds and quotas
     "more CPUs than a node has": {f"{WORKING}.resources.limits.cpu": "400"},
     "more memory than a node has": {f"{WORKING}.resources.limits.memory": "9Ti"},
-    "a GPU that no node has": {f"{WORKING}.resources.limits.nvidia\\.com/gpus": 2},
+    "a GPU that no node has": {f"{WORKING}.resources.limits.nvidia\\.com/gpus": 2, GPU: REMOVE, **NO_REQUEST},
     "a label that no node has": {f"{WORKER}.nodeSelector": {"disk": "ssd"}},
     "a value that no node has": {f"{WORKER}.nodeSelector": {"team": "reserch"}},
     "little CPU": {f"{WORKING}.resources.limits.cpu": "50m"},

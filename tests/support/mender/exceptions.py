@@ -12,9 +12,8 @@ RULES: Final[Mapping[str, str]] = {
 """Rules that state no value."""
 
 FAULTS: Final[Mapping[str, str]] = {
-    r"still there: \[slots\] .* slots? but \d+ GPUs? per worker": (
-        "requests and limits of GPUs differ: gpus says which of them counts, in the same round"
-    ),
+    r"new: \[accelerator-available\] .*nodeSelector": "a pod that asks for other things fits other nodes",
+    r"new: \[gang\] .*: unset means": "without the label of a queue the job no longer waits in it",
 }
 """Advice that does not lead to an admitted job at once."""
 
