@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.mpijob import API_VERSION
-from webhook.client.calls import ApiError, Client, ClusterError
+
+if TYPE_CHECKING:
+    from webhook.client.calls import Client
 
 FILE: Final = "mpijob_schema.json"
 OPENAPI: Final = f"/openapi/v3/apis/{API_VERSION}"
@@ -73,8 +75,10 @@ def packaged() -> CrdSchema:
     return CrdSchema(written["origin"], shapes[-1])
 
 
-async def of_cluster(api: Client) -> CrdSchema:
+async def of_cluster(api: "Client") -> CrdSchema:
     """That of the CRD in a cluster; ClusterError where it has none."""
+    from webhook.client.calls import ApiError, ClusterError  # noqa: PLC0415 - only where a cluster is asked
+
     try:
         document = await api.request("GET", OPENAPI)
     except ApiError as error:
