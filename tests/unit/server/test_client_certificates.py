@@ -78,17 +78,20 @@ def test_the_operations_port_needs_none(running: Live) -> None:
     assert running.ops("/healthz") == "ok\n"
 
 
-async def test_a_renewed_certificate_asks_for_one_too() -> None:
+async def test_a_renewed_certificate_asks_for_one_too(tmp_path: Path) -> None:
     served = ServingCertificate(*_pem(tls.pair()))
     served.require_clients(CA.pem)
     served.swap(*_pem(tls.pair()))
     async with tls.listener(served) as port:
         with pytest.raises((ConnectionError, ssl.SSLError)):
-            await _answer(port)
+            await _answer(port, tls.client_context())
+        known = tls.client_context()
+        known.load_cert_chain(*CA.pair(tmp_path, "kube-apiserver"))
+        await _answer(port, known)
 
 
-async def _answer(port: int) -> None:
-    async with tls.connected(port) as (reader, writer):
+async def _answer(port: int, context: ssl.SSLContext) -> None:
+    async with tls.connected(port, context=context) as (reader, writer):
         writer.write(b"x\n")
         await writer.drain()
         if not await reader.readline():
