@@ -3,7 +3,8 @@
 Where the namespace's label `pod-security.kubernetes.io/enforce` says `restricted`, each container and init container
 gets `runAsNonRoot: true`, `allowPrivilegeEscalation: false`, `capabilities.drop: ["ALL"]` and `seccompProfile.type:
 RuntimeDefault`, as far as the version that is enforced asks for it and neither container nor pod says anything. What
-the user wrote stays; the rule `pod-security` judges it. In other namespaces nothing is injected.
+the user wrote stays; the rule `pod-security` judges it: so a privileged container gets no `allowPrivilegeEscalation`,
+which the API server does not take beside it. In other namespaces nothing is injected.
 
 The worker's first container keeps `NET_BIND_SERVICE`, the one capability that restricted allows: the sshd of upstream's
 images has it as file capability, and the kernel starts no program whose file capabilities were all dropped
@@ -27,7 +28,7 @@ from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.pod_security import Level, PodTemplate, Version, evaluate, labels
-from webhook.predict.pod_security.pod import convert
+from webhook.predict.pod_security.pod import Capabilities, ContainerSecurityContext, convert
 from webhook.predict.pod_security.subject import Subject
 
 # What each field that a check names gets, by the end of its path.
@@ -79,13 +80,21 @@ def _open(template: PodTemplate, version: Version) -> Iterator[tuple[Path, str]]
     subject = Subject(template)
     # These are for root, which says as much as `runAsNonRoot: false`.
     of_root = {place.path for place in subject.containers if _user(subject, place.security.run_as_user) == 0}
+    left = {("runAsNonRoot", path) for path in of_root}
+    # The API server takes no container that escalates by itself and may not escalate.
+    left |= {("allowPrivilegeEscalation", place.path) for place in subject.containers if _escalates(place.security)}
     for result in evaluate(Level.RESTRICTED, version, template):
         for path in result.paths:
             container, _, field = path.partition(_CONTEXT)
-            if field not in VALUES or (field == "runAsNonRoot" and container in of_root):
+            if field not in VALUES or (field, container) in left:
                 continue
             if field == "runAsNonRoot" or not subject.for_windows:
                 yield tuple(int(token) if token.isdigit() else token for token in _TOKEN.findall(path)), field
+
+
+def _escalates(security: ContainerSecurityContext) -> bool:
+    capabilities = security.capabilities or Capabilities()
+    return bool(security.privileged) or "CAP_SYS_ADMIN" in (capabilities.add or ())
 
 
 def _user(subject: Subject, own: int | None) -> int | None:

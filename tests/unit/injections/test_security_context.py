@@ -27,6 +27,7 @@ FILLED = {
     "runAsNonRoot": True,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
+MAY_ESCALATE = {key: value for key, value in FILLED.items() if key != "allowPrivilegeEscalation"}
 WORKERS = {**FILLED, "capabilities": {**DROPPED, "add": ["NET_BIND_SERVICE"]}}
 CONTAINER = pod_spec()["containers"][0]
 
@@ -110,6 +111,12 @@ def test_net_bind_service_can_be_dropped_too():
         ({"runAsNonRoot": False}, {**FILLED, "runAsNonRoot": False}),
         ({"allowPrivilegeEscalation": True}, {**FILLED, "allowPrivilegeEscalation": True}),
         ({"allowPrivilegeEscalation": None}, FILLED),
+        # The API server takes neither together with allowPrivilegeEscalation: false.
+        ({"privileged": True}, {**MAY_ESCALATE, "privileged": True}),
+        (
+            {"capabilities": {"add": ["CAP_SYS_ADMIN"]}},
+            {**MAY_ESCALATE, "capabilities": {"add": ["CAP_SYS_ADMIN"], **DROPPED}},
+        ),
         ({"capabilities": {"drop": ["NET_RAW"]}}, {**FILLED, "capabilities": {"drop": ["NET_RAW"]}}),
         ({"capabilities": {"add": ["IPC_LOCK"]}}, {**FILLED, "capabilities": {"add": ["IPC_LOCK"], "drop": ["ALL"]}}),
         ({"seccompProfile": {"type": "Unconfined"}}, {**FILLED, "seccompProfile": {"type": "Unconfined"}}),
