@@ -16,6 +16,8 @@ from webhook.admission import pipelines, too_large
 from webhook.admission.pipelines import Decision, load_policy
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
+from webhook.predict import pod_template
+from webhook.predict.pod_template import resources
 from webhook.rules import REGISTRY
 
 SPEC = "Worker.template.spec"
@@ -153,6 +155,9 @@ def calls(job: Any, policy: pipelines.Policy, view: ClusterView) -> int:
         nonlocal count
         count += event in {"call", "c_call"}
 
+    # As if it were the first job of its kind.
+    pod_template._good.clear()
+    resources._known_faults.cache_clear()
     before = sys.getprofile()
     gc.disable()
     sys.setprofile(see)

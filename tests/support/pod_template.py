@@ -1,0 +1,25 @@
+"""What `pod-template` says of the good job's worker template with changes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.support.rule_checks import violations
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import ClusterView
+
+SPEC = "Worker.template.spec"
+BOX = f"{SPEC}.containers.0"
+# Before every path in a violation.
+_START = "spec.mpiReplicaSpecs[Worker].template."
+
+NO_RANGES = Snapshot(
+    [{"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": {"limitranges": {}}}]
+)
+
+
+def told(changes: Mapping[str, Any], view: ClusterView = NO_RANGES) -> list[str]:
+    """`path: message. fix` of each violation, the path below the worker's template; advisory ones marked."""
+    return [
+        f"{'(advice) ' if each.advisory else ''}{each.path.removeprefix(_START)}: {each.message}. {each.fix}"
+        for each in violations("pod-template", changes, view=view)
+    ]

@@ -1,0 +1,160 @@
+"""pod-template: what the rule itself adds to the checks, whose tables are in tests/unit/predict/pod_template."""
+
+import json
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+
+from tests.support.any_job import Json, any_job
+from tests.support.jobs import changed
+from tests.support.pod_template import BOX, NO_RANGES, SPEC, told
+from tests.support.rule_checks import found, run, violations
+from tests.support.strategies import PROPERTY
+from tests.support.worlds.rich_template import RICH
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NothingKnown
+from webhook.predict.pod_template import Role, faults, reading
+from webhook.predict.pod_template.fault import MOST, Faults
+from webhook.rules import CauseReason, Violation
+
+RANGES = Snapshot(
+    [{"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "team-a"}, "spec": {}}]
+)
+HUGE = {f"{BOX}.resources": {"limits": {"hugepages-2Mi": "4Mi"}}}
+NO_LIMIT = {f"{BOX}.resources": {"requests": {"rdma/hca": 1}}}
+
+
+def test_a_good_job_and_one_with_every_field() -> None:
+    assert told({}) == []
+    assert told({"Worker.template": RICH, "Launcher.template": RICH}) == []
+
+
+def test_the_whole_violation() -> None:
+    assert violations("pod-template", {f"{BOX}.imagePullPolicy": "always"}) == [
+        Violation(
+            "spec.mpiReplicaSpecs[Worker].template.spec.containers[0].imagePullPolicy",
+            '"always" is not supported',
+            fix="Write Always.",
+            reason=CauseReason.NOT_SUPPORTED,
+        )
+    ]
+
+
+def test_all_faults_of_both_roles_are_told_at_once() -> None:
+    changes = {
+        "Launcher.template.spec.containers.0.imagePullPolicy": "always",
+        "Launcher.template.spec.containers.0.name": "my_launcher",
+        "Worker.template.spec.tolerations": [{"key": "a", "operator": "exists"}],
+        "Worker.template.spec.containers.0.volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    launcher, worker = (f"spec.mpiReplicaSpecs[{role}].template.spec" for role in ("Launcher", "Worker"))
+    assert found(violations("pod-template", changes)) == [
+        f'{launcher}.containers[0].imagePullPolicy: "always" is not supported',
+        f'{launcher}.containers[0].name: "my_launcher" contains "_"; allowed are lower case letters, digits and "-"',
+        f'{worker}.tolerations[0].operator: "exists" is not supported',
+        f'{worker}.containers[0].volumeMounts[0].name: there is no volume "data"',
+    ]
+
+
+@pytest.mark.parametrize("volume", ["ssh-auth", "mpi-job-config"])
+@pytest.mark.parametrize("role", ["Launcher", "Worker"])
+def test_the_operators_volumes_may_be_mounted(role: str, volume: str) -> None:
+    init = {"name": "wait", "image": "busybox:1.37", "volumeMounts": [{"name": volume, "mountPath": "/own"}]}
+    result = found(violations("pod-template", {f"{role}.template.spec.initContainers": [init]}))
+    path = f"spec.mpiReplicaSpecs[{role}].template.spec.initContainers[0].volumeMounts[0].name"
+    missing = (role, volume) == ("Worker", "mpi-job-config")
+    assert result == ([f'{path}: there is no volume "{volume}"'] if missing else [])
+
+
+@pytest.mark.parametrize("changes", [HUGE, NO_LIMIT])
+def test_what_a_limit_range_may_fill_in(changes: Json) -> None:
+    """Certain where there is none, likely where that is unknown, and the rule `limit-range`'s where there is one."""
+    assert [text.startswith("(advice)") for text in told(changes, NO_RANGES)] == [False]
+    assert [text.startswith("(advice)") for text in told(changes, NothingKnown())] == [True]
+    assert told(changes, RANGES) == []
+
+
+def test_an_advice_hides_no_fault_of_the_same_field() -> None:
+    changes = {f"{BOX}.resources": {"limits": {"memory": 32}, "requests": {"memory": 64}}}
+    assert [text for text in told(changes) if not text.startswith("(advice)")] == [
+        "spec.containers[0].resources.requests[memory]: 64 is above the limit of 32. "
+        "Set it to 32 or less, or raise the limit."
+    ]
+
+
+def test_the_restart_policy_of_the_role_counts() -> None:
+    policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
+    assert told({"Launcher.template.spec.containers.0.resizePolicy": policy}) == []
+    assert told({f"{BOX}.resizePolicy": policy, "Worker.restartPolicy": "OnFailure"}) == []
+    assert len(told({f"{BOX}.resizePolicy": policy})) == 1
+
+
+def test_no_more_is_told_than_anybody_reads() -> None:
+    mounts = [{"name": f"data-{index}", "mountPath": f"/{index}"} for index in range(2 * MOST)]
+    assert len(told({f"{BOX}.volumeMounts": mounts})) == MOST
+
+
+def test_of_near_names_only_some_are_looked_for() -> None:
+    mounts = [{"name": f"scrtch-{index}", "mountPath": f"/{index}"} for index in range(9)]
+    changes = {f"{SPEC}.volumes": [{"name": "scratch"}], f"{BOX}.volumeMounts": mounts}
+    assert sum("Write" in text for text in told(changes)) == 5
+
+
+def test_a_fault_beyond_what_is_read_again_is_found() -> None:
+    groups = [*range(reading.MOST_VALUES), -1]
+    assert told({f"{SPEC}.securityContext": {"supplementalGroups": groups}}) == [
+        "spec.securityContext.supplementalGroups[20000]: Expected `int` >= 0. Correct it."
+    ]
+
+
+def test_both_readings_agree() -> None:
+    """The one that decodes, and the one that explains."""
+    noted = Faults()
+    decoded = reading.decode(json.dumps(RICH).encode(), "T", noted)
+    other = {**RICH, "spec": {**RICH["spec"], "dnsPolicy": "none"}}
+    explained = reading.decode(json.dumps(other).encode(), "T", noted)
+    assert [fault.path for fault in noted] == ["T.spec.dnsPolicy"]
+    assert explained.spec is not None
+    explained.spec.dns_policy = "ClusterFirst"
+    assert msgspec.to_builtins(explained) == msgspec.to_builtins(decoded)
+
+
+@pytest.mark.parametrize("changes", [{}, HUGE, NO_LIMIT, {f"{BOX}.resources": {"limits": {"memory": 64}}}])
+def test_what_is_remembered_changes_no_answer(changes: Json) -> None:
+    """Asked again, in the other role, and where LimitRanges are known or not."""
+    for view in (NO_RANGES, RANGES, NothingKnown()):
+        assert told(changes, view) == told(changes, view)
+    swapped = {key.replace("Worker", "Launcher"): value for key, value in changes.items()}
+    assert len(told(swapped)) == len(told(changes))
+
+
+@given(any_job())
+@PROPERTY
+def test_any_job_is_judged_and_each_place_once(job: Json) -> None:
+    places = [(each.path, each.advisory) for each in run("pod-template", job)]
+    assert len(places) == len(set(places))
+
+
+def _wrecked(rng: Random, value: Any) -> Any:
+    """The value with something put in the place of something else, anywhere."""
+    junk = (None, "", "x", -1, 2**70, 1.5, True, [], {}, [None], {"a": None}, ["a"], [{}])
+    if isinstance(value, dict) and value and rng.random() < 0.9:
+        key = rng.choice(list(value))
+        return {**value, key: _wrecked(rng, value[key])}
+    if isinstance(value, list) and value and rng.random() < 0.9:
+        index = rng.randrange(len(value))
+        return [*value[:index], _wrecked(rng, value[index]), *value[index + 1 :]]
+    return rng.choice(junk)
+
+
+def test_whatever_stands_in_a_template_gives_faults_and_no_error() -> None:
+    rng = Random(3)
+    role = Role("Worker", "Worker", (), never_restarts=True)
+    for _ in range(500):
+        job = changed({"Worker.template": _wrecked(rng, _wrecked(rng, RICH))})
+        for fault in faults(json.dumps(job).encode(), [role], without_ranges=True):
+            assert fault.message
+            assert fault.fix.endswith(".")

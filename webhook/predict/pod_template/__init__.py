@@ -1,0 +1,67 @@
+"""The API server's validation of pods as a library: `faults(document, roles)`.
+
+The API server stores a job with almost any pod template, and validates only the pods that the operator makes of it
+later: these are refused again and again, and the job's status stays empty. This validates the templates as the API
+server will validate the pods, after its own defaults. The modules with types hold what is good in a value by itself;
+`reading` decodes by them, and says what is wrong where that fails; the modules that start with `check` look across
+fields. What a feature gate of the API server decides is left alone: that it takes less than it might is for itself to
+say. https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+import msgspec
+
+from webhook.predict.pod_template.check_pod import Surroundings, check_template
+from webhook.predict.pod_template.fault import MOST, Fault, Faults, Kind
+from webhook.predict.pod_template.reading import decode, templates
+
+SMALL: Final = 16 * 1024
+"""Bytes of a template of which parts may be remembered."""
+REMEMBERED: Final = 4096
+"""So many good templates are remembered, each by a few bytes."""
+
+
+class Role(NamedTuple):
+    """A replica spec, and what the operator makes of its template."""
+
+    name: str
+    path: str
+    """Where its template stands."""
+    volumes: tuple[str, ...]
+    """Those that the operator adds."""
+    never_restarts: bool
+
+
+def faults(document: bytes | msgspec.Raw, roles: Iterable[Role], *, without_ranges: bool | None = None) -> list[Fault]:
+    """Why the API server will refuse the pods of the job in JSON.
+
+    `without_ranges` says whether the namespace has no LimitRange that fills in resources; None where that is unknown.
+    """
+    found = Faults()
+    written = templates(document)
+    for role in roles:
+        template = written.get(role.name, b"")
+        # The same template comes again with every update of a job, and with the next job of its author.
+        known = (blake2b(template, digest_size=16).digest(), role.volumes, role.never_restarts, without_ranges)
+        if template and known not in _good:
+            before = len(found)
+            around = Surroundings(role.volumes, role.never_restarts, without_ranges, len(template) <= SMALL)
+            check_template(decode(template, role.path, found), role.path, found, around)
+            if len(found) == before < MOST:
+                _remember(known)
+    return found
+
+
+_good: set[tuple[bytes, tuple[str, ...], bool, bool | None]] = set()
+
+
+def _remember(known: tuple[bytes, tuple[str, ...], bool, bool | None]) -> None:
+    if len(_good) >= REMEMBERED:
+        _good.clear()
+    _good.add(known)
+
+
+__all__ = ["Fault", "Kind", "Role", "faults"]

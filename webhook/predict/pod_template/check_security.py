@@ -1,0 +1,53 @@
+"""Security contexts: what does not go together."""
+
+from webhook.predict.pod_template import texts
+from webhook.predict.pod_template.fault import MANY, Faults, Kind
+from webhook.predict.pod_template.security import Context, PodSecurityContext, SecurityContext
+
+
+def check_security(context: SecurityContext, path: str, found: Faults, *, host_users: bool) -> None:
+    """Of a container."""
+    if context.proc_mount == "Unmasked" and host_users:
+        found.add(f"{path}.procMount", "Unmasked needs hostUsers: false in the pod", "Remove it.", Kind.FORBIDDEN)
+    if context.allow_privilege_escalation is False:
+        if context.privileged:
+            fault = "is false, but privileged is true"
+            found.add(f"{path}.allowPrivilegeEscalation", fault, "Remove one of the two.", Kind.FORBIDDEN)
+        if context.capabilities is not None and "CAP_SYS_ADMIN" in (context.capabilities.add or ()):
+            fault = "is false, but CAP_SYS_ADMIN is added"
+            found.add(f"{path}.allowPrivilegeEscalation", fault, "Remove one of the two.", Kind.FORBIDDEN)
+    if context.seccomp_profile is not None or context.app_armor_profile is not None:
+        _profiles(context, path, found)
+
+
+def check_pod_security(context: PodSecurityContext, path: str, found: Faults) -> None:
+    """Of a pod."""
+    if context.seccomp_profile is not None or context.app_armor_profile is not None:
+        _profiles(context, path, found)
+    seen: set[str] = set()
+    for index, sysctl in enumerate((context.sysctls or ())[:MANY]):
+        if problem := texts.sysctl(sysctl.name):
+            texts.note(found, f"{path}.sysctls[{index}].name", sysctl.name, problem, "Correct the name.")
+        elif sysctl.name in seen:
+            found.add(f"{path}.sysctls[{index}].name", f'"{sysctl.name}" is there twice', "Remove one of the two.")
+        seen.add(sysctl.name)
+
+
+def _profiles(context: Context, path: str, found: Faults) -> None:
+    for field, profile in (
+        ("seccompProfile", context.seccomp_profile),
+        ("appArmorProfile", context.app_armor_profile),
+    ):
+        if profile is None:
+            continue
+        where, name = f"{path}.{field}.localhostProfile", profile.localhost_profile
+        if profile.type == "Localhost":
+            if name is None or (not name.strip() and field == "appArmorProfile"):
+                found.add(where, "is missing", "Name the profile on the nodes.", Kind.REQUIRED)
+            elif field == "seccompProfile" and (problem := texts.inside(name)):
+                texts.note(found, where, name, problem, "Name a path below the node's folder of profiles.")
+            elif field == "appArmorProfile" and name != name.strip():
+                found.add(where, "has blanks around it", "Remove them.")
+        elif name is not None and profile.type:
+            fix = "Remove it, or set the type to Localhost."
+            found.add(where, f"does not go with the type {profile.type}", fix, Kind.FORBIDDEN)

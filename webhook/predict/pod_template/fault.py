@@ -1,0 +1,45 @@
+"""What is wrong with a pod template: where, what, and what to do."""
+
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+
+class Kind(Enum):
+    """The kinds of fault that the API server tells apart (apimachinery `field.ErrorType`)."""
+
+    INVALID = auto()
+    REQUIRED = auto()
+    NOT_SUPPORTED = auto()
+    FORBIDDEN = auto()
+
+
+class Fault(NamedTuple):
+    """One cause for which the API server refuses the pods; one that is only likely is `advisory`."""
+
+    path: str
+    message: str
+    fix: str
+    kind: Kind = Kind.INVALID
+    advisory: bool = False
+
+
+MOST: Final = 100
+"""Nobody reads more, and each costs a text."""
+
+
+MANY: Final = 1_000
+"""Of a list longer than that, which no real job has, the rest is not looked at."""
+
+
+class Faults(list[Fault]):
+    """The faults found so far, up to MOST of them."""
+
+    def add(self, path: str, message: str, fix: str, kind: Kind = Kind.INVALID, *, advisory: bool = False) -> None:
+        """Note one, unless something is said of the same place already: one cause is told once."""
+        if len(self) < MOST and all((other.path, other.advisory) != (path, advisory) for other in self):
+            self.append(Fault(path, message, fix, kind, advisory))
+
+
+def shown(text: str, limit: int = 100) -> str:
+    """Enough of a user's text to recognise it."""
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."

@@ -1,0 +1,62 @@
+"""Labels, annotations and selectors."""
+
+from collections.abc import Mapping
+from itertools import islice
+
+from webhook.predict.pod_template import texts
+from webhook.predict.pod_template.fault import MANY, Faults, Kind, shown
+from webhook.predict.pod_template.scheduling import NodeRequirement, Requirement, Selector
+
+MOST_ANNOTATIONS = 256 * 1024
+"""Bytes of all annotations of an object together."""
+
+
+def check_labels(labels: Mapping[str, str | None], path: str, found: Faults) -> None:
+    """Keys and values; `path` is that of the mapping."""
+    for key, value in islice(labels.items(), MANY):
+        if key not in texts.KEYS and (problem := texts.label_key(key)):
+            found.add(f"{path}[{shown(key)}]", f"its key {problem}", "Correct the key.")
+        if value and value not in texts.VALUES and (problem := texts.label_value(value)):
+            found.add(f"{path}[{shown(key)}]", f'"{shown(value)}" {problem}', "Correct the value.")
+
+
+def check_annotations(annotations: Mapping[str, str | None], path: str, found: Faults) -> None:
+    """Keys, which may have capitals, and the size of all together."""
+    for key in islice(annotations, MANY):
+        if key not in texts.KEYS and (problem := texts.label_key(key) and texts.label_key(key.lower())):
+            found.add(f"{path}[{shown(key)}]", f"its key {problem}", "Correct the key.")
+    # A character has four bytes at most.
+    if sum(len(key) + len(value or "") for key, value in annotations.items()) * 4 > MOST_ANNOTATIONS:
+        size = sum(len(key.encode()) + len((value or "").encode()) for key, value in annotations.items())
+        if size > MOST_ANNOTATIONS:
+            found.add(path, f"have {size:,} bytes, at most {MOST_ANNOTATIONS:,} are taken", "Leave some out.")
+
+
+def check_selector(selector: Selector | None, path: str, found: Faults) -> None:
+    """Labels and expressions."""
+    if selector is None:
+        return
+    if selector.match_labels:
+        check_labels(selector.match_labels, f"{path}.matchLabels", found)
+    for index, one in enumerate(selector.match_expressions or ()):
+        check_requirement(one, f"{path}.matchExpressions[{index}]", found)
+
+
+def check_requirement(one: Requirement | NodeRequirement, path: str, found: Faults, *, any_value: bool = False) -> None:
+    """How many values, and the syntax of key and values."""
+    values = one.values or []
+    match one.operator:
+        case "In" | "NotIn" if not values:
+            found.add(
+                f"{path}.values", f"is empty, but {one.operator} needs a value", "Name the values.", Kind.REQUIRED
+            )
+        case "Exists" | "DoesNotExist" if values:
+            found.add(f"{path}.values", f"does not go with {one.operator}", "Remove it.", Kind.FORBIDDEN)
+        case "Gt" | "Lt" if len(values) != 1:
+            found.add(f"{path}.values", f"must be one number for {one.operator}", "Name one number.", Kind.REQUIRED)
+    if one.key not in texts.KEYS and (problem := texts.label_key(one.key)):
+        texts.note(found, f"{path}.key", one.key, problem, "Correct the key.")
+    if not any_value:
+        for index, value in enumerate(values[:MANY]):
+            if value not in texts.VALUES and (problem := texts.label_value(value)):
+                texts.note(found, f"{path}.values[{index}]", value, problem, "Correct the value.")

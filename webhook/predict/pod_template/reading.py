@@ -1,0 +1,208 @@
+"""Templates out of JSON; and, out of one that does not decode as its types, each value that they do not take.
+
+A good template costs one decode. Only where that fails the template is read once more, value by value along the same
+types: so there is one description of what the API server takes, and all faults are told at once. What is built then has
+the user's values wherever they have the right Python type, so that checks across fields have something to look at.
+"""
+
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+from msgspec import inspect
+
+from webhook.api.shape import decode_error
+from webhook.predict.pod_template.fault import Faults, Kind, shown
+from webhook.predict.pod_template.forms import MOST_OF_A_MODE
+from webhook.predict.pod_template.template import Template
+
+MOST_VALUES: Final = 20_000
+"""So many values are read again: more would cost more than a review may."""
+
+_NOUNS: Final[dict[type[inspect.Type], str]] = {
+    inspect.StrType: "a string",
+    inspect.IntType: "a whole number",
+    inspect.FloatType: "a number",
+    inspect.BoolType: "true or false",
+    inspect.ListType: "a list",
+    inspect.DictType: "a mapping",
+    inspect.StructType: "a mapping",
+    inspect.LiteralType: "a string",
+}
+_OF_VALUES: Final[dict[type, str]] = {
+    str: "a string",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "a mapping",
+    type(None): "null",
+}
+_NEUTRAL: Final[dict[type[inspect.Type], Any]] = {
+    inspect.StrType: "",
+    inspect.LiteralType: "",
+    inspect.IntType: 0,
+    inspect.FloatType: 0,
+    inspect.BoolType: False,
+}
+
+# Stands for a quantity that is of no type that a quantity has.
+_UNREADABLE: Final = ""
+
+
+class _Replica(msgspec.Struct, gc=False):
+    template: msgspec.Raw = msgspec.Raw()
+
+
+class _Spec(msgspec.Struct, rename="camel", gc=False):
+    mpi_replica_specs: dict[str, _Replica | None] | None = None
+
+
+class _Job(msgspec.Struct, gc=False):
+    spec: _Spec | None = None
+
+
+_decoder = msgspec.json.Decoder(_Job)
+_template_decoder = msgspec.json.Decoder(Template | None)
+
+
+def templates(document: bytes | msgspec.Raw) -> dict[str, bytes]:
+    """The JSON of each template of the job in JSON, by the key of its replica spec; the job has been decoded before."""
+    spec = _decoder.decode(document).spec
+    replicas = (spec and spec.mpi_replica_specs) or {}
+    return {key: bytes(replica.template) for key, replica in replicas.items() if replica and replica.template}
+
+
+def decode(template: bytes, path: str, found: Faults) -> Template:
+    """The template in JSON that stands at `path`, with a fault for each value that its type does not take."""
+    try:
+        return _template_decoder.decode(template) or Template()
+    except (msgspec.ValidationError, RecursionError) as error:
+        first = decode_error(error)
+    reader = _Reader(found)
+    read: Template = reader.read(_type_of_template(), msgspec.json.decode(template), path)
+    if not found and not reader.left_to_others:
+        # It is beyond the values that were read again.
+        found.add(f"{path}.{first.path}", first.message, "Correct it.")
+    return read
+
+
+@cache
+def _type_of_template() -> inspect.Type:
+    return inspect.type_info(Template)
+
+
+class _Reader:
+    """Notes a fault for each value that its type does not take."""
+
+    def __init__(self, found: Faults) -> None:
+        self._found = found
+        self._left = MOST_VALUES
+        self.left_to_others = False
+
+    def read(self, kind: inspect.Type, value: Any, path: str) -> Any:
+        """The value as this type."""
+        self._left -= 1
+        if self._left < 0:
+            return _neutral(kind)
+        if isinstance(kind, inspect.UnionType):
+            return self._member(kind, value, path)
+        if isinstance(kind, inspect.Metadata):
+            # An amount: what cannot be read as one is refused by the rule that looks at amounts wherever they stand.
+            readable = value is None or type(value) in {str, int, float}
+            self.left_to_others = self.left_to_others or not readable
+            return value if readable else _UNREADABLE
+        return value if isinstance(kind, inspect.AnyType) else self._plain(kind, value, path)
+
+    def _plain(self, kind: inspect.Type, value: Any, path: str) -> Any:
+        if not _is_like(kind, value):
+            got = _OF_VALUES.get(type(value), "this")
+            self._found.add(path, f"must be {_NOUNS[type(kind)]}, not {got}", "Correct the type.")
+            return _neutral(kind)
+        match kind:
+            case inspect.StructType():
+                return self._struct(kind, value, path)
+            case inspect.ListType():
+                self._length(kind, value, path)
+                return [self.read(kind.item_type, item, f"{path}[{index}]") for index, item in enumerate(value)]
+            case inspect.DictType():
+                return {key: self.read(kind.value_type, item, f"{path}[{shown(key)}]") for key, item in value.items()}
+            case _:
+                self._scalar(kind, value, path)
+                return value
+
+    def _scalar(self, kind: inspect.Type, value: Any, path: str) -> None:
+        match kind:
+            case inspect.LiteralType():
+                self._choice(kind, value, path)
+            case inspect.StrType() if kind.min_length and not value:
+                self._found.add(path, "is empty", "Set it.", Kind.REQUIRED)
+            case inspect.IntType():
+                self._range(kind, value, path)
+
+    def _member(self, union: inspect.UnionType, value: Any, path: str) -> Any:
+        """The member of the union that takes values such as this one says what is wrong with it."""
+        if value is None and union.includes_none:
+            return None
+        members = [member for member in union.types if not isinstance(member, inspect.NoneType)]
+        if fitting := [member for member in members if _is_like(member, value)]:
+            return self.read(fitting[0], value, path)
+        nouns = " or ".join(_NOUNS[type(member)] for member in members)
+        got = _OF_VALUES.get(type(value), "this")
+        self._found.add(path, f"must be {nouns}, not {got}", "Correct the type.")
+        return _neutral(union)
+
+    def _struct(self, kind: inspect.StructType, value: dict[str, Any], path: str) -> Any:
+        fields = {}
+        for field in kind.fields:
+            given = value.get(field.encode_name)
+            if given is not None:
+                fields[field.name] = self.read(field.type, given, f"{path}.{field.encode_name}")
+            elif field.required:
+                # A field that is null counts as one that is not there.
+                self._found.add(f"{path}.{field.encode_name}", "is missing", "Set it.", Kind.REQUIRED)
+                fields[field.name] = _neutral(field.type)
+        return kind.cls(**fields)
+
+    def _choice(self, kind: inspect.LiteralType, value: str | int, path: str) -> None:
+        if value in kind.values:
+            return
+        choices = [str(choice) for choice in kind.values if choice != ""]
+        meant = next((choice for choice in choices if choice.lower() == str(value)[:100].strip().lower()), None)
+        fix = f"Write {meant}." if meant else f"Use one of {', '.join(choices)}."
+        self._found.add(path, f'"{shown(str(value))}" is not supported', fix, Kind.NOT_SUPPORTED)
+
+    def _range(self, kind: inspect.IntType, value: int, path: str) -> None:
+        amount = value if -(2**64) < value < 2**64 else "too large"
+        if kind.le is not None and value > kind.le:
+            fix = "Write it in octal, as 0644." if kind.le == MOST_OF_A_MODE else "Correct the number."
+            self._found.add(path, f"is {amount}, at most {kind.le} is taken", fix)
+        elif kind.ge is not None and value < kind.ge:
+            self._found.add(path, f"is {amount}, at least {kind.ge} is taken", "Correct the number.")
+
+    def _length(self, kind: inspect.ListType, value: list[Any], path: str) -> None:
+        if kind.min_length and len(value) < kind.min_length:
+            self._found.add(path, "is empty", "Set it.", Kind.REQUIRED)
+        elif kind.max_length is not None and len(value) > kind.max_length:
+            fault = f"has {len(value)} entries, at most {kind.max_length} are taken"
+            self._found.add(path, fault, "Leave the others out.")
+
+
+def _is_like(kind: inspect.Type, value: Any) -> bool:
+    if isinstance(kind, inspect.LiteralType):
+        return type(value) is type(kind.values[0])
+    return _NOUNS.get(type(kind)) == _OF_VALUES.get(type(value))
+
+
+def _neutral(kind: inspect.Type) -> Any:
+    """What stands for a value that is not there or of a wrong type: checks across fields take it for nothing."""
+    match kind:
+        case inspect.StructType():
+            return kind.cls(**{field.name: _neutral(field.type) for field in kind.fields if field.required})
+        case inspect.ListType():
+            return []
+        case inspect.DictType():
+            return {}
+        case inspect.UnionType():
+            return None if kind.includes_none else _neutral(kind.types[0])
+    return _NEUTRAL.get(type(kind))

@@ -1,0 +1,177 @@
+"""Requests and limits of a container.
+
+What else is said of quantities stands elsewhere: `upstream-contract` refuses those that nothing can read and negative
+ones, `gpus` judges accelerators, and `limit-range` a request whose limit comes from a LimitRange.
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
+(`validateResourceRequirements`)
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import islice
+from typing import Final
+
+from webhook.api import names, quantity
+from webhook.api.pod_resources import HUGE_PAGES, is_overcommitted
+from webhook.api.quantity import Quantity, QuantityError
+from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
+from webhook.predict.pod_template.containers import Resources
+from webhook.predict.pod_template.fault import MANY, Fault, Faults, Kind, shown
+from webhook.predict.pod_template.forms import Amount
+
+_STANDARD: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+_BYTES: Final = frozenset({"memory", "ephemeral-storage"})
+_MEBIBYTE: Final = 2**20
+_MILLI: Final = quantity.NANO // 1000
+_LONGEST: Final = 253 + 1 + 63
+_MEANT: Final = {
+    "gpu": "nvidia.com/gpu",
+    "gpus": "nvidia.com/gpu",
+    "nvidia-gpu": "nvidia.com/gpu",
+    "cpus": "cpu",
+    "mem": "memory",
+    "ram": "memory",
+    "storage": "ephemeral-storage",
+    "ephemeralstorage": "ephemeral-storage",
+    "hugepages": "hugepages-2Mi",
+}
+
+
+def check_resources(
+    resources: Resources, path: str, found: Faults, *, without_ranges: bool | None, remember: bool
+) -> None:
+    """Each amount by itself, then requests beside limits.
+
+    `without_ranges` says whether no LimitRange can fill in what is missing; None where that is not known. The same
+    amounts come with job after job: what was found is kept where the caller says that they are small (`remember`).
+    """
+    limits, requests = resources.limits or {}, resources.requests or {}
+    faults_of = _known_faults if remember else _faults
+    for fault in faults_of(tuple(limits.items()), tuple(requests.items()), without_ranges):
+        found.add(f"{path}.{fault.path}", fault.message, fault.fix, fault.kind, advisory=fault.advisory)
+
+
+Pairs = tuple[tuple[str, Amount], ...]
+
+
+def _faults(limit_pairs: Pairs, request_pairs: Pairs, without_ranges: bool | None) -> tuple[Fault, ...]:
+    limits, requests = dict(limit_pairs), dict(request_pairs)
+    found = Faults()
+    most = _amounts(limits, "limits", found)
+    least = _amounts(requests, "requests", found)
+    for name, amount in least.items():
+        if (limit := most.get(name)) is not None:
+            if amount != limit and (amount > limit or not is_overcommitted(name)):
+                _differs(name, amount, limit, found)
+        elif name not in limits and not is_overcommitted(name) and without_ranges is not False:
+            fault, fix = f"is missing, but the request is {quantity.format(amount)}", "Set it to the same amount."
+            found.add(f"limits[{name}]", fault, fix, Kind.REQUIRED, advisory=without_ranges is None)
+    if without_ranges is not False:
+        _huge_pages_alone(limits, requests, found, advisory=without_ranges is None)
+    return tuple(found)
+
+
+_known_faults: Final = lru_cache(256)(_faults)
+
+
+def _amounts(written: Mapping[str, object], path: str, found: Faults) -> dict[str, Quantity]:
+    """Those that can be compared: of a good name, and not of an accelerator."""
+    amounts = {}
+    for name, value in islice(written.items(), MANY):
+        if name not in _STANDARD:
+            if problem := _name_problem(name):
+                found.add(f"{path}[{shown(name)}]", problem, _fix_of_name(name), Kind.NOT_SUPPORTED)
+                continue
+            if is_accelerator(name, DEFAULT_ACCELERATORS):
+                continue
+        try:
+            amount = quantity.parse(0 if value is None else value)
+        except QuantityError:
+            continue
+        if amount < 0:
+            continue
+        amounts[name] = amount
+        if name in _BYTES:
+            if 0 < amount < _MEBIBYTE * quantity.NANO:
+                _in_bytes(f"{path}[{name}]", amount, found)
+        elif name != "cpu":
+            _whole(name, amount, f"{path}[{name}]", found)
+    return amounts
+
+
+def _in_bytes(path: str, amount: Quantity, found: Faults) -> None:
+    if not quantity.is_whole(amount):
+        milli = -(-amount // _MILLI)
+        found.add(path, f"{milli}m means thousandths of a byte", f'Write "{milli}Mi".', advisory=True)
+        return
+    number = quantity.whole(amount)
+    such = f'"{number}Mi" or "{number}Gi"' if number <= 1024 else 'such as "64Gi"'
+    found.add(path, f"means {number} byte{'' if number == 1 else 's'}", f"Write the unit: {such}.", advisory=True)
+
+
+def _whole(name: str, amount: Quantity, path: str, found: Faults) -> None:
+    if name.startswith(HUGE_PAGES):
+        size = _page_size(name)
+        if size is None:
+            found.add(path, "does not name a page size", "Name it, as hugepages-2Mi.")
+        elif quantity.whole(amount) % size:
+            page = name.removeprefix(HUGE_PAGES)
+            fault = f"{quantity.format(amount)} is no multiple of the page size {page}"
+            found.add(path, fault, f"Set it to a multiple of {page}.")
+    elif "kubernetes.io/" not in name and -(-amount // _MILLI) % 1000:
+        found.add(path, f"{quantity.format(amount)} is not whole", f"Set it to {quantity.whole(amount)}.")
+
+
+def _differs(name: str, amount: Quantity, limit: Quantity, found: Faults) -> None:
+    least, most = quantity.format(amount), quantity.format(limit)
+    if is_overcommitted(name):
+        fault, fix = f"{least} is above the limit of {most}", f"Set it to {most} or less, or raise the limit."
+    else:
+        fault, fix = f"{least} differs from the limit of {most}", f"Set it to {most}, or remove it: the limit counts."
+    found.add(f"requests[{name}]", fault, fix)
+
+
+def _huge_pages_alone(
+    limits: Mapping[str, object], requests: Mapping[str, object], found: Faults, *, advisory: bool
+) -> None:
+    if "cpu" in limits or "memory" in limits or "cpu" in requests or "memory" in requests:
+        return
+    for field, amounts in (("limits", limits), ("requests", requests)):
+        if name := next((name for name in amounts if name.startswith(HUGE_PAGES)), None):
+            fault, fix = "needs cpu or memory beside it", "Set memory and cpu too."
+            found.add(f"{field}[{shown(name)}]", fault, fix, Kind.FORBIDDEN, advisory=advisory)
+            return
+
+
+def _page_size(name: str) -> int | None:
+    try:
+        size = quantity.parse(name.removeprefix(HUGE_PAGES))
+    except QuantityError:
+        return None
+    return size // quantity.NANO if size > 0 and quantity.is_whole(size) else None
+
+
+def _name_problem(name: str) -> str | None:
+    return (
+        _problem(name) if len(name) <= _LONGEST else f"is too long for the name of a resource: {len(name)} characters"
+    )
+
+
+def _problem(name: str) -> str | None:
+    if problem := names.label_key_problem(name):
+        return f'"{name}" {problem}'
+    if "/" not in name:
+        return None if name.startswith(HUGE_PAGES) else f'there is no resource "{name}"'
+    if "kubernetes.io/" in name:
+        return None
+    # The name must be good in a quota too, where it has this before it.
+    if name.startswith("requests.") or names.label_key_problem(f"requests.{name}"):
+        return f'"{shown(name)}" is not the name of an extended resource'
+    return None
+
+
+def _fix_of_name(name: str) -> str:
+    meant = name.lower() if name.lower() in _STANDARD else _MEANT.get(name.lower().replace("_", "-"))
+    if meant:
+        return f"Write {meant}{', or the name that your GPUs have' if meant == 'nvidia.com/gpu' else ''}."
+    return "Use cpu, memory, ephemeral-storage, hugepages-2Mi, or a name with its domain, such as nvidia.com/gpu."

@@ -1,0 +1,128 @@
+"""Checks of texts: names, keys, paths, ports. Each gives what is wrong, as a predicate, or None.
+
+The syntax of names is in `webhook.api.names`.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from ipaddress import ip_address
+from typing import Final
+
+from webhook.api import names
+from webhook.predict.pod_template.fault import Faults, shown
+
+_PORT_NAME: Final = re.compile(r"(?=.{1,15}\Z)(?=.*[a-z])(?!.*--)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
+_HEADER: Final = re.compile(r"[-A-Za-z0-9]+")
+_CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+_SYSCTL: Final = re.compile(r"[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?(?:[./][a-z0-9](?:[-_a-z0-9]*[a-z0-9])?)*")
+_SEARCH: Final = re.compile(r"_?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?(?:\._?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?)*")
+_ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
+_REMEMBERED: Final = 4096
+
+
+class Good(set[str]):
+    """Texts that were found to be good, for these repeat from job to job, and to look here first costs no call."""
+
+    def __init__(self, problem_of: Callable[[str], str | None]) -> None:
+        super().__init__()
+        self._problem_of = problem_of
+
+    def problem(self, text: str) -> str | None:
+        """What is wrong with a text that is not known to be good."""
+        problem = self._problem_of(text)
+        if problem is None:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self.add(text)
+        return problem
+
+
+LABELS: Final = Good(names.dns_1123_label_problem)
+"""Names of containers, volumes and claims."""
+NAMES: Final = Good(names.dns_1123_subdomain_problem)
+"""Names of most objects."""
+KEYS: Final = Good(names.label_key_problem)
+"""Keys of labels, and other qualified names."""
+VALUES: Final = Good(names.label_value_problem)
+"""Values of labels."""
+label, subdomain, label_key, label_value = LABELS.problem, NAMES.problem, KEYS.problem, VALUES.problem
+
+
+def variables(texts: Iterable[str]) -> bool:
+    """Whether all of them are names of environment variables."""
+    together = "".join(texts)
+    return together.isascii() and together.isprintable() and "=" not in together
+
+
+def variable(name: str) -> str | None:
+    """Of the name of an environment variable, as current releases take it."""
+    if variables((name,)):
+        return None
+    return 'may have printable ASCII characters only, and no "="'
+
+
+def port_name(name: str) -> str | None:
+    """Of the name of a port (RFC 6335)."""
+    if _PORT_NAME.fullmatch(name):
+        return None
+    if name.isdecimal():
+        return "is text: a number is written without quotes"
+    return 'must have at most 15 lower case letters, digits and "-", a letter among them'
+
+
+def header(name: str) -> str | None:
+    """Of the name of an HTTP header."""
+    return None if _HEADER.fullmatch(name) else 'may have letters, digits and "-" only'
+
+
+def config_key(key: str) -> str | None:
+    """Of a key of a ConfigMap or Secret."""
+    if len(key) > names.DNS_SUBDOMAIN_MAX_LENGTH:
+        return f"has {len(key)} characters, at most {names.DNS_SUBDOMAIN_MAX_LENGTH} are allowed"
+    if not _CONFIG_KEY.fullmatch(key):
+        return 'may have letters, digits, "-", "_" and "." only'
+    return 'must not be ".", nor start with ".."' if key == "." or key.startswith("..") else None
+
+
+def sysctl(name: str) -> str | None:
+    """Of the name of a kernel parameter."""
+    good = len(name) <= names.DNS_SUBDOMAIN_MAX_LENGTH and _SYSCTL.fullmatch(name)
+    return None if good else "is not the name of a kernel parameter, such as net.core.somaxconn"
+
+
+def search(domain: str) -> str | None:
+    """Of a search domain of the resolver."""
+    name = domain.removesuffix(".")
+    if domain == "." or (len(name) <= names.DNS_SUBDOMAIN_MAX_LENGTH and _SEARCH.fullmatch(name)):
+        return None
+    return "is not a domain"
+
+
+def address(text: str) -> str | None:
+    """Of an IP address; older releases take leading zeros."""
+    try:
+        ip_address(_ZEROS.sub("", text[:100]))
+    except ValueError:
+        return "is not an IP address"
+    return "is not an IP address" if "%" in text else None
+
+
+def without_steps_back(path: str) -> str | None:
+    """Of a path that must stay where it is."""
+    return 'must not contain ".."' if ".." in path and ".." in path.split("/") else None
+
+
+def inside(path: str) -> str | None:
+    """Of a path below another one."""
+    return "must be relative" if path.startswith("/") else without_steps_back(path)
+
+
+def file_inside(path: str) -> str | None:
+    """Of a file in a volume."""
+    return inside(path) or ('must not start with ".."' if path.startswith("..") else None)
+
+
+def note(found: Faults, path: str, text: str, problem: str, fix: str) -> None:
+    """Note what is wrong with a text; an empty one is noted where it is read."""
+    if text:
+        found.add(path, f'"{shown(text)}" {problem}', fix)

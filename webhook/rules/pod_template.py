@@ -1,0 +1,49 @@
+"""Pod templates are such that the API server takes the pods that are made of them.
+
+The API server stores a job whose templates have a request above its limit, a volume mount that names no volume, a
+container called `my_worker` or a variable with both `value` and `valueFrom`. It validates pods alone, so it refuses
+those that the operator makes later, one by one and on every attempt, and the job's status stays empty. This is its
+validation of a pod, as far as it is certain when the job is submitted, and after what the API server and the operator
+fill in: types, choices, numbers, names, references inside the template, resources, probes, volumes, tolerations,
+security contexts, ports, affinity and spread.
+
+Each cause is told once, so what other rules judge is left to them: images (`images`), quantities that are negative or
+that nothing can read, and what is the operator's own (`upstream-contract`), accelerators (`gpus`), and what LimitRanges
+fill in (`limit-range`). Objects that must exist are judged by `references` and `priority`.
+
+Memory or storage below a mebibyte is a warning: `memory: 64` means 64 bytes.
+
+Left alone is what feature gates of the API server decide, or what MPIJobs hardly have: `hostnameOverride`,
+`restartPolicyRules`, `workloadRef`, `resources` and `overhead` of the pod, tolerations with `Gt` or `Lt`, projected
+trust bundles and certificates, options for Windows, and the details of storage that is mounted without a claim.
+"""
+
+from collections.abc import Iterator
+
+from webhook.api.mpijob import MPIJob
+from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
+from webhook.cluster.view import UNKNOWN
+from webhook.kit.context import Context
+from webhook.kit.settings import RuleSettings
+from webhook.predict.pod_template import Fault, Role, faults
+from webhook.rules import CauseReason, Violation, rule
+from webhook.rules.upstream_contract import RESERVED_VOLUMES
+
+
+class Settings(RuleSettings):
+    """Nothing but the action: what the API server refuses cannot be tuned."""
+
+
+@rule("pod-template", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """Both templates."""
+    roles = [
+        Role(role, f"{path}.template", RESERVED_VOLUMES[role], spec.restart_policy == "Never")
+        for role, path, spec in job.replicas()
+    ]
+    ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
+    return map(_violation, faults(ctx.document, roles, without_ranges=None if ranges is UNKNOWN else not ranges))
+
+
+def _violation(fault: Fault) -> Violation:
+    return Violation(fault.path, fault.message, fault.fix, reason=CauseReason[fault.kind.name], advisory=fault.advisory)
