@@ -7,9 +7,10 @@ import pytest
 from pydantic import ValidationError
 
 from tests.support.injecting import PATHS, Example, inject, mpijob, only
-from tests.support.kueue_objects import cluster_queue, config, local_queue, namespace
+from tests.support.kueue_objects import cluster_queue, config, flavor, local_queue, namespace
 from tests.support.networks import network
 from tests.support.nodes import node
+from tests.support.quota_objects import quota
 from webhook.api.networks import NETWORKS
 from webhook.cluster.snapshot import Snapshot
 
@@ -255,7 +256,7 @@ class TestQueues:
     QUEUE = local_queue("training", "gpus", namespace="team")
 
     def covering(self, *resources: str) -> dict[str, Any]:
-        return cluster_queue("gpus", {"default": dict.fromkeys(resources, 1000)})
+        return cluster_queue("gpus", {"default": dict.fromkeys(resources, "1Ti")})
 
     @pytest.mark.parametrize(
         ("resources", "extra", "expected"),
@@ -291,6 +292,45 @@ class TestQueues:
         known = [config(extra, text + frameworks), TEAM, self.QUEUE, self.covering(*resources), P5]
         assert run(job(labels=self.LABELS), *known)[1] == expected
 
+    @pytest.mark.parametrize(
+        ("quotas", "expected"),
+        [
+            ({EFA: 64}, [f"gave the worker 32 {EFA}, 5120Mi hugepages-2Mi"]),
+            ({EFA: 63}, [f"no RDMA: ClusterQueue gpus has at most 63 {EFA}, and the job would need 64"]),
+            (
+                {"hugepages-2Mi": "8Gi"},
+                [
+                    "no hugepages-2Mi: ClusterQueue gpus has at most 8Gi hugepages-2Mi, and the job would need 10Gi",
+                    f"gave the worker 32 {EFA}",
+                ],
+            ),
+            ({GPU: 1}, [f"gave the worker 32 {EFA}, 5120Mi hugepages-2Mi"]),  # it never fits, whatever goes in here
+        ],
+    )
+    def test_more_than_the_queue_could_ever_have(self, quotas: dict[str, Any], expected: list[str]) -> None:
+        enough = {"cpu": 1000, GPU: 1000, EFA: 1000, "hugepages-2Mi": "1Ti"}
+        behind = cluster_queue("gpus", {"small": {**enough, **quotas}, "smaller": {**enough, **quotas, EFA: 2}})
+        known = [config(), TEAM, flavor("small"), flavor("smaller"), self.QUEUE, behind, P5]
+        added, notes = run(job(labels=self.LABELS), *known)
+        assert notes == expected
+        assert bool(added) == ("no RDMA" not in notes[0])
+
+    def test_a_flavor_that_is_not_the_pods_counts_as_none(self) -> None:
+        amounts: dict[str, Any] = {"cpu": 1000, GPU: 1000}
+        behind = cluster_queue("gpus", {"here": {**amounts, EFA: 2}, "there": {**amounts, EFA: 1000}})
+        flavors = [flavor("here", {"pool": "a"}), flavor("there", {"pool": "b"})]
+        made = job(labels=self.LABELS, pod={"nodeSelector": {"pool": "a"}})
+        known = [
+            config(),
+            TEAM,
+            *flavors,
+            self.QUEUE,
+            behind,
+            {**P5, "metadata": {"name": "p5", "labels": {"pool": "a"}}},
+        ]
+        reason = f"no RDMA: ClusterQueue gpus has at most 2 {EFA}, and the job would need 64"
+        assert run(made, *known, hugepages={}) == ({}, [reason])
+
     def test_a_queue_of_which_nothing_is_known(self) -> None:
         reason = 'no RDMA: what the ClusterQueue of "training" covers is not known'
         assert run(job(labels=self.LABELS), P5) == ({}, [reason])
@@ -319,6 +359,54 @@ class TestQueues:
     def test_without_the_configuration_what_is_covered_is_certain_all_the_same(self) -> None:
         known = [TEAM, self.QUEUE, self.covering(EFA), P5]
         assert run(job(labels=self.LABELS), *known, hugepages={})[1] == [f"gave the worker 32 {EFA}"]
+
+
+class TestResourceQuotas:
+    @pytest.mark.parametrize(
+        ("hard", "expected"),
+        [
+            ({f"requests.{EFA}": 64}, [f"gave the worker 32 {EFA}, 5120Mi hugepages-2Mi"]),
+            ({f"requests.{EFA}": 63}, [f"no RDMA: ResourceQuota q has 63 {EFA}, and the job would need 64"]),
+            (
+                {"requests.hugepages-2Mi": "1Gi"},
+                [
+                    "no hugepages-2Mi: ResourceQuota q has 1Gi hugepages-2Mi, and the job would need 10Gi",
+                    f"gave the worker 32 {EFA}",
+                ],
+            ),
+            ({f"requests.{GPU}": 1}, [f"gave the worker 32 {EFA}, 5120Mi hugepages-2Mi"]),
+        ],
+    )
+    def test_more_than_the_namespace_may_ever_have(self, hard: dict[str, Any], expected: list[str]) -> None:
+        added, notes = run(job(), TEAM, P5, quota(hard, namespace="team"))
+        assert notes == expected
+        assert bool(added) == ("no RDMA" not in notes[0])
+
+    def test_what_is_in_use_now_may_be_free_later(self) -> None:
+        full = quota({f"requests.{EFA}": 64}, {f"requests.{EFA}": 64}, namespace="team")
+        assert run(job(), TEAM, P5, full)[1] == [f"gave the worker 32 {EFA}, 5120Mi hugepages-2Mi"]
+
+
+class TestNodesWithoutIt:
+    @pytest.mark.parametrize(
+        ("nodes", "settings", "resource"),
+        [
+            ([HOST], {"resource": VF, "perPod": 1}, f"1 {VF}"),
+            ([P5, HOST], {"resource": EFA, "perGpu": 5}, f"40 {EFA}"),
+            ([gpu_node("a"), node("c", **{EFA: 32})], {"resource": EFA, "perPod": 32}, f"32 {EFA}"),
+            ([HOST, network("rail-0", VF)], {"networks": ["fabric/rail-0"]}, f"1 {VF}"),
+        ],
+    )
+    def test_not_by_policy_alone_where_no_pod_would_start(
+        self, nodes: list[Any], settings: dict[str, Any], resource: str
+    ) -> None:
+        reason = f"no RDMA: no node that could hold the pods has {resource}"
+        assert run(job(asks=None), *nodes, always=True, **settings) == ({}, [reason])
+        # Who asks for it may wait for nodes to come; the rule `accelerator-available` tells him.
+        assert run(job(), *nodes, always=True, **settings)[1][0].startswith("gave the worker")
+
+    def test_nodes_that_are_not_known_may_have_it(self) -> None:
+        assert run(job(asks=None), always=True, resource=VF, perPod=1)[0] == both({VF: "1"})
 
 
 class TestEnvironment:

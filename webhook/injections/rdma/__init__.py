@@ -13,8 +13,10 @@ Launcher with `runLauncherAsWorker`:
 
 A pod that asks for such a device already keeps what it has. Nothing is injected, and the user is told why, where a
 network does not exist or is not known, the device or its number cannot be told, the pods are for Windows, or the
-ClusterQueue of the job has no quota for it: Kueue would never start the job. The queue is also the one that Kueue
-itself gives to a job without any.
+ClusterQueue of the job has no quota for it, or could never have as much: Kueue would never start the job. The queue is
+also the one that Kueue itself gives to a job without any. The same goes for a ResourceQuota of the namespace that is
+smaller. By policy alone, `always`, nothing is injected either where no node that could hold the pods has as much; a job
+that asks may wait for such a node.
 
 Neither hostPath nor hostNetwork nor privileged is injected: device plugins give a container its devices themselves.
 `IPC_LOCK` is only injected with `ipcLock: true`, in a namespace that enforces no Pod Security level, and for a
@@ -25,7 +27,10 @@ memory (`LimitMEMLOCK` of the container runtime).
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from webhook.api import annotations
+import msgspec
+from msgspec import structs
+
+from webhook.api import annotations, mpijob, quantity
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.api.resources import is_accelerator
@@ -41,6 +46,7 @@ from webhook.kit.patch import PatchBuilder, template_path
 from webhook.predict.attachments import Attachments, devices, listed
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.kueue.coverage import not_covered
+from webhook.predict.never import never_has
 from webhook.predict.rdma_devices import HUGEPAGES, Undecided, Wanted, choose, holding, hugepages
 
 
@@ -66,16 +72,14 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     pods = [each for each in job_pods(job, ctx) if each.role in computing and (asked or _accelerated(each, settings))]
     try:
         plans = [_plan(each, settings, ctx, patch) for each in pods]
+        if asked is None:
+            _look_for_nodes(plans, ctx)
+        problem = _leave_pages_out(plans, ctx, patch)
     except Undecided as reason:
         yield Caution(f"no RDMA: {reason}")
         return
-    if problem := _not_covered(ctx, patch, {name for plan in plans for name in plan.amounts if name != HUGEPAGES}):
-        yield Caution(f"no RDMA: {problem}")
-        return
-    if problem := _not_covered(ctx, patch, {HUGEPAGES} & {name for plan in plans for name in plan.amounts}):
+    if problem:
         yield Caution(f"no {HUGEPAGES}: {problem}")
-        for plan in plans:
-            plan.amounts.pop(HUGEPAGES, None)
     for plan in plans:
         yield from _write(plan, patch)
         if settings.ipc_lock:
@@ -120,8 +124,43 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
     return plan
 
 
-def _not_covered(ctx: Context, patch: PatchBuilder, resources: set[str]) -> str:
-    return not_covered(ctx.view, ctx.namespace, patch.get(("metadata", "labels", QUEUE_NAME)), resources)
+def _look_for_nodes(plans: list[_Plan], ctx: Context) -> None:
+    """Undecided where no node that could hold the pods has as much: they would never start, and nobody asked."""
+    for plan in plans:
+        shapes = _shapes(plan.pods, ctx)
+        for name, amount in plan.amounts.items():
+            if shapes and all(shape.allocatable.get(name, 0) < quantity.parse(amount) for shape in shapes):
+                raise Undecided(f"no node that could hold the pods has {amount} {name}")
+
+
+def _leave_pages_out(plans: list[_Plan], ctx: Context, patch: PatchBuilder) -> str:
+    """Take the huge pages out of the plans if the job would be refused for them; why. Undecided if for a device."""
+    pages = [plan.amounts.pop(HUGEPAGES, "") for plan in plans]
+    if problem := _refused(plans, {name for plan in plans for name in plan.amounts}, ctx, patch):
+        raise Undecided(problem)
+    if not any(pages):
+        return ""
+    for plan, amount in zip(plans, pages, strict=True):
+        plan.amounts |= {HUGEPAGES: amount} if amount else {}
+    if problem := _refused(plans, {HUGEPAGES}, ctx, patch):
+        for plan in plans:
+            plan.amounts.pop(HUGEPAGES, None)
+    return problem
+
+
+def _refused(plans: list[_Plan], resources: set[str], ctx: Context, patch: PatchBuilder) -> str:
+    """Why the job would be refused, or wait for ever, with these resources; empty where it would not."""
+    if not resources:
+        return ""
+    queue = patch.get(("metadata", "labels", QUEUE_NAME))
+    if problem := not_covered(ctx.view, ctx.namespace, queue, resources):
+        return problem
+    trial = PatchBuilder(msgspec.json.decode(msgspec.json.encode(patch.document)))
+    for plan in plans:
+        _ask(plan, trial)
+    document = msgspec.Raw(msgspec.json.encode(trial.document))
+    made = structs.replace(ctx, document=document, memo={})
+    return never_has(mpijob.apply_operator_defaults(mpijob.decode(document)), made, resources, label=queue)
 
 
 def _shapes(pods: JobPods, ctx: Context) -> list[NodeShape]:
@@ -131,13 +170,17 @@ def _shapes(pods: JobPods, ctx: Context) -> list[NodeShape]:
 
 def _write(plan: _Plan, patch: PatchBuilder) -> Iterator[str]:
     role = plan.pods.role
-    resources = (*template_path(role), "spec", "containers", 0, "resources")
     added = []
     if plan.attached is not None and attach(patch, role, plan.attached):
         added.append(f"the networks {listed(plan.attached.added, room=44)}")
+    _ask(plan, patch)
+    added += [f"{amount} {name}" for name, amount in plan.amounts.items()]
+    if added:
+        yield f"gave the {role.lower()} {', '.join(added)}"
+
+
+def _ask(plan: _Plan, patch: PatchBuilder) -> None:
+    resources = (*template_path(plan.pods.role), "spec", "containers", 0, "resources")
     for name, amount in plan.amounts.items():
         patch.add((*resources, "limits", name), amount)
         patch.add((*resources, "requests", name), amount)
-        added.append(f"{amount} {name}")
-    if added:
-        yield f"gave the {role.lower()} {', '.join(added)}"

@@ -1,0 +1,47 @@
+"""What a job could never have in its namespace: more than a ResourceQuota, or than its ClusterQueue could ever get."""
+
+from collections.abc import Collection, Iterator
+
+from webhook.api import kueue, quantity
+from webhook.api.mpijob import MPIJob
+from webhook.api.quota_charges import REQUESTS
+from webhook.cluster.view import UNKNOWN
+from webhook.kit.context import Context
+from webhook.predict.kueue import queues
+from webhook.predict.kueue.feasibility import obstacles
+from webhook.predict.kueue.managed import configuration, manages
+from webhook.predict.kueue.pod_sets import pod_sets
+from webhook.predict.quota.assessment import assess
+
+
+def never_has(job: MPIJob, ctx: Context, resources: Collection[str], *, label: object) -> str:
+    """Why the job could never have what it asks for of one of these `resources`; empty where it may.
+
+    `label` is that of its queue. What the job lacks besides does not count.
+    """
+    return next(_beyond_quotas(job, ctx, resources), "") or next(_beyond_queue(job, ctx, resources, label), "")
+
+
+def _beyond_quotas(job: MPIJob, ctx: Context, resources: Collection[str]) -> Iterator[str]:
+    found = assess(job, ctx)
+    for short in found.shortages() if found is not None else ():
+        name = short.resource.removeprefix(REQUESTS)
+        if short.impossible and name in resources:
+            has, needed = quantity.format(short.hard), quantity.format(short.whole)
+            yield f"ResourceQuota {short.quota.name} has {has} {name}, and the job would need {needed}"
+
+
+def _beyond_queue(job: MPIJob, ctx: Context, resources: Collection[str], label: object) -> Iterator[str]:
+    name, config = queues.of_job(ctx.view, ctx.namespace, label), configuration(ctx.view)
+    if not name or name is UNKNOWN or config is UNKNOWN or manages(ctx.view, ctx.namespace) is False:
+        return
+    behind, sets = queues.cluster_queue(ctx.view, ctx.namespace, name), pod_sets(job, ctx, config)
+    if behind is None or sets is None:
+        return
+    for obstacle in obstacles(ctx.view, behind, sets, config):
+        shortages = [short for short in obstacle.shortages if short.pair.resource in resources]
+        if shortages:
+            short = max(shortages, key=lambda each: each.capacity)
+            of, whole = short.pair.resource, kueue.plus(short.before, short.asked)
+            has, needed = kueue.text(of, short.capacity), kueue.text(of, whole)
+            yield f"ClusterQueue {behind.name} has at most {has} {of}, and the job would need {needed}"
