@@ -22,6 +22,8 @@ from webhook.injections import REGISTRY as INJECTIONS
 from webhook.rules import REGISTRY
 
 Json = dict[str, Any]
+# Read here: a module of tests is not imported in the middle of a property.
+EXAMPLES = examples()
 NAMESPACES = ("open", "baseline", "restricted", facts.LIMITED, "quota", "queued")
 # The administrator has both: what is put in, and what refuses it.
 BY_POLICY = {"node-selector": "accelerator-available"}
@@ -31,7 +33,7 @@ BY_POLICY = {"node-selector": "accelerator-available"}
 def policy(*enabled: str, tight: bool = False) -> Policy:
     """Every rule refuses, and these injections are on, as in their examples."""
     rules = {rule: {"action": "deny", **(facts.TIGHT.get(rule, {}) if tight else {})} for rule in REGISTRY}
-    injections = {name: {**examples()[name].settings, "enabled": True} for name in enabled}
+    injections = {name: {**EXAMPLES[name].settings, "enabled": True} for name in enabled}
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
     return pipelines.load_policy(json.dumps({**head, "rules": rules, "injections": injections}))
 
@@ -56,7 +58,7 @@ def jobs() -> list[Json]:
     """Those of the corpus, those of the examples of injections, and bad ones."""
     few = [cases.corpus()[name] for name in cases.FEW]
     bad = [cases.broken(each, few[index % len(few)]) for index, each in enumerate(BREAKS)]
-    return [*cases.corpus().values(), *(dict(example.job) for example in examples().values()), *bad]
+    return [*cases.corpus().values(), *(dict(example.job) for example in EXAMPLES.values()), *bad]
 
 
 @pytest.mark.parametrize("tight", [False, True], ids=["usual", "tight"])
