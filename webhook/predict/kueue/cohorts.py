@@ -4,9 +4,11 @@ As kueue `pkg/cache/scheduler/resource_node.go`: each node of the tree (a Cluste
 its lending limit to itself and gives the rest up to its parent; it gets at most its own and its borrowing limit.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 
 from webhook.api.kueue import UNLIMITED, FlavorResource, Quota, minus, plus
+from webhook.cluster.group import Group
 from webhook.cluster.resources.cluster_queues import CLUSTER_QUEUES, ClusterQueue
 from webhook.cluster.resources.cohorts import COHORTS, Cohort
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, Unknown
@@ -17,7 +19,7 @@ _NOTHING = Quota()
 def within_reach(view: ClusterView, queue: ClusterQueue, pair: FlavorResource) -> int:
     """The most that the ClusterQueue can get when nothing is in use; unlimited where that is unknown.
 
-    Costs a walk through the whole cohort tree: ask for what exceeds the ClusterQueue's own quota.
+    Costs a walk through all cohorts of the tree: ask for what exceeds the ClusterQueue's own quota.
     """
     own = queue.quotas.get(pair, _NOTHING)
     if not queue.cohort:
@@ -68,15 +70,44 @@ def _subtrees(view: ClusterView, root: str, pair: FlavorResource) -> Mapping[str
         order += children.get(name, {})
     total: dict[str, int] = {}
     for name in reversed(order):
-        here = _quota(view, name, pair).nominal
-        for queue in members.get(name, {}).values():
-            if (quota := queue.quotas.get(pair)) is not None:
-                here = plus(here, minus(quota.nominal, _kept(quota, quota.nominal)))
+        here = plus(_quota(view, name, pair).nominal, _lent(members.get(name, {}))[pair])
         for child, cohort in children.get(name, {}).items():
             quota = cohort.quotas.get(pair, _NOTHING)
             here = plus(here, minus(total[child], _kept(quota, total[child])))
         total[name] = here
     return total
+
+
+class _Lent:
+    """What the ClusterQueues of a cohort lend it, by flavor and resource."""
+
+    def __init__(self, total: Counter[FlavorResource]) -> None:
+        self._total = total
+
+    def __getitem__(self, pair: FlavorResource) -> int:
+        return min(self._total[pair], UNLIMITED)
+
+    def changed(self, old: ClusterQueue | None, new: ClusterQueue | None) -> None:
+        """A ClusterQueue was added, changed or removed."""
+        for queue, step in ((old, -1), (new, 1)):
+            for pair, quota in queue.quotas.items() if queue is not None else ():
+                self._total[pair] += step * minus(quota.nominal, _kept(quota, quota.nominal))
+
+    def copy(self) -> "_Lent":
+        """The same, for the ClusterQueues as they are now."""
+        return _Lent(self._total.copy())
+
+
+def _counted(queues: Mapping[str, ClusterQueue]) -> _Lent:
+    lent = _Lent(Counter())
+    for queue in queues.values():
+        lent.changed(None, queue)
+    return lent
+
+
+def _lent(queues: Mapping[str, ClusterQueue]) -> _Lent:
+    """Worked out once for a cohort, and kept up to date: it may have thousands of ClusterQueues."""
+    return queues.derived(_counted) if isinstance(queues, Group) else _counted(queues)
 
 
 def _quota(view: ClusterView, cohort: str, pair: FlavorResource) -> Quota:

@@ -1,6 +1,7 @@
 """The capacities that Kueue's own tests expect (kueue `pkg/cache/scheduler/resource_test.go`, `TestAvailable`)."""
 
 from collections.abc import Mapping
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 from tests.support.kueue_objects import Json, Limits, cluster_queue, cohort
 from tests.support.strategies import PROPERTY
 from webhook.api.kueue import UNLIMITED, FlavorResource
+from webhook.cluster.contents import Contents
 from webhook.cluster.resources.cluster_queues import CLUSTER_QUEUES, ClusterQueue
 from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import ClusterView
 from webhook.predict.kueue.cohorts import within_reach
 
 RED = FlavorResource("red", "cpu")
@@ -132,3 +135,53 @@ def test_the_own_quota_is_always_within_reach(objects: list[Json]) -> None:
     assert isinstance(known, Mapping)
     for found in known.values():
         assert found.quotas[RED].nominal <= within_reach(view, found, RED)
+
+
+class _Queues:
+    """A view of cohorts, and of ClusterQueues that come and go."""
+
+    def __init__(self, *cohorts: Json) -> None:
+        self.contents: Contents[str, ClusterQueue] = Contents(CLUSTER_QUEUES.group)
+        self._cohorts = Snapshot(cohorts)
+
+    def put(self, written: Json) -> None:
+        record = Snapshot([written]).get(CLUSTER_QUEUES, written["metadata"]["name"])
+        assert isinstance(record, ClusterQueue)
+        self.contents.put(record.name, record)
+
+    def get(self, resource: Any, key: Any) -> Any:
+        return self._cohorts.get(resource, key)
+
+    def groups(self, resource: Any) -> Any:
+        return self.contents.groups if resource is CLUSTER_QUEUES else self._cohorts.groups(resource)
+
+    def reach(self, name: str) -> int:
+        return within_reach(cast("ClusterView", self), self.contents.records[name], RED)
+
+
+@PROPERTY
+@given(trees(), trees())
+def test_queues_that_change_are_counted_as_they_are_now(before: list[Json], after: list[Json]) -> None:
+    cohorts = [each for each in (*before, *after) if each["kind"] == "Cohort"]
+    later = [each for each in after if each["kind"] == "ClusterQueue"]
+    live = _Queues(*cohorts)
+    for each in before:
+        if each["kind"] == "ClusterQueue":
+            live.put(each)
+            live.reach(each["metadata"]["name"])
+    for each in later:
+        live.put(each)
+    for gone in live.contents.records.keys() - {each["metadata"]["name"] for each in later}:
+        live.contents.remove(gone)
+    for each in later:
+        name = each["metadata"]["name"]
+        assert live.reach(name) == reach(name, *cohorts, *later)
+
+
+def test_a_cohort_is_not_walked_for_every_question() -> None:
+    live = _Queues(OTHER)
+    for index in range(3):
+        live.put(queue(f"q{index}", 5, "c"))
+    assert live.reach("q0") == 15_000
+    dict.clear(live.contents.groups["c"])  # unseen by what was worked out
+    assert live.reach("q0") == 15_000
