@@ -4,7 +4,8 @@ Where the namespace's label `pod-security.kubernetes.io/enforce` says `restricte
 gets `runAsNonRoot: true`, `allowPrivilegeEscalation: false`, `capabilities.drop: ["ALL"]` and `seccompProfile.type:
 RuntimeDefault`, as far as the version that is enforced asks for it and neither container nor pod says anything. What
 the user wrote stays; the rule `pod-security` judges it: so a privileged container gets no `allowPrivilegeEscalation`,
-which the API server does not take beside it. In other namespaces nothing is injected.
+which the API server does not take beside it. A container that is explicitly for root (`runAsUser: 0`) gets nothing at
+all: it will not start here, and what is injected would only hide why. In other namespaces nothing is injected.
 
 The worker's first container keeps `NET_BIND_SERVICE`, the one capability that restricted allows: the sshd of upstream's
 images has it as file capability, and the kernel starts no program whose file capabilities were all dropped
@@ -78,15 +79,13 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 def _open(template: PodTemplate, version: Version) -> Iterator[tuple[Path, str]]:
     """The fields that restricted misses at `version`, or has other values in: path in the template, key of VALUES."""
     subject = Subject(template)
-    # These are for root, which says as much as `runAsNonRoot: false`.
     of_root = {place.path for place in subject.containers if _user(subject, place.security.run_as_user) == 0}
-    left = {("runAsNonRoot", path) for path in of_root}
     # The API server takes no container that escalates by itself and may not escalate.
-    left |= {("allowPrivilegeEscalation", place.path) for place in subject.containers if _escalates(place.security)}
+    left = {("allowPrivilegeEscalation", place.path) for place in subject.containers if _escalates(place.security)}
     for result in evaluate(Level.RESTRICTED, version, template):
         for path in result.paths:
             container, _, field = path.partition(_CONTEXT)
-            if field not in VALUES or (field, container) in left:
+            if field not in VALUES or container in of_root or (field, container) in left:
                 continue
             if field == "runAsNonRoot" or not subject.for_windows:
                 yield tuple(int(token) if token.isdigit() else token for token in _TOKEN.findall(path)), field
