@@ -6,6 +6,7 @@ the user's values wherever they have the right Python type, so that checks acros
 """
 
 from functools import cache
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -16,7 +17,7 @@ from webhook.predict.pod_template.fault import Faults, Kind, shown
 from webhook.predict.pod_template.forms import MOST_OF_A_MODE
 from webhook.predict.pod_template.template import Template
 
-MOST_VALUES: Final = 20_000
+MOST_VALUES: Final = 10_000
 """So many values are read again: more would cost more than a review may."""
 
 _NOUNS: Final[dict[type[inspect.Type], str]] = {
@@ -84,7 +85,8 @@ def decode(template: bytes, path: str, found: Faults) -> Template:
     if not found and not reader.left_to_others:
         # It is beyond the values that were read again.
         found.add(f"{path}.{first.path}", first.message, "Correct it.")
-    return read
+    # With a part of it missing, checks across fields would find faults that are none.
+    return Template() if reader.stopped else read
 
 
 @cache
@@ -99,6 +101,11 @@ class _Reader:
         self._found = found
         self._left = MOST_VALUES
         self.left_to_others = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether there were more values than are read."""
+        return self._left <= 0
 
     def read(self, kind: inspect.Type, value: Any, path: str) -> Any:
         """The value as this type."""
@@ -124,9 +131,11 @@ class _Reader:
                 return self._struct(kind, value, path)
             case inspect.ListType():
                 self._length(kind, value, path)
-                return [self.read(kind.item_type, item, f"{path}[{index}]") for index, item in enumerate(value)]
+                within = value[: max(self._left, 0)]
+                return [self.read(kind.item_type, item, f"{path}[{index}]") for index, item in enumerate(within)]
             case inspect.DictType():
-                return {key: self.read(kind.value_type, item, f"{path}[{shown(key)}]") for key, item in value.items()}
+                pairs = islice(value.items(), max(self._left, 0))
+                return {key: self.read(kind.value_type, item, f"{path}[{shown(key)}]") for key, item in pairs}
             case _:
                 self._scalar(kind, value, path)
                 return value
