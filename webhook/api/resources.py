@@ -112,7 +112,10 @@ def extended_resources(containers: Iterable[Container]) -> set[str]:
 
 def pod_total(template: PodTemplate, amount: Callable[[Container], int]) -> int:
     """The most that is in use at once in a pod, where a container uses `amount(container)` (not negative)."""
-    used = [(each, False, amount(each)) for each in template.containers]
-    used += [(each, True, amount(each)) for each in template.init_containers]
-    uses = [Use({"": Quantity(count)}, init, init and is_sidecar(each)) for each, init, count in used if count]
-    return at_once(uses)[""] if uses else 0
+    counts = [amount(each) for each in template.containers]
+    of_init = [(each, count) for each in template.init_containers if (count := amount(each))]
+    if not of_init:
+        return sum(counts)
+    uses = [Use({"": Quantity(count)}) for count in counts if count]
+    uses += [Use({"": Quantity(count)}, True, is_sidecar(each)) for each, count in of_init]
+    return at_once(uses)[""]

@@ -50,7 +50,7 @@ class Devices:
 
 def names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
     """The patterns of accelerators, with the extended resources behind which there are devices that they name."""
-    key = (f"accelerators {patterns}", 0)
+    key = ("accelerators", id(patterns))  # which the settings of the policy in force keep
     if key not in ctx.memo:
         classes = ctx.view.all(DEVICE_CLASSES)
         found = () if classes is UNKNOWN else classes.values()
