@@ -112,7 +112,7 @@ def templates() -> Iterator[tuple[str, str, Json]]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    flags = ["--disable-admission-plugins=PodSecurity,Priority,RuntimeClass"]
+    flags = ["--disable-admission-plugins=PodSecurity"]
     folder = tmp_path_factory.mktemp("pod-template")
     with Cluster(controller_manager=False, apiserver_flags=flags, log_dir=folder) as running:
         yield running
@@ -129,6 +129,12 @@ async def prepare(api: Client) -> Schema:
         ),
     }:
         await api.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": account}})
+    # What pods name must be there: a pod that names something else is refused with 403, which is no validation.
+    for name in {template["spec"].get("priorityClassName") for _, _, template in templates()} - {None}:
+        made = {"metadata": {"name": name}, "value": 1000}
+        await api.send("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", made)
+    for name in {template["spec"].get("runtimeClassName") for _, _, template in templates()} - {None}:
+        await api.send("POST", "/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": name}, "handler": "h"})
     _, document, _ = await api.send("GET", "/openapi/v3/api/v1", None)
     return Schema(document)
 
