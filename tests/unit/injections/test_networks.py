@@ -8,9 +8,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, inject, mpijob, mutate, only
+from tests.support.injecting import PATHS, Example, hold, inject, mpijob, mutate, only, policy_of
 from tests.support.kueue_objects import cluster_queue, config, local_queue, namespace
 from tests.support.networks import network
+from tests.support.quota_objects import quota
 from webhook.api.networks import NETWORKS
 from webhook.cluster.snapshot import Snapshot
 
@@ -18,6 +19,7 @@ ID = "networks"
 EXAMPLE = Example(settings={"networks": ["fabric/rail-0@rail0"]}, job=mpijob(), view=Snapshot([network("rail-0")]))
 KNOWN = Snapshot([network("rail-0"), network("rail-1"), network("own", namespace="team")])
 OF_WORKER = f"{PATHS['Worker']}/metadata"
+OF_CONTAINER = f"{PATHS['Worker']}/spec/containers/0"
 KEY = NETWORKS.replace("/", "~1")
 RAILS = ["fabric/rail-0@rail0", "fabric/rail-1"]
 
@@ -136,11 +138,77 @@ def test_a_network_whose_device_the_queue_does_not_count_is_left_out(
     wanted = [f"fabric/rail-{index}" for index in range(3)]
     added, notes = inject(ID, mpijob(metadata=metadata), view=view, networks=wanted)
     there = [name for name in wanted if name.removeprefix("fabric/") not in left_out]
-    assert added == {OF_WORKER: {"annotations": {NETWORKS: ", ".join(there)}}}
+    assert added.pop(OF_WORKER) == {"annotations": {NETWORKS: ", ".join(there)}}
+    assert asked(added) == {f"openshift.io/{each}": "1" for each in ("rail0", "rail1") if each not in left_out.values()}
     lacking = [
         f"no fabric/{name}: ClusterQueue gpus does not cover openshift.io/{device}" for name, device in left_out.items()
     ]
     assert notes == [*lacking, f"attached to {', '.join(there)}"]
+
+
+def asked(added: dict[str, Any]) -> dict[str, str]:
+    """The limits of the worker's first container, which are its requests too."""
+    found: dict[str, dict[str, str]] = {"limits": {}, "requests": {}}
+    for path, value in added.items():
+        *_, field, name = path.replace(f"{OF_CONTAINER}/resources", "/resources").split("/")
+        if field in found:
+            found[field][name.replace("~1", "/")] = value
+        elif name in found:
+            found[name] |= value
+        else:
+            for each, amounts in value.items():
+                found[each] |= amounts
+    assert found["limits"] == found["requests"]
+    return found["limits"]
+
+
+VF = "openshift.io/vf"
+VFS = [network("vf-0", VF), network("vf-1", VF), network("other", "openshift.io/other"), network("plain")]
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "limits", "expected"),
+    [
+        (None, ["fabric/vf-0"], {}, {VF: "1"}),
+        (None, ["fabric/vf-0@a", "fabric/vf-0@b", "fabric/vf-1", "fabric/plain"], {}, {VF: "3"}),
+        (None, ["fabric/vf-0", "fabric/other"], {"cpu": 1}, {VF: "1", "openshift.io/other": "1"}),
+        # Those of the user's count, but a device that only they use is left to him.
+        ("fabric/vf-0, fabric/other", ["fabric/vf-1"], {}, {VF: "2"}),
+        ("fabric/vf-0", ["fabric/plain"], {}, {}),
+        # It is not known what these use.
+        ("nowhere/to-be-seen", ["fabric/vf-1"], {}, {}),
+        (None, ["fabric/vf-0", "fabric/vf-1"], {VF: 1}, {}),
+        (None, ["fabric/vf-0", "fabric/other"], {VF: 0}, {"openshift.io/other": "1"}),
+    ],
+)
+def test_the_devices_of_the_networks_are_asked_for(
+    there: str | None, wanted: list[str], limits: dict[str, Any], expected: dict[str, str]
+) -> None:
+    made = job(there)
+    container = made["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    if limits:
+        container["resources"] = {"limits": limits}
+    added, _ = inject(ID, made, view=Snapshot(VFS), networks=wanted)
+    assert asked({path: value for path, value in added.items() if path.startswith(OF_CONTAINER)}) == expected
+
+
+def test_devices_that_the_namespace_may_never_have_leave_their_networks_out() -> None:
+    view = Snapshot([*VFS, namespace("team"), quota({f"requests.{VF}": 3}, namespace="team")])
+    wanted = ["fabric/vf-0", "fabric/vf-1", "fabric/plain"]
+    added, notes = inject(ID, mpijob(), view=view, networks=wanted)
+    assert added == {OF_WORKER: {"annotations": {NETWORKS: "fabric/plain"}}}
+    reason = f"ResourceQuota q has 3 {VF}, and the job would need 4"
+    assert notes == [f"no fabric/vf-0 and 1 more: {reason}", "attached to fabric/plain"]
+
+
+def test_with_more_networks_of_rdma_the_devices_of_all_are_asked_for() -> None:
+    policy = policy_of({ID: {"networks": ["fabric/vf-0"]}, "rdma": {"always": True, "networks": ["fabric/vf-1"]}})
+    made = mpijob(metadata={"annotations": {"training.openshift.io/rdma": "true"}})
+    decision = hold(made, policy, view=Snapshot(VFS))
+    assert decision.document is not None
+    worker = decision.document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
+    assert worker["metadata"]["annotations"][NETWORKS] == "fabric/vf-0, fabric/vf-1"
+    assert worker["spec"]["containers"][0]["resources"] == {"limits": {VF: "2"}, "requests": {VF: "2"}}
 
 
 def test_in_no_queue_and_in_one_that_is_not_known() -> None:

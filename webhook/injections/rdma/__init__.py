@@ -27,27 +27,20 @@ memory (`LimitMEMLOCK` of the container runtime).
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import msgspec
-from msgspec import structs
-
-from webhook.api import annotations, mpijob, quantity
-from webhook.api.kueue import QUEUE_NAME
+from webhook.api import annotations
 from webhook.api.mpijob import MPIJob
 from webhook.api.resources import is_accelerator
-from webhook.cluster.resources.nodes import NODES, NodeShape
-from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
 from webhook.injections.networks import attach, planned, read
+from webhook.injections.networks.devices import ask, on_no_node, refusal, shapes_for
 from webhook.injections.rdma.ipc_lock import add_ipc_lock
 from webhook.injections.rdma.rank_environment import set_for_ranks
 from webhook.injections.rdma.settings import Settings
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder, template_path
+from webhook.kit.patch import PatchBuilder
 from webhook.predict.attachments import Attachments, devices, listed
 from webhook.predict.job_pods import JobPods, job_pods
-from webhook.predict.kueue.coverage import not_covered
-from webhook.predict.never import never_has
-from webhook.predict.rdma_devices import HUGEPAGES, Undecided, Wanted, choose, holding, hugepages
+from webhook.predict.rdma_devices import HUGEPAGES, Undecided, Wanted, choose, hugepages
 
 
 @dataclass(slots=True)
@@ -110,7 +103,7 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
         return plan
     if used is None and not settings.resource:
         raise Undecided("the devices of the networks are not known, and the policy names no device")
-    shapes = _shapes(pods, ctx)
+    shapes = shapes_for(pods, ctx)
     wanted = Wanted(
         settings.resource,
         settings.devices,
@@ -127,45 +120,24 @@ def _plan(pods: JobPods, settings: Settings, ctx: Context, patch: PatchBuilder) 
 def _look_for_nodes(plans: list[_Plan], ctx: Context) -> None:
     """Undecided where no node that could hold the pods has as much: they would never start, and nobody asked."""
     for plan in plans:
-        shapes = _shapes(plan.pods, ctx)
-        for name, amount in plan.amounts.items():
-            if shapes and all(shape.allocatable.get(name, 0) < quantity.parse(amount) for shape in shapes):
-                raise Undecided(f"no node that could hold the pods has {amount} {name}")
+        if problem := on_no_node(plan.pods, plan.amounts, ctx):
+            raise Undecided(problem)
 
 
 def _leave_pages_out(plans: list[_Plan], ctx: Context, patch: PatchBuilder) -> str:
     """Take the huge pages out of the plans if the job would be refused for them; why. Undecided if for a device."""
+    wanted = {plan.pods.role: plan.amounts for plan in plans}
     pages = [plan.amounts.pop(HUGEPAGES, "") for plan in plans]
-    if problem := _refused(plans, {name for plan in plans for name in plan.amounts}, ctx, patch):
+    if problem := refusal(wanted, {name for plan in plans for name in plan.amounts}, ctx, patch):
         raise Undecided(problem)
     if not any(pages):
         return ""
     for plan, amount in zip(plans, pages, strict=True):
         plan.amounts |= {HUGEPAGES: amount} if amount else {}
-    if problem := _refused(plans, {HUGEPAGES}, ctx, patch):
+    if problem := refusal(wanted, {HUGEPAGES}, ctx, patch):
         for plan in plans:
             plan.amounts.pop(HUGEPAGES, None)
     return problem
-
-
-def _refused(plans: list[_Plan], resources: set[str], ctx: Context, patch: PatchBuilder) -> str:
-    """Why the job would be refused, or wait for ever, with these resources; empty where it would not."""
-    if not resources:
-        return ""
-    queue = patch.get(("metadata", "labels", QUEUE_NAME))
-    if problem := not_covered(ctx.view, ctx.namespace, queue, resources):
-        return problem
-    trial = PatchBuilder(msgspec.json.decode(msgspec.json.encode(patch.document)))
-    for plan in plans:
-        _ask(plan, trial)
-    document = msgspec.Raw(msgspec.json.encode(trial.document))
-    made = structs.replace(ctx, document=document, memo={})
-    return never_has(mpijob.apply_operator_defaults(mpijob.decode(document)), made, resources, label=queue)
-
-
-def _shapes(pods: JobPods, ctx: Context) -> list[NodeShape]:
-    groups = ctx.view.groups(NODES)
-    return [] if groups is UNKNOWN else holding(pods, groups.keys())  # type: ignore[arg-type]  # what NODES groups by
 
 
 def _write(plan: _Plan, patch: PatchBuilder) -> Iterator[str]:
@@ -173,14 +145,7 @@ def _write(plan: _Plan, patch: PatchBuilder) -> Iterator[str]:
     added = []
     if plan.attached is not None and attach(patch, role, plan.attached):
         added.append(f"the networks {listed(plan.attached.added, room=44)}")
-    _ask(plan, patch)
+    ask(role, plan.amounts, patch)
     added += [f"{amount} {name}" for name, amount in plan.amounts.items()]
     if added:
         yield f"gave the {role.lower()} {', '.join(added)}"
-
-
-def _ask(plan: _Plan, patch: PatchBuilder) -> None:
-    resources = (*template_path(plan.pods.role), "spec", "containers", 0, "resources")
-    for name, amount in plan.amounts.items():
-        patch.add((*resources, "limits", name), amount)
-        patch.add((*resources, "requests", name), amount)

@@ -8,26 +8,32 @@ They go into the annotation `k8s.v1.cni.cncf.io/networks` of the Worker's templa
 `runLauncherAsWorker`, after what the user wrote there and in the same notation, with commas or in JSON. A network that
 is there already is not added a second time.
 
+Where a network's definition names a device, the first container asks for it, once for each attachment that uses it, the
+user's own among them; where a container asks for that device already, nothing is added. Network Resources Injector does
+the same with the pods, but after Kueue and the quotas have counted the job: its pods would wait for one another on the
+nodes. Leave its option `--honor-resources` off, which adds the device once more.
+
 A network that does not exist is left out, because Network Resources Injector refuses every pod that names one. So is
-one of which it is not known whether it exists, one whose interface another has, and one whose device the ClusterQueue
-of the job has no quota for: Network Resources Injector would give that device to pods which Kueue has admitted without
-counting it, and they would wait for one another on the nodes.
+one of which it is not known whether it exists, one whose interface another has, and one whose device the job could not
+have: the ClusterQueue has no quota for it, or the ClusterQueue or a ResourceQuota could never have as much.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
 from webhook.api import annotations, networks
-from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.api.networks import Network, NetworksError
 from webhook.injections import Caution, injection
+from webhook.injections.networks.devices import QUEUE, ask, refusal
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.attachments import Attachments, attachments, devices, listed
+from webhook.predict.job_pods import job_pods
 from webhook.predict.kueue.coverage import not_covered
 
 # More interfaces than any machine has: what is beyond is not read.
@@ -59,25 +65,51 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     except NetworksError as error:
         yield Caution(f"{annotations.NETWORKS} {error}")
         return
-    told: dict[str, None] = {}
-    for role, _, _ in job.computing() if wanted else ():
-        found = planned(patch, role, wanted, ctx)
+    if not wanted:
+        return
+    plans = {role: planned(patch, role, wanted, ctx) for role, _, _ in job.computing()}
+    for found in plans.values():
         _leave_uncounted(found, ctx, patch)
-        for problem in found.problems:
-            told[Caution(problem)] = None
+    asked = _asked(job, plans, ctx)
+    if problem := refusal(asked, {name for amounts in asked.values() for name in amounts}, ctx, patch):
+        for found in plans.values():
+            _leave_out(found, [network for network in found.added if devices([network], ctx)], problem)
+        asked = {}
+    told: dict[str, None] = {}
+    for role, found in plans.items():
+        told |= dict.fromkeys(map(Caution, found.problems))
         if attach(patch, role, found):
             told[f"attached to {listed(found.added, room=80)}"] = None
+            ask(role, asked.get(role, {}), patch)
     yield from told
 
 
 def _leave_uncounted(found: Attachments, ctx: Context, patch: PatchBuilder) -> None:
     """Take out each network whose device Kueue does not count."""
-    label = patch.get(("metadata", "labels", QUEUE_NAME))
     for network in [*found.added]:
         used = devices([network], ctx) or ()
-        if problem := not_covered(ctx.view, ctx.namespace, label, used):
-            found.added.remove(network)
-            found.problems.append(f"no {listed([network], room=0)}: {problem}")
+        if problem := not_covered(ctx.view, ctx.namespace, patch.get(QUEUE), used):
+            _leave_out(found, [network], problem)
+
+
+def _leave_out(found: Attachments, networks: list[Network], problem: str) -> None:
+    if networks:
+        found.added = [network for network in found.added if network not in networks]
+        found.problems.append(f"no {listed(networks, room=0)}: {problem}")
+
+
+def _asked(job: MPIJob, plans: Mapping[str, Attachments], ctx: Context) -> dict[str, dict[str, str]]:
+    """The devices that each role is to ask for: none that it asks for itself, and none while not all are known."""
+    asked = {}
+    for pods in job_pods(job, ctx):
+        if pods.role not in plans or not pods.template.containers:
+            continue
+        found = plans[pods.role]
+        counted = devices([*found.there, *found.added], ctx) or Counter()
+        stated = {name for each in pods.resources.containers for name in (*each.requests, *each.limits)}
+        ours = devices(found.added, ctx) or Counter()
+        asked[pods.role] = {name: str(counted[name]) for name in ours if counted[name] and name not in stated}
+    return asked
 
 
 def read(names: tuple[str, ...]) -> list[Network]:

@@ -1,0 +1,64 @@
+"""Devices that the first container is made to ask for, unless the job could not have them."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec import structs
+
+from webhook.api import mpijob, quantity
+from webhook.api.kueue import QUEUE_NAME
+from webhook.cluster.resources.nodes import NODES, NodeShape
+from webhook.cluster.view import UNKNOWN
+from webhook.kit.context import Context
+from webhook.kit.patch import PatchBuilder, Path, template_path
+from webhook.predict.job_pods import JobPods
+from webhook.predict.kueue.coverage import not_covered
+from webhook.predict.never import never_has
+from webhook.predict.rdma_devices import holding
+
+Amounts = Mapping[str, str]
+"""By the name of the resource."""
+QUEUE: Final[Path] = ("metadata", "labels", QUEUE_NAME)
+
+
+def ask(role: str, amounts: Amounts, patch: PatchBuilder) -> None:
+    """Write them as request and limit, in place of what another injection has written there for the same job."""
+    resources = (*template_path(role), "spec", "containers", 0, "resources")
+    ours = {addition.path for addition in patch.additions}
+    for name, amount in amounts.items():
+        for field in ("limits", "requests"):
+            path = (*resources, field, name)
+            patch.add(path, amount, over=patch.get(path) if path in ours else None)
+
+
+def refusal(wanted: Mapping[str, Amounts], resources: set[str], ctx: Context, patch: PatchBuilder) -> str:
+    """Why the job would be refused, or wait for ever, for these `resources`, if roles asked for what is `wanted`."""
+    if not resources:
+        return ""
+    queue = patch.get(QUEUE)
+    if problem := not_covered(ctx.view, ctx.namespace, queue, resources):
+        return problem
+    copy: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(patch.document))
+    trial = PatchBuilder(copy)
+    trial.additions = [*patch.additions]
+    for role, amounts in wanted.items():
+        ask(role, amounts, trial)
+    document = msgspec.Raw(msgspec.json.encode(trial.document))
+    made = structs.replace(ctx, document=document, memo={})
+    return never_has(mpijob.apply_operator_defaults(mpijob.decode(document)), made, resources, label=queue)
+
+
+def on_no_node(pods: JobPods, amounts: Amounts, ctx: Context) -> str:
+    """What no node that could hold the pods has, of these; empty where nodes are not known."""
+    shapes = shapes_for(pods, ctx)
+    for name, amount in amounts.items():
+        if shapes and all(shape.allocatable.get(name, 0) < quantity.parse(amount) for shape in shapes):
+            return f"no node that could hold the pods has {amount} {name}"
+    return ""
+
+
+def shapes_for(pods: JobPods, ctx: Context) -> list[NodeShape]:
+    """The nodes that could hold the pods, by what they have in common; none where they are not known."""
+    groups = ctx.view.groups(NODES)
+    return [] if groups is UNKNOWN else holding(pods, groups.keys())  # type: ignore[arg-type]  # what NODES groups by
