@@ -4,9 +4,9 @@ NCCL and the data loaders of the frameworks pass data between processes through 
 64 MiB, and a job that needs more ends with "No space left on device" or a bus error after minutes of work. Each
 container that asks for an accelerator, or for a resource claim, gets an `emptyDir` with `medium: Memory` there.
 
-What is written to it counts as memory of the container, so its `sizeLimit` is never above the container's memory limit:
-the size of the policy or the memory limit, whichever is less. Where there is neither, no `sizeLimit` is set. Nothing is
-added to requests or limits, so quotas count what they counted before.
+What is written to it counts as memory of the container, so its `sizeLimit` is never above the memory limit of the
+container or of the pod as a whole: the size of the policy or the memory limit, whichever is less. Where there is
+neither, no `sizeLimit` is set. Nothing is added to requests or limits, so quotas count what they counted before.
 
 Nothing is injected where the pod uses the host's IPC namespace or mounts `/dev` as a whole, nor where a volume is
 called `shared-memory` already, nor into pods for Windows.
@@ -21,11 +21,12 @@ from pydantic import Field, field_validator
 from webhook.api import quantity
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import Container, PodTemplate
+from webhook.api.pod_resources import PodResources
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators
+from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, read
 from webhook.injections import injection
 from webhook.kit.context import Context
-from webhook.kit.patch import PatchBuilder, template_path
+from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings, ResourceNames
 from webhook.predict.job_pods import job_pods
 
@@ -62,14 +63,14 @@ class Settings(InjectionSettings):
 @injection("shared-memory", Settings, since="0.1")
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """A volume for each template, a mount for each container."""
-    resources = {pods.role: pods.resources.containers for pods in job_pods(job, ctx)}
+    known = {pods.role: pods.resources for pods in job_pods(job, ctx)}
     for role, _, replica in job.replicas():
         chosen = _containers(replica.template, settings.resources)
         if not chosen:
             continue
-        known = resources.get(role, ())
-        size = _size(settings, [known[index].limits.get("memory") for index in chosen if index < len(known)])
         spec = (*template_path(role), "spec")
+        resources = known.get(role, PodResources())
+        size = _size(settings, [resources.limits.get("memory"), *_limits(resources, chosen, spec, patch)])
         source = {"medium": "Memory", **({"sizeLimit": size} if size else {})}
         volume: dict[str, object] = {"name": VOLUME, "emptyDir": source}
         if not patch.append((*spec, "volumes"), volume):
@@ -97,8 +98,16 @@ def _needs_it(container: Container, patterns: tuple[str, ...]) -> bool:
     return mounted.isdisjoint(AROUND)
 
 
+def _limits(resources: PodResources, chosen: list[int], spec: Path, patch: PatchBuilder) -> Iterator[Quantity | None]:
+    """The memory limits of the containers, also those that were injected just now."""
+    for index in chosen:
+        if index < len(resources.containers):
+            yield resources.containers[index].limits.get("memory")
+        yield read(patch.get((*spec, "containers", index, "resources", "limits", "memory")))
+
+
 def _size(settings: Settings, limits: list[Quantity | None]) -> str | None:
-    """The policy's size, no larger than the least memory limit of the containers that share the volume."""
+    """The policy's size, no larger than the least of these memory limits."""
     known = [limit for limit in limits if limit and limit > 0]
     least = min(known, default=None)
     if settings.size is None:

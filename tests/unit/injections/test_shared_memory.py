@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tests.support.injecting import PATHS, Example, hold, inject, mpijob, only
+from tests.support.injecting import PATHS, Example, hold, inject, mpijob, only, policy_of
 from tests.support.jobs import GOOD
+from tests.support.quota_objects import cluster, quota
 from webhook.cluster.snapshot import Snapshot
 
 EXAMPLE = Example(job=GOOD)
@@ -52,6 +53,26 @@ def test_within_the_memory_limit(memory: str | None, size: str | None, limit: st
         f"{SPEC}/containers/0/volumeMounts": MOUNTS,
     }
     assert notes == [f"mounted a memory volume{f' of {limit}' if limit else ''} at /dev/shm of the worker"]
+
+
+@pytest.mark.parametrize(("size", "limit"), [(None, "16Gi"), ("32Gi", "16Gi"), ("8Gi", "8Gi")])
+def test_within_the_memory_of_the_pod_as_a_whole(size: str | None, limit: str) -> None:
+    resources = {"limits": {"cpu": 8, "memory": "16Gi"}}
+    added, _ = inject("shared-memory", job(gpus(), resources=resources), size=size)
+    assert added[f"{SPEC}/volumes"] == volume(sizeLimit=limit)
+
+
+def test_within_a_limit_that_is_injected_too() -> None:
+    """Into a launcher with accelerators, which then has the limit that a quota asks for."""
+    settings: dict[str, dict[str, Any]] = {name: {"enabled": True} for name in ("launcher-resources", "shared-memory")}
+    settings["shared-memory"] |= {"size": "64Gi"}
+    made = mpijob(launcher={"spec": {"containers": [{"name": "mpi", "image": "registry.example.com/mpi:1", **gpus()}]}})
+    view = cluster(quota({"limits.memory": "1Ti"}, namespace="team"))
+    document = hold(made, policy_of(settings), view=view).document
+    assert document is not None
+    launcher = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
+    assert launcher["containers"][0]["resources"]["limits"]["memory"] == "2Gi"
+    assert launcher["volumes"] == volume(sizeLimit="2Gi")
 
 
 def test_every_container_with_accelerators_shares_it_within_the_least_limit() -> None:
