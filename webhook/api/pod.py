@@ -139,10 +139,17 @@ class NodeAffinity(msgspec.Struct, rename="camel", gc=False):
     required_during_scheduling_ignored_during_execution: NodeTerms | None = None
 
 
+class PodLabels(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
+    """Labels by which pods are found; expressions are not read."""
+
+    match_labels: dict[str, str] | None = None
+
+
 class PodAffinityTerm(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
-    """Pods to be near to or far from: of which namespaces, and the label of nodes that says what near is."""
+    """Pods to be near to or far from: which, of which namespaces, and the label of nodes that says what near is."""
 
     topology_key: str = ""
+    label_selector: PodLabels | None = None
     namespaces: list[str] | None = None
     namespace_selector: Presence | None = None
 

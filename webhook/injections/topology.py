@@ -21,7 +21,8 @@ pods from those: they get it only if they fit nowhere else, and the launcher
 the affinity goes in: should the queue be topology-aware, Kueue names the node of each pod and the wish has no effect.
 
 Nothing happens to a job whose templates have a pod affinity, `topologySpreadConstraints`, a pod anti-affinity by
-another label than `kubernetes.io/hostname`, or a topology annotation of Kueue's: its user has chosen.
+another label than `kubernetes.io/hostname`, or a topology annotation of Kueue's: its user has chosen. The copy of
+another job, with its record of what was injected, is drawn to that job's workers: a warning says so.
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ import msgspec
 from msgspec import structs
 from pydantic import AfterValidator, Field
 
-from webhook.api import mpijob, names
+from webhook.api import annotations, mpijob, names
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.pod import PodTemplate
@@ -108,6 +109,12 @@ class Settings(InjectionSettings):
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Annotations for Kueue where its queue is topology-aware, else terms of a pod affinity."""
     templates = [replica.template for _, _, replica in job.replicas()]
+    if other := _copied_from(job):
+        shown = annotations.quoted(other)
+        yield Caution(
+            f"a copy? Workers go where those of {shown} are. Take out {annotations.INJECTED} and the podAffinity"
+        )
+        return
     if len(templates) < 2 or any(each.spec is None or _chosen(each) for each in templates):
         return
     roles = [WORKER, *([LAUNCHER] if job.spec.run_launcher_as_worker else [])]
@@ -117,6 +124,18 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         yield from _annotate(wanted, patch)
         return
     yield from _attract(job, settings, ctx, patch, roles)
+
+
+def _copied_from(job: MPIJob) -> str:
+    """The job whose workers these are drawn to by what was injected into that one; empty for none."""
+    template = job.worker.template if job.worker is not None and annotations.INJECTED in job.annotations else None
+    affinity = template.spec.affinity if template is not None and template.spec is not None else None
+    terms = affinity.pod_affinity.terms if affinity is not None and affinity.pod_affinity is not None else ()
+    for term in terms:
+        labels = (term.label_selector and term.label_selector.match_labels) or {}
+        if OPERATOR in labels and labels.get(JOB, job.metadata.name) != job.metadata.name:
+            return labels[JOB]
+    return ""
 
 
 def _chosen(template: PodTemplate) -> bool:
@@ -149,8 +168,8 @@ def _annotate(wanted: Choice, patch: PatchBuilder) -> Iterator[str]:
     level = wanted[WORKER][topology.PREFERRED]
     added = [
         role
-        for role, annotations in wanted.items()
-        if patch.add_entries((*template_path(role), "metadata", "annotations"), annotations)
+        for role, entries in wanted.items()
+        if patch.add_entries((*template_path(role), "metadata", "annotations"), entries)
     ]
     if added:
         yield f"Kueue keeps the workers together by {level}"
