@@ -39,6 +39,8 @@ class Devices:
 
     least: int = 0
     most: int | None = 0
+    asked: int = 0
+    """What bounds are held against: the largest of several choices, and the least of an unknown number."""
     by_claim: bool = False
     """Whether any of them come by claims."""
 
@@ -74,17 +76,18 @@ def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> De
     wanted = names(patterns, ctx)
     counted = pod_total(template, lambda container: accelerators(container, wanted))
     claimed = list(_claimed(template, patterns, ctx))
-    most = [most for _, most in claimed]
+    most = [each.most for each in claimed]
     return Devices(
-        least=counted + sum(least for least, _ in claimed),
+        least=counted + sum(each.least for each in claimed),
         most=None if None in most else counted + sum(each or 0 for each in most),
-        by_claim=any(bound != 0 for each in claimed for bound in each),
+        asked=counted + sum(each.asked for each in claimed),
+        by_claim=any(each.least != 0 or each.most != 0 for each in claimed),
     )
 
 
 def of_each(replica: ReplicaSpec | None, patterns: tuple[str, ...], ctx: Context) -> int:
-    """How many accelerators a pod of this role has for certain."""
-    return 0 if replica is None else of_pod(replica.template, patterns, ctx).least
+    """How many accelerators a pod of this role asks for."""
+    return 0 if replica is None else of_pod(replica.template, patterns, ctx).asked
 
 
 def charges(claim_templates: Iterable[str], ctx: Context) -> tuple[Charge, ...]:
@@ -113,22 +116,27 @@ def _claim_usage(requests: Iterable[tuple[DeviceChoice, ...]]) -> dict[str, int]
     return usage
 
 
-def _claimed(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Iterator[tuple[int, int | None]]:
-    """(at least, at most) for each request of each claim of the pod."""
+def _claimed(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Iterator[Devices]:
+    """For each request of each claim of the pod."""
     for claim in (template.spec and template.spec.resource_claims) or ():
         if claim is None:
             continue
         found = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, claim.resource_claim_template_name or ""))
         if not isinstance(found, ResourceClaimTemplate):
-            yield 0, None
+            yield Devices(most=None)
             continue
         for choices in found.requests:
             bounds = [_bounds(choice, patterns, ctx) for choice in choices]
             most = [most for _, most in bounds]
-            yield min(least for least, _ in bounds), None if None in most else max(each or 0 for each in most)
+            yield Devices(
+                least=min(least for least, _ in bounds),
+                most=None if None in most else max(each or 0 for each in most),
+                asked=max(least if most is None else most for least, most in bounds),
+            )
 
 
 def _bounds(choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context) -> tuple[int, int | None]:
+    """(at least, at most), None for an unknown number."""
     if choice.admin or not _is_accelerator(choice.device_class, patterns, ctx):
         return 0, 0
     return (1, None) if choice.count is None else (choice.count, choice.count)

@@ -7,7 +7,8 @@ A GPU of a launcher that is no worker stays idle (the operator empties its `NVID
 
 Devices that come by claims are counted where their ResourceClaimTemplate is known. Those of a DeviceClass are
 accelerators where `deviceclass.resource.kubernetes.io/` with its name, or the extended resource that it names, is among
-the resource names. What cannot be read, or is shared by pods, refuses nothing.
+the resource names. Of several choices (`firstAvailable`) the largest counts against `max`. What cannot be read, or is
+shared by pods, refuses nothing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -60,7 +61,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         if role == WORKER or job.spec.run_launcher_as_worker:
             found = devices.of_pod(replica.template, settings.resources, ctx)
             for fault in _bounds(role, path, found, settings):
-                yield _with_more_workers(fault, job, ctx) if found.least > settings.max else fault
+                yield _with_more_workers(fault, job, ctx) if found.asked > settings.max else fault
         else:
             yield from _idle(path, replica.template, settings)
     yield from _kinds(job, kinds)
@@ -151,10 +152,12 @@ def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation
 def _bounds(role: str, path: str, found: Devices, settings: Settings) -> Iterator[Violation]:
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
     where = f"{path}.template.spec.{'resourceClaims' if found.by_claim else 'containers'}"
-    if found.least > settings.max:
-        count = f"{_count(found.least)}{'' if found.most == found.least else ' or more'}"
+    if found.asked > settings.max:
+        count = _count(found.asked)
+        if found.most != found.least:
+            count = f"{count} or more" if found.most is None else f"up to {count}"
         fix = f"Ask for {settings.max} or fewer for each."
-        fault, degree = f"{pod} asks for {count}, at most {settings.max} allowed", Degree(f"{role}>", found.least)
+        fault, degree = f"{pod} asks for {count}, at most {settings.max} allowed", Degree(f"{role}>", found.asked)
     elif found.most is not None and found.most < settings.min:
         fix = f"Ask for {settings.min} or more in resources.limits."
         fault = f"{pod} asks for {_count(found.most)}, at least {settings.min} required"

@@ -28,7 +28,7 @@ from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.mpirun_calls import mpirun_calls
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
-from webhook.predict.devices import of_each, of_pod
+from webhook.predict.devices import of_pod
 from webhook.rules import Degree, Violation, rule
 
 PATH = "spec.slotsPerWorker"
@@ -81,7 +81,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     gpus = [of_pod(pod.template, settings.resources, ctx).known for _, pod in pods]
     on_cores = not any(gpus) and not any(_has_claims(pod) for _, pod in pods)
     most = settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max
-    most = max(most, *(of_each(pod, settings.core_resources, ctx) for _, pod in pods), 0)
+    most = max(most, *(of_pod(pod.template, settings.core_resources, ctx).least for _, pod in pods), 0)
     if slots > most:
         fix = f"Set slotsPerWorker to {most} or fewer{_INSTEAD if on_cores else ''}."
         fault = f"{_count(slots, 'slot')} per worker, at most {most} allowed"

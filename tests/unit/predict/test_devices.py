@@ -34,38 +34,40 @@ def by_claim(*requests: Json, classes: tuple[Json, ...] = (), **more: Any) -> De
 
 
 @pytest.mark.parametrize(
-    ("requests", "least", "most"),
+    ("requests", "least", "most", "asked"),
     [
-        ([exactly()], 1, 1),
-        ([exactly(count=4)], 4, 4),
-        ([exactly(count=4, allocationMode="ExactCount")], 4, 4),
-        ([exactly(count=2), exactly("mig.nvidia.com", count=3)], 5, 5),
-        ([exactly("neuron.aws.com", count=16)], 16, 16),
-        ([exactly(allocationMode="All")], 1, None),
-        ([exactly(adminAccess=True, allocationMode="All")], 0, 0),
-        ([exactly("rdma.example.com", count=8)], 0, 0),
-        ([exactly("rdma.example.com", allocationMode="All")], 0, 0),
-        ([{"name": "v1beta1", "deviceClassName": "gpu.nvidia.com", "count": 2}], 2, 2),
+        ([exactly()], 1, 1, 1),
+        ([exactly(count=4)], 4, 4, 4),
+        ([exactly(count=4, allocationMode="ExactCount")], 4, 4, 4),
+        ([exactly(count=2), exactly("mig.nvidia.com", count=3)], 5, 5, 5),
+        ([exactly("neuron.aws.com", count=16)], 16, 16, 16),
+        ([exactly(allocationMode="All")], 1, None, 1),
+        ([exactly(adminAccess=True, allocationMode="All")], 0, 0, 0),
+        ([exactly("rdma.example.com", count=8)], 0, 0, 0),
+        ([exactly("rdma.example.com", allocationMode="All")], 0, 0, 0),
+        ([{"name": "v1beta1", "deviceClassName": "gpu.nvidia.com", "count": 2}], 2, 2, 2),
         ([{"name": "x", "firstAvailable": [{"deviceClassName": "gpu.nvidia.com", "count": 8},
-                                           {"deviceClassName": "gpu.amd.com", "count": 4}]}], 4, 8),
+                                           {"deviceClassName": "gpu.amd.com", "count": 4}]}], 4, 8, 8),
         ([{"name": "x", "firstAvailable": [{"deviceClassName": "gpu.nvidia.com", "allocationMode": "All"},
-                                           {"deviceClassName": "other"}]}], 0, None),
-        ([{"name": "x"}], 0, 0),
-        ([], 0, 0),
+                                           {"deviceClassName": "other"}]}], 0, None, 1),
+        ([{"name": "x", "firstAvailable": [{"deviceClassName": "gpu.nvidia.com", "count": 8},
+                                           {"deviceClassName": "gpu.amd.com", "allocationMode": "All"}]}], 1, None, 8),
+        ([{"name": "x"}], 0, 0, 0),
+        ([], 0, 0, 0),
     ],
 )  # fmt: skip
-def test_a_template(requests: list[Json], least: int, most: int | None) -> None:
-    assert by_claim(*requests) == Devices(least, most, by_claim=(least, most) != (0, 0))
+def test_a_template(requests: list[Json], least: int, most: int | None, asked: int) -> None:
+    assert by_claim(*requests) == Devices(least, most, asked, by_claim=(least, most) != (0, 0))
 
 
 def test_claims_count_beside_extended_resources_and_by_how_often_they_are_named() -> None:
     changes = claims("t", "t")
     changes["Worker.template.spec.containers.0.resources"] = {"limits": {"nvidia.com/gpu": 2}}
-    assert devices(changes, claim_template("t", exactly(count=4))) == Devices(10, 10, by_claim=True)
-    assert devices({}, claim_template("t", exactly(count=4))) == Devices(2, 2)
+    assert devices(changes, claim_template("t", exactly(count=4))) == Devices(10, 10, 10, by_claim=True)
+    assert devices({}, claim_template("t", exactly(count=4))) == Devices(2, 2, 2)
 
 
-UNKNOWN_NUMBER = Devices(0, None, by_claim=True)
+UNKNOWN_NUMBER = Devices(0, None, 0, by_claim=True)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_an_extended_resource_is_one_by_the_class_behind_it() -> None:
             "limits": {"deviceclass.resource.kubernetes.io/gpu.nvidia.com": 5}
         }
     }
-    assert devices(implicit) == Devices(5, 5)
+    assert devices(implicit) == Devices(5, 5, 5)
 
 
 def test_a_name_with_stars_in_it_is_no_pattern() -> None:

@@ -250,6 +250,16 @@ class TestClaims:
         fault = "a worker asks for 1 GPU or more, at most 0 allowed"
         assert [each.message for each in self.found(exactly(allocationMode="All"), {"max": 0})] == [fault]
 
+    def test_of_choices_the_largest_counts_for_the_most(self) -> None:
+        small = {"deviceClassName": "other.example.com"}
+        choices = {"name": "r", "firstAvailable": [{"deviceClassName": "gpu.nvidia.com", "count": 17}, small]}
+        view = Snapshot([claim_template("t", choices)])
+        fault = "a worker asks for up to 17 GPUs, at most 16 allowed"
+        assert [each.message for each in violations("gpus", claims("t"), view=view)] == [fault]
+        assert violations("gpus", claims("t"), settings={"max": 17, "min": 1}, view=view) == []
+        unreadable = violations("gpus", claims("t", "unreadable"), view=view)
+        assert [each.message for each in unreadable] == ["a worker asks for 17 GPUs or more, at most 16 allowed"]
+
     def test_they_count_for_the_fewest(self) -> None:
         assert self.found(exactly(count=1), {"min": 1}) == []
         [short] = self.found(exactly(count=1), {"min": 2})

@@ -207,3 +207,6 @@ def test_gpus_that_come_by_claims() -> None:
     [violation] = violations("tier", changes, settings={"maxGpus": 11}, view=view)
     assert violation.message == "12 GPUs (4 in each of 3 workers), your tier allows at most 11 in a job"
     assert violations("tier", changes, settings={"maxGpus": 0}) == [], "what is unknown refuses nothing"
+    gpus, others = ({"deviceClassName": name, "count": 4} for name in ("gpu.nvidia.com", "other.example.com"))
+    view = Snapshot([claim_template("t", {"name": "r", "firstAvailable": [others, gpus]})])
+    assert violations("tier", changes, settings={"maxGpus": 11}, view=view) == [violation], "of choices the largest"
