@@ -111,9 +111,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     templates = [replica.template for _, _, replica in job.replicas()]
     if other := _copied_from(job):
         shown = annotations.quoted(other)
-        yield Caution(
-            f"a copy? Workers go where those of {shown} are. Take out {annotations.INJECTED} and the podAffinity"
-        )
+        yield Caution(f"take podAffinity and {annotations.INJECTED} out of the copy: they are of job {shown}")
         return
     if len(templates) < 2 or any(each.spec is None or _chosen(each) for each in templates):
         return
