@@ -9,7 +9,8 @@ A job that alone is more than a quota never fits, and is refused. One that fits 
 is refused as well, unless it waits anyway: suspended, or in a queue that Kueue is known to manage and that takes jobs.
 Then that is a warning. A pod that does
 not state CPU or memory where a quota counts them is refused by the API server, so the job is refused too. On an update
-only what the job takes in addition counts. Pods that another cluster makes (MultiKueue) do not count.
+only what the job takes in addition counts, and nothing of a job that has ended or that the operator refuses as it is.
+Pods that another cluster makes (MultiKueue) do not count.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
 import re
+from datetime import date
 from typing import Any
 
 import pytest
@@ -7,12 +8,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.support.any_job import Json, any_job
-from tests.support.jobs import REMOVE, changed
+from tests.support.jobs import REMOVE, changed, request
 from tests.support.kueue_objects import CONFIG, cluster_queue, config, local_queue, namespace
 from tests.support.quota_objects import cluster, limit_range, pods, quota, reserved
 from tests.support.rule_checks import fits_a_warning, run, violations
 from tests.support.strategies import PROPERTY
+from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding, denial
+from webhook.admission.pipelines import load_policy, validate
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY, CauseReason, Violation
 from webhook.rules.resource_quota import Settings
@@ -346,6 +349,33 @@ def test_scaling_up_where_nobody_can_tell_which_pods_exist() -> None:
     view = Snapshot([quota({GPUS: 32}, {GPUS: 24}), limit_range()])
     assert violations(RULE, job(8), old=job(4), view=view) == []
     assert "Requested 10 more GPUs" in told(violations(RULE, job(9), old=job(4), view=view))
+
+
+REFUSED_BY_OPERATOR: Json = {"Launcher.replicas": 2}
+ENDED: Json = {
+    "status": {"conditions": [{"type": "Failed", "status": "True"}], "completionTime": "2026-01-01T00:00:00Z"}
+}
+
+
+@pytest.mark.parametrize("state", [REFUSED_BY_OPERATOR, ENDED])
+def test_an_update_of_a_job_that_takes_nothing(state: Json) -> None:
+    view = cluster(quota({GPUS: 8}, {GPUS: 4}))
+    assert violations(RULE, job(5) | state, old=job(4) | state, view=view) == []
+    assert violations(RULE, job(4) | REFUSED_BY_OPERATOR, view=view), "a new one is told everything at once"
+
+
+def test_a_job_that_the_operator_refused_takes_all_of_it_once_it_is_mended() -> None:
+    view = cluster(quota({GPUS: 8}, {GPUS: 4}))
+    stored = changed(job(4) | REFUSED_BY_OPERATOR)
+
+    def update(changes: Json) -> Decision:
+        sent = request(changed(job(4) | changes), old=stored)
+        return validate(sent, policy=load_policy(None), view=view, today=date.min)
+
+    mended, relabelled = update({}), update({**REFUSED_BY_OPERATOR, "metadata.labels": {"a": "b"}})
+    assert [each.rule for each in mended.denied] == [RULE], "the quota is no fault of the stored job"
+    assert mended.reservation is not None
+    assert (relabelled.denied, relabelled.reservation) == ([], None)
 
 
 def test_resuming() -> None:

@@ -6,7 +6,7 @@ from functools import cache, partial
 from weakref import WeakKeyDictionary
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
-from webhook.api.operator_checks import never_begun
+from webhook.api.operator_checks import never_begun, refused
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import NANO, Quantity
 from webhook.api.quota_charges import Charge, PodShape, object_charges, pod_charges, pod_shape
@@ -103,9 +103,9 @@ def namespace_quotas(ctx: Context) -> Quotas:
 
 
 def assess(job: MPIJob, ctx: Context) -> Assessment | None:
-    """None where no quota counts the job's pods: none is known, or another controller makes the pods."""
+    """None where no quota counts the job's pods: none is known, another controller makes them, or nobody does."""
     quotas = namespace_quotas(ctx)
-    if not quotas or not job.managed_here:
+    if not quotas or not job.managed_here or _gets_no_pods(job, ctx):
         return None
     old, pods, counts = ctx.old, job_pods(job, ctx), _pod_counts(ctx)
     default_priority = _default_priority(ctx, quotas)
@@ -138,13 +138,19 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     )
 
 
+def _gets_no_pods(job: MPIJob, ctx: Context) -> bool:
+    """Whether a stored job gets no pod any more, or none as it is; a new one is told of all its faults at once."""
+    status = (ctx.old or job).status
+    return ctx.operation == "UPDATE" and (status.ended or (not status.conditions and refused(job)))
+
+
 def reservation_of(job: MPIJob, ctx: Context, uid: str) -> Reservation | None:
     """What the admitted job will take, its existing pods included; None when no quota counts any of it.
 
     A suspended job takes no pods yet: resuming it is another review.
     """
     quotas = namespace_quotas(ctx)
-    if not quotas or not job.managed_here or _refused_for_its_name(job, ctx, uid):
+    if not quotas or not job.managed_here or _gets_no_pods(job, ctx) or _refused_for_its_name(job, ctx, uid):
         return None
     demand = _whole(job, ctx, quotas)
     if job.suspended:
