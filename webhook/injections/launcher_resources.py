@@ -9,8 +9,9 @@ With `when: always` every launcher container gets the requests that it does not 
 
 Nothing is injected into a launcher that computes too (`runLauncherAsWorker`), into a pod with resources of its own,
 where the job's ClusterQueue does not cover what would be injected, or where it would be out of the bounds of a
-LimitRange: the rules `resource-quota` and `limit-range` say then what to write. Nor while the LimitRanges of the
-namespace are not known.
+LimitRange: the rules `resource-quota` and `limit-range` say then what to write. With `when: always` it is also left out
+where the ClusterQueue has quota for the job without it, and could never have as much. Nothing is injected while the
+LimitRanges of the namespace are not known.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,9 +20,11 @@ from enum import StrEnum
 from re import compile as compiled
 from typing import Annotated, Final
 
+import msgspec
+from msgspec import structs
 from pydantic import AfterValidator, Field, model_validator
 
-from webhook.api import quantity
+from webhook.api import mpijob, quantity
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.quantity import Quantity, QuantityError
@@ -35,6 +38,7 @@ from webhook.kit.settings import InjectionSettings
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.kueue.coverage import not_covered
 from webhook.predict.limit_ranges import OutOfBounds, faults
+from webhook.predict.never import never_has
 from webhook.predict.quota.assessment import assess
 
 REQUESTS: Final = "requests"
@@ -97,24 +101,41 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         return
     if launcher.template.spec is None or launcher.template.spec.resources is not None:
         return
-    amounts = {
-        key: _of(settings, launcher, key)
-        for key in dict.fromkeys((*_needed(job, ctx, launcher), *_unrequested(settings, launcher)))
-    }
+    needed = tuple(_needed(job, ctx, launcher))
+    amounts = {key: _of(settings, launcher, key) for key in dict.fromkeys((*needed, *_unrequested(settings, launcher)))}
     queue = patch.get(("metadata", "labels", QUEUE_NAME))
     names = sorted({name for _, _, name in amounts})
     if isinstance(queue, str) and names and (problem := not_covered(ctx.view, ctx.namespace, queue, names)):
         yield Caution(f"nothing is set for the launcher: {problem}")
         return
+    amounts = dict(_within_limit_ranges(launcher, amounts, ctx))
+    if not needed and (problem := _in_vain(job, launcher, amounts, ctx, patch)):
+        yield Caution(f"nothing is set for the launcher: {problem}")
+        return
+    if added := _write(launcher, amounts, patch):
+        yield f"set the launcher's {', '.join(added)}"
+
+
+def _write(launcher: JobPods, amounts: Mapping[Key, str], patch: PatchBuilder) -> list[str]:
     added: dict[str, None] = {}
-    for (index, field, name), text in _within_limit_ranges(launcher, amounts, ctx).items():
+    for (index, field, name), text in amounts.items():
         where = launcher.resources.containers[index].path
         kind, position = where.removeprefix("spec.").removesuffix("]").split("[")
         path = (*template_path(LAUNCHER), "spec", kind, int(position), "resources", field, name)
         if patch.add(path, text):
             added[f"{field}.{name} {text}"] = None
-    if added:
-        yield f"set the launcher's {', '.join(added)}"
+    return [*added]
+
+
+def _in_vain(job: MPIJob, launcher: JobPods, amounts: Mapping[Key, str], ctx: Context, patch: PatchBuilder) -> str:
+    """Why the job would wait for ever with these amounts, which nobody asks for; empty where it may start."""
+    label = patch.get(("metadata", "labels", QUEUE_NAME))
+    if not amounts or never_has(job, ctx, RESOURCES, label=label):
+        return ""
+    trial = PatchBuilder(msgspec.json.decode(msgspec.json.encode(patch.document)))
+    _write(launcher, amounts, trial)
+    document = msgspec.Raw(msgspec.json.encode(trial.document))
+    return never_has(mpijob.decode(document), structs.replace(ctx, document=document, memo={}), RESOURCES, label=label)
 
 
 def _needed(job: MPIJob, ctx: Context, launcher: JobPods) -> Iterator[Key]:

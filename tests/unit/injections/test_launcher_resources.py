@@ -152,6 +152,27 @@ def test_nothing_that_the_queue_does_not_cover() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("cpu", "memory", "problem"),
+    [
+        ("4100m", "8704Mi", ""),
+        ("4", "1Ti", "ClusterQueue cq has at most 4 cpu, and the job would need 4100m"),
+        ("5", "8Gi", "ClusterQueue cq has at most 8Gi memory, and the job would need 8704Mi"),
+        ("3", "1Ti", ""),  # the workers alone never fit
+    ],
+)
+def test_always_but_where_the_queue_could_never_have_as_much(cpu: str, memory: str, problem: str) -> None:
+    behind = cluster_queue("cq", {"f": {"cpu": cpu, "memory": memory}})
+    queue = local_queue("training", "cq", namespace="team")
+    view = Snapshot([config(), namespace("team"), flavor("f"), queue, behind, KNOWN])
+    made = job(metadata={"labels": {"kueue.x-k8s.io/queue-name": "training"}})
+    added, notes = injected(made, view, when="always")
+    assert (not added, notes if problem else []) == (
+        bool(problem),
+        [f"nothing is set for the launcher: {problem}"] * bool(problem),
+    )
+
+
 def test_the_work_is_linear_in_the_containers() -> None:
     def lines(containers: int) -> int:
         """Lines of the injection that are run, each turn of a loop counting."""
