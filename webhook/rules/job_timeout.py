@@ -4,6 +4,9 @@ The limit is the annotation `training.openshift.io/timeout`, which becomes `spec
 the job is created, or that field itself. A limit above `max` is for those whom RBAC allows to exempt jobs from this
 rule: they write `training.openshift.io/exempt: job-timeout` and a reason.
 
+A job without any limit passes, unless `unlimited` is false: by default a user may leave the limit out with
+`training.openshift.io/timeout-action: notify-only` or `training.openshift.io/skip: job-timeout`.
+
 A change of the annotation on a job that exists changes nothing, since only the field counts then: that is a warning.
 """
 
@@ -29,6 +32,8 @@ class Settings(RuleSettings):
     """How long a job may run."""
 
     max: str | None = Field("7d", description="The longest limit that a job may have, as 72h or 7d; null for any.")
+
+    unlimited: bool = Field(True, description="Whether a job may have no limit at all.")
 
     @field_validator("max")
     @classmethod
@@ -59,26 +64,41 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield Violation(ANNOTATION, f"{mention(TIMEOUT, asked)} {error}", "Write it as 90m, 72h or 7d.")
     most = None if settings.max is None else duration.parse(settings.max)
     if wanted is not None and seconds is not None and wanted != seconds:
-        too_long = most is not None and wanted > most
-        yield _disagreement(asked or "", wanted, seconds, stored=ctx.operation == "UPDATE", too_long=too_long)
+        beyond = most if most is not None and wanted > most else None
+        yield _disagreement(asked or "", wanted, seconds, stored=ctx.operation == "UPDATE", beyond=beyond)
+    if seconds is None and not settings.unlimited:
+        yield Violation(FIELD, "is missing, and every job has a limit here", _limit(wanted, most), CauseReason.REQUIRED)
     # The annotation becomes the field: of one that says the same it is not known who wrote it.
     longest, path = (wanted, ANNOTATION) if seconds in {None, wanted} else (seconds, FIELD)
     if most is not None and longest is not None and longest > most:
         yield Violation(
             path,
             f"{longest} s are longer than {settings.max} ({most} s)",
-            fix=f"Set it to {most if path == FIELD else settings.max} or less, or ask who may exempt jobs from it.",
+            fix=f"Set it to {_allowed(most if path == FIELD else settings.max)}.",
             reason=CauseReason.FORBIDDEN,
             degree=Degree("too long", longest),
         )
 
 
-def _disagreement(asked: str, wanted: int, seconds: int, *, stored: bool, too_long: bool) -> Violation:
-    """`too_long`: the annotation by itself would be refused."""
+def _allowed(most: int | str | None) -> str:
+    return f"{most} or less, or ask who may exempt jobs from it"
+
+
+def _limit(wanted: int | None, most: int | None) -> str:
+    """The advice to have a limit, of one opinion with the annotation."""
+    if wanted is not None:
+        within = most is None or wanted <= most
+        return f"Set it to {wanted}, as annotated." if within else "Set it to as many seconds as you annotate instead."
+    return "Set it to the seconds that the job may take." if most is None else f"Set it to {_allowed(most)}."
+
+
+def _disagreement(asked: str, wanted: int, seconds: int, *, stored: bool, beyond: int | None) -> Violation:
+    """`beyond`: what the annotation by itself would be refused for, as it is more."""
     if stored:
         fault = f"{mention(TIMEOUT, asked)} changes nothing on a job that exists, which has {seconds} s"
-        return Violation(ANNOTATION, fault, fix=f"Set {FIELD} to {wanted}.", advisory=True)
-    if too_long:
+        fix = f"Set {FIELD} to {wanted if beyond is None else _allowed(beyond)}."
+        return Violation(ANNOTATION, fault, fix=fix, advisory=True)
+    if beyond is not None:
         fault = f"{mention(TIMEOUT, asked)} is {wanted} s, and activeDeadlineSeconds is {seconds}"
         return Violation(ANNOTATION, fault, fix="Remove it.")
     fault = f"is {seconds}, and {mention(TIMEOUT, asked)} is {wanted} s"

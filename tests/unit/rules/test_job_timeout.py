@@ -9,11 +9,13 @@ from pydantic import ValidationError
 
 from tests.support.any_job import Json, any_job
 from tests.support.jobs import changed, request
+from tests.support.policies import HEADER
 from tests.support.rule_checks import fits_a_warning, found, run, violations
 from tests.support.strategies import PROPERTY
 from webhook.admission import pipelines
 from webhook.admission.pipelines import load_policy
 from webhook.cluster.view import NothingKnown
+from webhook.rules import CauseReason
 from webhook.rules.job_timeout import Settings
 
 FIELD = "spec.runPolicy.activeDeadlineSeconds"
@@ -106,6 +108,53 @@ def test_the_annotation_of_a_job_that_exists() -> None:
     assert violation.fix == f"Set {FIELD} to 259200."
     assert found(violations("job-timeout", job(3 * DAY, timeout="72h"), old=job(DAY, timeout="72h"))) == []
     assert fits_a_warning("job-timeout", violation) or len(violation.message) < 120
+
+
+@pytest.mark.parametrize("stored", [DAY, 7 * DAY])
+def test_the_annotation_of_a_job_that_exists_asks_for_too_much(stored: int) -> None:
+    [violation] = violations("job-timeout", job(stored, timeout="9d"), old=job(stored))
+    assert violation.fix == f"Set {FIELD} to 604800 or less, or ask who may exempt jobs from it."
+    assert violation.advisory
+
+
+@pytest.mark.parametrize(
+    ("without", "most", "fix"),
+    [
+        (job(), "7d", "Set it to 604800 or less, or ask who may exempt jobs from it."),
+        (job(action="notify-only"), None, "Set it to the seconds that the job may take."),
+        (job(timeout="72h"), "7d", "Set it to 259200, as annotated."),
+        (job(timeout="9d"), None, "Set it to 777600, as annotated."),
+        (job(timeout="9d"), "7d", "Set it to as many seconds as you annotate instead."),
+    ],
+)
+def test_no_limit_at_all(without: Json, most: str | None, fix: str) -> None:
+    allowed = violations("job-timeout", without, settings={"max": most})
+    violation, *others = violations("job-timeout", without, settings={"max": most, "unlimited": False})
+    assert others == allowed, "what is wrong otherwise"
+    assert (violation.path, violation.reason) == (FIELD, CauseReason.REQUIRED)
+    assert (violation.message, violation.fix) == ("is missing, and every job has a limit here", fix)
+
+
+def test_a_limit_is_no_fault_where_every_job_has_one() -> None:
+    assert violations("job-timeout", job(DAY), settings={"unlimited": False}) == []
+
+
+def test_nobody_gets_around_a_limit_that_every_job_has() -> None:
+    policy = load_policy(f"{HEADER}rules: {{job-timeout: {{unlimited: false}}}}")
+
+    def denied(made: Json, stored: Json | None = None) -> list[str]:
+        mutated = pipelines.mutate(request(made, old=stored), policy=policy, view=NothingKnown())
+        sent = request(mutated.document if mutated.patch else made, old=stored)
+        decision = pipelines.validate(sent, policy=policy, view=NothingKnown(), today=date.min)
+        return [finding.rule for finding in decision.denied]
+
+    for values in ({TIMEOUT: "72h"}, {}):
+        assert denied(changed({"metadata.annotations": values})) == []
+    for values in ({ACTION: "notify-only"}, {"training.openshift.io/skip": "job-timeout"}):
+        assert denied(changed({"metadata.annotations": values})) == ["job-timeout"]
+    assert denied(changed(job()), changed(job(DAY))) == ["job-timeout"], "taken out"
+    labelled = changed({"metadata.labels": {"a": "b"}})
+    assert denied(labelled, changed(job())) == [], "it never had one"
 
 
 def test_the_limit_is_a_setting() -> None:
