@@ -3,7 +3,7 @@
 A finding about the new object is no worse where the stored object has one of the same fault in the same place. Places
 inside a pod template go by the names of containers and volumes, since an item that is inserted before others moves
 them; other lists have no names, so there the number of findings counts. A fault that has degrees says how bad it is
-(`Degree`): less of it passes, whatever its text says.
+(`Degree`): less of it passes, and more of it does not, whatever its text says.
 """
 
 import re
@@ -32,17 +32,19 @@ def worse(found: Sequence[Found], job: MPIJob, known: Iterable[Finding], stored:
     before: Counter[Key] = Counter()
     degrees: dict[Key, list[Degree]] = {}
     for finding in known:
-        before[_identity(finding, there)] += 1
         if degree := finding.violation.degree:
             degrees.setdefault(_measured(finding, degree, there), []).append(_named(degree, there))
+        else:
+            before[_identity(finding, there)] += 1
     left = []
     for finding, action in found:
-        identity, degree = _identity(finding, here), finding.violation.degree
-        if before[identity]:
+        if degree := finding.violation.degree:
+            stored_degrees = degrees.get(_measured(finding, degree, here), ())
+            if not any(_named(degree, here).is_within(then) for then in stored_degrees):
+                left.append((finding, action))
+        elif before[identity := _identity(finding, here)]:
             before[identity] -= 1
-            continue
-        stored_degrees = degrees.get(_measured(finding, degree, here), ()) if degree else ()
-        if not (degree and any(_named(degree, here).is_within(then) for then in stored_degrees)):
+        else:
             left.append((finding, action))
     return left
 

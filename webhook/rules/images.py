@@ -21,7 +21,7 @@ from webhook.api.pod import PodSpec
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings, each
-from webhook.rules import CauseReason, Violation, rule, shortened
+from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 
 _SHOWN_REGISTRIES = 5
 _TAG_OR_DIGEST = re.compile("[:@]")
@@ -113,6 +113,7 @@ def _policy(where: str, image: str, reference: ImageReference, settings: Setting
             f'"{shortened(source)}" is not from an allowed registry',
             fix=f"Use an image from {shown}.",
             reason=CauseReason.FORBIDDEN,
+            degree=Degree(f"{where} registry", frozenset({source})),
         )
     if settings.require_digest and reference.digest is None:
         yield Violation(
@@ -120,6 +121,7 @@ def _policy(where: str, image: str, reference: ImageReference, settings: Setting
             f'"{shortened(image)}" has no digest, so it may change',
             fix="Add the digest: name@sha256:... (skopeo inspect and crane digest print it).",
             reason=CauseReason.FORBIDDEN,
+            degree=Degree(f"{where} digest", frozenset({image})),
         )
     elif settings.refuse_latest and reference.effective_tag == "latest":
         said = "has the tag" if reference.tag else "has no tag, which means"
@@ -128,6 +130,7 @@ def _policy(where: str, image: str, reference: ImageReference, settings: Setting
             f'"{shortened(image)}" {said} latest, which changes over time',
             fix="Name the tag of a version, or a digest.",
             reason=CauseReason.FORBIDDEN,
+            degree=Degree(f"{where} tag", frozenset({image})),
         )
 
 

@@ -119,6 +119,13 @@ class TestNames:
         assert denied(stored, changed({f"{WORKER}.volumes": [{"name": "new", "emptyDir": {}}, bad]}), REGISTRY) == []
         assert denied(stored, changed({f"{WORKER}.volumes": [bad, {**bad, "name": "new"}]}), REGISTRY) == ["images"]
 
+    def test_what_a_message_cuts_off_is_no_less_another_image(self) -> None:
+        long = f"evil.example.com/{'a' * 90}"
+        for rules in (REGISTRY, "images: {requireDigest: true}", "images: {refuseLatest: true}"):
+            stored = containers(("main", f"{long}/old"))
+            assert denied(stored, changed({"metadata.labels": {"a": "b"}}, stored), rules) == []
+            assert denied(stored, containers(("main", f"{long}/new")), rules) == ["images"]
+
     def test_items_without_names_are_counted(self) -> None:
         def mounts(*paths: str) -> Json:
             mounted = [{"name": "v", "mountPath": path} for path in paths]
@@ -184,6 +191,14 @@ class TestPodSecurity:
     def test_a_fault_does_not_move_to_another_container(self) -> None:
         stored, new = self.job(a={}, b=COMPLIANT), self.job(a=COMPLIANT, b={})
         assert set(denied(stored, new, view=self.VIEW)) == {"pod-security"}
+
+    def test_another_path_of_the_host_is_another_fault(self) -> None:
+        def mounts(path: str) -> Json:
+            return changed({f"{WORKER}.volumes": [{"name": "data", "hostPath": {"path": path}}]})
+
+        view = labelled(enforce="baseline")
+        assert denied(mounts("/data"), changed({"metadata.labels": {"a": "b"}}, mounts("/data")), view=view) == []
+        assert denied(mounts("/data"), mounts("/"), view=view) == ["pod-security"]
 
     def test_a_container_may_be_inserted(self) -> None:
         assert denied(self.job(old={}), self.job(new=COMPLIANT, old={}), view=self.VIEW) == []
