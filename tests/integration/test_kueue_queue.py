@@ -225,6 +225,16 @@ def test_a_device_that_the_queue_does_not_count_stays_out_and_the_job_runs(clust
     job, told = create(cluster, manifest)
     assert refusal in told
     job.wait_for("Running")
+
+    # As little as the queue could have of it changes nothing but the reason.
+    flavor = f"{managed}-training"
+    quotas = {flavor: {"cpu": 8, "memory": "100Gi", DEVICE: 1}}
+    cluster.apply([kueue.cluster_queue(flavor, quotas=quotas)])
+    refusal = f"rdma: no RDMA: ClusterQueue {flavor} has at most 1 {DEVICE}, and the job would need 2"
+    manifest = pi(managed, "faster", annotations={RDMA: "true"})
+    cluster.wait_for("the quota", lambda: refusal in cluster.kubectl(*asked, stdin=manifest).stderr or None)
+    job, _ = create(cluster, manifest)
+    job.wait_for("Running")
     cluster.kubectl("delete", "configmap", "test", "-n", POLICIES)
 
     # What would become of it with the device.
@@ -234,7 +244,7 @@ def test_a_device_that_the_queue_does_not_count_stays_out_and_the_job_runs(clust
     stuck, _ = create(cluster, by_hand)
     pending = lambda: ((found := stuck.workload()) and found.get("status", {}).get("conditions")) or None  # noqa: E731
     (condition, *_) = cluster.wait_for("Kueue's verdict", pending)
-    assert f"resource {DEVICE} unavailable in ClusterQueue" in condition["message"]
+    assert f"insufficient quota for {DEVICE} in flavor {flavor}" in condition["message"]
 
 
 def replace(cluster: Cluster, manifest: dict[str, Any], asked: str | None) -> str:
