@@ -1,7 +1,8 @@
 """Labels that let jobs be found and counted.
 
 `training.kubeflow.org/job-type: mpijob` on the job shows dashboards and selectors what kind of training it is. `job`
-adds labels to the job, `pods` to both pod templates: for cost centres and the like.
+adds labels to the job, `pods` to both pod templates: for cost centres and the like. Kueue's labels are not for this
+injection: `kueue-queue` and `kueue-priority` know whether Kueue would start the job.
 """
 
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from pydantic import Field, field_validator
 
 from webhook.api import names
+from webhook.api.kueue import PREFIX
 from webhook.api.mpijob import MPIJob
 from webhook.injections import injection
 from webhook.kit.context import Context
@@ -34,6 +36,8 @@ class Settings(InjectionSettings):
             problem = names.label_key_problem(key) or names.label_value_problem(value)
             if key.startswith(OPERATOR_PREFIX):
                 problem = f"{OPERATOR_PREFIX} belongs to the MPI operator"
+            if key.startswith(PREFIX):
+                problem = f"{PREFIX} belongs to Kueue: use the injections kueue-queue and kueue-priority"
             if problem:
                 raise ValueError(f"{key}: {problem}")
         return labels

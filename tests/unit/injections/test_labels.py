@@ -46,3 +46,10 @@ def test_labels_of_the_policy():
 def test_a_policy_with_labels_that_kubernetes_or_the_operator_refuses(field, labels):
     with pytest.raises(ValidationError):
         only("labels", **{field: labels})
+
+
+@pytest.mark.parametrize("field", ["job", "pods"])
+def test_a_queue_is_left_to_the_injection_that_knows_whether_it_takes_jobs(field):
+    """On the job the label alone may leave it suspended for ever, on pods it holds them back one by one."""
+    with pytest.raises(ValidationError, match=r"kueue\.x-k8s\.io/ belongs to Kueue: use the injections kueue-queue"):
+        only("labels", **{field: {"kueue.x-k8s.io/queue-name": "training"}})

@@ -3,10 +3,9 @@ from pydantic import ValidationError
 
 from tests.support.injecting import PATHS, Example, hold, inject, mpijob, mutate, only, operations_of, pod_spec
 from tests.support.jobs import request
-from tests.support.kueue_objects import config, local_queue, namespace
+from tests.support.kueue_objects import cluster_queue, config, local_queue, namespace
 from webhook.admission import pipelines
 from webhook.cluster.snapshot import Snapshot
-from webhook.injections import REGISTRY
 from webhook.injections.worker_readiness import MANY_RETRIES
 
 ID = "worker-readiness"
@@ -169,12 +168,11 @@ def test_others_are_not_bothered(given):
 
 def test_the_first_one_who_suspends_is_seen():
     """Injections that ran before may have put the job into a queue."""
+    view = Snapshot([config(), namespace("team"), cluster_queue("cq"), local_queue("q", "cq", namespace="team")])
     policy = pipelines.load_policy(None)
-    entry = REGISTRY["labels"]
-    settings = entry.settings.model_validate({"job": QUEUE})
-    both = pipelines.Policy(policy.document, (), ((entry, settings), *only(ID, byDefault=True).injections))
-    decision = hold(job(None), both)
-    assert set(decision.authors) == {"labels"}
+    queued = (*only("kueue-queue").injections, *only(ID, byDefault=True).injections)
+    decision = hold(job(None), pipelines.Policy(policy.document, (), queued), view=view)
+    assert set(decision.authors) == {"kueue-queue"}
 
 
 @pytest.mark.parametrize(
