@@ -128,7 +128,7 @@ def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
         yield Violation("spec.slotsPerWorker", f"is {slots}, must not be negative", f"Use {least} or more.")
     if not job.spec.ssh_auth_mount_path:
         yield Violation("spec.sshAuthMountPath", "is empty", "Remove it, or name a folder.", CauseReason.REQUIRED)
-    elif normpath(job.spec.ssh_auth_mount_path) == CONFIG_MOUNT_PATH:
+    elif _folder(job.spec.ssh_auth_mount_path) == CONFIG_MOUNT_PATH:
         fault = f"the operator mounts the hostfile at {CONFIG_MOUNT_PATH}, and two volumes at one path make no launcher"
         home = "/home/mpiuser" if any(spec.template.user for _, _, spec in job.replicas()) else "/root"
         fix = f"Set it to .ssh in the home of the user, as {home}/.ssh."
@@ -163,13 +163,16 @@ def _reserved(job: MPIJob, role: str, path: str, spec: ReplicaSpec) -> Iterator[
             yield Violation(
                 f"{pod_path}.volumes[{index}].name", f'"{volume.name}" is the operator\'s own', "Rename the volume."
             )
-    mounts = (job.spec.ssh_auth_mount_path, CONFIG_MOUNT_PATH) if role == LAUNCHER else (job.spec.ssh_auth_mount_path,)
+    mounts = [job.spec.ssh_auth_mount_path or "", *([CONFIG_MOUNT_PATH] if role == LAUNCHER else ())]
+    folders = {_folder(path) for path in mounts if path}
     for index, mount in enumerate((template.containers[0].volume_mounts if template.containers else None) or ()):
-        if mount.mount_path in mounts:
+        shown, same = f'at "{mount.mount_path[:100]}"', mount.mount_path in mounts
+        if same or _folder(mount.mount_path) in folders:
             yield Violation(
                 f"{pod_path}.containers[0].volumeMounts[{index}].mountPath",
-                f'the operator itself mounts something at "{mount.mount_path[:100]}"',
+                f"the operator itself mounts something {shown}{'' if same else ', and one hides the other'}",
                 "Mount the volume elsewhere.",
+                advisory=not same,
             )
     for key in RESERVED_LABELS:
         if key in template.labels:
@@ -184,6 +187,11 @@ def _reserved(job: MPIJob, role: str, path: str, spec: ReplicaSpec) -> Iterator[
             yield Violation(
                 f"{pod_path}.restartPolicy", fault, f"Remove it, or set {path}.restartPolicy.", advisory=True
             )
+
+
+def _folder(path: str) -> str:
+    """However it is written: that two slashes at the start are one is not so to `normpath`."""
+    return normpath(f"/{path.lstrip('/')}")
 
 
 def _quantities(written: Iterable[Written]) -> Iterator[Violation]:

@@ -244,12 +244,24 @@ def test_the_longest_name_leaves_room_for_the_rule_on_names_too() -> None:
         assert violations("upstream-contract", followed) == violations("name-length", followed) == []
 
 
-@pytest.mark.parametrize("path", ["/etc/mpi", "/etc/mpi/", "/etc//mpi"])
+@pytest.mark.parametrize("path", ["/etc/mpi", "/etc/mpi/", "/etc//mpi", "//etc/mpi", "/etc/x/../mpi", "etc/mpi"])
 def test_the_key_is_not_mounted_over_the_hostfile(path: str) -> None:
     [violation] = violations("upstream-contract", {"spec.sshAuthMountPath": path})
     assert violation.path == "spec.sshAuthMountPath"
     assert violation.message.startswith("the operator mounts the hostfile at /etc/mpi")
     assert violations("upstream-contract", {"spec.sshAuthMountPath": "/etc/mpi-keys"}) == []
+
+
+@pytest.mark.parametrize("path", ["/etc/mpi/", "//etc/mpi", "/root/.ssh/", "/root/x/../.ssh", "root/.ssh"])
+def test_a_mount_where_the_operator_mounts_in_other_words(path: str) -> None:
+    """The API server takes such pods; the runtime mounts one over the other."""
+    pod = "Launcher.template.spec"
+    mounts = {f"{pod}.volumes": [{"name": "v"}], f"{pod}.containers.0.volumeMounts": [{"name": "v", "mountPath": path}]}
+    [violation] = violations("upstream-contract", mounts)
+    assert violation.message == f'the operator itself mounts something at "{path}", and one hides the other'
+    assert violation.advisory
+    elsewhere = {f"{pod}.containers.0.volumeMounts": [{"name": "v", "mountPath": f"{path}x"}]}
+    assert violations("upstream-contract", mounts | elsewhere) == []
 
 
 @pytest.mark.parametrize(
