@@ -107,3 +107,13 @@ def test_the_user_keeps_to_every_bound():
 def test_the_user_takes_out_items_from_the_end():
     edits = [*read("spec.a[0]", "Remove it."), *read("spec.a[1]", "Remove it.")]
     assert follow({"spec": {"a": [1, 2, 3]}}, edits) == {"spec": {"a": [3]}}
+
+
+def test_the_user_knows_a_key_by_how_it_is_shown():
+    job = {"spec": {"mpiReplicaSpecs": {"\x1f": {"replicas": 1}, "worker\n": {}}}}
+    edits = read(r"spec.mpiReplicaSpecs[\x1f].replicas", "Set it to 2.")
+    edits += read(r"spec.mpiReplicaSpecs[worker\n]", "Rename it to Worker.")
+    assert follow(job, edits) == {"spec": {"mpiReplicaSpecs": {"\x1f": {"replicas": 2}, "Worker": {}}}}
+    assert follow(job, read(r"spec.mpiReplicaSpecs[\x1f]", "Remove it.")) == {
+        "spec": {"mpiReplicaSpecs": {"worker\n": {}}}
+    }

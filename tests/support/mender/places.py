@@ -3,6 +3,8 @@
 import re
 from typing import Any, Final
 
+from webhook.api.text import visible
+
 Json = dict[str, Any]
 Path = tuple[str, ...]
 
@@ -14,13 +16,18 @@ def parse(text: str) -> Path:
     return tuple(key or name for key, name in _PART.findall(text))
 
 
+def key(parent: Json, part: str) -> str:
+    """The key that a message shows as `part`."""
+    return part if part in parent else next((each for each in parent if visible(each) == part), part)
+
+
 def get(job: Any, path: Path) -> Any:
     """What is there; None for nothing."""
     for part in path:
         if isinstance(job, list):
             job = job[int(part)] if part.isdecimal() and int(part) < len(job) else None
         else:
-            job = job.get(part) if isinstance(job, dict) else None
+            job = job.get(key(job, part)) if isinstance(job, dict) else None
     return job
 
 
@@ -31,13 +38,14 @@ def put(job: Any, path: Path, value: Any) -> None:
         if isinstance(job, list):
             job = job[int(part)]
         else:
-            if not isinstance(job.get(part), dict | list):
-                job[part] = {}
-            job = job[part]
+            name = key(job, part)
+            if not isinstance(job.get(name), dict | list):
+                job[name] = {}
+            job = job[name]
     if isinstance(job, list):
         job[int(last)] = value
     else:
-        job[last] = value
+        job[key(job, last)] = value
 
 
 def remove(job: Any, path: Path) -> None:
@@ -46,4 +54,4 @@ def remove(job: Any, path: Path) -> None:
     if isinstance(parent, list) and int(last) < len(parent):
         del parent[int(last)]
     elif isinstance(parent, dict):
-        parent.pop(last, None)
+        parent.pop(key(parent, last), None)

@@ -52,7 +52,7 @@ def _within(value: Any, verb: Verb, bound: Any) -> Any:
 
 def _rename(job: Json, path: Path, name: str) -> None:
     parent = places.get(job, path[:-1])
-    parent[name] = parent.pop(path[-1])
+    parent[name] = parent.pop(places.key(parent, path[-1]))
 
 
 def _shorten(job: Json, path: Path, length: int) -> None:
