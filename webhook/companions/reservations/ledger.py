@@ -47,7 +47,8 @@ ATTEMPTS: Final = 8
 # refused while others are being made is therefore judged up to REFUSALS times, with PAUSE seconds in between.
 REFUSALS: Final = 5
 PAUSE: Final = 0.2
-LONGEST_DOUBT: Final = 0.6  # no such judgement begins later than this
+LONGEST_DOUBT: Final = 0.6  # beyond this only as many as DOUBTS: quotas count pods late on a busy control plane
+DOUBTS: Final = 4
 TOGETHER: Final = 100  # jobs in one write
 
 LedgerOutcome = str
@@ -190,7 +191,7 @@ class QuotaLedger:
             for asked, decision in zip(batch, decisions, strict=True):
                 asked.refusals += bool(decision.denied)
                 doubt = asyncio.get_running_loop().time() - asked.since < LONGEST_DOUBT
-                if decision.denied and moving and doubt and asked.refusals < REFUSALS:
+                if decision.denied and moving and asked.refusals < (REFUSALS if doubt else DOUBTS):
                     again.append(asked)
                     continue
                 full = decision.reservation is not None and decision.reservation.name in left_out
