@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +23,7 @@ from tests.support.installation.sshd import Sshd, find_sshd
 from tests.support.jobs import changed
 from tests.support.mpi import pods, rank
 from tests.support.mpi.programs import find
-from tests.support.mpi.releases import Release, installed
+from tests.support.mpi.releases import DEBIAN, DEBIANS_MPIRUN, Release, installed
 
 pytestmark = [
     pytest.mark.timeout(600),  # the first run downloads four releases of MPI
@@ -60,6 +61,10 @@ CASES = {
     "without-5": Case("openmpi-5", "OpenMPI", "mpirun -x NCCL_DEBUG", {}),
     "without-port-5": Case("openmpi-5", "OpenMPI", WITH_ARGS, ON_PORT, (HOSTFILE,)),
 }
+
+# Dozens of packages, which are not installed for a test.
+DEBIANS = ["debian"] if shutil.which(DEBIANS_MPIRUN) else []
+CASES |= {name: Case(DEBIAN, "OpenMPI", f"{DEBIANS_MPIRUN} -x NCCL_DEBUG", {}) for name in DEBIANS}
 
 
 def manifest(name: str, namespace: str) -> dict[str, Any]:
@@ -167,6 +172,7 @@ def ranks(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("name", "env"),
     [
+        *((name, {"NCCL_DEBUG": "INFO"}) for name in DEBIANS),
         ("openmpi-4", {"NCCL_DEBUG": "INFO"}),
         ("openmpi-5", {"NCCL_DEBUG": "INFO"}),
         ("mpich", {"NCCL_DEBUG": "INFO", "NCCL_ALGO": "Ring"}),

@@ -1,4 +1,6 @@
-"""The MPI releases that jobs run with: packages of the lock files, each installed once into a folder of its own."""
+"""The MPI releases that jobs run with: packages of the lock files, each installed once into a folder of its own, and
+Debian's Open MPI, which many images have.
+"""
 
 import fcntl
 import hashlib
@@ -11,22 +13,30 @@ from pathlib import Path
 from tests.controlplane.build import cache_root
 from tests.support.paths import ROOT
 
+DEBIAN = "debian"
+DEBIANS_MPIRUN = "mpirun.openmpi"
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+
 
 @dataclass(frozen=True)
 class Release:
     """An installed MPI."""
 
     folder: Path
+    libraries: str = "lib"
+    """Where its libraries are in the folder, as a pattern."""
 
     @property
     def library(self) -> Path:
-        return min((self.folder / "lib").glob("libmpi.so.*"))  # libmpi.so itself is for linkers, in some
+        return min(self.folder.glob(f"{self.libraries}/libmpi.so.*"))  # libmpi.so itself is for linkers, in some
 
     @property
     def environment(self) -> dict[str, str]:
         """What an image with this MPI has in its environment: where each MPI looks for its own parts."""
+        if self.folder == Path("/usr"):
+            return {"PATH": PATH}
         return {
-            "PATH": f"{self.folder / 'bin'}:/usr/sbin:/usr/bin:/sbin:/bin",
+            "PATH": f"{self.folder / 'bin'}:{PATH}",
             "LD_LIBRARY_PATH": str(self.folder / "lib"),
             "OPAL_PREFIX": str(self.folder),
             "PMIX_PREFIX": str(self.folder),
@@ -36,7 +46,9 @@ class Release:
 
 
 def installed(name: str) -> Release:
-    """The release of requirements/mpi-`name`.txt, from the cache or now from the package index."""
+    """The release of requirements/mpi-`name`.txt, from the cache or now from the package index; or Debian's."""
+    if name == DEBIAN:
+        return Release(Path("/usr"), "lib/*-linux-gnu")
     lock = ROOT / "requirements" / f"mpi-{name}.txt"
     key = hashlib.sha256(lock.read_bytes()).hexdigest()[:16]
     folder = cache_root().parent / "mpi" / f"{name}-{key}"
