@@ -28,7 +28,7 @@ from webhook.injections import injection
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings
-from webhook.predict.pod_security import Level, PodTemplate, Version, evaluate, labels
+from webhook.predict.pod_security import Level, PodTemplate, Version, evaluate, labels, of_root
 from webhook.predict.pod_security.pod import Capabilities, ContainerSecurityContext, convert
 from webhook.predict.pod_security.subject import Subject
 
@@ -79,13 +79,13 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 def _open(template: PodTemplate, version: Version) -> Iterator[tuple[Path, str]]:
     """The fields that restricted misses at `version`, or has other values in: path in the template, key of VALUES."""
     subject = Subject(template)
-    of_root = {place.path for place in subject.containers if _user(subject, place.security.run_as_user) == 0}
+    roots = {place.path for place in of_root.places(subject)}
     # The API server takes no container that escalates by itself and may not escalate.
     left = {("allowPrivilegeEscalation", place.path) for place in subject.containers if _escalates(place.security)}
     for result in evaluate(Level.RESTRICTED, version, template):
         for path in result.paths:
             container, _, field = path.partition(_CONTEXT)
-            if field not in VALUES or container in of_root or (field, container) in left:
+            if field not in VALUES or container in roots or (field, container) in left:
                 continue
             if field == "runAsNonRoot" or not subject.for_windows:
                 yield tuple(int(token) if token.isdigit() else token for token in _TOKEN.findall(path)), field
@@ -94,7 +94,3 @@ def _open(template: PodTemplate, version: Version) -> Iterator[tuple[Path, str]]
 def _escalates(security: ContainerSecurityContext) -> bool:
     capabilities = security.capabilities or Capabilities()
     return bool(security.privileged) or "CAP_SYS_ADMIN" in (capabilities.add or ())
-
-
-def _user(subject: Subject, own: int | None) -> int | None:
-    return subject.security.run_as_user if own is None else own

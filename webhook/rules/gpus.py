@@ -60,7 +60,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             continue  # upstream-contract refuses it
         if role == WORKER or job.spec.run_launcher_as_worker:
             found = devices.of_pod(replica.template, settings.resources, ctx)
-            for fault in _bounds(role, path, found, settings):
+            for fault in _bounds(
+                role, path, found, settings, like=devices.of_each(job.worker, settings.resources, ctx)
+            ):
                 yield _with_more_workers(fault, job, ctx) if found.asked > settings.max else fault
         else:
             yield from _idle(path, replica.template, settings)
@@ -149,7 +151,8 @@ def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation
     return replace(fault, fix=f"{fault.fix.removesuffix('.')}, and use more workers.")
 
 
-def _bounds(role: str, path: str, found: Devices, settings: Settings) -> Iterator[Violation]:
+def _bounds(role: str, path: str, found: Devices, settings: Settings, *, like: int) -> Iterator[Violation]:
+    """`like`: how many a worker has, which all pods that run ranks had better have."""
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
     where = f"{path}.template.spec.{'resourceClaims' if found.by_claim else 'containers'}"
     if found.asked > settings.max:
@@ -159,7 +162,7 @@ def _bounds(role: str, path: str, found: Devices, settings: Settings) -> Iterato
         fix = f"Ask for {settings.max} or fewer for each."
         fault, degree = f"{pod} asks for {count}, at most {settings.max} allowed", Degree(f"{role}>", found.asked)
     elif found.most is not None and found.most < settings.min:
-        fix = f"Ask for {settings.min} or more in resources.limits."
+        fix = f"Ask for {like if settings.min <= like <= settings.max else settings.min} or more in resources.limits."
         fault = f"{pod} asks for {_count(found.most)}, at least {settings.min} required"
         degree = Degree(f"{role}<", -found.most)
     else:

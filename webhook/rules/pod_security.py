@@ -31,6 +31,7 @@ from webhook.predict.pod_security import (
     evaluate,
     labels,
     messages,
+    of_root,
 )
 from webhook.predict.pod_security.advice import advice, permitting
 from webhook.predict.pod_security.checks.host_ports import only_by_host_network
@@ -106,13 +107,16 @@ def _judge(
     limits: tuple[dict[str, bool], ...] = ({}, {"advisory": True}, {"audit_only": True})
     for mode, limit in zip((enforce, warn, audit), limits, strict=True):
         results = _faults(mode, template, newest)
+        if not compared:  # an update is judged by what each fault was before
+            results = of_root.without_consequences(results, template)
         broken = places(mode, template, newest=newest) if compared and results else {}
         for result in results:
             degree = _degree(path, result, broken)
             if not limit:
                 # A fault is reported once: restricted has other checks than baseline for the same fields.
                 known.update(result.paths)
-                fix = f"{advice(result, template)} {_permission(result, template, namespace, newest)}"
+                why = "This namespace starts no root containers. " if result.check == of_root.CHECK else ""
+                fix = f"{advice(result, template)} {why}{_permission(result, template, namespace, newest)}"
                 yield _violation(path, result, messages.denial(mode, [result]), fix, degree)
             elif not known.issuperset(result.paths):
                 text, fix = messages.warning(mode, [result]), advice(result, template)

@@ -93,7 +93,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         cpus = _least_cpus(pods)
         yield from _cpus(slots, cpus, fixed=slots in gpus or cpus.amount < settings.min)
         yield from _ranks(job, slots, min(most, max(gpus, default=0) or most, cpus.amount or most), ctx, gpus=any(gpus))
-    yield from _unlike_launcher(gpus)
+    yield from _unlike_launcher(gpus, ctx)
 
 
 def _gpus(slots: int, gpus: list[int], bounds: Span, *, meant: Callable[[], bool]) -> Iterator[Violation]:
@@ -106,8 +106,9 @@ def _gpus(slots: int, gpus: list[int], bounds: Span, *, meant: Callable[[], bool
         yield Violation(PATH, fault, fix=f"Set it to {wanted}.", advisory=True)
 
 
-def _unlike_launcher(gpus: list[int]) -> Iterator[Violation]:
-    if gpus and gpus[0] != gpus[-1]:
+def _unlike_launcher(gpus: list[int], ctx: Context) -> Iterator[Violation]:
+    """Where the launcher's number is refused as such, that says it."""
+    if gpus and gpus[0] != gpus[-1] and gpus[0] in ctx.admitted.gpus:
         fault = f"asks for {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
         fix = f"Ask for {_count(gpus[-1], 'GPU')}." if gpus[-1] else "Ask for none."
         yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)

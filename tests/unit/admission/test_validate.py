@@ -37,6 +37,17 @@ def test_a_good_job_is_admitted_without_a_word() -> None:
     assert decision.response("u") == review.AdmissionResponse(uid="u", allowed=True)
 
 
+def test_too_few_gpus_of_a_launcher_that_is_a_worker_are_one_cause() -> None:
+    """`gpus` names the number that `slots` would ask for next."""
+    limits = {"Worker.template.spec.containers.0.resources": {"limits": {"nvidia.com/gpu": "2"}}}
+    job = changed({"spec.slotsPerWorker": 2, "spec.runLauncherAsWorker": True, **limits})
+    decision = validate(job, policy=load_policy(f"{HEADER}rules: {{gpus: {{min: 1}}}}"))
+    found = [*decision.denied, *decision.warned]
+    assert [(each.rule, each.violation.fix) for each in found if "GPU" in each.violation.message] == [
+        ("gpus", "Ask for 2 or more in resources.limits.")
+    ]
+
+
 def test_every_violation_is_in_one_reply() -> None:
     job = changed({"Worker.replicas": 1, "Launcher.replicas": 2, "spec.runPolicy.ttlSecondsAfterFinished": 1})
     decision = validate(job)

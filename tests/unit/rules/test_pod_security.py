@@ -60,6 +60,27 @@ def test_what_a_job_lacks_that_says_nothing() -> None:
     assert check({}, enforce="restricted") == []
 
 
+ROOT = {"Worker.template.spec.containers.0.securityContext": {"runAsUser": 0}}
+
+
+def test_a_container_for_root_is_one_cause() -> None:
+    """Not one for each field that it leaves open besides: none of these would let it start."""
+    [found] = check(ROOT, enforce="restricted")
+    assert found.path == f"{WORKER}.spec.containers[0].securityContext.runAsUser"
+    start = "Set runAsUser to a user above 0 that the image has. This namespace starts no root containers. To allow it"
+    assert found.fix.startswith(start)
+    context = {"runAsUser": 0, "allowPrivilegeEscalation": True, "capabilities": {"add": ["SYS_ADMIN"]}}
+    written = check({"Worker.template.spec.containers.0.securityContext": context}, enforce="restricted")
+    assert len(written) == 3, "what the user wrote besides is a cause of its own"
+
+
+def test_a_pod_for_root_is_one_cause() -> None:
+    bare = {f"{role}.template.spec.containers.0.securityContext": {} for role in ("Launcher", "Worker")}
+    of_pods = {f"{role}.template.spec.securityContext": {"runAsUser": 0} for role in ("Launcher", "Worker")}
+    found = check({**bare, **of_pods}, enforce="restricted")
+    assert [each.path for each in found] == [f"{path}.spec.securityContext.runAsUser" for path in (LAUNCHER, WORKER)]
+
+
 @pytest.mark.parametrize(("mode", "word"), [("enforce", "deny"), ("warn", "warn"), ("audit", "audit")])
 @pytest.mark.parametrize(
     ("port", "more"),
