@@ -11,8 +11,9 @@ the resource names. Of several choices (`firstAvailable`) the largest counts aga
 shared by pods, refuses nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from pydantic import Field
 
@@ -60,9 +61,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             continue  # upstream-contract refuses it
         if role == WORKER or job.spec.run_launcher_as_worker:
             found = devices.of_pod(replica.template, settings.resources, ctx)
-            for fault in _bounds(
-                role, path, found, settings, like=devices.of_each(job.worker, settings.resources, ctx)
-            ):
+            for fault in _bounds(role, path, found, settings, partial(_of_a_worker, job, settings, ctx)):
                 yield _with_more_workers(fault, job, ctx) if found.asked > settings.max else fault
         else:
             yield from _idle(path, replica.template, settings)
@@ -151,8 +150,14 @@ def _with_more_workers(fault: Violation, job: MPIJob, ctx: Context) -> Violation
     return replace(fault, fix=f"{fault.fix.removesuffix('.')}, and use more workers.")
 
 
-def _bounds(role: str, path: str, found: Devices, settings: Settings, *, like: int) -> Iterator[Violation]:
-    """`like`: how many a worker has, which all pods that run ranks had better have."""
+def _of_a_worker(job: MPIJob, settings: Settings, ctx: Context) -> int:
+    """What a pod with too few had better ask for: as many as a worker, where that is within the bounds."""
+    count = devices.of_each(job.worker, settings.resources, ctx)
+    return count if settings.min <= count <= settings.max else settings.min
+
+
+def _bounds(role: str, path: str, found: Devices, settings: Settings, wanted: Callable[[], int]) -> Iterator[Violation]:
+    """`wanted` is asked only for a pod that has too few."""
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
     where = f"{path}.template.spec.{'resourceClaims' if found.by_claim else 'containers'}"
     if found.asked > settings.max:
@@ -162,7 +167,7 @@ def _bounds(role: str, path: str, found: Devices, settings: Settings, *, like: i
         fix = f"Ask for {settings.max} or fewer for each."
         fault, degree = f"{pod} asks for {count}, at most {settings.max} allowed", Degree(f"{role}>", found.asked)
     elif found.most is not None and found.most < settings.min:
-        fix = f"Ask for {like if settings.min <= like <= settings.max else settings.min} or more in resources.limits."
+        fix = f"Ask for {wanted()} or more in resources.limits."
         fault = f"{pod} asks for {_count(found.most)}, at least {settings.min} required"
         degree = Degree(f"{role}<", -found.most)
     else:
