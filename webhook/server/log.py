@@ -1,10 +1,13 @@
 """JSON log lines on standard error, one for each event. None has the text of an exception: it may quote an object."""
 
+import asyncio
 import logging
 import traceback
+from collections import deque
 from collections.abc import MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol, cast
 
 import msgspec
 import structlog
@@ -16,10 +19,88 @@ MAX_FRAMES = 30
 _encoder = msgspec.json.Encoder()
 
 
-def make_log(stream: BinaryIO, level: str = "info") -> Any:
-    """A logger that writes one JSON object per line to `stream`; `level` is debug, info, warning or error."""
+class DecisionLine(msgspec.Struct, kw_only=True, gc=False):
+    """The event of one decision, with its fields in this order: a struct, as each review writes one."""
+
+    time: datetime
+    level: str = "info"
+    event: str = "decision"
+    webhook: str
+    uid: str
+    operation: str
+    namespace: str
+    name: str
+    user: str
+    dry_run: bool
+    allowed: bool
+    denied: list[str]
+    warned: list[str]
+    audited: list[str]
+    exempted: list[str]
+    injected: list[str]
+    skipped: str
+    duration_ms: float
+
+
+class Lines(Protocol):
+    """Where a log writes to: each line is written and flushed."""
+
+    def write(self, line: bytes, /) -> Any:
+        """Take a line."""
+        ...
+
+    def flush(self) -> Any:
+        """Hand on what was taken."""
+        ...
+
+
+class Batch:
+    """Lines for `stream` that the event loop's next turn writes in one go.
+
+    Where no loop runs, so in another thread and after the loop's end, they are written at once. Whoever makes a batch
+    calls `drain` at the end of the process; only a process that is killed loses lines, those of one turn.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._waiting: deque[bytes] = deque()  # its steps are atomic: other threads write too
+        self._due = False
+
+    def write(self, line: bytes) -> None:
+        """Take a line."""
+        self._waiting.append(line)
+
+    def flush(self) -> None:
+        """Have what was taken written soon."""
+        if self._due:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self.drain()
+        else:
+            self._due = True
+            loop.call_soon(self.drain)
+
+    def drain(self) -> None:
+        """Write all that waits; what cannot be written is lost, as there is nobody left to tell."""
+        self._due = False
+        lines = []
+        with suppress(IndexError):
+            while True:
+                lines.append(self._waiting.popleft())
+        with suppress(OSError, ValueError):  # a closed pipe, a closed file
+            self._stream.write(b"".join(lines))
+            self._stream.flush()
+
+
+def make_log(stream: Lines, level: str = "info") -> Any:
+    """A logger that writes one JSON object per line to `stream`; `level` is debug, info, warning or error.
+
+    An event is a text with fields, or a `DecisionLine`.
+    """
     return structlog.wrap_logger(
-        structlog.BytesLogger(stream),
+        structlog.BytesLogger(cast("BinaryIO", stream)),
         processors=[_line],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         cache_logger_on_first_use=True,
@@ -55,4 +136,7 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 def _line(_: Any, method: str, fields: MutableMapping[str, Any]) -> bytes:
     """structlog's last processor. JSON escapes line breaks and control characters, so one event stays one line."""
-    return _encoder.encode({"time": datetime.now(UTC), "level": method, "event": fields.pop("event"), **fields})
+    event = fields.pop("event")
+    if isinstance(event, DecisionLine):
+        return _encoder.encode(event)
+    return _encoder.encode({"time": datetime.now(UTC), "level": method, "event": event, **fields})

@@ -19,8 +19,8 @@ class Metric:
     """Their names."""
     help: str
     """What is measured, for operators."""
-    is_asked: bool = False
-    """Somebody else keeps the value: it is asked for whenever the metrics are read."""
+    kept: Literal["by the library", "elsewhere", "by the loop"] = "by the library"
+    """Elsewhere: asked for whenever the metrics are read. By the loop: plain numbers, for what each review adds to."""
 
 
 METRICS = (
@@ -29,12 +29,14 @@ METRICS = (
         "counter",
         ("webhook", "operation", "decision", "dry_run"),
         "Reviews answered with a decision: allowed or denied.",
+        kept="by the loop",
     ),
     Metric(
         PREFIX + "review_duration_seconds",
         "histogram",
         ("webhook",),
         "Time from a review's headers to its answer, whatever that is, the reading of its body included.",
+        kept="by the loop",
     ),
     Metric(PREFIX + "connections", "gauge", (), "Connections to the review port now."),
     Metric(
@@ -50,8 +52,15 @@ METRICS = (
         "counter",
         ("rule", "action"),
         "Violations found, by rule and by what they led to: deny, warn or audit.",
+        kept="by the loop",
     ),
-    Metric(PREFIX + "patch_ops_total", "counter", ("injection",), "Patch operations sent, by injection."),
+    Metric(
+        PREFIX + "patch_ops_total",
+        "counter",
+        ("injection",),
+        "Patch operations sent, by injection.",
+        kept="by the loop",
+    ),
     Metric(
         PREFIX + "deadline_exceeded_total",
         "counter",
@@ -101,7 +110,13 @@ METRICS = (
     Metric(
         PREFIX + "policy_reviews_total", "counter", ("decision",), "Reviews of policy ConfigMaps: allowed or denied."
     ),
-    Metric(PREFIX + "exemptions_total", "counter", ("rule",), "Violations excused by an exemption, by rule."),
+    Metric(
+        PREFIX + "exemptions_total",
+        "counter",
+        ("rule",),
+        "Violations excused by an exemption, by rule.",
+        kept="by the loop",
+    ),
     Metric(PREFIX + "ssh_keys_ready", "gauge", (), "SSH key pairs that are ready for new jobs."),
     Metric(PREFIX + "ssh_keys_waiting", "gauge", (), "Reviews that wait for an SSH key pair to be made."),
     Metric(
@@ -133,21 +148,21 @@ METRICS = (
         "counter",
         ("kind",),
         "How often a rule asked about this kind and the answer was unknown; such a rule does not deny.",
-        is_asked=True,
+        kept="elsewhere",
     ),
     Metric(
         PREFIX + "cache_requests_total",
         "counter",
         ("kind",),
         "Lists and watches sent to the API server.",
-        is_asked=True,
+        kept="elsewhere",
     ),
     Metric(
         PREFIX + "cache_restarts_total",
         "counter",
         ("kind", "reason"),
         "Lists and watches that ended, and why.",
-        is_asked=True,
+        kept="elsewhere",
     ),
     Metric(
         PREFIX + "cert_not_after_seconds",

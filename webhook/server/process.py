@@ -1,6 +1,7 @@
 """The process of `mpijob-webhook serve`: the event loop, signals, exit codes."""
 
 import asyncio
+import atexit
 import gc
 import logging
 import signal
@@ -10,7 +11,7 @@ import uvloop
 
 from webhook import PROGRAM
 from webhook.server.connections import raise_limit
-from webhook.server.log import LibraryLog, make_log
+from webhook.server.log import Batch, LibraryLog, make_log
 from webhook.server.service import ServeSettings, StartError, running
 from webhook.server.telemetry import Telemetry
 
@@ -30,7 +31,9 @@ async def serve(settings: ServeSettings) -> int:
 
     Before the service is ready the first signal ends it at once: it may be waiting for its certificate.
     """
-    log = make_log(sys.stderr.buffer, settings.log_level)
+    lines = Batch(sys.stderr.buffer)
+    atexit.register(lines.drain)
+    log = make_log(lines, settings.log_level)
     logging.basicConfig(handlers=[LibraryLog(log)], level=logging.WARNING, force=True)
     task = asyncio.current_task()
     stop = asyncio.Event()

@@ -8,6 +8,7 @@ import platform
 import sys
 from collections import Counter as Counted
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
 from itertools import product
@@ -25,8 +26,9 @@ from webhook.companions.reservations.ledger import OUTCOMES
 from webhook.server import requests
 from webhook.server.asked_counter import AskedCounter
 from webhook.server.connections import REASONS
-from webhook.server.log import MAX_LOGGED, describe, make_log
+from webhook.server.log import MAX_LOGGED, DecisionLine, describe, make_log
 from webhook.server.metrics import BUCKETS, METRICS, PREFIX, Metric
+from webhook.server.tallies import Durations, Tally
 
 
 class Children(dict[tuple[str, ...], Any]):
@@ -49,10 +51,10 @@ class Telemetry:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         made = {metric.name.removeprefix(PREFIX): _make(metric, self.registry) for metric in METRICS}
-        self._reviews = Children(made["reviews_total"])
-        self._durations = Children(made["review_duration_seconds"])
-        self._rule_results = Children(made["rule_results_total"])
-        self._patch_ops = Children(made["patch_ops_total"])
+        self._reviews: Tally = made["reviews_total"]
+        self._durations: Durations = made["review_duration_seconds"]
+        self._rule_results: Tally = made["rule_results_total"]
+        self._patch_ops: Tally = made["patch_ops_total"]
         self._deadline_exceeded: Counter = made["deadline_exceeded_total"]
         self._internal_errors: Counter = made["internal_errors_total"]
         self._shed: Counter = made["shed_total"]
@@ -71,7 +73,7 @@ class Telemetry:
         self._policies_unread: Gauge = made["policies_unread"]
         self._policy_reloads: Counter = made["policy_reloads_total"]
         self._policy_reviews: Counter = made["policy_reviews_total"]
-        self._exemptions = Children(made["exemptions_total"])
+        self._exemptions: Tally = made["exemptions_total"]
         self._key_durations = Children(made["ssh_key_duration_seconds"])
         self._key_waits = Children(made["ssh_key_wait_seconds"])
         self._keys: tuple[Gauge, Gauge] = made["ssh_keys_ready"], made["ssh_keys_waiting"]
@@ -155,37 +157,39 @@ class Telemetry:
     def decided(self, webhook: str, request: AdmissionRequest, decision: Decision, seconds: float) -> None:
         """Count and log one decision."""
         verdict = "allowed" if decision.allowed else "denied"
-        self._reviews[webhook, request.operation, verdict, "true" if request.dry_run else "false"].inc()
-        self._durations[webhook,].observe(seconds)
-        for findings, action in (
-            (decision.denied, "deny"),
-            (decision.warned, "warn"),
-            (decision.audited, "audit"),
-        ):
-            for finding in findings:
-                self._rule_results[finding.rule, action].inc()
+        self._reviews.add((webhook, request.operation, verdict, "true" if request.dry_run else "false"))
+        self._durations.add(webhook, seconds)
+        count = self._rule_results.add
+        for finding in decision.denied:
+            count((finding.rule, "deny"))
+        for finding in decision.warned:
+            count((finding.rule, "warn"))
+        for finding in decision.audited:
+            count((finding.rule, "audit"))
         for finding, _ in decision.exempted:
-            self._exemptions[finding.rule,].inc()
-        injected = list(dict.fromkeys(decision.authors))
-        for author in injected:
-            self._patch_ops[author,].inc(decision.authors.count(author))
+            self._exemptions.add((finding.rule,))
+        injected = Counted(decision.authors)
+        for author, operations in injected.items():
+            self._patch_ops.add((author,), operations)
         self.log.info(
-            "decision",
-            webhook=webhook,
-            uid=request.uid[:MAX_LOGGED],
-            operation=request.operation,
-            namespace=request.namespace[:MAX_LOGGED],
-            name=decision.name[:MAX_LOGGED],
-            user=request.user_info.username[:MAX_LOGGED],
-            dry_run=bool(request.dry_run),
-            allowed=decision.allowed,
-            denied=_ids(decision.denied),
-            warned=_ids(decision.warned),
-            audited=_ids(decision.audited),
-            exempted=_ids([finding for finding, _ in decision.exempted]),
-            injected=injected,
-            skipped=decision.skipped[:MAX_LOGGED],
-            duration_ms=round(seconds * 1000, 3),
+            DecisionLine(
+                time=datetime.now(UTC),
+                webhook=webhook,
+                uid=request.uid[:MAX_LOGGED],
+                operation=request.operation,
+                namespace=request.namespace[:MAX_LOGGED],
+                name=decision.name[:MAX_LOGGED],
+                user=request.user_info.username[:MAX_LOGGED],
+                dry_run=bool(request.dry_run),
+                allowed=decision.allowed,
+                denied=_ids(decision.denied),
+                warned=_ids(decision.warned),
+                audited=_ids(decision.audited),
+                exempted=_ids([finding for finding, _ in decision.exempted]) if decision.exempted else [],
+                injected=list(injected),
+                skipped=decision.skipped[:MAX_LOGGED],
+                duration_ms=round(seconds * 1000, 3),
+            )
         )
 
     def refused(
@@ -200,7 +204,7 @@ class Telemetry:
     ) -> None:
         """Count and log a request that got no decision; `webhook` is None for a path that belongs to none."""
         if webhook is not None:
-            self._durations[webhook,].observe(seconds)
+            self._durations.add(webhook, seconds)
         if shed:
             self._shed.labels(webhook).inc()
             return  # a log line each would add to the overload
@@ -219,8 +223,13 @@ class Telemetry:
 
 
 def _make(metric: Metric, registry: CollectorRegistry) -> Any:
-    if metric.is_asked:
+    if metric.kept == "elsewhere":
         return AskedCounter(metric.name, metric.help, metric.labels, registry=registry)
+    if metric.kept == "by the loop":
+        if metric.kind == "counter":
+            return Tally(metric.name, metric.help, metric.labels, registry=registry)
+        (label,) = metric.labels
+        return Durations(metric.name, metric.help, label, BUCKETS, registry=registry)
     if metric.kind == "counter":
         return Counter(metric.name, metric.help, metric.labels, registry=registry)
     if metric.kind == "gauge":
@@ -229,4 +238,4 @@ def _make(metric: Metric, registry: CollectorRegistry) -> Any:
 
 
 def _ids(findings: list[Finding]) -> list[str]:
-    return list(dict.fromkeys(finding.rule for finding in findings))
+    return list(dict.fromkeys([finding.rule for finding in findings])) if findings else []
