@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -W error
+# Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help install demo test lint types unit integration bench compare burst playground docs corpus schema mender manifests lock clean
 
