@@ -136,7 +136,8 @@ def _successor_is_due(state: State, now: datetime, settings: RotationSettings) -
     if state.successor:
         return "" if state.successor.usable(now) else f"the next one is {_fault(state.successor, now)}"
     if not state.current:
-        return "; ".join(state.damage) or "the CA Secret has none"
+        none = "the key of the present one was removed" if state.key_removed else "the CA Secret has none"
+        return "; ".join(state.damage) or none
     if not state.current.usable(now):
         return f"the present one is {_fault(state.current, now)}"
     if state.current.not_after - now <= settings.ca_lifetime / 3:

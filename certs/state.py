@@ -38,6 +38,8 @@ class State:
     retired_at: datetime | None = None
     damage: tuple[str, ...] = ()
     """What could not be used, and why."""
+    key_removed: bool = False
+    """The CA that signed is there without its key, which is how an administrator asks for a new one."""
     other: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     @property
@@ -55,7 +57,7 @@ class State:
     def with_successor(self, authority: Authority, now: datetime) -> "State":
         """The state in which `authority` is to be made known; one that was being made known gives way."""
         state = self.with_old([self.successor.certificate], now) if self.successor else self
-        return replace(state, successor=authority, published_at=None, damage=())
+        return replace(state, successor=authority, published_at=None, damage=(), key_removed=False)
 
     def promoted(self, now: datetime) -> "State":
         """The state in which the successor signs."""
@@ -83,6 +85,7 @@ def load(data: Mapping[str, bytes]) -> State:
     """
     damage: list[str] = []
     lost: list[x509.Certificate] = []
+    removed: list[str] = []
 
     def authority(prefix: str) -> Authority | None:
         certificate, key = data.get(f"{prefix}.crt", b""), data.get(f"{prefix}.key", b"")
@@ -91,8 +94,12 @@ def load(data: Mapping[str, bytes]) -> State:
         try:
             return Authority.load(certificate, key)
         except CertificateError as error:
-            damage.append(f"{prefix}.crt and {prefix}.key: {error}")
-            lost.extend(certificates(certificate))
+            left = certificates(certificate)
+            if left and not key and prefix == "ca":
+                removed.append(prefix)
+            else:
+                damage.append(f"{prefix}.crt and {prefix}.key: {error}")
+            lost.extend(left)
             return None
 
     def certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
@@ -126,5 +133,6 @@ def load(data: Mapping[str, bytes]) -> State:
         # The lost CA signed until now; the stored time belongs to other CAs.
         retired_at=None if lost else time("old-ca.retired-at"),
         damage=tuple(damage),
+        key_removed=bool(removed),
         other={key: value for key, value in data.items() if key not in KEYS},
     )

@@ -166,7 +166,10 @@ def _secret_issues(
         yield Issue(
             "error", f"the CA Secret is damaged: {damage}", f"the service repairs it within a minute; else {running}"
         )
-    if not state.current and not state.successor:
+    if state.key_removed and not state.successor:
+        text = "the CA is being renewed: its key was removed from the CA Secret"
+        yield Issue("warning", text, f"the service makes a new CA within a minute; else {running}")
+    elif not state.current and not state.successor:
         yield Issue("error", "the CA Secret holds no CA", f"the service makes one when it starts; else {running}")
     if state.current and (fault := _fault(state.current.certificate, now)):
         yield Issue("error", f"the signing CA {fault}", f"the service replaces it within a minute; else {running}")

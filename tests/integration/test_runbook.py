@@ -10,6 +10,7 @@ import pytest
 from tests.support.installation.deployment import SELF_MANAGED, SPACE
 from tests.support.installation.installed_overlay import RUNBOOK, Installed, commands, installed
 from tests.support.jobs import changed
+from tests.support.policies import policy_configmap
 from webhook.installation.registration import NAME, RESOURCES
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
@@ -96,14 +97,13 @@ def test_rotation_by_hand(installation: Installed) -> None:
     cluster = installation.cluster
     cluster.wait_for("rest", lambda: phase(installation) == "steady")
     (before,) = installation.serials()
-    rotate, restart, status, distrust = (
-        line for line in commands("Rotate by hand")[:1] + commands("Rotate by hand")[2:5]
-    )
+    rotate, status, restart, rolled_out, distrust = commands("Rotate by hand")[:5]
     assert installation.run(rotate).returncode == 0
+    assert "damaged" not in installation.run(status).stdout, "what is prescribed is no damage"
     cluster.wait_for("a new CA", lambda: phase(installation) == "retiring")
     assert before in installation.serials(), "it stays trusted"
     assert not refusal(installation, GOOD)
-    for line in (restart, status, distrust):
+    for line in (restart, rolled_out, distrust):
         assert installation.run(line).returncode == 0, line
     cluster.wait_for("the end of the trust", lambda: before not in installation.serials())
     assert not refusal(installation, GOOD)
@@ -123,9 +123,17 @@ def test_a_lost_secret(installation: Installed) -> None:
 
 
 def test_uninstall(installation: Installed) -> None:
-    installation.follow("Uninstall")
     cluster = installation.cluster
+    cluster.apply([policy_configmap("rules: {worker-count: {max: 3}}", namespace=SPACE)])
+    assert cluster.kubectl("get", "configmap", "platform", "-n", SPACE).stdout
+    installation.follow("Uninstall")
     for kind in RESOURCES:
         assert cluster.kubectl("get", kind, NAME, check=False).returncode != 0
     cluster.wait_for("the namespace to go", lambda: cluster.kubectl("get", "namespace", SPACE, check=False).returncode)
     assert not refusal(installation, BAD)
+    assert "`policies.yaml`" in RUNBOOK.partition("## Uninstall")[2]
+    kept = installation.checkout / "policies.yaml"
+    assert "MPIJobPolicy" in kept.read_text(), "the policies go with the namespace, so the page keeps them first"
+    installation.follow("Install", only="kubectl apply -k manifests/overlays/default")
+    apply = f"kubectl apply -f {kept.name}"
+    cluster.wait_for("the kept policies", lambda: "created" in installation.run(apply).stdout or None)

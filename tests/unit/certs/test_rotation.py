@@ -107,3 +107,17 @@ def test_who_signs():
 )
 def test_the_phase(state, phase):
     assert phase_of(state) is phase
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (State(key_removed=True, old=(ONE.certificate,)), "new CA: the key of the present one was removed"),
+        (State(), "new CA: the CA Secret has none"),
+        (State(damage=("ca.crt: no",)), "new CA: ca.crt: no"),
+    ],
+)
+def test_why_there_is_a_new_ca(state, reason):
+    step = plan(state, everywhere(state), START, SETTINGS)
+    assert isinstance(step, MakeSuccessor)
+    assert (step.notice.message, step.notice.warning) == (reason, bool(state.damage))

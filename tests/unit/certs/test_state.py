@@ -72,14 +72,13 @@ NO_KEY = PAIR + "the private key is not PEM, or damaged"
     [
         ({"ca.crt": ONE.certificate_pem[:200]}, NO_CERTIFICATE, 0),
         ({"ca.crt": b""}, NO_CERTIFICATE, 0),
-        ({"ca.key": b""}, NO_KEY, 1),
         ({"ca.key": ONE.key_pem[:60]}, NO_KEY, 1),
         ({"ca.key": TWO.key_pem}, PAIR + "the private key does not belong to the certificate", 1),
         (leaf(), PAIR + "the certificate is not that of a CA", 1),
         (rsa_ca(), PAIR + "the private key is not an EC key", 1),
         ({"ca.crt": b"\xff\x00", "ca.key": b"\xff"}, NO_CERTIFICATE, 0),
     ],
-    ids=["half a certificate", "no certificate", "no key", "half a key", "another key", "a leaf", "RSA", "bytes"],
+    ids=["half a certificate", "no certificate", "half a key", "another key", "a leaf", "RSA", "bytes"],
 )
 def test_a_damaged_ca_is_no_ca_but_its_certificate_stays_trusted(change, damage, kept):
     state = load(
@@ -88,6 +87,16 @@ def test_a_damaged_ca_is_no_ca_but_its_certificate_stays_trusted(change, damage,
     assert (state.current, state.damage, len(state.old)) == (None, (damage,), kept)
     # That time is of others: this one has signed until now.
     assert (state.retired_at is None) == bool(kept)
+
+
+def test_a_key_that_was_removed_is_no_damage():
+    state = load({"ca.crt": ONE.certificate_pem, "old-ca.retired-at": b"2020-01-01T00:00:00Z"})
+    assert (state.current, state.damage, state.key_removed, state.retired_at) == (None, (), True, None)
+    assert [fingerprint(each) for each in state.old] == [ONE.fingerprint]
+    renewed = state.with_successor(TWO, NOW)
+    assert not renewed.key_removed
+    assert not load(renewed.to_data()).key_removed
+    assert not load(FULL.to_data()).key_removed
 
 
 @pytest.mark.parametrize(

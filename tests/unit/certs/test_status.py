@@ -98,12 +98,23 @@ def test_the_secret(state, now, phase, found):
 def test_no_secret_and_a_damaged_one():
     status = describe_self_managed(None, [], now=NOW, settings=SETTINGS)
     assert (status.phase, texts(status)) == (Phase.MISSING, [("error", "the CA Secret does not exist")])
-    data = State(current=CA).to_data() | {"ca.key": b""}
+    data = State(current=CA).to_data() | {"ca.key": b"nonsense"}
     status = describe_self_managed(data, [], now=NOW, settings=SETTINGS)
     assert texts(status) == [
         ("error", "the CA Secret is damaged: ca.crt and ca.key: the private key is not PEM, or damaged"),
         ("error", "the CA Secret holds no CA"),
     ]
+
+
+@pytest.mark.parametrize("left", [{}, {"ca.key": b""}])
+def test_a_key_that_was_removed_is_a_renewal(left):
+    data = {key: value for key, value in State(current=CA).to_data().items() if key != "ca.key"} | left
+    status = describe_self_managed(data, [bundle(CA)], now=NOW, settings=SETTINGS, served=chain(), server_names=[HOST])
+    assert texts(status) == [("warning", "the CA is being renewed: its key was removed from the CA Secret")]
+    assert status.issues[0].advice.startswith("the service makes a new CA within a minute; else look into the log")
+    assert [(one.role, one.fingerprint) for one in status.certificates][0] == ("old CA", CA.fingerprint)
+    data = State(current=CA, successor=NEXT).to_data() | {"ca.key": b""}
+    assert texts(describe_self_managed(data, [bundle(CA, NEXT)], now=NOW, settings=SETTINGS)) == []
 
 
 @pytest.mark.parametrize(
