@@ -112,7 +112,7 @@ def test_a_key_that_was_removed_is_a_renewal(left):
     status = describe_self_managed(data, [bundle(CA)], now=NOW, settings=SETTINGS, served=chain(), server_names=[HOST])
     assert texts(status) == [("warning", "the CA is being renewed: its key was removed from the CA Secret")]
     assert status.issues[0].advice.startswith("the service makes a new CA within a minute; else look into the log")
-    assert [(one.role, one.fingerprint) for one in status.certificates][0] == ("old CA", CA.fingerprint)
+    assert next((one.role, one.fingerprint) for one in status.certificates) == ("old CA", CA.fingerprint)
     data = State(current=CA, successor=NEXT).to_data() | {"ca.key": b""}
     assert texts(describe_self_managed(data, [bundle(CA, NEXT)], now=NOW, settings=SETTINGS)) == []
 
