@@ -38,6 +38,7 @@ In another terminal, in this folder:
   export PATH={tools}:$PATH
 
 {commands}
+  mpijob-webhook check {bad}
 
 Logs, the webhook's among them: {logs}
 Ctrl-C stops everything and leaves nothing behind.
@@ -68,8 +69,9 @@ def guide(cluster: Cluster, seconds: float) -> str:
         version=version,
         nodes=f"{NODES} simulated nodes with {GPUS_EACH} GPUs each in {RACKS} racks",
         kubeconfig=cluster.kubeconfig,
-        tools=cluster.assets.kubectl.parent,
+        tools=f"{cluster.assets.kubectl.parent}:{Path(sys.executable).parent}",
         commands="\n".join(f"  kubectl {what:<76}{f'# {why}' if why else ''}".rstrip() for what, why in TO_TRY),
+        bad=BAD,
         logs=cluster.log_dir,
     )
 

@@ -16,6 +16,8 @@ from tests.controlplane.cluster import Cluster
 from tests.support.installation.deployment import HOST, SECRET, SELF_MANAGED, SPACE
 from tests.support.installation.installed_overlay import Installed, installed, ready
 from tests.support.object_api import kubeconfig
+from tests.support.paths import EXAMPLES
+from webhook.api import yaml
 from webhook.cli.main import main
 from webhook.installation.registration import NAME, RESOURCES
 
@@ -49,7 +51,7 @@ def test_a_healthy_installation(deployment: Installed) -> None:
     assert found.exit_code == 0
     lines = found.stdout.splitlines()[1:]
     assert [line for line in lines[:-1] if not line.startswith("ok")] == []
-    assert lines[-1] == "11 ok"
+    assert lines[-1] == "12 ok"
     assert "2 of 2 replicas ready" in found.stdout
     assert "seen at 1 address; CA steady" in found.stdout
     status = run(deployment.cluster, "certs", "status")
@@ -298,6 +300,34 @@ def test_a_broken_policy(unattended: Installed) -> None:
         cluster.kubectl("delete", "configmap", "bad", *IN)
     assert code == 1
     assert 'policy "bad" is broken, nothing of it is in force' in findings["policy-broken"]["text"]
+
+
+def test_what_was_meant_to_be_in_force(unattended: Installed) -> None:
+    cluster = unattended.cluster
+    policy = {"policy.yaml": "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"}
+    label = {"training.openshift.io/mpijob-policy": "true"}
+    for metadata in (
+        {"name": "forgotten", "namespace": SPACE},
+        {"name": "lost", "namespace": "default", "labels": label},
+    ):
+        document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": policy}
+        cluster.kubectl("create", "-f", "-", stdin=document)
+    (job,) = yaml.load_all((EXAMPLES / "openmpi-pi.yaml").read_text())
+    job["metadata"]["annotations"] = {"training.openshift.io/exempt": "imags"}
+    with disarmed(cluster):
+        cluster.kubectl("create", "-f", "-", "-n", "default", stdin=job)
+    findings, code = report(cluster)
+    again = findings["policy-unlabelled"]["fix"].partition(";")[0].split()[1:]
+    cluster.kubectl(*again)
+    afterwards, _ = report(cluster)
+    cluster.kubectl("delete", "configmap", "forgotten", *IN)
+    cluster.kubectl("delete", "configmap", "lost", "-n", "default")
+    cluster.kubectl("delete", "mpijob", job["metadata"]["name"], "-n", "default")
+    assert (set(findings), code) == ({"policy-unlabelled", "policy-elsewhere", "asked-in-vain"}, 0)
+    assert 'ConfigMap "forgotten" holds a policy' in findings["policy-unlabelled"]["text"]
+    assert 'policy "lost" is in namespace default' in findings["policy-elsewhere"]["text"]
+    assert '"imags" (did you mean images?)' in findings["asked-in-vain"]["text"]
+    assert "policy-unlabelled" not in afterwards
 
 
 @contextmanager

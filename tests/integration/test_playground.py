@@ -1,6 +1,7 @@
 """`make playground` as its user meets it: a job that succeeds, one that is refused, and nothing left at the end."""
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,6 +50,8 @@ def test_stays_until_it_is_told_to_stop(tmp_path: Path) -> None:
             wait_for("the playground", lambda: "Ctrl-C" in output.read_text(), timeout=120, detail=output.read_text)
             folder = cluster_folder(output.read_text())
             assert len(processes_of(folder)) >= 7
+            (path,) = re.findall(r"export PATH=(\S+):\$PATH", output.read_text())
+            assert [shutil.which(name, path=path) is None for name in ("kubectl", "mpijob-webhook")] == [False, False]
             playground.send_signal(signal.SIGTERM)  # becomes what Ctrl-C is
             assert playground.wait(30) == 0, output.read_text()
         finally:

@@ -9,10 +9,10 @@ import click
 import pytest
 
 from tests.support import architecture, corpus
-from tests.support.paths import DOCS, EXAMPLES, ROOT
+from tests.support.paths import DOCS, EXAMPLES, MANIFESTS, ROOT
 from webhook import injections
 from webhook.admission import pipelines
-from webhook.api import annotations
+from webhook.api import annotations, yaml
 from webhook.cli import explanations, files, reference
 from webhook.cli.job_check import Verdict, check
 from webhook.cli.policy import documents
@@ -123,6 +123,16 @@ def test_links_lead_somewhere(name: str) -> None:
         file = (DOCS / name).parent / path if path else DOCS / name
         assert file.exists(), target
         assert not anchor or anchor in _anchors(file), target
+
+
+def test_the_runbook_has_a_section_for_each_alert() -> None:
+    (rule,) = yaml.load_all((MANIFESTS / "components/monitoring/alerts.yaml").read_text(encoding="utf-8"))
+    for alert in (alert for group in rule["spec"]["groups"] for alert in group["rules"]):
+        path, _, anchor = alert["annotations"]["runbook_url"].partition("#")
+        assert anchor == alert["alert"].lower()
+        assert anchor in _anchors(ROOT / path), alert["alert"]
+        section = page("runbook.md").partition(f"\n### {alert['alert']}\n\n")[2].partition("\n#")[0]
+        assert len(section) > 50, alert["alert"]
 
 
 # What the reader is to write.

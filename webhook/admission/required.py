@@ -18,10 +18,11 @@ from webhook.api import mpijob
 from webhook.kit.context import Context
 from webhook.kit.patch import Addition, PatchBuilder, PatchConflict, Path
 from webhook.kit.settings import Action
+from webhook.policy.exemptions import REQUIRED_INJECTION
 from webhook.policy.in_force import Policy
 from webhook.rules import Violation
 
-RULE = "required-injection"
+RULE = REQUIRED_INJECTION
 _FIX = "Submit it again; if that does not help, another webhook takes it out, so ask your administrator."
 _FIX_CLAIMED = (
     "Nothing is injected into a job that is {}, so write it into the job, or ask your administrator to add who creates"

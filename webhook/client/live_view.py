@@ -103,6 +103,14 @@ class LiveView:
                 found[resource.name] = faulty[0].reason or "its first list is not complete"
         return found
 
+    def not_installed(self) -> list[str]:
+        """The resources of which the API server serves no version."""
+        return sorted(
+            resource.name
+            for resource, watches in self._watches.items()
+            if all(watch.not_installed for watch in watches)
+        )
+
     async def settled(self) -> None:
         """Return once each resource has been read, or all of its versions were refused, or `patience` is at its end."""
         with suppress(TimeoutError):

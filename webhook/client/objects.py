@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.connection import JSON, METADATA
 from webhook.client.paging import pages
 from webhook.client.wire import Page, PageMetadata, WatchFault
 
@@ -21,11 +22,12 @@ async def get(api: Client, path: str) -> KubernetesObject | None:
         raise
 
 
-async def listed(api: Client, path: str, **query: str) -> list[KubernetesObject]:
-    """Every object of a collection; ClusterError when there is no complete list."""
+async def listed(api: Client, path: str, *, metadata_only: bool = False, **query: str) -> list[KubernetesObject]:
+    """Every object of a collection, or only their metadata; ClusterError when there is no complete list."""
+    accept = METADATA % "List" if metadata_only else JSON
 
     async def fetch(target: str) -> Page[KubernetesObject]:
-        answer = await api.request("GET", target)
+        answer = await api.request("GET", target, accept=accept)
         metadata, items = answer.get("metadata") or {}, answer.get("items") or []
         is_list = str(answer.get("kind")).endswith("List") and isinstance(items, list)
         if not (is_list and isinstance(metadata, dict)):

@@ -76,6 +76,7 @@ class Watch(Generic[K, T]):
         self._opened = inf
         self._refusals = 0
         self._refused = False  # by the last list or watch
+        self._not_found = False
         self._page_size = kind.page
         self._settled = asyncio.Event()
 
@@ -96,6 +97,11 @@ class Watch(Generic[K, T]):
     def faulty(self) -> bool:
         """Whether the records are no answer, though the kind is installed and ours to see."""
         return bool(self.requests) and not self.known and not self._refused
+
+    @property
+    def not_installed(self) -> bool:
+        """Whether the API server does not serve the kind."""
+        return self._not_found and not self.synced
 
     @property
     def known(self) -> bool:
@@ -220,7 +226,9 @@ class Watch(Generic[K, T]):
     def _failed(self, fault: WatchFault) -> None:
         if fault.reason in RELIST:
             self._version = ""
+        before = self.synced
         self._refused = fault.reason in REFUSED
+        self._not_found = fault.reason is FaultReason.NOT_FOUND
         if self._refused:
             self._refusals += 1
             self.synced = self.synced and self._refusals < BELIEVED
@@ -228,7 +236,9 @@ class Watch(Generic[K, T]):
         if fault.reason is FaultReason.ENDED:
             return
         if self.reason != str(fault):
-            self._log.warning("watch failed", kind=self.kind.name, reason=str(fault))
+            # Most clusters lack some kinds: the live view names them all on one line.
+            tell = self._log.debug if self._not_found and not before else self._log.warning
+            tell("watch failed", kind=self.kind.name, reason=str(fault))
         self.reason = str(fault)
 
     def _delay(self, fault: WatchFault, failures: int) -> float:

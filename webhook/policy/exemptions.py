@@ -9,6 +9,8 @@ from pydantic import AfterValidator, Field, model_validator
 from webhook.kit.settings import Settings
 
 EVERY_RULE = "*"
+REQUIRED_INJECTION = "required-injection"
+"""A job may be exempted from this too, though it is no rule with settings."""
 # The annotations by which a job asks for an exemption; it is granted to whom RBAC allows to `exempt` MPIJobs.
 ASKED = "training.openshift.io/exempt"
 REASON = "training.openshift.io/exempt-reason"

@@ -113,6 +113,8 @@ async def linked(
 
         async def settle() -> None:
             await view.settled()
+            if absent := view.not_installed():
+                log.info("not installed", kinds=absent)
             link.read.set()
             await policy_watch.loaded()
             link.settled.set()

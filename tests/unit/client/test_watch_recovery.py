@@ -133,13 +133,26 @@ async def test_what_is_refused_is_unknown_and_found_when_it_is_allowed(world: Wo
     settled = asyncio.create_task(watch.settled())
     world.start(watch)
     await settled
-    assert not watch.synced
+    assert (watch.synced, watch.not_installed) == (False, "not-found" in reason)
     await world.until(lambda: len(world.api.queries(watch=True)) == 1)
     assert states == [(False, UNKNOWN, reason)] * 3
     assert world.time.sleeps == [1, 2, 4]
     assert (watch.synced, watch.reason, watch.get("a")) == (True, "", Thing("a", 0))
-    assert [fields["reason"] for fields in world.log.events("watch failed")] == [reason]
+    level = "debug" if "not-found" in reason else "warning"
+    assert [line for line in world.log.lines if line[1] == "watch failed"] == [
+        (level, "watch failed", {"kind": "things", "reason": reason})
+    ]
+    assert not watch.not_installed
     assert len(world.log.events("watch recovered")) == 1
+
+
+async def test_a_kind_that_is_uninstalled_is_worth_a_warning(world: World) -> None:
+    world.api.lists = [page(thing("a")), refused(404, "gone")]
+    world.api.watches = [refused(404, "gone")]
+    watch = world.watch()
+    await world.spend(watch, 15)
+    assert watch.not_installed
+    assert world.log.lines[0] == ("warning", "watch failed", {"kind": "things", "reason": "not-found: gone"})
 
 
 async def test_rights_that_are_taken_away_make_a_kind_unknown(world: World) -> None:

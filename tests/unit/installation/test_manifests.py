@@ -170,7 +170,7 @@ def test_alerts_are_on_metrics_that_exist() -> None:
         grouped = {label for labels in re.findall(r"by \(([^)]*)\)", alert["expr"]) for label in labels.split(", ")}
         shown = set(re.findall(r"\$labels\.(\w+)", str(alert["annotations"])))
         assert shown <= grouped, alert["alert"]
-        assert set(alert["annotations"]) == {"summary", "description"}
+        assert set(alert["annotations"]) == {"summary", "description", "runbook_url"}
         assert alert["labels"]["severity"] in {"warning", "critical"}
 
 

@@ -50,6 +50,22 @@ class Policies:
     """How many there are."""
     broken: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Of each broken one its state and its fault, by name."""
+    unlabelled: Sequence[str] = ()
+    """ConfigMaps beside them that hold a policy and lack the label."""
+    elsewhere: Sequence[tuple[str, str]] | Unread = ()
+    """(namespace, name) of ConfigMaps with the label in other namespaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedInVain:
+    """A job whose annotations name rules or injections that there are not."""
+
+    job: str
+    """NAMESPACE/NAME."""
+    annotation: str
+    """The key."""
+    unknown: Sequence[str]
+    """What is no id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +101,8 @@ class Facts:
     rights: Mapping[Right, bool] | Unread
     """Whether the service has each of the rights that were asked for."""
     policies: Policies | Unread
+    asked_in_vain: Sequence[AskedInVain] | Unread = ()
+    """Of all jobs; empty where the cluster has no MPIJobs."""
     probe: Probe | None = None
     """None if it was not asked for."""
 

@@ -14,7 +14,7 @@ from webhook.client.objects import KubernetesObject, get, listed
 from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.cluster.resources.kueue_config import NAME as KUEUE_CONFIG
 from webhook.installation.certificate_store import CRD
-from webhook.installation.doctor import certificates, rights
+from webhook.installation.doctor import asked, certificates, rights
 from webhook.installation.doctor.certificates import Certificates
 from webhook.installation.doctor.facts import (
     Facts,
@@ -92,6 +92,7 @@ async def gather(
         kueue_config=await attempt(get(api, configmap)),
         rights=await attempt(_rights(api, location, ours)),
         policies=await attempt(_policies(api, location.namespace)),
+        asked_in_vain=await attempt(asked.in_vain(api)),
         probe=await _probe(api, probe) if probe else None,
     )
 
@@ -149,13 +150,31 @@ async def _rights(api: Client, location: Location, ours: _ServiceState) -> Mappi
 async def _policies(api: Client, namespace: str) -> Policies:
     """What the service makes of the policy ConfigMaps."""
     configmaps = f"{_within(namespace)}/configmaps"
-    found = await listed(api, configmaps, labelSelector=f"{store.LABEL}=true")
-    remembered = await get(api, f"{configmaps}/{REMEMBERED}") or {}
+    beside = await listed(api, configmaps)
+    found = [each for each in beside if (each["metadata"].get("labels") or {}).get(store.LABEL) == "true"]
+    remembered: KubernetesObject = next((each for each in beside if each["metadata"]["name"] == REMEMBERED), {})
     sources = [
         PolicySource(each["metadata"]["name"], "", "", (each.get("data") or {}).get(store.KEY)) for each in found
     ]
     loaded = store.load(sources, remembered.get("data") or {}, policy_model())
-    return Policies(len(sources), {name: (loaded.states[name], error) for name, error in loaded.errors.items()})
+    named = {source.name for source in sources}
+    return Policies(
+        len(sources),
+        {name: (loaded.states[name], error) for name, error in loaded.errors.items()},
+        unlabelled=[
+            each["metadata"]["name"]
+            for each in beside
+            if each["metadata"]["name"] not in named and store.KEY in (each.get("data") or {})
+        ],
+        elsewhere=await attempt(_elsewhere(api, namespace)),
+    )
+
+
+async def _elsewhere(api: Client, namespace: str) -> list[tuple[str, str]]:
+    """Where a policy has been applied to a namespace that nobody reads."""
+    found = await listed(api, "/api/v1/configmaps", labelSelector=store.LABEL)
+    places = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in found]
+    return [place for place in places if place[0] != namespace]
 
 
 async def _probe(api: Client, namespace: str) -> Probe:

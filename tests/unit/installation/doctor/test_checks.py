@@ -37,7 +37,7 @@ from webhook.client.access_reviews import Right
 from webhook.installation import registration
 from webhook.installation.doctor import checks
 from webhook.installation.doctor.diagnosis import Severity
-from webhook.installation.doctor.facts import Policies, Probe
+from webhook.installation.doctor.facts import AskedInVain, Policies, Probe
 from webhook.server import configuration_concerns
 
 # What is changed, the findings (id: words of it).
@@ -178,6 +178,26 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"policies": Policies(1, {"base": ("last-good", "line 3: no\nline 4: no")})},
         {"policy-broken": 'policy "base" is broken, its last good document is in force: line 3: no; line 4: no'},
     ),
+    "a policy without label": (
+        {"policies": Policies(1, unlabelled=["base"])},
+        {"policy-unlabelled": 'has no label training.openshift.io/mpijob-policy: "true"'},
+    ),
+    "a policy elsewhere": (
+        {"policies": Policies(1, elsewhere=[("team-a", "base")])},
+        {"policy-elsewhere": 'policy "base" is in namespace team-a, and nothing of it is in force'},
+    ),
+    "policies elsewhere cannot be seen": (
+        {"policies": Policies(1, elsewhere=UNREAD)},
+        {"not-known": "whether there are policies in other namespaces: no permission"},
+    ),
+    "an exemption from no rule": (
+        {"asked_in_vain": [AskedInVain("team-a/a", "training.openshift.io/exempt", ["imags", "zz"])]},
+        {"asked-in-vain": 'MPIJob team-a/a has what is no rule: "imags" (did you mean images?), "zz"'},
+    ),
+    "many jobs that skip no injection": (
+        {"asked_in_vain": [AskedInVain(f"a/{n}", "training.openshift.io/skip", ["istios"]) for n in range(9)]},
+        {"asked-in-vain": 'a/4 has what is no injection: "istios" (did you mean istio?); and 4 more like this'},
+    ),
     "Kueue": (with_kueue(GOOD_KUEUE), {}),
     "Kueue without MPIJobs": (with_kueue(OTHER_KUEUE), {"kueue-without-mpijobs": "does not manage MPIJobs"}),
     "Kueue's broken configuration": (with_kueue("a: ["), {"kueue-config-unknown": "cannot be read"}),
@@ -241,7 +261,7 @@ def test_ids_are_told_apart() -> None:
 OBJECTS = ("version", "mutating", "validating", "service", "endpoints", "deployment", "pods", "deployments", "crd")
 
 
-@pytest.mark.parametrize("field", [*OBJECTS, "rights", "policies"])
+@pytest.mark.parametrize("field", [*OBJECTS, "rights", "policies", "asked_in_vain"])
 def test_what_cannot_be_read_is_no_problem(field: str) -> None:
     changed: dict[str, Any] = {field: UNREAD}
     found = [each for _, each in checks.run(replace(HEALTHY, **changed))]
@@ -250,7 +270,7 @@ def test_what_cannot_be_read_is_no_problem(field: str) -> None:
 
 
 def test_nothing_can_be_read() -> None:
-    nothing: dict[str, Any] = dict.fromkeys([*OBJECTS, "kueue_config", "rights", "policies"], UNREAD)
+    nothing: dict[str, Any] = dict.fromkeys([*OBJECTS, "kueue_config", "rights", "policies", "asked_in_vain"], UNREAD)
     unread = certificates(data=UNREAD, bundles=UNREAD, served={})
     found = [each for _, each in checks.run(replace(HEALTHY, **nothing, **unread))]
     assert {each.severity for each in found if "agrees" not in each.text} == {Severity.UNKNOWN}

@@ -10,6 +10,7 @@ from typing import Final
 
 from webhook.installation.doctor import diagnosis
 from webhook.installation.doctor.checks import (
+    asked,
     clock,
     configurations,
     kueue,
@@ -35,6 +36,7 @@ CHECKS: Final[Mapping[str, ModuleType]] = {
     "certificates": trust,
     "rights": permissions,
     "policies": policies,
+    "annotations": asked,
     "Kueue": kueue,
     "probe": probe,
 }

@@ -1,4 +1,4 @@
-"""The policy ConfigMaps."""
+"""The policy ConfigMaps, and ConfigMaps that were meant to be some."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -7,8 +7,11 @@ from webhook import PROGRAM
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
 from webhook.installation.doctor.facts import Facts
 from webhook.installation.doctor.unread import Unread
+from webhook.policy import store
 
 POLICY_BROKEN: Final = DiagnosisKind("policy-broken", Severity.PROBLEM)
+POLICY_UNLABELLED: Final = DiagnosisKind("policy-unlabelled", Severity.WARNING)
+POLICY_ELSEWHERE: Final = DiagnosisKind("policy-elsewhere", Severity.WARNING)
 
 
 def check(facts: Facts) -> Iterator[Diagnosis]:
@@ -22,5 +25,20 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
         yield POLICY_BROKEN(
             f'policy "{name}" is broken, {instead} in force: {"; ".join(error.splitlines())}',
             fix=f"kubectl -n {namespace} get configmap {name} -o yaml | {PROGRAM} policy validate -",
+        )
+    for name in facts.policies.unlabelled:
+        yield POLICY_UNLABELLED(
+            f'ConfigMap "{name}" holds a policy, and nothing of it is in force: it has no label {store.LABEL}: "true"',
+            fix=f"kubectl -n {namespace} label configmap {name} --overwrite {store.LABEL}=true; before, see what that "
+            f"changes: kubectl -n {namespace} get configmap {name} -o yaml | {PROGRAM} policy replay --policy -",
+        )
+    if isinstance(facts.policies.elsewhere, Unread):
+        yield not_known("whether there are policies in other namespaces", facts.policies.elsewhere.reason)
+        return
+    for place, name in facts.policies.elsewhere:
+        yield POLICY_ELSEWHERE(
+            f'policy "{name}" is in namespace {place}, and nothing of it is in force: only those in {namespace} are',
+            fix=f"apply it with -n {namespace}; for jobs of {place} alone, `namespaces` in the document selects them. "
+            f"Then kubectl -n {place} delete configmap {name}",
         )
     yield ok(f"{facts.policies.count} in force" if facts.policies.count else "none: the built-in defaults hold")
