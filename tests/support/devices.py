@@ -26,3 +26,10 @@ def claims(*templates: str, role: str = "Worker") -> Json:
     spec = f"{role}.template.spec"
     found = [{"name": f"c{index}", "resourceClaimTemplateName": name} for index, name in enumerate(templates)]
     return {f"{spec}.resourceClaims": found, f"{spec}.containers.0.resources": {"limits": {"cpu": "16"}}}
+
+
+def shared_claim(name: str) -> Json:
+    """Changes to a job: its workers share one claim, and get no GPU otherwise."""
+    changes = claims()
+    changes["Worker.template.spec.resourceClaims"] = [{"name": "c0", "resourceClaimName": name}]
+    return changes

@@ -5,7 +5,7 @@ class names, and `deviceclass.resource.kubernetes.io/` with the name of the clas
 https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#extended-resource
 
 A template gives each pod a claim of its own. What a claim that several pods name has is shared by them, so how many
-devices that is for each is unknown, as it is where a template cannot be read.
+devices that is for each is unknown, as it is where the template or the class cannot be read.
 """
 
 import re
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from webhook.api.mpijob import ReplicaSpec
-from webhook.api.pod import PodTemplate
+from webhook.api.pod import PodResourceClaim, PodTemplate
 from webhook.api.quota_charges import ONE, Charge
 from webhook.api.quota_scopes import ObjectTraits
 from webhook.api.resources import DEVICE_CLASS, DEVICES_OF_CLASS, accelerators, is_accelerator, pod_total
@@ -24,7 +24,7 @@ from webhook.cluster.resources.resource_claim_templates import (
     DeviceChoice,
     ResourceClaimTemplate,
 )
-from webhook.cluster.view import UNKNOWN
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 from webhook.kit.context import Context
 
 _CLAIM_COUNT: Final = "count/resourceclaims.resource.k8s.io"
@@ -48,6 +48,14 @@ class Devices:
     def known(self) -> int:
         """How many, 0 where that is not known for certain."""
         return self.least if self.least == self.most else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why it is unknown how many accelerators a claim has."""
+
+    why: str
+    fix: str
 
 
 def names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
@@ -116,9 +124,65 @@ def _claim_usage(requests: Iterable[tuple[DeviceChoice, ...]]) -> dict[str, int]
     return usage
 
 
+def uncounted(template: PodTemplate, patterns: tuple[str, ...] | None, ctx: Context) -> dict[Reason, dict[int, str]]:
+    """The claims of which it is unknown how many accelerators they have: index and name, by the reason.
+
+    Without `patterns` those whose devices of any kind are unknown to quotas, which do not count shared claims again.
+    """
+    found: dict[Reason, dict[int, str]] = {}
+    for index, claim in enumerate(_claims(template)):
+        if claim is not None and (reason := _unknown(claim, patterns, ctx)) is not None:
+            found.setdefault(reason, {})[index] = claim.name
+    return found
+
+
+def _unknown(claim: PodResourceClaim, patterns: tuple[str, ...] | None, ctx: Context) -> Reason | None:
+    name = claim.resource_claim_template_name
+    if not name:
+        if patterns is None or not claim.resource_claim_name:  # a claim with neither is not stored
+            return None
+        why = f'pods share it (ResourceClaim "{claim.resource_claim_name}")'
+        return Reason(why, "Use a ResourceClaimTemplate where each pod is to have GPUs of its own.")
+    template = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
+    if isinstance(template, Answer):
+        return _unseen(RESOURCE_CLAIM_TEMPLATES.kind, name, template)
+    choices = (choice for each in template.requests for choice in each)
+    return (
+        None if patterns is None else next(filter(None, (_vague(each, name, patterns, ctx) for each in choices)), None)
+    )
+
+
+def _vague(choice: DeviceChoice, template: str, patterns: tuple[str, ...], ctx: Context) -> Reason | None:
+    """Why the number of accelerators of one choice is unknown."""
+    least, most = _bounds(choice, patterns, ctx)
+    if most is not None:
+        return None
+    if least:
+        why = f'its template ("{template}") takes all of a node'
+        return Reason(why, "Use one with allocationMode: ExactCount and a count.")
+    known = ctx.view.get(DEVICE_CLASSES, choice.device_class)
+    seen = known if isinstance(known, Answer) else UNKNOWN
+    return _unseen(DEVICE_CLASSES.kind, choice.device_class, seen)
+
+
+def _unseen(kind: str, name: str, answer: Answer) -> Reason:
+    if answer is ABSENT:
+        called = "template" if kind == RESOURCE_CLAIM_TEMPLATES.kind else kind
+        return Reason(
+            f'its {called} ("{name}") does not exist', "Check its name, or have it created: the pods wait for it."
+        )
+    plural = f"{kind}{'es' if kind.endswith('s') else 's'}"
+    fix = "Keep within the bounds by yourself, or have an administrator let the webhook read them."
+    return Reason(f"{plural} cannot be read", fix)
+
+
+def _claims(template: PodTemplate) -> list[PodResourceClaim | None]:
+    return (template.spec and template.spec.resource_claims) or []
+
+
 def _claimed(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Iterator[Devices]:
     """For each request of each claim of the pod."""
-    for claim in (template.spec and template.spec.resource_claims) or ():
+    for claim in _claims(template):
         if claim is None:
             continue
         found = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, claim.resource_claim_template_name or ""))
@@ -137,13 +201,17 @@ def _claimed(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> 
 
 def _bounds(choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context) -> tuple[int, int | None]:
     """(at least, at most), None for an unknown number."""
-    if choice.admin or not _is_accelerator(choice.device_class, patterns, ctx):
+    counts = not choice.admin and _is_accelerator(choice.device_class, patterns, ctx)
+    if counts is None:
+        return 0, None
+    if not counts:
         return 0, 0
     return (1, None) if choice.count is None else (choice.count, choice.count)
 
 
-def _is_accelerator(device_class: str, patterns: tuple[str, ...], ctx: Context) -> bool:
+def _is_accelerator(device_class: str, patterns: tuple[str, ...], ctx: Context) -> bool | None:
+    """None where only the class could tell, and that cannot be read."""
     if is_accelerator(DEVICE_CLASS + device_class, patterns):
         return True
     found = ctx.view.get(DEVICE_CLASSES, device_class)
-    return isinstance(found, DeviceClass) and is_accelerator(found.extended_resource, patterns)
+    return is_accelerator(found.extended_resource, patterns) if isinstance(found, DeviceClass) else None

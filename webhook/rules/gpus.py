@@ -7,8 +7,8 @@ A GPU of a launcher that is no worker stays idle (the operator empties its `NVID
 
 Devices that come by claims are counted where their ResourceClaimTemplate is known. Those of a DeviceClass are
 accelerators where `deviceclass.resource.kubernetes.io/` with its name, or the extended resource that it names, is among
-the resource names. Of several choices (`firstAvailable`) the largest counts against `max`. What cannot be read, or is
-shared by pods, refuses nothing.
+the resource names. Of several choices (`firstAvailable`) the largest counts against `max`. What cannot be read, is
+shared by pods, or is all that a node has, refuses nothing: a warning says which claim counts against no bound, and why.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +30,10 @@ from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.predict import devices
 from webhook.predict.devices import Devices
 from webhook.predict.sizes import Sizes
-from webhook.rules import CauseReason, Degree, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, rule, shortened
+
+# A claim is named in a warning, which has little room.
+_LONGEST_NAME = 20
 
 
 class Settings(RangeRuleSettings):
@@ -61,8 +64,11 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             continue  # upstream-contract refuses it
         if role == WORKER or job.spec.run_launcher_as_worker:
             found = devices.of_pod(replica.template, settings.resources, ctx)
-            for fault in _bounds(role, path, found, settings, partial(_of_a_worker, job, settings, ctx)):
+            faults = [*_bounds(role, path, found, settings, partial(_of_a_worker, job, settings, ctx))]
+            for fault in faults:
                 yield _with_more_workers(fault, job, ctx) if found.asked > settings.max else fault
+            if not faults:
+                yield from uncounted(path, replica.template, settings.resources, ctx)
         else:
             yield from _idle(path, replica.template, settings)
     yield from _kinds(job, kinds)
@@ -173,6 +179,20 @@ def _bounds(role: str, path: str, found: Devices, settings: Settings, wanted: Ca
     else:
         return
     yield Violation(where, fault, fix=fix, degree=degree)
+
+
+def uncounted(path: str, template: PodTemplate, patterns: tuple[str, ...] | None, ctx: Context) -> Iterator[Violation]:
+    """That claims count against no bound, once for each reason and role in a review, whichever rules have a bound."""
+    where = f"{path}.template.spec.resourceClaims"
+    told: set[str] = ctx.memo.setdefault(("uncounted", 0), set())
+    if where in told:
+        return
+    for reason, claims in devices.uncounted(template, patterns, ctx).items():
+        told.add(where)
+        first, of_one = f'claim "{shortened(claims[min(claims)], _LONGEST_NAME)}"', len(claims) == 1
+        subject = f"{first} counts" if of_one else f"{first} and {len(claims) - 1} more count"
+        at = f"{where}[{min(claims)}]" if of_one else where
+        yield Violation(at, f"{subject} against no GPU bound: {reason.why}", fix=reason.fix, advisory=True)
 
 
 def _count(number: int) -> str:

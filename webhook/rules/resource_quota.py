@@ -21,7 +21,7 @@ from pydantic import Field
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.quantity import Quantity
-from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
+from webhook.api.resources import DEFAULT_ACCELERATORS, DEVICES_OF_CLASS, is_accelerator
 from webhook.cluster.resources.local_queues import LOCAL_QUEUES, LocalQueue
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -33,6 +33,7 @@ from webhook.predict.quota.assessment import Assessment, assess
 from webhook.predict.quota.fit import Shortage, charged
 from webhook.predict.sizes import Size
 from webhook.rules import CauseReason, Violation, rule
+from webhook.rules.gpus import uncounted
 
 SUSPEND: Final = "spec.runPolicy.suspend"
 
@@ -55,6 +56,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield from _unstated(found)
     short = found.shortages()
     if not short:
+        yield from _uncounted(found, ctx)
         return
     short.sort(key=lambda each: _urgency(each, found, settings))
     first, fits = short[0], found.largest_now()
@@ -76,6 +78,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         fix=wording.numbered(_suggestions(first, found, fits, settings)),
         reason=CauseReason.FORBIDDEN,
     )
+
+
+def _uncounted(found: Assessment, ctx: Context) -> Iterator[Violation]:
+    """The claims of whose devices nothing is known, where a quota counts such."""
+    if any(resource.endswith(DEVICES_OF_CLASS) for quota in found.quotas for resource in quota.hard):
+        for pods in found.pods:
+            yield from uncounted(pods.path, pods.template, None, ctx)
 
 
 def _queued(job: MPIJob, ctx: Context) -> bool:

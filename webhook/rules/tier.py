@@ -24,6 +24,7 @@ from webhook.predict.devices import of_each
 from webhook.predict.kueue.priority import priority_classes
 from webhook.predict.sizes import fewer_workers
 from webhook.rules import CauseReason, Degree, Violation, rule
+from webhook.rules.gpus import uncounted
 from webhook.rules.priority import LABEL
 
 WORKERS = "spec.mpiReplicaSpecs[Worker].replicas"
@@ -105,6 +106,8 @@ def _gpus(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     launcher, each = (of_each(replica, settings.resources, ctx) for replica in (job.launcher, job.worker))
     total = launcher + job.workers * each
     if total <= most:
+        for _, path, replica in job.replicas():
+            yield from uncounted(path, replica.template, settings.resources, ctx)
         return
     parts = [f"{each} in each of {job.workers} workers"] * bool(job.workers * each)
     parts += [f"{launcher} in the launcher"] * bool(launcher)

@@ -45,6 +45,9 @@ def by_claim(*requests: Json, classes: tuple[Json, ...] = (), **more: Any) -> De
         ([exactly(adminAccess=True, allocationMode="All")], 0, 0, 0),
         ([exactly("rdma.example.com", count=8)], 0, 0, 0),
         ([exactly("rdma.example.com", allocationMode="All")], 0, 0, 0),
+        ([exactly("unknown.example.com", count=8)], 0, None, 0),
+        ([exactly("unknown.example.com"), exactly(count=2)], 2, None, 2),
+        ([exactly("unknown.example.com", adminAccess=True)], 0, 0, 0),
         ([{"name": "v1beta1", "deviceClassName": "gpu.nvidia.com", "count": 2}], 2, 2, 2),
         ([{"name": "x", "firstAvailable": [{"deviceClassName": "gpu.nvidia.com", "count": 8},
                                            {"deviceClassName": "gpu.amd.com", "count": 4}]}], 4, 8, 8),
@@ -57,7 +60,8 @@ def by_claim(*requests: Json, classes: tuple[Json, ...] = (), **more: Any) -> De
     ],
 )  # fmt: skip
 def test_a_template(requests: list[Json], least: int, most: int | None, asked: int) -> None:
-    assert by_claim(*requests) == Devices(least, most, asked, by_claim=(least, most) != (0, 0))
+    classes = (device_class("rdma.example.com"), device_class("other"))
+    assert by_claim(*requests, classes=classes) == Devices(least, most, asked, by_claim=(least, most) != (0, 0))
 
 
 def test_claims_count_beside_extended_resources_and_by_how_often_they_are_named() -> None:

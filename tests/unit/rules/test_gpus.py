@@ -5,10 +5,11 @@ from hypothesis import given
 from pydantic import ValidationError
 
 from tests.support.any_job import Json, any_job
-from tests.support.devices import claim_template, claims, exactly
+from tests.support.devices import claim_template, claims, device_class, exactly, shared_claim
 from tests.support.jobs import REMOVE
 from tests.support.rule_checks import fits_a_warning, run, violations
 from tests.support.strategies import PROPERTY
+from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import CauseReason, Violation
 from webhook.rules.gpus import Settings
@@ -18,6 +19,12 @@ WORKER = "spec.mpiReplicaSpecs[Worker].template.spec.containers"
 LAUNCHER = "spec.mpiReplicaSpecs[Launcher].template.spec.containers"
 LIMIT = f"{WORKER}[0].resources.limits[{GPU}]"
 REQUEST = f"{WORKER}[0].resources.requests[{GPU}]"
+# All kinds of objects are known, and there are none.
+NONE = {
+    "apiVersion": "policy.training.openshift.io/v1",
+    "kind": "ClusterSnapshot",
+    "known": {"resourceclaimtemplates": {}, "deviceclasses": {}},
+}
 AS_WORKER = {"spec.runLauncherAsWorker": True}
 
 
@@ -253,23 +260,73 @@ class TestClaims:
     def test_of_choices_the_largest_counts_for_the_most(self) -> None:
         small = {"deviceClassName": "other.example.com"}
         choices = {"name": "r", "firstAvailable": [{"deviceClassName": "gpu.nvidia.com", "count": 17}, small]}
-        view = Snapshot([claim_template("t", choices)])
+        other = device_class("other.example.com")
+        view = Snapshot([claim_template("t", choices), other])
         fault = "a worker asks for up to 17 GPUs, at most 16 allowed"
         assert [each.message for each in violations("gpus", claims("t"), view=view)] == [fault]
         assert violations("gpus", claims("t"), settings={"max": 17, "min": 1}, view=view) == []
         unreadable = violations("gpus", claims("t", "unreadable"), view=view)
         assert [each.message for each in unreadable] == ["a worker asks for 17 GPUs or more, at most 16 allowed"]
+        (unknown,) = violations(
+            "gpus", claims("t"), settings={"max": 17}, view=Snapshot([claim_template("t", choices)])
+        )
+        assert unknown.advisory
 
     def test_they_count_for_the_fewest(self) -> None:
         assert self.found(exactly(count=1), {"min": 1}) == []
         [short] = self.found(exactly(count=1), {"min": 2})
         assert (short.path, short.message) == (self.PATH, "a worker asks for 1 GPU, at least 2 required")
-        assert [each.path for each in self.found(exactly("nic"), {"min": 1})] == [WORKER]
+        view = Snapshot([claim_template("t", exactly("nic")), device_class("nic")])
+        assert [each.path for each in violations("gpus", claims("t"), settings={"min": 1}, view=view)] == [WORKER]
+
+    UNKNOWN = 'claim "c0" counts against no GPU bound: '
+    ASK = "Keep within the bounds by yourself, or have an administrator let the webhook read them."
+    NIC = claim_template("t", exactly("nic"))
+    ABSENT = "Check its name, or have it created: the pods wait for it."
 
     @pytest.mark.parametrize("settings", [{"min": 16}, {"max": 0}])
-    def test_what_is_unknown_refuses_nothing(self, settings: Json) -> None:
-        assert violations("gpus", claims("t"), settings=settings) == []
-        assert violations("gpus", claims("t"), settings=settings, view=Snapshot([claim_template("u")])) == []
+    @pytest.mark.parametrize(
+        ("changes", "objects", "why", "fix"),
+        [
+            (claims("t"), [], "ResourceClaimTemplates cannot be read", ASK),
+            (claims("t"), [NONE], 'its template ("t") does not exist', ABSENT),
+            (shared_claim("gpus"), [], 'pods share it (ResourceClaim "gpus")',
+             "Use a ResourceClaimTemplate where each pod is to have GPUs of its own."),
+            (claims("t"), [NIC], "DeviceClasses cannot be read", ASK),
+            (claims("t"), [NIC, NONE], 'its DeviceClass ("nic") does not exist', ABSENT),
+        ],
+    )  # fmt: skip
+    def test_what_is_unknown_refuses_nothing_and_is_told(
+        self, changes: Json, objects: list[Json], why: str, fix: str, settings: Json
+    ) -> None:
+        (told,) = violations("gpus", changes, settings=settings, view=Snapshot(objects))
+        assert told == Violation(f"{self.PATH}[0]", self.UNKNOWN + why, fix=fix, advisory=True)
+
+    def test_the_warning_keeps_what_matters(self) -> None:
+        (told,) = violations("gpus", shared_claim("gpus"))
+        assert Finding("gpus", told).warning == (
+            "spec.mpiReplicaSpecs[Worker]...spec.resourceClaims[0]: "
+            'claim "c0" counts against no GPU bound: pods share it [gpus]'
+        )
+
+    def test_all_that_a_node_has_is_unknown(self) -> None:
+        (told,) = self.found(exactly(allocationMode="All"))
+        assert (told.message, told.advisory) == (self.UNKNOWN + 'its template ("t") takes all of a node', True)
+        assert told.fix == "Use one with allocationMode: ExactCount and a count."
+        assert len(self.found(exactly(allocationMode="All"), {"max": 0})) == 1
+
+    def test_one_reason_is_told_once(self) -> None:
+        view = Snapshot([claim_template("u", exactly()), NONE])
+        (told,) = violations("gpus", claims("t", "u", "t", "t", "t", "t"), view=view)
+        assert told.path == self.PATH
+        assert told.message.startswith('claim "c0" and 4 more count against no GPU bound: ')
+        assert told.message.replace(' ("t")', "") in Finding("gpus", told).warning
+
+    def test_of_the_launcher_where_it_is_a_worker(self) -> None:
+        changes = claims("t", role="Launcher")
+        assert violations("gpus", changes) == []
+        (told,) = violations("gpus", {**changes, **AS_WORKER})
+        assert told.path == self.PATH.replace("Worker", "Launcher") + "[0]"
 
     def test_what_is_known_besides_does(self) -> None:
         changes = claims("t") | gpus(20)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.support.any_job import Json, any_job
+from tests.support.devices import claim_template, claims, exactly
 from tests.support.jobs import REMOVE, changed, request
 from tests.support.kueue_objects import CONFIG, cluster_queue, config, local_queue, namespace
 from tests.support.quota_objects import cluster, limit_range, pods, quota, reserved
@@ -304,6 +305,16 @@ def test_what_pods_have_to_state() -> None:
     assert violations(RULE, bare, view=Snapshot([quota(hard)])) == [], "LimitRanges may fill it in"
     filled_in = cluster(quota(hard), limit_range(cpu=1, memory="1Gi", namespace="team-a"))
     assert violations(RULE, bare, view=filled_in) == []
+
+
+def test_devices_that_a_quota_counts_and_nobody_can() -> None:
+    limit = quota({"gpu.nvidia.com.deviceclass.resource.k8s.io/devices": 16})
+    (told,) = violations("resource-quota", claims("t"), view=cluster(limit))
+    assert told.message == 'claim "c0" counts against no GPU bound: ResourceClaimTemplates cannot be read'
+    assert (told.advisory, told.path) == (True, "spec.mpiReplicaSpecs[Worker].template.spec.resourceClaims[0]")
+    known = claim_template("t", exactly("nic", allocationMode="All"))
+    assert violations("resource-quota", claims("t"), view=cluster(limit, known)) == []
+    assert violations("resource-quota", claims("t"), view=cluster(quota({"requests.nvidia.com/gpu": 16}))) == []
 
 
 def full(workers: int) -> Snapshot:

@@ -206,7 +206,15 @@ def test_gpus_that_come_by_claims() -> None:
     assert violations("tier", changes, settings={"maxGpus": 12}, view=view) == []
     [violation] = violations("tier", changes, settings={"maxGpus": 11}, view=view)
     assert violation.message == "12 GPUs (4 in each of 3 workers), your tier allows at most 11 in a job"
-    assert violations("tier", changes, settings={"maxGpus": 0}) == [], "what is unknown refuses nothing"
     gpus, others = ({"deviceClassName": name, "count": 4} for name in ("gpu.nvidia.com", "other.example.com"))
     view = Snapshot([claim_template("t", {"name": "r", "firstAvailable": [others, gpus]})])
     assert violations("tier", changes, settings={"maxGpus": 11}, view=view) == [violation], "of choices the largest"
+
+
+@pytest.mark.parametrize("role", ["Launcher", "Worker"])
+def test_gpus_of_unknown_number_count_for_nothing_and_that_is_told(role: str) -> None:
+    (told,) = violations("tier", claims("t", role=role), settings={"maxGpus": 8})
+    assert told.path == f"spec.mpiReplicaSpecs[{role}].template.spec.resourceClaims[0]"
+    assert told.message == 'claim "c0" counts against no GPU bound: ResourceClaimTemplates cannot be read'
+    assert told.advisory
+    assert violations("tier", claims("t"), settings={"maxWorkers": 8}) == []
