@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.controlplane.cluster import Cluster
 from tests.support.jobs import changed
@@ -24,6 +25,19 @@ def apply(cluster: Cluster, namespace: str, *objects: dict[str, Any]) -> None:
     cluster.kubectl(
         "create", "-n", namespace, "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": list(objects)}
     )
+
+
+RBAC = {"apiVersion": "rbac.authorization.k8s.io/v1"}
+
+
+def binding(kind: str, role: str, *subjects: dict[str, str], whole: bool = False) -> dict[str, Any]:
+    return {
+        "kind": "ClusterRoleBinding" if whole else "RoleBinding",
+        "metadata": {"name": role},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", **subject} for subject in subjects],
+        **RBAC,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +152,56 @@ def test_who_may_not_read_is_told_in_one_line(cluster: Cluster, policies: str, t
         assert done.stdout == ""
         assert done.stderr.startswith(f"error: the API server at {cluster.url} refuses: configmaps is forbidden: ")
         assert done.stderr.count("\n") == 1
+
+
+def test_who_may_impersonate_reads_as_the_other_and_who_may_not_is_told(
+    cluster: Cluster, policies: str, tmp_path: Path
+) -> None:
+    """The administrator may, carol may only act as dave, and eve as nobody."""
+    reader = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}
+    apply(
+        cluster,
+        policies,
+        {"kind": "Role", "metadata": {"name": "reader"}, "rules": [reader]} | RBAC,
+        binding("Role", "reader", {"kind": "User", "name": "dave"}, {"kind": "Group", "name": "readers"}),
+        {
+            "kind": "ClusterRole",
+            "metadata": {"name": f"{policies}-as-dave"},
+            "rules": [{"apiGroups": [""], "resources": ["users"], "resourceNames": ["dave"], "verbs": ["impersonate"]}],
+        }
+        | RBAC,
+        binding("ClusterRole", f"{policies}-as-dave", {"kind": "User", "name": "carol"}, whole=True),
+    )
+    (tmp_path / "p.yaml").write_text(HEADER)
+    command = ("replay", "--policy", tmp_path / "p.yaml", "--policy-namespace", policies, "--kubeconfig")
+    carol, eve = cluster.kubeconfig_for("carol"), cluster.kubeconfig_for("eve")
+
+    def told(by: Path, *options: str) -> str:
+        done = run(*command, by, *options, code=2)
+        assert done.stderr.count("\n") == 1
+        return done.stderr
+
+    assert 'User "carol" cannot list resource "configmaps"' in told(carol)
+    assert 'User "dave" cannot list resource "mpijobs"' in told(carol, "--as", "dave")  # the ConfigMaps were read
+    assert 'User "frank" cannot list resource "configmaps"' in told(cluster.kubeconfig, "--as", "frank")
+    in_group = ("--as", "frank", "--as-group", "sales", "--as-group", "readers")
+    assert 'User "frank" cannot list resource "mpijobs"' in told(cluster.kubeconfig, *in_group)
+    assert 'users "dave" is forbidden: User "eve" cannot impersonate' in told(eve, "--as", "dave")
+    assert 'groups "readers" is forbidden: User "carol" cannot impersonate' in told(
+        carol, "--as", "dave", "--as-group", "readers"
+    )
+
+    def written(by: Path, **user: Any) -> Path:
+        config = yaml.safe_load(by.read_text())
+        config["users"][0]["user"] |= user
+        path = tmp_path / f"{by.name}-as"
+        path.write_text(json.dumps(config))
+        return path
+
+    as_dave = written(carol, **{"as": "dave"})
+    cluster.kubectl("--kubeconfig", as_dave, "get", "configmaps", "-n", policies)  # as kubectl has it
+    assert 'User "dave" cannot list resource "mpijobs"' in told(as_dave)
+    assert 'users "dave" is forbidden: User "eve" cannot impersonate' in told(written(eve, **{"as": "dave"}))
 
 
 def test_the_role_in_the_docs_allows_what_it_says(cluster: Cluster, namespace: str) -> None:

@@ -31,7 +31,7 @@ def kubeconfig(path: Path, server: str, **changes: Any) -> Path:
 class FakeApi:
     """`objects` by path; `refusals` are (status, message) by (method, path), given instead of doing anything.
 
-    It says that it is Kubernetes 1.`minor`.
+    It says that it is Kubernetes 1.`minor`. For each call it notes as whom it was made.
     """
 
     def __init__(self) -> None:
@@ -40,6 +40,7 @@ class FakeApi:
         self.objects: dict[str, dict[str, Any]] = {}
         self.refusals: dict[tuple[str, str], tuple[int, str]] = {}
         self.calls: list[tuple[str, str]] = []
+        self.impersonated: list[list[tuple[str, str]]] = []
 
     def put(self, path: str, **labels: str) -> str:
         """An object with these labels is at `path`; its uid."""
@@ -51,6 +52,7 @@ class FakeApi:
         if request.headers.get("Authorization") != "Bearer t0ken":
             return _status(401, "Unauthorized")
         self.calls.append((request.method, request.path))
+        self.impersonated.append([pair for pair in request.headers.items() if pair[0].startswith("Impersonate-")])
         if refusal := self.refusals.get((request.method, request.path)):
             return _status(*refusal)
         body = await request.json() if request.can_read_body else {}

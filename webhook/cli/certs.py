@@ -3,12 +3,12 @@
 
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from webhook.cli.options import about_an_installation, show, with_api
+from webhook.client.access import Access
 
 if TYPE_CHECKING:
     from webhook.cli.certs_status import CertsStatus
@@ -35,8 +35,7 @@ def certs() -> None:
 @about_an_installation
 def status(
     *,
-    kubeconfig: Path | None,
-    context: str | None,
+    access: Access,
     policy_namespace: str,
     service: str,
     ca_secret: str,
@@ -68,6 +67,6 @@ def status(
         found = await look_at_certificates(api, location, ca_secret=ca_secret, address=address)
         return CertsStatus.at(api.server_time or datetime.now(UTC), found)
 
-    found = with_api(kubeconfig, context, read_status)
+    found = with_api(access, read_status)
     show(output, found.as_text(), found.as_json())
     sys.exit(1 if found.issues else 0)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from webhook.cli.options import CLUSTER_FILE, FILE, OUTPUT, POLICY, REFUSED, show, with_api
+from webhook.cli.options import CLUSTER_FILE, OUTPUT, POLICY, REFUSED, about_a_cluster, show, with_api
 from webhook.cli.terminal import UNUSABLE, complain, fail, printable
+from webhook.client.access import Access
 
 if TYPE_CHECKING:
     from webhook.cli.files import Manifest
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @POLICY
 @CLUSTER_FILE
-@click.option("--kubeconfig", type=FILE, help="The cluster whose schema of MPIJobs counts. Default: a packaged one.")
+@about_a_cluster("The cluster whose schema of MPIJobs counts. Default: a packaged one.")
 @click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods by this Pod Security level, and no rules.")
 @click.option("-n", "--namespace", default="default", help="For jobs that name no namespace.")
 @OUTPUT
@@ -30,7 +31,7 @@ def check(
     files: tuple[str, ...],
     policy: Path | None,
     cluster: Path | None,
-    kubeconfig: Path | None,
+    access: Access,
     level: str | None,
     namespace: str,
     output: str,
@@ -66,12 +67,15 @@ def check(
       1  at least one would be refused
       2  unusable input: a file, the policy or the cluster file is broken, or there is nothing to check
     """
-    if level and (policy or cluster or kubeconfig):
+    in_a_cluster = access != Access()
+    if level and (policy or cluster or in_a_cluster):
         fail("--level looks at nothing but the pods, so it takes no --policy, --cluster or --kubeconfig")
     from webhook.cli import files as manifests
 
     checker = (
-        _level_checker(level, namespace) if level is not None else _job_checker(policy, cluster, kubeconfig, namespace)
+        _level_checker(level, namespace)
+        if level is not None
+        else _job_checker(policy, cluster, access if in_a_cluster else None, namespace)
     )
     found, errors = manifests.load(files)
     checked = [manifest for manifest in found if checker.concerns(manifest)]
@@ -101,14 +105,14 @@ class Checker:
     """All verdicts in lines."""
 
 
-def _job_checker(policy: Path | None, cluster: Path | None, kubeconfig: Path | None, namespace: str) -> Checker:
+def _job_checker(policy: Path | None, cluster: Path | None, access: Access | None, namespace: str) -> Checker:
     from webhook.cli import crd_schema, job_check
 
     check = partial(
         job_check.check,
         policy=job_check.load_policy(policy),
         cluster=job_check.load_cluster(cluster),
-        schema=with_api(kubeconfig, None, crd_schema.of_cluster) if kubeconfig else crd_schema.packaged(),
+        schema=with_api(access, crd_schema.of_cluster) if access else crd_schema.packaged(),
         namespace=namespace,
     )
     return Checker("MPIJob", job_check.is_job, check, job_check.report)

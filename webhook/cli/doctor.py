@@ -5,7 +5,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
@@ -13,6 +12,7 @@ import click
 from webhook import PROGRAM
 from webhook.cli.options import EMPTY, about_an_installation, show, with_api
 from webhook.cli.terminal import bad, caution, faint, good, heading, printable
+from webhook.client.access import Access
 from webhook.installation.doctor.diagnosis import Diagnosis, Severity
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 @click.option("--probe", metavar="NAMESPACE", **EMPTY, help="Create a job there too, as a dry run.")
 def doctor(
     *,
-    kubeconfig: Path | None,
-    context: str | None,
+    access: Access,
     policy_namespace: str,
     service: str,
     kueue_namespace: str,
@@ -69,7 +68,7 @@ def doctor(
     async def gathered(api: "Client") -> "tuple[str, Facts]":
         return api.host, await gather(api, location, ca_secret=ca_secret, address=address, probe=probe)
 
-    host, facts = with_api(kubeconfig, context, gathered)
+    host, facts = with_api(access, gathered)
     report = DoctorReport(host, policy_namespace, list(checks.run(facts)))
     show(output, report.as_text(), report.as_json())
     sys.exit(0 if report.good else 1)

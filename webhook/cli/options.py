@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Iterable
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
@@ -10,6 +11,7 @@ import click
 from webhook import PROGRAM
 from webhook.api import duration
 from webhook.cli.terminal import fail
+from webhook.client.access import Access, Impersonation
 
 if TYPE_CHECKING:
     from webhook.client.calls import Address, Client
@@ -24,8 +26,6 @@ FILE: Final = click.Path(path_type=Path, dir_okay=False)
 OUTPUT: Final = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
 )
-KUBECONFIG: Final = click.option("--kubeconfig", type=FILE, help="The cluster. Default: as kubectl.")
-CONTEXT: Final = click.option("--context", help="The context of the kubeconfig. Default: its current one.")
 POLICY: Final = click.option(
     "--policy", type=FILE, help="Policy document (kind MPIJobPolicy). Default: the built-in policy."
 )
@@ -74,12 +74,42 @@ class AddressType(click.ParamType["Address"]):
         return host, int(port)
 
 
+def about_a_cluster(which: str = "The cluster. Default: as kubectl.") -> Callable[[Callable[..., NoReturn]], Command]:
+    """The options that say which cluster, and as whom; the command gets them as `access`. They are kubectl's."""
+
+    def decorate(command: Callable[..., NoReturn]) -> Any:
+        @wraps(command)
+        def with_access(
+            *arguments: Any,
+            kubeconfig: Path | None,
+            context: str | None,
+            as_user: str,
+            as_groups: tuple[str, ...],
+            as_uid: str,
+            **others: Any,
+        ) -> NoReturn:
+            if not as_user and (as_groups or as_uid):
+                given = "--as-group" if as_groups else "--as-uid"
+                raise click.UsageError(f"{given} says more of the user that --as names, so it takes --as")
+            access = Access(kubeconfig, context, Impersonation(as_user, as_groups, as_uid))
+            command(*arguments, access=access, **others)
+
+        return _with(
+            with_access,
+            click.option("--kubeconfig", type=FILE, help=which),
+            click.option("--context", help="The context of the kubeconfig. Default: its current one."),
+            click.option("--as", "as_user", metavar="USER", **EMPTY, help="Impersonate this user."),
+            click.option("--as-group", "as_groups", metavar="GROUP", multiple=True, help="In this group; repeatable."),
+            click.option("--as-uid", metavar="UID", **EMPTY, help="With this uid."),
+        )
+
+    return decorate
+
+
 def about_an_installation(command: Command) -> Command:
     """The options of a command that looks at an installation in a cluster."""
     return _with(
-        command,
-        KUBECONFIG,
-        CONTEXT,
+        about_a_cluster()(command),
         click.option("--policy-namespace", metavar="NAMESPACE", default=PROGRAM, help="Where the service is."),
         click.option("--service", metavar="NAME", default=PROGRAM, help="Its Service."),
         click.option("--ca-secret", metavar="NAME", **EMPTY, help="Its CA Secret. Default: as in the Deployment."),
@@ -91,11 +121,10 @@ def about_an_installation(command: Command) -> Command:
 def about_new_policies(command: Command) -> Command:
     """The options of a command that compares what a cluster has with what it would have."""
     return _with(
-        command,
+        about_a_cluster("The cluster to ask. Default without --cluster: as kubectl.")(command),
         click.option("--policy", "files", multiple=True, metavar="FILE", help="Policies to apply; may be repeated."),
         click.option("--without", multiple=True, metavar="NAME", help="A policy to delete; may be repeated."),
         CLUSTER_FILE,
-        click.option("--kubeconfig", type=FILE, help="The cluster to ask. Default without --cluster: as kubectl."),
         click.option("--policy-namespace", default=PROGRAM, help="Where the service's policy ConfigMaps are."),
     )
 
@@ -107,14 +136,14 @@ def _with(command: Command, *options: Callable[[Command], Command]) -> Command:
     return command
 
 
-def with_api(kubeconfig: Path | None, context: str | None, ask: "Callable[[Client], Awaitable[T]]") -> T:
+def with_api(access: Access, ask: "Callable[[Client], Awaitable[T]]") -> T:
     """What `ask` gets through a client; the command ends where the API server cannot be used."""
     import asyncio  # noqa: PLC0415 - keeps --help and completion quick
 
     from webhook.client import calls  # noqa: PLC0415
 
     async def connected() -> T:
-        api = await calls.connect(kubeconfig, context=context)
+        api = await calls.connect(access)
         try:
             return await ask(api)
         finally:

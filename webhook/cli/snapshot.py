@@ -7,20 +7,20 @@ from typing import Any, NoReturn
 
 import click
 
-from webhook.cli.options import CONTEXT, FILE, KUBECONFIG, KUEUE_NAMESPACE, POLICY_NAMESPACE
+from webhook.cli.options import FILE, KUEUE_NAMESPACE, POLICY_NAMESPACE, about_a_cluster
 from webhook.cli.terminal import fail
+from webhook.client.access import Access
 
 
 @click.command()
-@KUBECONFIG
-@CONTEXT
+@about_a_cluster()
 @click.option("-n", "--namespace", "namespaces", multiple=True, help="Only this one; may be repeated. Default: all.")
 @POLICY_NAMESPACE
 @KUEUE_NAMESPACE
 @click.option("-o", "--output", type=FILE, help="The file to write. Default: standard output.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 def snapshot(
-    *, kubeconfig: Path | None, namespaces: tuple[str, ...], output: Path | None, force: bool, **where: Any
+    *, access: Access, namespaces: tuple[str, ...], output: Path | None, force: bool, **where: Any
 ) -> NoReturn:
     """Write what a cluster holds to a file.
 
@@ -48,4 +48,4 @@ def snapshot(
 
     if output is not None and output.exists() and not force:
         fail(f"{output} is there already, --force replaces it")
-    sys.exit(snapshot_file.run(output, kubeconfig=kubeconfig, namespaces=namespaces, **where))
+    sys.exit(snapshot_file.run(output, access=access, namespaces=namespaces, **where))

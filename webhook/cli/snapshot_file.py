@@ -15,6 +15,7 @@ from webhook import PROGRAM
 from webhook.api import mpijob, yaml
 from webhook.cli.terminal import caution, fail, faint, printable
 from webhook.client import calls
+from webhook.client.access import Access
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import KubernetesObject, get, listed
 from webhook.client.reading import read
@@ -66,16 +67,15 @@ def run(output: Path | None, **where: Any) -> int:
 
 
 async def take(
-    kubeconfig: Path | None,
+    access: Access,
     *,
-    context: str | None = None,
     policy_namespace: str,
     kueue_namespace: str,
     namespaces: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> SnapshotFile:
-    """Read the cluster of a kubeconfig, in all namespaces or in these; ClusterError when it cannot be used."""
-    api = await calls.connect(kubeconfig, context=context)
+    """Read a cluster, in all namespaces or in these; ClusterError when it cannot be used."""
+    api = await calls.connect(access)
     places = {WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: kueue_namespace}
     try:
         reading = await read(api, places=places, namespaces=namespaces, more={"MPIJob": _stored}, tell=tell)

@@ -18,6 +18,8 @@ import aiohttp
 import msgspec
 import yaml
 
+from webhook.client.access import ONESELF, Access, Impersonation
+
 Address = tuple[str, int]
 
 
@@ -47,7 +49,7 @@ class Client:
     server_time: datetime | None = None
     """When the API server sent its last answer, by its own clock."""
 
-    def __init__(self, api: Any, host: str, load: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, api: Any, host: str, load: Callable[[], Awaitable[Any]]) -> None:
         self._api = api
         self.host = host
         self._load = load
@@ -130,27 +132,28 @@ class Client:
         return f"the API server at {self.host} refuses: {message} ({status})"
 
 
-async def connect(kubeconfig: Path | None, *, context: str | None = None) -> Client:
-    """A client for the cluster of `kubeconfig`; ClusterError when that cannot be used. Nothing is sent yet.
+async def connect(access: Access | Path | None) -> Client:
+    """A client for a cluster; ClusterError when its kubeconfig cannot be used. Nothing is sent yet.
 
-    Without `kubeconfig` the first of these counts: $KUBECONFIG, the ServiceAccount of the pod, the user's own file.
-    `context` is one of the kubeconfig, by default its current one.
+    Without a kubeconfig the first of these counts: $KUBECONFIG, the ServiceAccount of the pod, the user's own file.
     """
-    source = _source(kubeconfig)
+    access = access if isinstance(access, Access) else Access(access)
+    source = _source(access.kubeconfig)
     # Imported late: it takes a quarter of a second, and most commands need no cluster.
     aio: Any = import_module("kubernetes.aio")
+    from webhook.client import kubeconfig  # noqa: PLC0415
+
     configuration = aio.client.Configuration()
 
-    async def load() -> None:
-        if source is None:
-            aio.config.load_incluster_config(client_configuration=configuration)
-        else:
-            await aio.config.load_kube_config(
-                config_file=str(source), context=context, client_configuration=configuration, persist_config=False
-            )
+    async def load() -> Impersonation:
+        if source is not None:
+            return await kubeconfig.load(source, access.context, configuration)
+        aio.config.load_incluster_config(client_configuration=configuration)
+        return ONESELF
 
     try:
-        await load()
+        impersonation = access.impersonation.over(await load())
+        configuration.client_session_kwargs = {"headers": impersonation.headers}
         api = aio.client.ApiClient(configuration=configuration)
     except (aio.config.ConfigException, *UNUSABLE) as error:
         raise ClusterError(f"cannot use {source or 'the service account'}: {_words(error)}") from None

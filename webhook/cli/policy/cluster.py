@@ -16,6 +16,7 @@ from webhook.api.shape import ShapeError
 from webhook.cli import files
 from webhook.cli.policy.documents import mapping
 from webhook.client import calls
+from webhook.client.access import Access
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get, listed
 from webhook.client.reading import read
@@ -72,18 +73,18 @@ def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> Clus
 
 
 async def from_api(
-    kubeconfig: Path | None,
+    access: Access,
     *,
     policy_namespace: str,
     kueue_namespace: str = KUEUE_NAMESPACE,
     namespace: str = "",
     jobs: bool = False,
 ) -> ClusterPolicies:
-    """The cluster behind a kubeconfig: what is known of `namespace`, and with `jobs` all that is needed to judge them.
+    """A cluster: what is known of `namespace`, and with `jobs` all that is needed to judge them.
 
     ClusterError when something essential cannot be read.
     """
-    api = await calls.connect(kubeconfig)
+    api = await calls.connect(access)
     try:
         cluster = ClusterPolicies(f"namespace {policy_namespace} of the cluster at {api.host}")
         configmaps = f"{NAMESPACE_PATH}/{quote(policy_namespace, safe='')}/configmaps"

@@ -8,6 +8,7 @@ from typing import NoReturn
 import click
 
 from webhook.cli.options import about_new_policies, show
+from webhook.client.access import Access
 from webhook.server.clock import today
 
 
@@ -23,7 +24,7 @@ def effective(
     files: tuple[str, ...],
     without: tuple[str, ...],
     cluster: Path | None,
-    kubeconfig: Path | None,
+    access: Access,
     policy_namespace: str,
     output: str,
 ) -> NoReturn:
@@ -54,8 +55,8 @@ def effective(
     from webhook.policy.in_force import PolicySet
 
     given = inputs.policies(files)
-    offline = files and cluster is None and kubeconfig is None
-    known = ClusterPolicies() if offline else inputs.cluster(cluster, kubeconfig, policy_namespace, namespace=namespace)
+    offline = files and cluster is None and access == Access()
+    known = ClusterPolicies() if offline else inputs.cluster(cluster, access, policy_namespace, namespace=namespace)
     policies = PolicySet(inputs.after(given, known, without))
     outcome = for_namespace(namespace, known.namespace, policies, today=today(), origin=known.origin)
     if output == "yaml":

@@ -12,6 +12,7 @@ from webhook.cli.policy import documents
 from webhook.cli.policy.cluster import ClusterPolicies
 from webhook.cli.policy.documents import Found
 from webhook.cli.terminal import UNUSABLE, caution, complain, fail, printable
+from webhook.client.access import Access
 from webhook.client.calls import ClusterError
 from webhook.policy.layers import Layer
 
@@ -35,16 +36,16 @@ def policies(arguments: Iterable[str], *, broken: bool = False) -> Found:
 
 
 def cluster(
-    path: Path | None, kubeconfig: Path | None, policy_namespace: str, *, namespace: str = "", jobs: bool = False
+    path: Path | None, access: Access, policy_namespace: str, *, namespace: str = "", jobs: bool = False
 ) -> ClusterPolicies:
     """What the cluster in a file has, else the one behind a kubeconfig."""
-    if path is not None and kubeconfig is not None:
-        fail("--cluster and --kubeconfig exclude each other")
+    if path is not None and access != Access():
+        fail("--cluster and --kubeconfig, --context or --as exclude each other")
     try:
         if path is not None:
             known = clusters.from_file(path, policy_namespace=policy_namespace, namespace=namespace)
         else:
-            asked = clusters.from_api(kubeconfig, policy_namespace=policy_namespace, namespace=namespace, jobs=jobs)
+            asked = clusters.from_api(access, policy_namespace=policy_namespace, namespace=namespace, jobs=jobs)
             known = asyncio.run(asked)
     except ClusterError as error:
         fail(error)

@@ -9,6 +9,7 @@ import click
 
 from webhook.cli.options import OUTPUT, about_new_policies, show
 from webhook.cli.terminal import fail
+from webhook.client.access import Access
 from webhook.server.clock import today
 
 
@@ -20,7 +21,7 @@ def replay(
     files: tuple[str, ...],
     without: tuple[str, ...],
     cluster: Path | None,
-    kubeconfig: Path | None,
+    access: Access,
     policy_namespace: str,
     output: str,
 ) -> NoReturn:
@@ -50,7 +51,7 @@ def replay(
     if not files and not without:
         fail("nothing would change: name policies with --policy or --without")
     given = inputs.policies(files)
-    known = inputs.cluster(cluster, kubeconfig, policy_namespace, jobs=True)
+    known = inputs.cluster(cluster, access, policy_namespace, jobs=True)
     report = replay_report.replay(known, inputs.after(given, known, without), today=today())
     show(output, report.as_text(), report.as_json())
     sys.exit(0 if report.safe else 1)

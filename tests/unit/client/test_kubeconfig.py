@@ -1,0 +1,150 @@
+"""What a kubeconfig says is done or refused, never passed over."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.object_api import fake_api, kubeconfig
+from webhook.client import calls
+from webhook.client.access import Access, Impersonation, KubeconfigError
+from webhook.client.calls import ClusterError
+from webhook.client.objects import get
+
+ALICE = {"as": "alice", "as-groups": ["ml", "ml,ops"], "as-uid": "7", "as-user-extra": {"a.b/C": ["x", "y"]}}
+HEADERS = [
+    ("Impersonate-User", "alice"),
+    ("Impersonate-Group", "ml"),
+    ("Impersonate-Group", "ml,ops"),
+    ("Impersonate-Uid", "7"),
+    ("Impersonate-Extra-a.b%2FC", "x"),
+    ("Impersonate-Extra-a.b%2FC", "y"),
+]
+BOB = Impersonation("bob", groups=("sales",))
+
+
+def with_user(path: Path, server: str, **user: Any) -> Path:
+    return kubeconfig(path, server, users=[{"name": "u", "user": {"token": "t0ken", **user}}])
+
+
+async def ask(access: Access | Path) -> None:
+    api = await calls.connect(access)
+    try:
+        await get(api, "/api/v1/namespaces/x")
+    finally:
+        await api.close()
+
+
+@pytest.mark.parametrize(
+    ("user", "given", "sent"),
+    [
+        ({}, Impersonation(), []),
+        (ALICE, Impersonation(), HEADERS),
+        ({}, BOB, [("Impersonate-User", "bob"), ("Impersonate-Group", "sales")]),
+        (ALICE, BOB, [("Impersonate-User", "bob"), ("Impersonate-Group", "sales"), *HEADERS[3:]]),
+        (
+            ALICE,
+            Impersonation("bob", uid="8"),
+            [("Impersonate-User", "bob"), *HEADERS[1:3], ("Impersonate-Uid", "8"), *HEADERS[4:]],
+        ),
+        ({"as": "alice"}, Impersonation(groups=("ml",)), HEADERS[:2]),
+    ],
+)
+async def test_whom_to_impersonate_is_in_every_call(
+    user: dict[str, Any], given: Impersonation, sent: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    with fake_api() as api:
+        await ask(Access(with_user(tmp_path / "config", api.url, **user), impersonation=given))
+        assert api.impersonated == [sent]
+
+
+async def test_the_context_counts(tmp_path: Path) -> None:
+    users = [{"name": "u", "user": {"token": "t0ken"}}, {"name": "v", "user": {"token": "t0ken", "as": "alice"}}]
+    contexts = [{"name": user, "context": {"cluster": "c", "user": user}} for user in "uv"]
+    with fake_api() as api:
+        config = kubeconfig(tmp_path / "config", api.url, users=users, contexts=contexts, **{"current-context": "u"})
+        await ask(config)
+        await ask(Access(config, "v"))
+        assert api.impersonated == [[], HEADERS[:1]]
+
+
+@pytest.mark.parametrize(
+    ("user", "reason"),
+    [
+        ({"as-groups": ["ml"]}, "it names groups, a uid or extra to impersonate, but no user: add --as or `as`"),
+        ({"as-uid": "7"}, "it names groups, a uid or extra to impersonate, but no user: add --as or `as`"),
+        ({"as": "a\nb"}, "whom to impersonate is not text that can be sent"),
+        ({"as": 7}, "as and as-uid of its user must be text"),
+        ({"as": "a", "as-uid": 7}, "as and as-uid of its user must be text"),
+        ({"as": "a", "as-groups": "ml"}, "as-groups of its user must be a list of texts"),
+        ({"as": "a", "as-user-extra": {"k": "v"}}, "as-user-extra of its user must be a mapping to lists of texts"),
+        ({"as-user": "a", "x": 1}, "as-user, x of its user is not supported"),
+        ({"tokenFile": "f"}, "its user has a token and a tokenFile, keep one of them"),
+        (
+            {"auth-provider": {"name": "gcp"}},
+            "the auth-provider gcp is not supported: kubectl has none but oidc since 1.26 either, a plugin under exec"
+            " takes its place",
+        ),
+        ({"exec": {"args": []}}, "exec of its user has no command"),
+        (
+            {"exec": {"command": "login", "provideClusterInfo": True}},
+            "provideClusterInfo of the plugin login under exec is not supported",
+        ),
+        (
+            {"exec": {"command": "bin/login"}},
+            "the plugin bin/login under exec is not supported by a relative path: write it in full",
+        ),
+        (
+            {"exec": {"command": "/bin/false", "apiVersion": "client.authentication.k8s.io/v1"}},
+            "the plugin under exec of its user gave no credentials",
+        ),
+    ],
+)
+async def test_what_is_not_supported_of_a_user_is_refused(user: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    config = with_user(tmp_path / "config", "https://127.0.0.1:1", **user)
+    with pytest.raises(ClusterError) as caught:
+        await calls.connect(config)
+    assert str(caught.value) == f"cannot use {config}: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"clusters": [{"name": "c", "cluster": {}}]}, "its cluster has no server"),
+        (
+            {"clusters": [{"name": "c", "cluster": {"server": "https://c", "tls-min-version": "1.3"}}]},
+            "tls-min-version of its cluster is not supported",
+        ),
+        (
+            {"clusters": [{"name": "c", "cluster": {"server": "https://c", "proxy-url": "socks5://p"}}]},
+            "the proxy-url socks5://p is not supported, only those of http and https are",
+        ),
+        ({"users": []}, 'it has no user "u", which its context names'),
+        ({"users": [{"name": "u", "user": ["token"]}]}, "its user is not a mapping"),
+    ],
+)
+async def test_what_is_not_supported_of_a_cluster_is_refused(
+    changes: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    config = kubeconfig(tmp_path / "config", "https://127.0.0.1:1", **changes)
+    with pytest.raises(ClusterError) as caught:
+        await calls.connect(config)
+    assert str(caught.value) == f"cannot use {config}: {reason}"
+
+
+async def test_a_plugin_and_a_proxy_are_used(tmp_path: Path) -> None:
+    version = "client.authentication.k8s.io/v1"
+    said = json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": {"token": "t0ken"}})
+    plugin = {"command": sys.executable, "args": ["-c", f"print({said!r})"], "apiVersion": version}
+    with fake_api() as api:
+        users = [{"name": "u", "user": {"exec": plugin}}]
+        clusters = [{"name": "c", "cluster": {"server": "http://nowhere.invalid", "proxy-url": api.url}}]
+        await ask(kubeconfig(tmp_path / "config", "", users=users, clusters=clusters))
+        assert api.calls == [("GET", "/api/v1/namespaces/x")]
+
+
+def test_nobody_is_impersonated_by_groups_alone() -> None:
+    with pytest.raises(KubeconfigError):
+        _ = Impersonation(groups=("ml",)).headers

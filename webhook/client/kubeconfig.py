@@ -1,0 +1,106 @@
+"""Kubeconfigs, read as kubectl reads them: what the official client passes over is honoured here, or refused.
+
+https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from webhook.client.access import Impersonation, KubeconfigError
+
+_official: Any = import_module("kubernetes.aio.config.kube_config")
+
+_CLUSTER: Final = frozenset({
+    "server", "certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify", "tls-server-name",
+    "proxy-url", "disable-compression", "extensions",
+})  # fmt: skip
+_USER: Final = frozenset({
+    "client-certificate", "client-certificate-data", "client-key", "client-key-data", "token", "tokenFile", "username",
+    "password", "exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra", "extensions",
+})  # fmt: skip
+_PROXIES: Final = frozenset({"http", "https"})  # what aiohttp can talk to
+_REMOVED: Final = "kubectl has none but oidc since 1.26 either, a plugin under exec takes its place"
+
+
+class _Loader(_official.KubeConfigLoader):  # type: ignore[misc]  # untyped
+    """One for which a plugin without credentials is no reason to go on as nobody."""
+
+    async def load_from_exec_plugin(self) -> bool:
+        if not await super().load_from_exec_plugin():
+            raise KubeconfigError("the plugin under exec of its user gave no credentials")
+        return True
+
+
+async def load(source: Path, context: str | None, configuration: Any) -> Impersonation:
+    """Fill the official client's `configuration` from `source`, which may name several files as $KUBECONFIG does.
+
+    It raises KubeconfigError for what is not supported, and whatever the official client does for what is broken.
+    """
+    merged = _official.KubeConfigMerger(str(source)).config
+    loader = _Loader(merged, active_context=context, config_base_path=None)
+    chosen = loader.current_context["context"]
+    cluster = _part(merged["clusters"].get_with_name(chosen["cluster"])["cluster"].value, "cluster", _CLUSTER)
+    user: Mapping[str, Any] = {}
+    if name := chosen.get("user"):
+        found = merged["users"].get_with_name(name, safe=True) if merged.safe_get("users") else None
+        if found is None:
+            raise KubeconfigError(f'it has no user "{name}", which its context names')
+        user = _part(found.value.get("user") or {}, "user", _USER)
+    _refuse_of_cluster(cluster)
+    _refuse_of_user(user)
+    impersonation = _impersonation(user)
+    await loader.load_and_set(configuration)
+    return impersonation
+
+
+def _part(value: Any, what: str, known: frozenset[str]) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise KubeconfigError(f"its {what} is not a mapping")
+    if unknown := [str(key) for key in value if key not in known]:
+        raise KubeconfigError(f"{', '.join(unknown)} of its {what} is not supported")
+    return value
+
+
+def _refuse_of_cluster(cluster: Mapping[str, Any]) -> None:
+    if not cluster.get("server"):
+        raise KubeconfigError("its cluster has no server")
+    proxy = cluster.get("proxy-url")
+    if proxy and urlsplit(str(proxy)).scheme not in _PROXIES:
+        raise KubeconfigError(f"the proxy-url {proxy} is not supported, only those of http and https are")
+
+
+def _refuse_of_user(user: Mapping[str, Any]) -> None:
+    provider = user.get("auth-provider")
+    if provider is not None and (not isinstance(provider, dict) or provider.get("name") != "oidc"):
+        name = provider.get("name") if isinstance(provider, dict) else provider
+        raise KubeconfigError(f"the auth-provider {name} is not supported: {_REMOVED}")
+    if user.get("token") and user.get("tokenFile"):
+        raise KubeconfigError("its user has a token and a tokenFile, keep one of them")
+    plugin = user.get("exec")
+    if plugin is None:
+        return
+    command = plugin.get("command") if isinstance(plugin, dict) else None
+    if not isinstance(command, str):
+        raise KubeconfigError("exec of its user has no command")
+    if plugin.get("provideClusterInfo"):
+        raise KubeconfigError(f"provideClusterInfo of the plugin {command} under exec is not supported")
+    if "/" in command and not Path(command).is_absolute():
+        raise KubeconfigError(f"the plugin {command} under exec is not supported by a relative path: write it in full")
+
+
+def _impersonation(user: Mapping[str, Any]) -> Impersonation:
+    name, uid, groups, extra = (user.get(key) for key in ("as", "as-uid", "as-groups", "as-user-extra"))
+    if not all(isinstance(each, str | None) for each in (name, uid)):
+        raise KubeconfigError("as and as-uid of its user must be text")
+    if not (groups is None or _texts(groups)):
+        raise KubeconfigError("as-groups of its user must be a list of texts")
+    if not (extra is None or (isinstance(extra, dict) and all(map(_texts, extra.values())))):
+        raise KubeconfigError("as-user-extra of its user must be a mapping to lists of texts")
+    return Impersonation(name or "", tuple(groups or ()), uid or "", extra or {})
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
