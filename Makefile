@@ -7,7 +7,7 @@ RUN := $(BIN)/python -W error
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test lint types unit integration bench compare burst playground docs corpus schema mender manifests lock clean
+.PHONY: help install demo test lint types unit integration bench instructions compare burst playground docs corpus schema mender manifests lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ integration: install  ## Only the tests against the real control plane.
 
 bench: install  ## Throughput, latency and memory beside a Go server, in one run.
 	@$(BIN)/python -m tests.bench
+
+instructions: install  ## Instructions that a review costs, by stage, rule and injection.
+	@$(BIN)/python -m tests.bench.instructions
 
 compare: install  ## Whether any reply differs from that of another revision: make compare BASE=main~1.
 	@$(BIN)/python -m tests.bench.replies $(or $(BASE),HEAD)
