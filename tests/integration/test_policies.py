@@ -149,6 +149,11 @@ def test_what_if(cluster: Cluster, namespace: str) -> None:
     assert min(map(int, counts.groups())) >= 3  # other tests have left some too
     said = apply(cluster, policy_configmap("rules: {worker-count: {max: 200}}"), "--dry-run=server")
     assert "Warning: would newly deny none of " in said, said
+    assert "would inject" not in said, said
+    said = apply(cluster, policy_configmap("injectOnly: [labels]"), "--dry-run=server")
+    [line] = re.findall(r"Warning: would inject (.*)", said)
+    assert re.search(r"istio no longer into \d+", line), line
+    assert "labels" not in line
 
 
 NO_REASON = {"training.openshift.io/exempt": "worker-count"}

@@ -116,6 +116,18 @@ def test_replay_over_several_pages(cluster: Cluster, policies: str, team: str, t
     assert f"\n  {team}/job-005\n" not in done.stdout
 
 
+def test_what_new_writes_is_applied_and_in_force(cluster: Cluster, policies: str) -> None:
+    text = run("new", "warn", "--mode", "warn", "--selector", "ready=no", "--policy-namespace", policies).stdout
+    cluster.kubectl("apply", "-f", "-", stdin=text)
+    try:
+        team = cluster.create_namespace("team", labels={"ready": "no"})
+        where = ("--kubeconfig", cluster.kubeconfig, "--policy-namespace", policies)
+        assert value(run("effective", "-n", team, *where, "-o", "json").stdout, "mode") == ("warn", "warn")
+        assert value(run("effective", "-n", "default", *where, "-o", "json").stdout, "mode")[0] == "enforce"
+    finally:
+        cluster.kubectl("delete", "configmap", "warn", "-n", policies)
+
+
 def test_what_kubectl_writes_says_the_same(cluster: Cluster, policies: str, team: str, tmp_path: Path) -> None:
     jobs = cluster.kubectl("get", "namespaces,mpijobs", "-A", "-o", "yaml").stdout
     maps = cluster.kubectl("get", "configmaps", "-n", policies, "-l", f"{LABEL}=true", "-o", "yaml").stdout

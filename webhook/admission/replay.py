@@ -1,26 +1,34 @@
-"""What-if: the verdicts on existing jobs under the policies of today and under others.
+"""What-if: the verdicts on existing jobs under the policies of today and under others, and what would be injected.
 
 Jobs are judged as if they were created now. That is what their owners would meet when they submit them again; jobs that
-are stored already keep running, whatever the policy says.
+are stored already keep running, whatever the policy says. What was injected into a stored job is taken out of it first,
+as far as the job records it, and each policy injects anew.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Any, Final
 
 import msgspec
 
-from webhook.admission import pipelines
+from webhook.admission import pipelines, record, wishes
 from webhook.admission.decision import Decision
+from webhook.api.annotations import INJECTED
 from webhook.api.review import AdmissionRequest
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
 from webhook.cluster.without_jobs import WithoutJobs
-from webhook.policy.in_force import PolicySet
+from webhook.policy.in_force import Policy, PolicySet
 
 # Names that a warning has room for.
-MAX_NAMED = 3
+MAX_NAMED: Final = 3
+# Injections that a warning has room for.
+MAX_INJECTIONS: Final = 6
+NEWLY: Final = "newly"
+NO_LONGER: Final = "no longer"
+OTHERWISE: Final = "otherwise"
 
 
 class _Meta(msgspec.Struct):
@@ -40,6 +48,8 @@ class Replay:
     newly_denied: dict[str, list[str]] = field(default_factory=dict)
     """The rules that would deny, by job."""
     newly_admitted: list[str] = field(default_factory=list)
+    injections: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    """What would be injected newly, no longer or otherwise: the jobs by that, by the injection's id."""
     complete: bool = True
     """False when there were more jobs than there was time for."""
 
@@ -55,6 +65,16 @@ class Replay:
         if self.newly_admitted:
             return f"only loosens: {text}, and admit {len(self.newly_admitted):,} ({_named(self.newly_admitted)})"
         return text
+
+    def injections_summary(self) -> str:
+        """One line on what would be injected into jobs like these; empty if that stays as it is."""
+        found = [
+            f"{injection} {how} into {len(jobs):,}"
+            for injection, changes in sorted(self.injections.items())
+            for how, jobs in changes.items()
+        ]
+        more = [f"and {len(found) - MAX_INJECTIONS} more"] if len(found) > MAX_INJECTIONS else []
+        return f"would inject {', '.join([*found[:MAX_INJECTIONS], *more])}" if found else ""
 
 
 class Replayer:
@@ -73,23 +93,83 @@ class Replayer:
         for data in jobs:
             try:
                 meta = msgspec.json.decode(data, type=_Job).metadata
+                written = _as_written(data)
             except (msgspec.DecodeError, UnicodeDecodeError):
                 continue
             self.result.total += 1
-            before, after = (self._verdict(policies, data, meta) for policies in (self._before, self._after))
-            name = f"{meta.namespace}/{meta.name}"
-            if after.denied and not before.denied:
-                self.result.newly_denied[name] = sorted({finding.rule for finding in after.denied})
-            elif before.denied and not after.denied:
-                self.result.newly_admitted.append(name)
+            namespace = self._view.get(NAMESPACES, meta.namespace)
+            request = AdmissionRequest(
+                uid="replay", operation="CREATE", name=meta.name, namespace=meta.namespace, object=written
+            )
+            old, new = (policies.for_namespace(namespace) for policies in (self._before, self._after))
+            injected = self._inject(request, old)
+            injected_then = injected if _inject_alike(old, new) else self._inject(request, new)
+            before = self._verdict(request, old, injected)
+            after = self._verdict(request, new, injected_then)
+            self._compare(f"{meta.namespace}/{meta.name}", before, after)
+            self._compare_injections(f"{meta.namespace}/{meta.name}", injected, injected_then)
 
-    def _verdict(self, policies: PolicySet, data: bytes | msgspec.Raw, meta: _Meta) -> Decision:
-        request = AdmissionRequest(
-            uid="replay", operation="CREATE", name=meta.name, namespace=meta.namespace, object=msgspec.Raw(data)
-        )
-        namespace = self._view.get(NAMESPACES, meta.namespace)
-        policy = policies.for_namespace(namespace)
+    def _compare(self, job: str, before: Decision, after: Decision) -> None:
+        if after.denied and not before.denied:
+            self.result.newly_denied[job] = sorted({finding.rule for finding in after.denied})
+        elif before.denied and not after.denied:
+            self.result.newly_admitted.append(job)
+
+    def _compare_injections(self, job: str, before: Decision, after: Decision) -> None:
+        if before is after:
+            return
+        old, new = _by_author(before), _by_author(after)
+        for injection in sorted({*old, *new}):
+            if old.get(injection) != new.get(injection):
+                how = NEWLY if injection not in old else NO_LONGER if injection not in new else OTHERWISE
+                self.result.injections.setdefault(injection, {}).setdefault(how, []).append(job)
+
+    def _inject(self, request: AdmissionRequest, policy: Policy) -> Decision:
+        return pipelines.mutate(request, policy=policy, view=self._view)
+
+    def _verdict(self, request: AdmissionRequest, policy: Policy, injected: Decision) -> Decision:
+        if injected.document is not None:
+            request = msgspec.structs.replace(request, object=msgspec.Raw(msgspec.json.encode(injected.document)))
         return pipelines.validate(request, policy=policy, view=self._view, today=self._today)
+
+
+def _as_written(data: bytes | msgspec.Raw) -> msgspec.Raw:
+    """The job without what is recorded as injected."""
+    if INJECTED.encode() not in bytes(data):
+        return msgspec.Raw(data)
+    document: Any = msgspec.json.decode(data)
+    document = wishes.without(document, record.read(document))
+    metadata = document.get("metadata")
+    if isinstance(metadata, dict) and isinstance(metadata.get("annotations"), dict):
+        metadata["annotations"].pop(INJECTED, None)
+    return msgspec.Raw(msgspec.json.encode(document))
+
+
+def _inject_alike(old: Policy, new: Policy) -> bool:
+    """Whether both inject the same into every job: then it is done once."""
+    inputs = [(each.injections, each.document.controllers, each.admitted) for each in (old, new)]
+    return old is new or inputs[0] == inputs[1]
+
+
+def _by_author(decision: Decision) -> dict[str, set[tuple[str, bytes]]]:
+    """(where, what) of all that each injection added."""
+    found: dict[str, set[tuple[str, bytes]]] = {}
+    # The record comes last and has no author.
+    for author, operation in zip(decision.authors, decision.patch, strict=False):
+        found.setdefault(author, set()).update(_parts(str(operation["path"]), operation["value"]))
+    return found
+
+
+def _parts(path: str, value: Any) -> Iterator[tuple[str, bytes]]:
+    """The single values: the first injection of several makes the mapping or list that all of them add to."""
+    if isinstance(value, dict) and value and not path.endswith("/-"):
+        for key, each in value.items():
+            yield from _parts(f"{path}/{key}", each)
+    elif isinstance(value, list) and not path.endswith("/-"):
+        for each in value:
+            yield from _parts(f"{path}/-", each)
+    else:
+        yield path, msgspec.json.encode(value, order="sorted")
 
 
 def _named(names: list[str]) -> str:

@@ -37,8 +37,8 @@ class Wishes:
     """The outcomes for both jobs, compared."""
 
     def __init__(self, stored: Any, new: Any, recorded: list[RecordedPlace], inject: Inject) -> None:
-        self._before = _outcome(_without(stored, recorded), inject)
-        self._after = _outcome(_alike(_without(new, recorded), stored), inject)
+        self._before = _outcome(without(stored, recorded), inject)
+        self._after = _outcome(_alike(without(new, recorded), stored), inject)
         self._spare: dict[_Key, list[Value]] = {}
         known, lists = {_key(place) for place in recorded}, Lists()
         for key, (place, value) in self._after.added.items():
@@ -109,7 +109,7 @@ def _alike(new: Any, stored: Any) -> Any:
     return new
 
 
-def _without(document: Any, recorded: Iterable[RecordedPlace]) -> Any:
+def without(document: Any, recorded: Iterable[RecordedPlace]) -> Any:
     """A copy of `document` without what is in these places, and without the parents that are empty then."""
     document = msgspec.json.decode(msgspec.json.encode(document))
     lists = Lists()

@@ -73,8 +73,8 @@ class ClusterLink:
 
     async def policy_impact(
         self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]
-    ) -> str:
-        """One line on what `after` would do to the jobs that exist, compared with `before`."""
+    ) -> list[str]:
+        """In lines what `after` would do to the jobs that exist, compared with `before`."""
         return await policy_impact(
             self.connection, before=before, after=after, view=self.view, today=today, time_left=time_left
         )

@@ -16,7 +16,7 @@ from webhook.policy.in_force import PolicySet
 JOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
 PAGE: Final = 200
 # Jobs judged at a stretch: other reviews wait for that long, a few milliseconds.
-PORTION: Final = 20
+PORTION: Final = 8
 
 
 async def policy_impact(
@@ -27,8 +27,11 @@ async def policy_impact(
     view: ClusterView,
     today: date,
     time_left: Callable[[], float],
-) -> str:
-    """One line on the verdicts that would change, over every job or as many as can be listed and judged in time."""
+) -> list[str]:
+    """A line on the verdicts that would change, over every job or as many as can be listed and judged in time.
+
+    And one on what would be injected, if that changes.
+    """
     replayer = Replayer(before=before, after=after, view=view, today=today)
     listed = False
     try:
@@ -41,8 +44,9 @@ async def policy_impact(
                     await asyncio.sleep(0)
     except TimeoutError:
         if not listed:
-            return "what it would change is unknown: existing jobs were not listed in time"
+            return ["what it would change is unknown: existing jobs were not listed in time"]
         replayer.result.complete = False
     except WatchFault as fault:
-        return f"what it would change is unknown: existing jobs cannot be listed ({fault})"
-    return replayer.result.summary()
+        return [f"what it would change is unknown: existing jobs cannot be listed ({fault})"]
+    result = replayer.result
+    return [line for line in (result.summary(), result.injections_summary()) if line]

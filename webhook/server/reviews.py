@@ -57,8 +57,8 @@ class ClusterAnswers(Protocol):
 
     async def policy_impact(
         self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]
-    ) -> str:
-        """One line on what `after` would do to the jobs that exist, compared with `before`."""
+    ) -> list[str]:
+        """In lines what `after` would do to the jobs that exist, compared with `before`."""
         ...
 
 
@@ -244,14 +244,14 @@ class ReviewHandler:
             today=today(),
         )
         if verdict.after is not None and self.cluster is not None:
-            verdict.notes.insert(0, await self._policy_impact(self.cluster, verdict.after, deadline))
+            verdict.notes[:0] = await self._policy_impact(self.cluster, verdict.after, deadline)
         response = verdict.response
         self._telemetry.policy_reviewed(request, verdict.name, response)
         return review.encode(response)
 
-    async def _policy_impact(self, cluster: ClusterAnswers, after: PolicySet, deadline: float) -> str:
+    async def _policy_impact(self, cluster: ClusterAnswers, after: PolicySet, deadline: float) -> list[str]:
         if self._replaying.locked():
-            return "what it would change is unknown: other changes of policies are being looked at; apply it again"
+            return ["what it would change is unknown: other changes of policies are being looked at; apply it again"]
         async with self._replaying:
             return await cluster.policy_impact(
                 self.policies, after, today=today(), time_left=lambda: deadline - monotonic()

@@ -2,15 +2,18 @@ import json
 from datetime import date
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.jobs import changed
 from tests.support.policies import HEADER
+from webhook.admission import pipelines
 from webhook.admission.replay import Replay, Replayer
+from webhook.api.review import AdmissionRequest
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.policy import document
-from webhook.policy.in_force import PolicySet, policy_model
+from webhook.policy.in_force import PolicySet, load_policy, policy_model
 from webhook.policy.layers import Layer
 
 
@@ -60,6 +63,51 @@ def replay(before: str, after: str, data: list[bytes]) -> Replay:
 )
 def test_what_would_change(before: str, after: str, summary: str) -> None:
     assert replay(before, after, jobs(3, 4, 5, 1)).summary() == summary
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "summary"),
+    [
+        ("", "", ""),
+        ("", "rules: {worker-count: {max: 9}}", ""),
+        ("", "injections: {labels: {enabled: false}}", "would inject labels no longer into 2"),
+        (
+            "injectOnly: []",
+            "injectOnly: [labels, istio]",
+            "would inject istio newly into 2, labels newly into 2",
+        ),
+        ("injectOnly: [labels]", "injectOnly: [labels, mpi-env]", "would inject mpi-env newly into 2"),
+        (
+            "injectOnly: [job-timeout]\ninjections: {job-timeout: {default: 1h}}",
+            "injectOnly: [job-timeout]\ninjections: {job-timeout: {default: 2h}}",
+            "would inject job-timeout otherwise into 2",
+        ),
+    ],
+)
+def test_what_would_be_injected(before: str, after: str, summary: str) -> None:
+    """Into jobs as they were written, and the same into jobs into which something has been injected."""
+    written = jobs(3, 4)
+    stored = [injected(job, before) for job in written]
+    assert replay(before, after, written).injections_summary() == summary
+    assert replay(before, after, stored).injections_summary() == summary
+
+
+def injected(job: bytes, policy: str) -> bytes:
+    request = AdmissionRequest(uid="", operation="CREATE", namespace="team-a", object=msgspec.Raw(job))
+    decision = pipelines.mutate(request, policy=load_policy(HEADER + policy), view=NothingKnown())
+    return msgspec.json.encode(decision.document)
+
+
+def test_a_job_is_judged_with_what_would_be_injected_into_it() -> None:
+    """Where an injection becomes required, jobs of before are not refused: submitted again, they get it."""
+    required = "injections: {labels: {required: deny}}"
+    assert replay("injectOnly: []", required, jobs(3)).newly_denied == {}
+
+
+def test_many_injections_are_cut() -> None:
+    result = replay("injectOnly: []", "", jobs(3))
+    result.injections = {f"i{number}": {"newly": ["a"]} for number in range(8)}
+    assert result.injections_summary().endswith("i5 newly into 1, and 2 more")
 
 
 def test_many_names_are_cut_and_an_unfinished_replay_says_so() -> None:

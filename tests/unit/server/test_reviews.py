@@ -395,7 +395,7 @@ class SlowCluster:
 
     async def policy_impact(self, before, after, *, today, time_left):
         await self._wait()
-        return "it would change nothing"
+        return ["it would change nothing"]
 
 
 def exempting():

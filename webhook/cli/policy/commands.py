@@ -6,11 +6,12 @@ import click
 
 from webhook.cli.policy.diff import diff
 from webhook.cli.policy.effective import effective
+from webhook.cli.policy.new import new
 from webhook.cli.policy.replay import replay
 from webhook.cli.policy.schema import init, schema
 from webhook.cli.policy.validate import validate
 
-COMMANDS: Final = (diff, effective, init, replay, schema, validate)
+COMMANDS: Final = (diff, effective, init, new, replay, schema, validate)
 
 
 @click.group(commands=COMMANDS)
@@ -24,6 +25,7 @@ def policy() -> None:
     Examples:
       mpijob-webhook policy init > policy.yaml
       mpijob-webhook policy validate policy.yaml
+      mpijob-webhook policy new warn --mode warn | kubectl apply -f -
       mpijob-webhook policy replay --policy policy.yaml
       mpijob-webhook policy effective --namespace team-a
 

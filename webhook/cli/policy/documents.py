@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 from webhook.api import yaml
@@ -13,6 +14,7 @@ from webhook.policy.document import API_VERSION, KIND, PolicyDocument, PolicyErr
 from webhook.policy.in_force import policy_model
 from webhook.policy.layers import Layer
 
+DOCUMENT: Final = ", document "
 GROUP: Final = API_VERSION.partition("/")[0]
 # A block in which each line of the embedded document is a line of the file.
 _BLOCK: Final = re.compile(r"""["']?policy\.yaml["']?:\s+\|[-+0-9]*\s*(#.*)?""")
@@ -69,15 +71,24 @@ def load(arguments: Iterable[str]) -> Found:
 def applied(found: Found, in_force: Sequence[Layer], *, without: Iterable[str] = ()) -> list[Layer]:
     """What is in force after `kubectl apply` of ConfigMaps, and `kubectl delete` of those in `without`.
 
-    Bare documents stand in place of everything. KeyError for a name in `without` that is not there.
+    A bare document comes to those that are there under the name of its file, `warn` for `policies/warn.yaml`. KeyError
+    for a name in `without` that is not there.
     """
-    new = {layer.name: layer for layer in found.layers}
-    if not all(policy.in_configmap for policy in found.policies):
-        in_force = ()
-    outcome = {layer.name: layer for layer in in_force} | new
+    new = [
+        Layer(policy.name if policy.in_configmap else _called(policy.title), policy.document)
+        for policy in found.policies
+        if policy.document is not None
+    ]
+    outcome = {layer.name: layer for layer in (*in_force, *new)}
     for name in without:
         del outcome[name]
     return list(outcome.values())
+
+
+def _called(title: str) -> str:
+    """What a bare document would be called: the order among policies of equal priority goes by names."""
+    file, _, number = title.partition(DOCUMENT)
+    return Path(file).stem + (f"-{number}" if number else "")
 
 
 def _read(source: str, found: Found) -> None:
@@ -89,7 +100,7 @@ def _read(source: str, found: Found) -> None:
         found.policies.append(PolicyFile(shown, shown, faults=(PolicyFault("", str(error)),)))
         return
     for number, part in enumerate(parts, start=1):
-        title = shown if len(parts) == 1 else f"{shown}, document {number}"
+        title = shown if len(parts) == 1 else f"{shown}{DOCUMENT}{number}"
         value = next(iter(yaml.load_all(part)), None)
         for path, item in _objects(value, ()):
             _sort(item, title=title, text=part, path=path, found=found)

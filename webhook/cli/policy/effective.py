@@ -32,7 +32,7 @@ def effective(
 
     Each value stands with the policy that it comes from, the built-in default included. The policies are those of the
     cluster. With --policy it is shown what would be in force: ConfigMaps take the place of those with the same name, as
-    `kubectl apply` would do it; a bare document stands in place of all of them.
+    `kubectl apply` would do it; a bare document comes to those that are there under the name of its file.
 
     With --policy alone no cluster is asked. Of a namespace of which nothing is known nobody can say which policies with
     a selector are for it: the rules that they are about then only warn, as in the service. A document that the service

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, Final
 
-from webhook.admission.replay import Replay, Replayer
+from webhook.admission.replay import NEWLY, NO_LONGER, OTHERWISE, Replay, Replayer
 from webhook.cli.policy.cluster import ClusterPolicies
-from webhook.cli.terminal import bad, good, heading, printable
+from webhook.cli.terminal import bad, counted, good, heading, printable
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 
@@ -46,7 +46,15 @@ class ReplayReport:
             yield heading("would newly be admitted")
             yield from (f"  {good(printable(name))}" for name in sorted(self.result.newly_admitted))
             yield ""
+        if self.result.injections:
+            yield heading("would be injected")
+            for injection, changes in sorted(self.result.injections.items()):
+                for how, jobs in changes.items():
+                    yield f"  {injection} {how} into {counted(len(jobs), 'job')}: {printable(_some(jobs))}"
+            yield ""
         yield printable(self.result.summary())
+        if line := self.result.injections_summary():
+            yield line
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -56,7 +64,12 @@ class ReplayReport:
             "jobs": self.result.total,
             "newlyDenied": dict(sorted(self.result.newly_denied.items())),
             "newlyAdmitted": sorted(self.result.newly_admitted),
+            "injections": {
+                injection: {_CAMEL[how]: sorted(jobs) for how, jobs in changes.items()}
+                for injection, changes in sorted(self.result.injections.items())
+            },
             "summary": self.result.summary(),
+            "injectionsSummary": self.result.injections_summary(),
         }
 
     def _then(self) -> Iterator[str]:
@@ -66,6 +79,16 @@ class ReplayReport:
                 yield f"{layer.name} (new)"
             else:
                 yield layer.name if _content(layer) == before[layer.name] else f"{layer.name} (changed)"
+
+
+_CAMEL: Final = {NEWLY: "newly", NO_LONGER: "noLonger", OTHERWISE: "otherwise"}
+MOST: Final = 10
+"""Names of jobs on a line."""
+
+
+def _some(jobs: Sequence[str]) -> str:
+    more = f", ... and {len(jobs) - MOST:,} more" if len(jobs) > MOST else ""
+    return ", ".join(sorted(jobs)[:MOST]) + more
 
 
 def replay(cluster: ClusterPolicies, after: Sequence[Layer], *, today: date) -> ReplayReport:

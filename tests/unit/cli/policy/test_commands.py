@@ -11,10 +11,12 @@ from click.testing import CliRunner, Result
 from tests.support.jobs import changed
 from tests.support.namespaces import namespace
 from tests.support.object_api import fake_api, kubeconfig
+from tests.support.paths import MANIFESTS
 from tests.support.policies import HEADER, configmap
 from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
 from webhook.cli.main import main
 from webhook.cli.policy.commands import policy
+from webhook.cli.policy.configmap import selector_of
 from webhook.policy.in_force import load_policy
 
 BASE = configmap("base", HEADER + "rules: {worker-count: {max: 8}}")
@@ -121,8 +123,8 @@ class TestEffective:
         assert self.values(*cluster, "--policy", "strict.yaml")["rules.worker-count.max"] == [64, "premium"]
         assert self.values(*cluster, "--without", "premium")["rules.worker-count.max"] == [8, "base"]
         bare = self.values(*cluster, "--policy", "bare.yaml")
-        assert bare["rules.worker-count.max"] == [100, "built-in default"]
-        assert bare["mode"] == ["warn", "bare.yaml"]
+        assert bare["rules.worker-count.max"] == [64, "premium"]
+        assert bare["mode"] == ["warn", "bare"]
 
     def test_files_alone_need_no_cluster(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("KUBECONFIG", "nope")
@@ -220,10 +222,24 @@ class TestReplay:
         )
         assert error(run("replay", *cluster)) == "nothing would change: name policies with --policy or --without"
 
-    def test_a_bare_document_stands_for_everything(self) -> None:
+    def test_a_bare_document_is_judged_beside_the_others(self) -> None:
         result = run("replay", "--policy", "bare.yaml", "--cluster", "cluster.yaml")
         assert result.exit_code == 0
-        assert "then: bare.yaml (new)\ngone: base, premium\n" in result.stdout
+        assert "then: base, premium, bare (new)\n" in result.stdout
+        assert "gone" not in result.stdout
+
+    def test_what_would_be_injected_is_told(self, folder: Path) -> None:
+        (folder / "few.yaml").write_text(HEADER + "injectOnly: [labels, job-timeout]")
+        result = run("replay", "--policy", "few.yaml", "--cluster", "cluster.yaml")
+        told = result.stdout.partition("\nwould be injected\n")[2].partition("\n\n")[0]
+        assert "  gpu-nodes no longer into 1 job: team-a/train" in told.splitlines()
+        assert "labels" not in result.stdout
+        last = result.stdout.splitlines()[-1]
+        assert last.startswith("would inject ")
+        assert "gpu-nodes no longer into 1, " in last
+        value = json.loads(run("replay", "--policy", "few.yaml", "--cluster", "cluster.yaml", "-o", "json").stdout)
+        assert value["injections"]["gpu-nodes"] == {"noLonger": ["team-a/train"]}
+        assert value["injectionsSummary"] == last
 
     def test_the_cluster_is_asked(self, folder: Path) -> None:
         with fake_api() as api:
@@ -244,6 +260,74 @@ class TestReplay:
         assert error(run("replay", "--policy", "base.yaml")).startswith("cannot read the kubeconfig nope")
         assert error(run("replay", "--policy", "broken.yaml", "--cluster", "cluster.yaml"))
         assert run("replay", "--policy", "none.yaml", "--cluster", "cluster.yaml").exit_code == 2
+
+
+class TestNew:
+    def test_what_it_writes_can_be_applied(self) -> None:
+        result = run("new", "warn", "--mode", "warn", "-l", "tier=gold,!done,a in (b, c)", "--priority", "7")
+        assert result.exit_code == 0
+        assert result.stdout == (
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: warn\n  namespace: mpijob-webhook\n"
+            "  labels:\n    training.openshift.io/mpijob-policy: 'true'\ndata:\n  policy.yaml: |\n"
+            "    apiVersion: policy.training.openshift.io/v1\n    kind: MPIJobPolicy\n    priority: 7\n"
+            "    namespaces:\n      matchLabels:\n        tier: gold\n      matchExpressions:\n"
+            "        - key: done\n          operator: DoesNotExist\n        - key: a\n          operator: In\n"
+            "          values:\n            - b\n            - c\n    mode: warn\n"
+        )
+        assert run("validate", "-", stdin=result.stdout).exit_code == 0
+        replayed = run("replay", "--policy", "-", "--cluster", "cluster.yaml", stdin=result.stdout)
+        assert "then: base, premium, warn (new)" in replayed.stdout
+
+    def test_it_starts_from_a_policy(self, folder: Path) -> None:
+        (folder / "audit.yaml").write_text((MANIFESTS / "policies" / "audit-only.yaml").read_text())
+        text = run("new", "warn", "--from", "audit.yaml", "--mode", "warn", "-l", "!ready").stdout
+        assert text.partition("kind: MPIJobPolicy\n")[2] == (
+            "    priority: 1000000\n    mode: warn\n    injectOnly: []\n    sshKeys: operator\n"
+            "    namespaces:\n      matchExpressions:\n        - key: ready\n          operator: DoesNotExist\n"
+        )
+        only = run("new", "some", "--inject-only", "labels, mpi-env", "--policy-namespace", "mine").stdout
+        assert "    injectOnly:\n      - labels\n      - mpi-env\n" in only
+        assert "  namespace: mine\n" in only
+        assert "injectOnly: []" in run("new", "none", "--inject-only", "").stdout
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["My_Policy"], 'the name "My_Policy" contains "M"'),
+            (["a", "--policy-namespace", "x.y"], '--policy-namespace "x.y" contains "."'),
+            (["a", "-l", "tier gold"], '--selector: "tier gold" is not key=value, key!=value, key in (a,b)'),
+            (["a", "-l", "a,,b"], "--selector: an empty condition is not"),
+            (["a", "-l", "a=b,a=c"], "--selector: one label cannot have two values"),
+            (["a", "-l", "a=%"], "--selector: matchLabels[a]: the label value contains"),
+            (["a", "--inject-only", "istios"], "injectOnly"),
+            (["a", "--priority", "9999999"], "priority"),
+            (["a", "--from", "broken.yaml"], "broken.yaml"),
+            (["a", "--from", "cluster.yaml"], "cluster.yaml has 2 policies, and --from takes one"),
+            (["a", "--from", "nope.yaml"], "nope.yaml"),
+        ],
+    )
+    def test_what_cannot_be_written(self, arguments: list[str], said: str) -> None:
+        result = run("new", *arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "selector"),
+    [
+        ("", None),
+        ("a==b", {"matchLabels": {"a": "b"}}),
+        ("a=", {"matchLabels": {"a": ""}}),
+        ("a!=b", {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b"]}]}),
+        ("x.y/a notin (b,c)", {"matchExpressions": [{"key": "x.y/a", "operator": "NotIn", "values": ["b", "c"]}]}),
+        (
+            " a , ! b ",
+            {"matchExpressions": [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "DoesNotExist"}]},
+        ),
+    ],
+)
+def test_selectors_are_kubectls(given: str, selector: Any) -> None:
+    assert selector_of(given) == selector
 
 
 def test_schema() -> None:

@@ -12,6 +12,7 @@ from tests.support.policies import HEADER
 from tests.support.strategies import PROPERTY, json_values
 from webhook.cli.policy import documents
 from webhook.cli.policy.documents import Found
+from webhook.policy import layers
 from webhook.policy.document import PolicyError
 
 CONFIGMAP = """\
@@ -186,9 +187,15 @@ class TestApplied:
         assert [layer.name for layer in after] == ["base", "other", "new"]
         assert after[0].document.settings_of_rule("worker-count").model_dump()["max"] == 9
 
-    def test_a_bare_document_stands_for_everything(self, tmp_path: Path) -> None:
+    def test_a_bare_document_comes_to_the_others(self, tmp_path: Path) -> None:
         before = load(tmp_path, CONFIGMAP).layers
-        assert documents.applied(load(tmp_path, HEADER), before) == load(tmp_path, HEADER).layers
+        after = documents.applied(load(tmp_path, f"{HEADER}---\n{HEADER}"), before)
+        assert [layer.name for layer in after] == ["base", "p-1", "p-2"]
+
+    def test_a_bare_document_takes_the_place_of_what_is_called_like_its_file(self, tmp_path: Path) -> None:
+        before = load(tmp_path, CONFIGMAP.replace("base", "p")).layers
+        (after,) = documents.applied(load(tmp_path, HEADER), before)
+        assert (after.name, layers.written(after.document)) == ("p", {})
 
     def test_what_is_deleted_is_gone(self, tmp_path: Path) -> None:
         before = load(tmp_path, CONFIGMAP).layers

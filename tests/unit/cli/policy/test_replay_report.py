@@ -52,7 +52,9 @@ def test_what_changes_is_told_job_by_job() -> None:
         "jobs": 4,
         "newlyDenied": {"team-a/a": ["gpus", "worker-count"], "team-a/b": ["gpus"]},
         "newlyAdmitted": [],
+        "injections": {},
         "summary": "would newly deny 2 of 4 jobs: gpus 2, worker-count 1 (team-a/a, team-a/b)",
+        "injectionsSummary": "",
     }
 
 
