@@ -29,6 +29,7 @@ class ServingCertificate:
 
     def __init__(self, chain_pem: bytes, key_pem: bytes, *, now: datetime | None = None) -> None:
         """Serve this pair (the leaf first in `chain_pem`); CertificateError when it cannot be served."""
+        self._pair = chain_pem, key_pem
         self._current, self.not_after = _load(chain_pem, key_pem, now)
         # The listener's own context needs a certificate too: OpenSSL chooses the cipher before it asks us.
         self.context, _ = _load(chain_pem, key_pem, now)
@@ -40,23 +41,20 @@ class ServingCertificate:
         return cls(*read_pair(certificate, key))
 
     def require_clients(self, ca_pem: bytes) -> None:
-        """From now on clients need a certificate of these CAs (PEM); CertificateError when that is no CA."""
-        self._client_ca = ca_pem.decode("ascii", "replace")
-        for context in (self.context, self._current):
-            self._require(context)
-
-    def _require(self, context: ssl.SSLContext) -> None:
-        if self._client_ca:
-            try:
-                context.load_verify_locations(cadata=self._client_ca)
-            except (ssl.SSLError, ValueError) as error:
-                raise CertificateError(f"not a CA certificate in PEM: {error}") from None
-            context.verify_mode = ssl.CERT_REQUIRED
+        """From now on clients need a certificate of these CAs (PEM); after a CertificateError those of before count."""
+        ca = ca_pem.decode("ascii", "replace")
+        context, _ = _load(*self._pair, None)  # a context cannot forget a CA
+        _require(context, ca)
+        # Whether to ask is decided by the listener's own context, and whom to trust by the current one.
+        _require(self.context, ca)
+        self._current, self._client_ca = context, ca
 
     def swap(self, chain_pem: bytes, key_pem: bytes, *, now: datetime | None = None) -> None:
         """Serve this pair from the next handshake on; after a CertificateError the old one stays."""
         context, not_after = _load(chain_pem, key_pem, now)
-        self._require(context)
+        if self._client_ca:
+            _require(context, self._client_ca)
+        self._pair = chain_pem, key_pem
         self._current, self.not_after = context, not_after
 
     def _select(self, connection: ssl.SSLObject, server_name: str | None, context: ssl.SSLContext) -> None:
@@ -69,6 +67,14 @@ def read_pair(certificate: Path, key: Path) -> tuple[bytes, bytes]:
         return certificate.read_bytes(), key.read_bytes()
     except OSError as error:
         raise CertificateError(f"cannot read {error.filename}: {error.strerror}") from None
+
+
+def _require(context: ssl.SSLContext, ca: str) -> None:
+    try:
+        context.load_verify_locations(cadata=ca)
+    except (ssl.SSLError, ValueError) as error:
+        raise CertificateError(f"not a CA certificate in PEM: {error}") from None
+    context.verify_mode = ssl.CERT_REQUIRED
 
 
 def _load(chain_pem: bytes, key_pem: bytes, now: datetime | None) -> tuple[ssl.SSLContext, datetime]:

@@ -25,7 +25,8 @@ from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
 from webhook.server import certificates, configuration_concerns, ops
 from webhook.server import settings as serve_settings
-from webhook.server.certificates.source import CertificateSource
+from webhook.server.certificates.source import CertificateSource, in_background
+from webhook.server.client_ca import ClientCaFile
 from webhook.server.cluster_link import ClusterLink, linked
 from webhook.server.connections import Connections, most_connections
 from webhook.server.ops import AskedCheck, Readiness
@@ -148,7 +149,8 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         assert ops_runner.server is not None, "it has been set up"  # noqa: S101 - for the type checker
         _, ops_url = _open(stack, ops_runner.server, ops_connections, settings.ops_listen)
         certificate = await _start(stack, source)
-        _require_clients(certificate, settings.client_ca)
+        if settings.client_ca is not None:
+            await _require_clients(stack, settings.client_ca, certificate, telemetry, readiness)
         connections = _connections(telemetry, most_connections())
         telemetry.connections.set_function(lambda: len(connections))
         port, url = _open(
@@ -184,15 +186,15 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         yield service
 
 
-def _require_clients(certificate: ServingCertificate, ca: Path | None) -> None:
-    if ca is None:
-        return
+async def _require_clients(
+    stack: AsyncExitStack, path: Path, certificate: ServingCertificate, telemetry: Telemetry, readiness: Readiness
+) -> None:
     try:
-        certificate.require_clients(ca.read_bytes())
-    except OSError as error:
-        raise StartError(f"cannot read {ca}: {error.strerror}") from None
+        client_ca = ClientCaFile(path, certificate, log=telemetry.log)
     except CertificateError as error:
-        raise StartError(f"{ca}: {error}") from None
+        raise StartError(str(error)) from None
+    readiness.concerns_of(client_ca.concerns)
+    await stack.enter_async_context(in_background(client_ca.run, telemetry))
 
 
 def _connections(telemetry: Telemetry, in_all: int) -> Connections:

@@ -1,6 +1,7 @@
 """Who has to show a certificate, of which CA and for which name."""
 
 import ssl
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from certs.serving import ServingCertificate
 from tests.support import jobs, tls
 from tests.support.client_certificates import ClientCa
 from tests.support.live_service import Connection, Live, Response, live
+from tests.support.logs import Log
+from webhook.server.client_ca import ClientCaFile
 from webhook.server.service import StartError
 
 GOOD = jobs.body(jobs.GOOD)
@@ -88,6 +91,79 @@ async def test_a_renewed_certificate_asks_for_one_too(tmp_path: Path) -> None:
         known = tls.client_context()
         known.load_cert_chain(*CA.pair(tmp_path, "kube-apiserver"))
         await _answer(port, known)
+
+
+async def test_another_ca_takes_the_place_of_the_first(tmp_path: Path) -> None:
+    another = ClientCa("another")
+    served = ServingCertificate(*_pem(tls.pair()))
+    served.require_clients(CA.pem)
+    served.require_clients(another.pem)
+    async with tls.listener(served) as port:
+        before, now = tls.client_context(), tls.client_context()
+        before.load_cert_chain(*CA.pair(tmp_path, "before"))
+        now.load_cert_chain(*another.pair(tmp_path, "now"))
+        with pytest.raises((ConnectionError, ssl.SSLError)):
+            await _answer(port, before)
+        await _answer(port, now)
+        served.swap(*_pem(tls.pair()))
+        with pytest.raises((ConnectionError, ssl.SSLError)):
+            await _answer(port, before)
+        await _answer(port, now)
+
+
+async def test_a_ca_that_changes_in_its_file_is_used_and_a_broken_one_is_reported(tmp_path: Path) -> None:
+    asked: list[bytes] = []
+
+    class Served(ServingCertificate):
+        def require_clients(self, ca_pem: bytes) -> None:
+            super().require_clients(ca_pem)
+            asked.append(ca_pem)
+
+    log, path, another = Log(), tmp_path / "ca.crt", ClientCa("another").pem
+    path.write_bytes(CA.pem)
+    file = ClientCaFile(path, Served(*_pem(tls.pair())), log=log)
+    await file.poll()
+    assert asked == [CA.pem]
+    path.write_bytes(another)
+    await file.poll()
+    assert asked == [CA.pem, another]
+    assert log.events("client CA") == [{"reloaded": str(path)}]
+    path.write_bytes(b"half of")
+    await file.poll()
+    assert file.concerns() == {}  # somebody may be writing it
+    for _ in range(3):
+        await file.poll()
+    (concern,) = file.concerns().items()
+    assert concern[0] == "client-ca"
+    assert concern[1].startswith(f"{path}: not a CA certificate in PEM: ")
+    assert concern[1].endswith("; the CAs that were read before still count")
+    assert len(log.events("client CA")) == 2
+    path.unlink()
+    await file.poll()
+    await file.poll()
+    gone = f"cannot read {path}: No such file or directory; the CAs that were read before still count"
+    assert file.concerns() == {"client-ca": gone}
+    path.write_bytes(another)
+    await file.poll()
+    assert file.concerns() == {}
+    assert asked == [CA.pem, another]
+
+
+def test_the_file_is_looked_at_while_the_service_runs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("webhook.server.client_ca.INTERVAL", 0.01)
+    path, another = tmp_path / "ca.crt", ClientCa("another")
+    path.write_bytes(CA.pem)
+    with live(client_ca=path, client_names=("kube-apiserver",)) as service:
+        path.write_bytes(b"half of")
+        while "[!]client-ca: " not in service.ops("/readyz"):
+            time.sleep(0.01)
+        path.write_bytes(another.pem)
+        while "client-ca" in service.ops("/readyz"):
+            time.sleep(0.01)
+        pair = another.pair(tmp_path, "kube-apiserver")
+        assert post(service, monkeypatch, pair).answer["allowed"] is True
 
 
 async def _answer(port: int, context: ssl.SSLContext) -> None:
