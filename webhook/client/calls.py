@@ -53,11 +53,12 @@ class Client:
         self._api = api
         self.host = host
         self._load = load
-        self._ahead = 0.0  # of our clock, the API server's
+        # Of a clock of ours that nobody can set, the API server's: by the other one until the API server was heard.
+        self._ahead = time.time() - time.monotonic()
 
     def now(self) -> float:
         """Seconds since 1970 by the API server's clock, as far as it is known: all replicas hear the same one."""
-        return time.time() + self._ahead
+        return time.monotonic() + self._ahead
 
     def _hear(self, date: datetime) -> None:
         """The API server says that it is this second."""
@@ -65,7 +66,7 @@ class Client:
         middle = date.timestamp() + 0.5
         # The header has whole seconds, and the answer was on its way: less than that is no difference.
         if abs(middle - self.now()) > CLOCK_STEP:
-            self._ahead = middle - time.time()
+            self._ahead = middle - time.monotonic()
 
     async def renew(self) -> None:
         """Read the credentials again: the client itself does so only for some kinds, and only now and then."""

@@ -18,25 +18,25 @@ class Overlay:
     ) -> None:
         self._view = view
         self._namespace = namespace
-        self._known = known
+        self.known = known
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
         """The object with this key."""
-        if resource not in self._known or cast("ByNamespace", key)[0] != self._namespace:
+        if resource not in self.known or cast("ByNamespace", key)[0] != self._namespace:
             return self._view.get(resource, key)
-        objects = self._known[resource]
+        objects = self.known[resource]
         return objects if isinstance(objects, Answer) else objects.get(key, ABSENT)
 
     def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
         """Every object there is. UNKNOWN for resources that the overlay replaces."""
-        return UNKNOWN if resource in self._known else self._view.all(resource)
+        return UNKNOWN if resource in self.known else self._view.all(resource)
 
     def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
         """Every object in the namespace, by key."""
-        if resource not in self._known or namespace != self._namespace:
+        if resource not in self.known or namespace != self._namespace:
             return self._view.within(resource, namespace)
-        return self._known[resource]
+        return self.known[resource]
 
     def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
         """Every object there is, sorted. UNKNOWN for resources that the overlay replaces."""
-        return UNKNOWN if resource in self._known else self._view.groups(resource)
+        return UNKNOWN if resource in self.known else self._view.groups(resource)

@@ -6,7 +6,7 @@ administrator's failurePolicy: overload, a deadline or a bug must never look lik
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import date
 from functools import partial
 from http import HTTPStatus
@@ -20,7 +20,9 @@ from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.client.calls import ClusterError
+from webhook.cluster.overlay import Overlay
 from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.resources.reservations import RESERVATIONS
 from webhook.cluster.view import Answer, ClusterView
 from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
@@ -171,16 +173,19 @@ class ReviewHandler:
         granted: Mapping[str, bool] | None = None
         while True:
             decide_with = partial(self._decide, hook, request, deadline, granted)
-            decision = decide_with(self.view)
             if self.cluster is None:
-                return decision
+                return decide_with(self.view)
+            # What is reserved is asked of the ledger, and of the cache only where that fails.
+            decision = decide_with(Overlay(self.view, request.namespace, {RESERVATIONS: {}}))
             if decision.depends_on_quota:
-                # What a failure of the cluster's means here, the ledger has counted.
-                with self._waiting_for_cluster(), suppress(ClusterError):
+                with self._waiting_for_cluster():
                     seconds = max(0, deadline - monotonic())
-                    decision = await self.cluster.by_quota(
-                        request.namespace, decide_with, writes=not request.dry_run, seconds=seconds
-                    )
+                    try:
+                        decision = await self.cluster.by_quota(
+                            request.namespace, decide_with, writes=not request.dry_run, seconds=seconds
+                        )
+                    except ClusterError:  # which the ledger has counted
+                        decision = decide_with(self.view)
             unasked = [rule for rule in decision.requested if rule not in (granted or {})]
             if not unasked:
                 return decision

@@ -13,6 +13,7 @@ from webhook.client.calls import Client
 def test_the_time_is_the_api_servers(monkeypatch: pytest.MonkeyPatch, skew: float) -> None:
     ours = 1_700_000_000.25
     monkeypatch.setattr(time, "time", lambda: ours)
+    monkeypatch.setattr(time, "monotonic", lambda: 1024.0)
     anything: Any = None
     client = Client(anything, "https://api", anything)
     assert client.now() == ours  # nothing was heard yet
@@ -21,3 +22,11 @@ def test_the_time_is_the_api_servers(monkeypatch: pytest.MonkeyPatch, skew: floa
     before = client.now()
     client._hear(datetime.fromtimestamp(int(before), UTC))  # a second has no halves: that is no step
     assert client.now() == before
+
+
+def test_a_clock_that_somebody_sets_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    anything: Any = None
+    client = Client(anything, "https://api", anything)
+    before = client.now()
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    assert 0 <= client.now() - before < 3600

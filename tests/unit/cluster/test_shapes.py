@@ -56,9 +56,11 @@ def test_what_pods_of_a_shape_take_goes_with_the_shape() -> None:
         limits = {"limits": {"memory": f"{number}Mi"}}
         old = changed({"metadata.name": "large", "Worker.template.spec.containers.0.resources": limits})
         view = cluster(quota({"pods": 1}), old)
-        assert assessment.assess(defaulted(changed()), Context(namespace="team-a", view=view)) is not None
+        found = assessment.assess(defaulted(changed()), Context(namespace="team-a", view=view))
+        assert found is not None
+        assert found.promised
         assert before < len(assessment._CHARGES) <= before + 4, "those of this job and its launcher"
-        del view
+        del found, view
     assert len(assessment._CHARGES) <= before + 2
 
 

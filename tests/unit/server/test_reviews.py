@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import jobs, strategies
+from tests.support import jobs, quota_objects, strategies
 from tests.support.live_service import head, live
 from webhook.client.calls import ClusterError
 from webhook.server import requests, reviews
@@ -398,6 +398,10 @@ class SlowCluster:
         return ["it would change nothing"]
 
 
+GPUS = {"requests.nvidia.com/gpu": 8}
+QUOTA = quota_objects.quota(GPUS)
+
+
 def exempting():
     """A job that asks to be exempted from the rule that it violates."""
     exempt = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "a test"}
@@ -445,6 +449,22 @@ def test_a_cluster_that_does_not_answer_is_counted_and_logged_as_that():
         (line,) = service.log("refused")
         assert (line["code"], line["reason"]) == (503, "the cluster does not answer")
         assert service.metric("review_duration_seconds_count", webhook="validate") == 1
+
+
+@pytest.mark.parametrize("usable", [True, False])
+def test_what_is_reserved_is_asked_of_the_ledger_and_of_the_cache_only_where_that_fails(usable):
+    class Quotas(SlowCluster):
+        async def by_quota(self, namespace, decide, *, writes, seconds):
+            if not usable:
+                raise ClusterError("it is away")
+            return decide(quota_objects.cluster(QUOTA))
+
+    with live() as service:
+        service.service.handler.cluster = Quotas()
+        service.service.handler.view = quota_objects.cluster(QUOTA, quota_objects.reserved("other", GPUS, 1))
+        answer = service.post("/validate-mpijob", GOOD).answer
+        assert answer["allowed"] is usable
+        assert usable or "Quota exceeded" in answer["status"]["message"]
 
 
 def test_a_fault_of_ours_is_a_500_and_its_text_stays_out_of_log_and_reply(monkeypatch):

@@ -28,6 +28,8 @@ class Reservation(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     pods: tuple[ReservedPods, ...] = ()
     objects: tuple[Charge, ...] = ()
+    new: bool = False
+    """The job is not stored yet. Once it is, all of this can be seen of the job itself."""
 
 
 LABEL = "training.openshift.io/reservations"
@@ -84,6 +86,7 @@ class _Job(msgspec.Struct, array_like=True, gc=False):
     expires: float
     takes: list[tuple[int, int]]
     """How many, and of which row of the table."""
+    new: bool = False
 
 
 class _Stored(msgspec.Struct):
@@ -110,7 +113,7 @@ def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
         rows = [(count, _row(role, charges, encoded)) for count, role, charges in counted if charges]
         new = {row: len(numbers) + at for at, row in enumerate({row: 0 for _, row in rows if row not in numbers})}
         takes = [(count, numbers.get(row, new.get(row, 0))) for count, row in rows]
-        job = msgspec.json.encode(_Job(wanted.uid, wanted.name, round(entry.expires, 1), takes))
+        job = msgspec.json.encode(_Job(wanted.uid, wanted.name, round(entry.expires, 1), takes, wanted.new))
         adds = sum(len(row) + 1 for row in new)
         if adds > MOST_OF_ONE_JOB or size + adds + len(job) + 1 > MOST_BYTES:
             left_out.append(wanted.name)
@@ -140,6 +143,7 @@ def decode(text: str) -> tuple[LedgerEntry, ...]:
                 job.name,
                 tuple(ReservedPods(*_of(stored, row, count)) for count, row in job.takes if stored.table[row][0]),
                 tuple(charge for _, row in job.takes if not stored.table[row][0] for charge in stored.table[row][1]),
+                job.new,
             ),
             job.expires,
         )

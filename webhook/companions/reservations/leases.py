@@ -68,8 +68,8 @@ class LedgerApi:
             self._log.warning("reservations are unreadable", namespace=namespace)
         return stored
 
-    async def write(self, namespace: str, lease: Reservations, text: str) -> bool:
-        """Replace what `lease` holds by `text`; False if somebody has written it since it was read."""
+    async def write(self, namespace: str, lease: Reservations, text: str) -> str:
+        """Replace what `lease` holds by `text`; the new version, empty if somebody has written since it was read."""
         metadata: dict[str, Any] = {
             "name": lease_name(namespace),
             "labels": {reservations.LABEL: "true"},
@@ -82,15 +82,15 @@ class LedgerApi:
         try:
             if lease.version:
                 metadata["resourceVersion"] = lease.version
-                await self._api.request("PUT", self._path(lease_name(namespace)), body)
+                written = await self._api.request("PUT", self._path(lease_name(namespace)), body)
             else:
-                await self._api.request("POST", self._leases, body)
+                written = await self._api.request("POST", self._leases, body)
         except ApiError as error:
             # A Lease that is not there to be created has no namespace: that is no conflict, and no second try mends it.
             if error.status == 409 or (lease.version and error.status == 404):
-                return False
+                return ""
             raise
-        return True
+        return str(written["metadata"]["resourceVersion"])
 
     async def delete(self, lease: Reservations) -> None:
         """Remove the Lease, unless somebody has written it since it was read."""

@@ -7,16 +7,22 @@ reservation counts for the few seconds until every replica sees the job itself, 
 API server's clock: those of nodes differ.
 
 A watch may have stalled without anybody noticing. So a reservation stays for longer than a watch may be silent here:
-if nothing was heard of jobs for that long, the API server is asked how many there are, and for all of them where the
-cache has another number.
+if nothing was heard of jobs for that long, all those of the namespace are listed, and the cache is good for as long
+again if it has the same ones. Of thousands of jobs only the number is compared.
 
-Jobs that arrive together are judged one after the other and written in one go.
+A refusal has to be right as well. A new pod is in a quota's `used` before anybody can see it, so for a moment it counts
+twice. Who is refused while pods come and go is judged again, and not refused while the pods as they are after the
+quotas were read would let the job in.
+
+Jobs that arrive together are judged one after the other and written in one go. One Lease for a namespace is enough:
+with a thousand jobs at once on two replicas one write in four or five meets a conflict (`tests/bench/quota_burst.py`),
+since each is for up to a hundred jobs, and 2,000 reservations fit. Several Leases would have to be read and judged
+together all the same.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from copy import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -26,29 +32,27 @@ from webhook.client.calls import Client, ClusterError
 from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView
 from webhook.cluster.overlay import Overlay
-from webhook.cluster.owned import Owned
-from webhook.cluster.resource import ByNamespace, Resource
+from webhook.cluster.resource import Resource
 from webhook.cluster.resources import reservations
-from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry, Reservations
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
-from webhook.cluster.view import Answer, ClusterView, Unknown
+from webhook.cluster.view import Answer, ClusterView
 from webhook.companions.reservations.leases import LedgerApi, lease_name
+from webhook.companions.reservations.sight import LIFETIME, Sight
 
 # Seconds.
-LIFETIME: Final = 30.0  # of a reservation: by then every replica has seen the job, or it was never stored
-SEEN: Final = 5.0  # a job that this replica sees for so long needs no reservation here any more
-KEPT: Final = 15.0  # for so long it is kept all the same, for replicas that do not see the job yet
-SILENCE: Final = 10.0  # of the watch on jobs, beyond which it is not relied on
 SWEEP: Final = 5.0
-ATTEMPTS: Final = 8
-# A new pod is in a quota's `used` before anybody can see the pod, so for a moment it counts twice. A job that is
-# refused while others are being made is therefore judged up to REFUSALS times, with PAUSE seconds in between.
+ATTEMPTS: Final = 50
+TURN: Final = 1.5  # times what a batch took: the others' share where several replicas write
+STRETCH: Final = 0.01  # of judging, before other reviews go on
+# A job that is refused while pods come and go is judged up to REFUSALS times, with PAUSE seconds in between.
 REFUSALS: Final = 5
 PAUSE: Final = 0.2
 LONGEST_DOUBT: Final = 0.6  # beyond this only as many as DOUBTS: quotas count pods late on a busy control plane
 DOUBTS: Final = 4
+SHARE: Final = 0.8  # of its time after which a job in doubt is refused
 TOGETHER: Final = 100  # jobs in one write
 
 LedgerOutcome = str
@@ -59,7 +63,7 @@ Decide = Callable[[ClusterView], Decision]
 """Finds the verdict with another view. What it raises is raised for whoever asked."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Asked:
     """A job that waits for its verdict."""
 
@@ -68,6 +72,8 @@ class _Asked:
     """Whether to reserve what it takes: not for a dry run."""
     since: float
     """When it was asked, by the loop's clock."""
+    until: float
+    """When it has to be answered, by the loop's clock."""
     refusals: int = 0
     """How often it was refused so far."""
     answer: asyncio.Future[Decision] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -96,13 +102,10 @@ class QuotaLedger:
         self._log = log
         self._on_outcome = on_outcome
         self._clock = clock or api.now
+        self._sight = Sight(view, self._now, self._clock)
         self._waiting: dict[str, deque[_Asked]] = {}
         self._workers: dict[str, asyncio.Task[None]] = {}
-        self._seen: dict[str, float] = {}  # uid -> when this replica saw the job first
-        self._gone: dict[str, float] = {}  # uid -> when this replica saw it deleted
-        self._moved: dict[str, float] = {}  # namespace -> when a pod of a job came or went there last
-        view.on_change(MPI_JOBS, self._job_changed)
-        view.on_change(PODS, self._pod_changed)
+        self._written: dict[str, str] = {}  # namespace -> what version this replica wrote last
 
     async def verdict(self, namespace: str, *, decide: Decide, writes: bool, seconds: float) -> Decision:
         """The verdict by the quotas of this moment. What an admitted job takes is reserved if it `writes`.
@@ -110,7 +113,8 @@ class QuotaLedger:
         ClusterError when quotas or reservations cannot be used: then the verdict by the cache has to be enough.
         DeadlineExceeded after `seconds`: when so many jobs come at once, the cache would admit too many.
         """
-        asked = _Asked(decide, writes, asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        asked = _Asked(decide, writes, now, now + SHARE * seconds)
         self._waiting.setdefault(namespace, deque()).append(asked)
         if namespace not in self._workers:
             self._workers[namespace] = asyncio.create_task(self._work(namespace), name=f"quota ledger {namespace}")
@@ -126,7 +130,7 @@ class QuotaLedger:
         while True:
             await asyncio.sleep(SWEEP)
             try:
-                self._forget()
+                self._sight.forget()
                 await self._sweep()
             except Exception as error:  # noqa: BLE001 - the next sweep must come
                 self._log.warning("quota ledger not swept", error=type(error).__name__)
@@ -143,7 +147,6 @@ class QuotaLedger:
         try:
             while waiting:
                 batch = [waiting.popleft() for _ in range(min(len(waiting), TOGETHER))]
-                batch = [asked for asked in batch if not asked.answer.done()]
                 try:
                     again = await self._settle(namespace, batch)
                     if again:
@@ -156,136 +159,114 @@ class QuotaLedger:
                         _fail(asked, error)
         finally:
             del self._workers[namespace], self._waiting[namespace]
+            self._written.pop(namespace, None)
 
     async def _settle(self, namespace: str, batch: list[_Asked]) -> list[_Asked]:
         """Answer the jobs in `batch`; returns those that have to be judged again."""
+        loop = asyncio.get_running_loop()
         for _ in range(ATTEMPTS):
+            batch[:] = [asked for asked in batch if not asked.answer.done()]
+            started = loop.time()
             # Pods first: one that is newer than the quotas would neither be in `used` nor count as still to come.
-            pods = await self._pods(namespace, fresh=any(asked.refusals for asked in batch))
-            jobs = await self._jobs(namespace)
+            pods = await self._sight.pods(namespace, fresh=any(asked.refusals for asked in batch))
+            jobs = await self._sight.jobs(namespace)
             lease, quotas = await asyncio.gather(self._now.reservations(namespace), self._now.quotas(namespace))
-            kept = {entry.reservation.name: entry for entry in self._kept(lease.entries)}
-            entries = {entry.reservation.name: entry for entry in self._alive(kept.values())}
-            new: dict[str, LedgerEntry] = {}
-            decisions = []
-            for asked in list(batch):
-                try:
-                    decision = asked.decide(self._overlay(namespace, pods, jobs, quotas, entries.values()))
-                except Exception as error:  # noqa: BLE001 - it concerns this job alone
-                    batch.remove(asked)
-                    _fail(asked, error)
-                    continue
-                decisions.append(decision)
-                if asked.writes and decision.reservation is not None and not decision.denied:
-                    entry = LedgerEntry(decision.reservation, self._clock() + LIFETIME)
-                    entries[decision.reservation.name] = new[decision.reservation.name] = entry
-                await asyncio.sleep(0)  # so that other reviews go on
+            kept = {entry.reservation.name: entry for entry in self._sight.kept(lease.entries)}
+            entries = {entry.reservation.name: entry for entry in self._sight.counting(kept.values())}
+            known: dict[Resource[Any, Any], Any] = {
+                RESOURCE_QUOTAS: quotas,
+                **({} if jobs is None else {MPI_JOBS: jobs}),
+            }
+            decisions, new = await self._judged(namespace, batch, entries, {**known, PODS: pods})
             left_out: list[str] = []
             if new:
                 text, left_out = self._text(kept | new)
-                if not await self._now.write(namespace, lease, text):
+                version = await self._now.write(namespace, lease, text)
+                if not version:
                     self._on_outcome("conflict")
+                    self._written[namespace] = ""
                     continue
-            moving = bool(entries) or self._clock() - self._moved.get(namespace, 0) < SEEN
-            again = []
-            for asked, decision in zip(batch, decisions, strict=True):
-                asked.refusals += bool(decision.denied)
-                doubt = asyncio.get_running_loop().time() - asked.since < LONGEST_DOUBT
-                if decision.denied and moving and asked.refusals < (REFUSALS if doubt else DOUBTS):
-                    again.append(asked)
-                    continue
-                full = decision.reservation is not None and decision.reservation.name in left_out
-                self._on_outcome("not-reserved" if decision.denied else "full" if full else "reserved")
-                if not asked.answer.done():
-                    asked.answer.set_result(decision)
-            return again
+                if lease.version != self._written.get(namespace, lease.version):
+                    # Somebody else writes too, and may have lost to us: now it is their turn.
+                    await asyncio.sleep(min(TURN * (loop.time() - started), PAUSE))
+                self._written[namespace] = version
+            moving = bool(kept) or self._sight.moving(namespace)
+            refused = [asked for asked, decision in decisions.items() if moving and decision.denied]
+            again = {asked for asked in refused if self._in_doubt(asked)}
+            if last := [asked for asked in refused if asked not in again and loop.time() < asked.until]:
+                later = self._overlay(namespace, entries, {**known, PODS: await self._now.pods(namespace)})
+                again |= {asked for asked in last if _admits(asked, later)}
+            for asked, decision in decisions.items():
+                if asked not in again:
+                    full = decision.reservation is not None and decision.reservation.name in left_out
+                    self._on_outcome("not-reserved" if decision.denied else "full" if full else "reserved")
+                    if not asked.answer.done():
+                        asked.answer.set_result(decision)
+            return [*again]
         raise DeadlineExceeded(f"the reservations of {namespace} change too fast")
+
+    async def _judged(
+        self, namespace: str, batch: list[_Asked], entries: dict[str, LedgerEntry], known: dict[Resource[Any, Any], Any]
+    ) -> tuple[dict[_Asked, Decision], dict[str, LedgerEntry]]:
+        """The verdicts, and what is to be reserved, which is added to `entries`."""
+        loop = asyncio.get_running_loop()
+        decisions: dict[_Asked, Decision] = {}
+        new: dict[str, LedgerEntry] = {}
+        resumed = loop.time()
+        for asked in batch:
+            try:
+                decision = decisions[asked] = asked.decide(self._overlay(namespace, entries, known))
+            except Exception as error:  # noqa: BLE001 - it concerns this job alone
+                _fail(asked, error)
+                continue
+            if asked.writes and decision.reservation is not None and not decision.denied:
+                entry = LedgerEntry(decision.reservation, self._clock() + LIFETIME)
+                entries[decision.reservation.name] = new[decision.reservation.name] = entry
+            if loop.time() - resumed > STRETCH:
+                await asyncio.sleep(0)  # so that other reviews go on
+                resumed = loop.time()
+        return decisions, new
+
+    def _in_doubt(self, asked: _Asked) -> bool:
+        """Whether the job, which was refused once more, is to be judged again in any case."""
+        asked.refusals += 1
+        soon = asyncio.get_running_loop().time() - asked.since < LONGEST_DOUBT
+        return asked.refusals < (REFUSALS if soon else DOUBTS)
 
     def _text(self, kept: dict[str, LedgerEntry]) -> tuple[str, list[str]]:
         """What is written, and which jobs there is no room for: what these take is not reserved."""
         text, left_out = reservations.encode(kept.values())
         if left_out:  # those that are seen make room
-            text, left_out = reservations.encode(self._alive(kept.values()))
+            text, left_out = reservations.encode(self._sight.counting(kept.values()))
         if left_out:
             self._log.warning("reservations are full", left_out=len(left_out))
         return text, left_out
 
     def _overlay(
-        self, namespace: str, pods: Any, jobs: Any, quotas: Mapping[ByNamespace, Any], entries: Iterable[LedgerEntry]
+        self, namespace: str, entries: dict[str, LedgerEntry], known: dict[Resource[Any, Any], Any]
     ) -> ClusterView:
-        reserved = Reservations(namespace, "", "", tuple(entries))
-        known: dict[Resource[Any, Any], Any] = {
-            PODS: pods,
-            RESOURCE_QUOTAS: quotas,
-            **({} if jobs is None else {MPI_JOBS: jobs}),
-            RESERVATIONS: {(self._namespace, lease_name(namespace)): reserved},
-        }
-        return Overlay(self._view, namespace, known)
-
-    async def _pods(self, namespace: str, *, fresh: bool) -> Mapping[ByNamespace, Owned] | Unknown:
-        """The pods of jobs: as in the cache, or as they are now."""
-        seen = self._view.within(PODS, namespace)
-        if fresh or isinstance(seen, Answer):
-            return await self._now.pods(namespace)
-        return copy(seen)
-
-    async def _jobs(self, namespace: str) -> Mapping[ByNamespace, MPIJobRecord] | None:
-        """The jobs as they are now; None where the cache is as good."""
-        known = self._view.all(MPI_JOBS)
-        if isinstance(known, Answer) or self._view.silence(MPI_JOBS) < SILENCE:
-            return None
-        here = sum(key[0] == namespace for key in known)
-        return None if await self._now.how_many_jobs(namespace) == here else await self._now.jobs(namespace)
+        reserved = Reservations(namespace, "", "", tuple(entries.values()))
+        return Overlay(
+            self._view, namespace, {**known, RESERVATIONS: {(self._namespace, lease_name(namespace)): reserved}}
+        )
 
     async def _sweep(self) -> None:
         """Delete the Leases in which every reservation has expired."""
         known = self._view.all(RESERVATIONS)
         for lease in () if isinstance(known, Answer) else list(known.values()):
-            if self._kept(lease.entries) or lease.namespace in self._workers:
+            if self._sight.kept(lease.entries) or lease.namespace in self._workers:
                 continue
             try:
                 await self._now.delete(lease)
             except ClusterError as error:
                 self._log.warning("reservations are left behind", namespace=lease.namespace, reason=str(error))
 
-    def _alive(self, entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-        """The entries that count here: those of jobs that this replica may not see yet."""
-        return [entry for entry in self._kept(entries) if self._seen_for(entry) < SEEN]
 
-    def _kept(self, entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-        """The entries of jobs that some replica may not see yet."""
-        now = self._clock()
-        return [
-            entry
-            for entry in entries
-            if now < entry.expires <= now + 2 * LIFETIME  # a damaged one may end in a hundred years
-            and entry.reservation.uid not in self._gone
-            and self._seen_for(entry) < KEPT
-        ]
-
-    def _seen_for(self, entry: LedgerEntry) -> float:
-        """For how many seconds this replica has seen the job, since it was reserved for."""
-        now = self._clock()
-        return now - max(self._seen.get(entry.reservation.uid, now), entry.expires - LIFETIME)
-
-    def _job_changed(self, key: Hashable, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
-        now = self._clock()
-        if new is not None:
-            self._seen.setdefault(new.uid, now)
-            if new.over:
-                self._gone[new.uid] = now
-        if old is not None and (new is None or new.uid != old.uid):
-            self._gone[old.uid] = now
-
-    def _pod_changed(self, key: ByNamespace, *_: object) -> None:
-        self._moved[key[0]] = self._clock()
-
-    def _forget(self) -> None:
-        """Drop what is older than any reservation."""
-        oldest = self._clock() - 3 * LIFETIME
-        for times in (self._seen, self._gone, self._moved):
-            for uid in [uid for uid, when in times.items() if when < oldest]:
-                del times[uid]
+def _admits(asked: _Asked, view: ClusterView) -> bool:
+    try:
+        return not asked.decide(view).denied
+    except Exception:  # noqa: BLE001 - then the verdict stays what it was
+        return False
 
 
 def _fail(asked: _Asked, error: Exception) -> None:

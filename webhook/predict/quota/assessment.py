@@ -40,13 +40,20 @@ class Assessment:
     """What it takes."""
     before: Demand | None
     """What the stored job took, where only what goes beyond that counts; else None."""
-    promised: Mapping[str, Amounts]
-    """What other jobs will still take, by the names of quotas."""
+    find_promised: Callable[[], Mapping[str, Amounts]]
     others: Mapping[tuple[PodShape, ...], int] | None
     """The shapes of the pods of other jobs that run, and how many jobs have these; None for unknown."""
     charges: Callable[[PodShape], tuple[Charge, ...]]
     find_sizes: Callable[[], Sizes]
     _most: dict[str, int] = field(default_factory=dict)
+    _promised: dict[str, Amounts] = field(default_factory=dict)
+
+    @property
+    def promised(self) -> Mapping[str, Amounts]:
+        """What other jobs will still take, by the names of quotas: summed up where somebody asks."""
+        if not self._promised:
+            self._promised.update(self.find_promised())
+        return self._promised
 
     def shortages(self, quotas: Quotas | None = None, demand: Demand | None = None) -> list[Shortage]:
         """Where the job, or one with another demand, does not fit."""
@@ -124,14 +131,17 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     def find(name: str) -> MPIJobRecord | None:
         return known.get((ctx.namespace, name))
 
-    # Without the pods it is unknown how much of it is used already.
-    loads = [] if made is None else promised(stored, _reserved(ctx), job=find, but=name, charges=charges)
+    def find_promised() -> Mapping[str, Amounts]:
+        # Without the pods it is unknown how much of it is used already.
+        loads = [] if made is None else promised(stored, _reserved(ctx), job=find, but=name, charges=charges)
+        return {quota.name: charged(quota, loads) for quota in quotas}
+
     return Assessment(
         quotas=quotas,
         pods=pods,
         demand=demand,
         before=before,
-        promised={quota.name: charged(quota, loads) for quota in quotas},
+        find_promised=find_promised,
         others=None if jobs is UNKNOWN else stored.running_but(find(name)),
         charges=charges,
         find_sizes=partial(Sizes.of, job, ctx),
@@ -160,6 +170,7 @@ def reservation_of(job: MPIJob, ctx: Context, uid: str) -> Reservation | None:
     return Reservation(
         uid=uid,
         name=job.metadata.name,
+        new=ctx.operation == "CREATE",
         pods=tuple(ReservedPods(part.role, part.count, _limited(part.charges, quotas)) for part in demand.parts),
         objects=_limited(demand.objects, quotas),
     )

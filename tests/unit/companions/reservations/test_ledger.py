@@ -16,16 +16,19 @@ from webhook.admission.pipelines import DeadlineExceeded
 from webhook.client.calls import ApiError, ClusterError
 from webhook.client.paging import SLICE_OBJECTS
 from webhook.client.wire import Page, PageMetadata
+from webhook.cluster.overlay import Overlay
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources import reservations
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import ANNOTATION, RESERVATIONS, Reservation
 from webhook.cluster.view import UNKNOWN, ClusterView, NothingKnown
-from webhook.companions.reservations.ledger import DOUBTS, LIFETIME, SEEN, SILENCE, QuotaLedger
+from webhook.companions.reservations.ledger import DOUBTS, REFUSALS, QuotaLedger
+from webhook.companions.reservations.sight import LIFETIME, SEEN, SILENCE
 from webhook.rules import Violation
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/own/leases/quota-team"
+JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team/mpijobs"
 HOLDS = 3
 
 
@@ -43,6 +46,7 @@ class Api:
         self.counted: int | None = None
         self.time = 0.0
         self.objects: dict[str, list[dict[str, Any]]] = {}
+        self.before_list: Callable[[str], None] = lambda _: None
 
     async def request(self, method: str, path: str, body: Any = None, **_: str) -> dict[str, Any]:
         await asyncio.sleep(self.slow)
@@ -66,7 +70,7 @@ class Api:
         if body["metadata"].get("resourceVersion", "") != stored:
             raise ApiError(409, "changed")
         self.store(key, body)
-        return body
+        return self.leases[key]
 
     def now(self) -> float:
         return self.time
@@ -75,6 +79,7 @@ class Api:
         await asyncio.sleep(self.slow)
         self.listed.append(target)
         plural = target.partition("?")[0].rsplit("/", 1)[-1]
+        self.before_list(plural)
         return Page(PageMetadata("7"), [Raw(json.dumps(each).encode()) for each in self.objects.get(plural, ())])
 
     def store(self, key: str, body: dict[str, Any]) -> None:
@@ -97,6 +102,8 @@ class View(NothingKnown):
         self.listeners[resource] = callback
 
     def within(self, resource: Resource[Any, Any], namespace: str) -> Any:
+        if resource is MPI_JOBS and self.jobs:
+            return {key: job for key, job in self.jobs.items() if key[0] == namespace}
         return {} if resource is PODS else UNKNOWN
 
     def silence(self, resource: Resource[Any, Any]) -> float:
@@ -132,11 +139,13 @@ class World:
         )
         return ledger
 
-    async def submit(self, *names: str, ledger: QuotaLedger | None = None, writes: bool = True) -> list[str]:
+    async def submit(
+        self, *names: str, ledger: QuotaLedger | None = None, writes: bool = True, new: bool = False
+    ) -> list[str]:
         """Those that are admitted."""
         ledger = ledger or self.ledger
         decisions = await asyncio.gather(
-            *(ledger.verdict("team", decide=deciding(name), writes=writes, seconds=5) for name in names)
+            *(ledger.verdict("team", decide=deciding(name, new=new), writes=writes, seconds=5) for name in names)
         )
         return [decision.name for decision in decisions if decision.allowed]
 
@@ -149,7 +158,7 @@ def names_of(lease: Any) -> list[str]:
     return [entry.reservation.name for entry in lease.entries]
 
 
-def deciding(name: str) -> Callable[[ClusterView], Decision]:
+def deciding(name: str, *, new: bool = False) -> Callable[[ClusterView], Decision]:
     """A namespace has room for `HOLDS` jobs."""
 
     def decide(view: ClusterView) -> Decision:
@@ -157,7 +166,7 @@ def deciding(name: str) -> Callable[[ClusterView], Decision]:
         assert found is not UNKNOWN
         others = [other for lease in found.values() for other in names_of(lease) if other != name]
         denied = [] if len(others) < HOLDS else [Finding("resource-quota", Violation("", "full", fix=""))]
-        return Decision(name=name, denied=denied, reservation=Reservation(f"uid-{name}", name))
+        return Decision(name=name, denied=denied, reservation=Reservation(f"uid-{name}", name, new=new))
 
     return decide
 
@@ -326,31 +335,62 @@ def job(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("silent", "cached", "counted", "seen"),
     [
-        (SILENCE - 1, [], 2, None),
+        (SILENCE - 1, ["x"], 2, None),
         (SILENCE, [], 2, {"a", "b"}),
         (SILENCE, ["a"], 2, {"a", "b"}),
+        (SILENCE, ["a", "x"], 2, {"a", "b"}),
         (SILENCE, ["a", "b"], 2, None),
-        (SILENCE, ["a", "b"], None, {"a", "b"}),
+        (SILENCE, ["a", "x"], None, {"a", "b"}),
     ],
-    ids=["heard just now", "stalled", "behind", "as many as there are", "nobody says how many"],
+    ids=["heard just now", "stalled", "behind", "one came and one went", "the same ones", "nobody says how many"],
 )
 async def test_a_watch_that_may_have_stalled_is_not_relied_on(
     silent: float, cached: list[str], counted: int | None, seen: set[str] | None
 ) -> None:
+    world = stalled(silent, cached, counted)
+    found: list[Any] = []
+    await world.ledger.verdict("team", decide=looking(found), writes=True, seconds=5)
+    assert found == [seen]
+
+
+async def test_what_was_found_to_be_the_same_is_not_listed_for_each_job() -> None:
+    world = stalled(SILENCE, ["a", "b"], 2)
+    for _ in range(3):
+        await world.ledger.verdict("team", decide=looking([]), writes=True, seconds=5)
+    assert [each.partition("?")[0] for each in world.api.listed if "mpijobs" in each] == [JOBS]
+
+
+async def test_of_thousands_of_jobs_only_the_number_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To list them takes longer than a job can wait."""
+    monkeypatch.setattr("webhook.companions.reservations.sight.MOST_COMPARED", 1)
+    world = stalled(SILENCE, ["a", "x"], 2)
+    found: list[Any] = []
+    await world.ledger.verdict("team", decide=looking(found), writes=True, seconds=5)
+    assert found == [None]
+
+
+def stalled(silent: float, cached: list[str], counted: int | None) -> World:
+    """A watch that was silent for so long and has seen `cached`; there are a and b."""
     world = World()
     world.view.silent = silent
-    world.view.jobs = {("team", name): record(name) for name in cached} | {("other", "x"): record("x")}
+    read: Any = MPI_JOBS.project
+    world.view.jobs = {("team", name): read(json.dumps(job(name)).encode()) for name in cached}
+    world.view.jobs["other", "x"] = record("x")
     world.api.objects["mpijobs"] = [job("a"), job("b")]
     world.api.counted = counted
-    found: list[Any] = []
+    return world
+
+
+def looking(found: list[Any]) -> Callable[[ClusterView], Decision]:
+    """Adds the names of the jobs in the view, None where they are those of the cache."""
 
     def decide(view: ClusterView) -> Decision:
+        assert isinstance(view, Overlay)
         jobs = view.within(MPI_JOBS, "team")
-        found.append(None if jobs is UNKNOWN else {name for _, name in jobs})
+        found.append({name for _, name in jobs} if MPI_JOBS in view.known and jobs is not UNKNOWN else None)
         return Decision(name="c")
 
-    await world.ledger.verdict("team", decide=decide, writes=True, seconds=5)
-    assert found == [seen]
+    return decide
 
 
 async def test_thousands_of_pods_are_read_in_pages_and_others_go_on() -> None:
@@ -377,7 +417,63 @@ async def test_a_job_is_not_judged_again_and_again_for_ever(monkeypatch: pytest.
     await world.submit("a", "b", "c")
     world.api.listed.clear()
     assert await world.submit("d") == []
-    assert len([each for each in world.api.listed if "/pods" in each]) == DOUBTS - 1
+    assert len([each for each in world.api.listed if "/pods" in each]) == DOUBTS
+
+
+@pytest.mark.parametrize(("until_pods", "admitted"), [(12, True), (10**9, False)])
+async def test_nobody_is_refused_for_pods_that_count_twice(until_pods: int, admitted: bool) -> None:
+    """Each time a pod comes between the look at pods and the look at quotas, which count it already."""
+    world = World()
+    world.view.listeners[PODS](("team", "p"), None, None)
+    looks = 0
+
+    def decide(view: ClusterView) -> Decision:
+        nonlocal looks
+        looks += 1
+        newest = len(view.within(PODS, "team")) == len(world.api.objects["pods"])  # type: ignore[arg-type]
+        fits = newest if looks < until_pods else admitted
+        return Decision(name="a", denied=[] if fits else [Finding("resource-quota", Violation("", "full", fix=""))])
+
+    owner = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "a", "uid": "u", "controller": True}
+    world.api.objects["pods"] = []
+
+    def another(plural: str) -> None:
+        if plural == "resourcequotas" and looks < until_pods:
+            metadata = {"name": f"p{len(pods)}", "namespace": "team", "ownerReferences": [owner]}
+            pods.append({"metadata": metadata})
+
+    pods = world.api.objects["pods"]
+    world.api.before_list = another
+    decision = await world.ledger.verdict("team", decide=decide, writes=True, seconds=1)
+    assert decision.allowed == admitted
+    assert looks > REFUSALS + 2
+
+
+@pytest.mark.parametrize("others", [False, True])
+async def test_replicas_that_write_by_turns_leave_each_other_time(
+    monkeypatch: pytest.MonkeyPatch, others: bool
+) -> None:
+    """Who has just written would else be the first again, and the other would judge its batch in vain once more."""
+    monkeypatch.setattr("webhook.companions.reservations.ledger.PAUSE", 9)
+    monkeypatch.setattr("webhook.companions.reservations.ledger.TURN", 1e9)
+    world = World()
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noting(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(0)
+
+    def somebody_else_writes() -> None:
+        world.api.before_write = lambda: None
+        world.api.store(LEASE, {"metadata": {"name": "quota-team", "annotations": {}}})
+
+    if others:
+        world.api.before_write = somebody_else_writes
+    monkeypatch.setattr(asyncio, "sleep", noting)
+    assert await world.submit("a", "b") == ["a", "b"]
+    assert world.outcomes["conflict"] == others
+    assert (9 in pauses) == others
 
 
 def record(name: str, *, over: bool = False) -> MPIJobRecord:
@@ -390,6 +486,15 @@ async def test_a_reservation_ends_when_everybody_has_seen_the_job() -> None:
     world.view.listeners[MPI_JOBS](("team", "a"), None, record("a"))
     assert await world.submit("d") == []
     world.now += SEEN
+    assert await world.submit("d") == ["d"]
+
+
+async def test_a_reservation_for_a_new_job_ends_when_the_job_is_seen() -> None:
+    """All of it can be seen of the job then; what was reserved for a change may not be seen yet."""
+    world = World()
+    await world.submit("a", "b", "c", new=True)
+    assert await world.submit("d") == []
+    world.view.listeners[MPI_JOBS](("team", "a"), None, record("a"))
     assert await world.submit("d") == ["d"]
 
 

@@ -1,0 +1,114 @@
+"""What this replica sees of jobs and pods, and since when: whose reservations it need not count any more."""
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from copy import copy
+from math import inf
+from typing import Final
+
+from webhook.client.live_view import LiveView
+from webhook.cluster.owned import Owned
+from webhook.cluster.resource import ByNamespace
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.resources.pods import PODS
+from webhook.cluster.resources.reservations import LedgerEntry
+from webhook.cluster.view import Answer, Unknown
+from webhook.companions.reservations.leases import LedgerApi
+
+# Seconds.
+LIFETIME: Final = 30.0  # of a reservation: by then every replica has seen the job, or it was never stored
+SEEN: Final = 5.0  # after so long this replica sees an update of a job that it knows
+KEPT: Final = 15.0  # for so long it is kept all the same, for replicas that do not see the job yet
+SILENCE: Final = 10.0  # of the watch on jobs, beyond which it is not relied on
+
+MOST_COMPARED: Final = 2000  # jobs of a namespace
+
+
+class Sight:
+    """The jobs and pods of a namespace as they are now, and for how long `view` has shown them."""
+
+    def __init__(self, view: LiveView, now: LedgerApi, clock: Callable[[], float]) -> None:
+        self._view = view
+        self._now = now
+        self._clock = clock
+        self._seen: dict[str, float] = {}  # uid -> when this replica saw the job first
+        self._gone: dict[str, float] = {}  # uid -> when this replica saw it deleted
+        self._moved: dict[str, float] = {}  # namespace -> when a pod of a job came or went there last
+        self._compared: dict[str, float] = {}  # namespace -> when the cache had all jobs there last, if that was asked
+        view.on_change(MPI_JOBS, self._job_changed)
+        view.on_change(PODS, self._pod_changed)
+
+    async def pods(self, namespace: str, *, fresh: bool) -> Mapping[ByNamespace, Owned] | Unknown:
+        """The pods of jobs: as in the cache, or as they are now."""
+        seen = self._view.within(PODS, namespace)
+        if fresh or isinstance(seen, Answer):
+            return await self._now.pods(namespace)
+        return copy(seen)
+
+    async def jobs(self, namespace: str) -> Mapping[ByNamespace, MPIJobRecord] | None:
+        """The jobs as they are now; None where the cache is as good."""
+        known, now = self._view.all(MPI_JOBS), asyncio.get_running_loop().time()
+        if isinstance(known, Answer) or min(self._view.silence(MPI_JOBS), self._since_compared(namespace)) < SILENCE:
+            return None
+        count = await self._now.how_many_jobs(namespace)
+        if count == sum(key[0] == namespace for key in known) and count > MOST_COMPARED:
+            return None
+        jobs = await self._now.jobs(namespace)
+        if jobs != self._view.within(MPI_JOBS, namespace):
+            return jobs
+        self._compared[namespace] = now
+        return None
+
+    def _since_compared(self, namespace: str) -> float:
+        return asyncio.get_running_loop().time() - self._compared.get(namespace, -inf)
+
+    def moving(self, namespace: str) -> bool:
+        """Whether a pod of a job came or went there just now."""
+        return self._clock() - self._moved.get(namespace, 0) < SEEN
+
+    def counting(self, entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
+        """The entries that count here: those of jobs, or changes of them, that this replica may not see yet."""
+        return [entry for entry in self.kept(entries) if self._unseen(entry)]
+
+    def _unseen(self, entry: LedgerEntry) -> bool:
+        if entry.reservation.new:
+            return entry.reservation.uid not in self._seen
+        return self._seen_for(entry) < SEEN
+
+    def kept(self, entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
+        """The entries of jobs that some replica may not see yet."""
+        now = self._clock()
+        return [
+            entry
+            for entry in entries
+            if now < entry.expires <= now + 2 * LIFETIME  # a damaged one may end in a hundred years
+            and entry.reservation.uid not in self._gone
+            and self._seen_for(entry) < KEPT
+        ]
+
+    def _seen_for(self, entry: LedgerEntry) -> float:
+        """For how many seconds this replica has seen the job, since it was reserved for."""
+        now = self._clock()
+        return now - max(self._seen.get(entry.reservation.uid, now), entry.expires - LIFETIME)
+
+    def _job_changed(self, key: Hashable, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
+        now = self._clock()
+        if new is not None:
+            self._seen.setdefault(new.uid, now)
+            if new.over:
+                self._gone[new.uid] = now
+        if old is not None and (new is None or new.uid != old.uid):
+            self._gone[old.uid] = now
+
+    def _pod_changed(self, key: ByNamespace, *_: object) -> None:
+        self._moved[key[0]] = self._clock()
+
+    def forget(self) -> None:
+        """Drop what is older than any reservation."""
+        ages = ((namespace, self._since_compared(namespace)) for namespace in list(self._compared))
+        for namespace in [namespace for namespace, age in ages if age > SILENCE]:
+            del self._compared[namespace]
+        oldest = self._clock() - 3 * LIFETIME
+        for times in (self._seen, self._gone, self._moved):
+            for uid in [uid for uid, when in times.items() if when < oldest]:
+                del times[uid]
