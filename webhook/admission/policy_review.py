@@ -97,7 +97,7 @@ def verdict_on(
             verdict.notes.append(f'policy "{verdict.name}" goes: what it set falls back to other policies or defaults')
         return verdict
     try:
-        layer = Layer(verdict.name, store.read((new.data or {}).get(store.KEY), policy_model()))
+        layer = Layer(verdict.name, store.read_from(new.data or {}, policy_model()))
     except PolicyError as error:
         verdict.error = error
         return verdict

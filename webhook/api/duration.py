@@ -25,12 +25,17 @@ class DurationError(ValueError):
     """The text is not a duration; the message is a short predicate, to stand after the text."""
 
 
+def is_written_well(text: str) -> bool:
+    """Whether it is a number and a unit, or several, of whatever amount."""
+    return len(text) <= MAX_LENGTH and _GRAMMAR.fullmatch(text) is not None
+
+
 @lru_cache(maxsize=1024)
 def parse(text: str) -> int:
     """The seconds in `text`, at least 1 and at most MAX_SECONDS; DurationError for anything else."""
     if len(text) <= MAX_LENGTH and _NUMBER.fullmatch(text):
         raise DurationError("has no unit, as 72h or 7d have")
-    if len(text) > MAX_LENGTH or not _GRAMMAR.fullmatch(text):
+    if not is_written_well(text):
         raise DurationError("is not a duration like 72h or 7d")
     seconds = sum(Fraction(number) * _UNITS[unit] for number, unit in _PART.findall(text))
     if not seconds:

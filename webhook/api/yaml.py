@@ -13,6 +13,8 @@ from typing import Any, Final
 import yaml
 from yaml import events
 
+from webhook.api.yaml_words import words
+
 # Values that aliases may repeat in one document: real files repeat a few hundred.
 MAX_ALIASED: Final = 100_000
 # Kubernetes' deepest schemas (CustomResourceDefinitions) stay below 100 levels.
@@ -47,9 +49,10 @@ def load_all(text: str | bytes) -> list[Any]:
     Mappings have text as keys, numbers are finite. Values that an alias repeats are the same objects.
     """
     try:
-        return list(_documents(yaml.parse(_readable(text), Loader=yaml.CSafeLoader)))
+        readable = _readable(text)
+        return list(_documents(yaml.parse(readable, Loader=yaml.CSafeLoader)))
     except yaml.YAMLError as error:
-        raise YamlError(_words(error)) from None
+        raise YamlError(words(error, readable)) from None
     except UnicodeError:
         raise YamlError("is not text in UTF-8") from None
 
@@ -278,12 +281,3 @@ def _join_pair(match: re.Match[str]) -> str:
 
 def _error(problem: str, event: Any) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
-
-
-def _words(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        mark = error.problem_mark
-        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem or error.context}"
-    if isinstance(error, yaml.reader.ReaderError):
-        return f"is not text: {error.reason} at position {error.position}"
-    return " ".join(str(error).split())

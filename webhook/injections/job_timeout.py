@@ -12,14 +12,14 @@ write that; but not from one of the policy's `controllers`. Kueue does not compa
 
 from collections.abc import Iterator
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from webhook.api import annotations, duration
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, Note, injection
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder
-from webhook.kit.settings import InjectionSettings
+from webhook.kit.settings import DurationOrNone, InjectionSettings
 
 PATH = ("spec", "runPolicy", "activeDeadlineSeconds")
 NO_LIMIT = "no limit"
@@ -28,18 +28,11 @@ NO_LIMIT = "no limit"
 class Settings(InjectionSettings):
     """The limit of jobs that ask for none."""
 
-    default: str | None = Field(
+    default: DurationOrNone = Field(
         "24h",
         description="How long a job without the annotation may run, as 90m, 72h or 7d; null for no limit. Where the "
         "rule `job-timeout` refuses as much, it is what that one allows.",
     )
-
-    @field_validator("default")
-    @classmethod
-    def _duration(cls, text: str | None) -> str | None:
-        if text is not None:
-            duration.parse(text)
-        return text
 
 
 @injection("job-timeout", Settings, since="0.1", for_claimed=True)

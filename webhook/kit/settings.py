@@ -8,7 +8,7 @@ from typing import Annotated, Final, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from webhook.api import names
+from webhook.api import duration, names
 
 
 class Action(StrEnum):
@@ -83,6 +83,25 @@ def _qualified(resources: tuple[str, ...]) -> tuple[str, ...]:
 
 ResourceNames = Annotated[tuple[str, ...], AfterValidator(_qualified)]
 """Names of extended resources, or patterns in which `*` stands for any text."""
+
+
+def _duration(value: object) -> object:
+    """What is no duration, said with what is one: a number without a unit and a text of any kind alike."""
+    if value is None:
+        return None
+    accepted = "accepted: 72h, 7d or null"
+    if not isinstance(value, str):
+        raise ValueError(f"is not a duration; {accepted}")  # noqa: TRY004 - pydantic wants this one
+    try:
+        duration.parse(value)
+    except duration.DurationError as error:
+        problem = str(error) if duration.is_written_well(value) else "is not a duration"
+        raise ValueError(f"{problem}; {accepted}") from None
+    return value
+
+
+DurationOrNone = Annotated[str | None, BeforeValidator(_duration)]
+"""A time such as 72h or 7d, checked; None for no limit."""
 
 
 class Settings(BaseModel):

@@ -1,19 +1,17 @@
 """The policy document (`kind: MPIJobPolicy`), assembled from the settings of every rule and injection."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import AfterValidator, Field, ValidationError, create_model
+from pydantic import BeforeValidator, Field, ValidationError, create_model
 
-from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.api.labels import Selector
-from webhook.api.names import closest_name
 from webhook.api.text import visible
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
+from webhook.policy import faults
 from webhook.policy.exemptions import EVERY_RULE, Exemption
 
 API_VERSION: Literal["policy.training.openshift.io/v1"] = "policy.training.openshift.io/v1"
@@ -22,7 +20,6 @@ InjectionWarnings = Literal["one-line", "each", "none"]
 SshKeys = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519", "operator"]
 
 INJECT_ONLY = "The only injections that may be at work, of those that are enabled: [] for none, null for all of them."
-HINT = f"`{PROGRAM} rules` lists rules and injections, `{PROGRAM} explain NAME` their settings"
 
 # What these do to jobs is not checked: Kueue starts, stops and restores jobs through them, and the garbage collector
 # removes finalizers. A refusal would leak quota or leave objects behind.
@@ -32,10 +29,6 @@ CONTROLLERS = (
     "system:serviceaccount:kube-system:generic-garbage-collector",
     "system:serviceaccount:kube-system:namespace-controller",
 )
-
-
-_QUOTED = re.compile(r"'([^']*)'")
-_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +66,17 @@ class Described(Protocol):
         ...
 
 
-def _selector(value: dict[str, Any] | None) -> dict[str, Any] | None:
-    Selector.parse(value)  # its errors are ValueErrors with the path
+def _selector(value: Any) -> Any:
+    by_name = {"key": "kubernetes.io/metadata.name", "operator": "In"}
+    if isinstance(value, str):
+        value = [value]
+    if isinstance(value, list) and value and all(isinstance(name, str) for name in value):
+        meant = yaml.dump_inline({"matchExpressions": [{**by_name, "values": value}]})
+        raise ValueError(f"must be a label selector: {meant}"[:500])
+    if isinstance(value, dict) and value and not value.keys() & {"matchLabels", "matchExpressions"}:
+        raise ValueError(f"must be a label selector: {yaml.dump_inline({'matchLabels': value})}"[:500])
+    if isinstance(value, dict | None):
+        Selector.parse(value)  # its errors are ValueErrors with the path
     return value
 
 
@@ -86,7 +88,7 @@ class PolicyDocument(Settings):
     priority: int = Field(
         0, ge=-1_000_000, le=1_000_000, description="Among documents for the same namespace, the higher wins."
     )
-    namespaces: Annotated[dict[str, Any] | None, AfterValidator(_selector)] = Field(
+    namespaces: Annotated[dict[str, Any] | None, BeforeValidator(_selector)] = Field(
         None, description="A label selector: the namespaces that the document is for; absent for all."
     )
     mode: Literal["enforce", "warn", "audit"] = Field(
@@ -172,7 +174,7 @@ def load(text: str | bytes, model: type[PolicyDocument]) -> PolicyDocument:
         return model.model_validate(documents[0])
     except ValidationError as error:
         lines = yaml.lines(text)
-        raise PolicyError(*(_fault(fault, lines) for fault in error.errors())) from None
+        raise PolicyError(*(_fault(*found, lines) for found in faults.of(error, model))) from None
 
 
 def _section(name: str, entries: Mapping[str, Described], description: str) -> Any:
@@ -207,15 +209,7 @@ def _found(documents: list[Any]) -> str:
     return f"{len(documents)} documents" if len(documents) != 1 else f"a {type(documents[0]).__name__}"
 
 
-def _fault(error: Mapping[str, Any], lines: Mapping[tuple[str | int, ...], int]) -> PolicyFault:
-    location = tuple(error["loc"])
+def _fault(location: faults.Location, reason: str, lines: Mapping[faults.Location, int]) -> PolicyFault:
     field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
     line = next((lines[location[:end]] for end in range(len(location), 0, -1) if location[:end] in lines), None)
-    if error["type"] == "extra_forbidden":
-        return PolicyFault(field, f"is not a setting; {HINT}", line)
-    value = error.get("input")
-    if error["type"] == "literal_error" and len(names := _QUOTED.findall(error["ctx"]["expected"])) > _LISTED:
-        near = closest_name(str(value), names)
-        return PolicyFault(field, f'there is no "{str(value)[:100]}"{f", but {near}" if near else f"; {HINT}"}', line)
-    shown = f" (it is {value!r})"[:100] if isinstance(value, str | int | float | bool) else ""
-    return PolicyFault(field, error["msg"].removeprefix("Value error, ") + shown, line)
+    return PolicyFault(field, reason, line)

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from webhook.policy import faults
 from webhook.policy.document import PolicyDocument
 
 DEFAULTS = "built-in default"
@@ -77,9 +78,7 @@ def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:
         try:
             document = model.model_validate(candidate)
         except ValidationError as error:
-            dropped.append(
-                (layer.name, "; ".join(fault["msg"].removeprefix("Value error, ") for fault in error.errors()))
-            )
+            dropped.append((layer.name, "; ".join(reason for _, reason in faults.of(error, model))))
             continue
         values = candidate
         sources.update((path, layer.name) for path, _ in leaves(ours))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from webhook import PROGRAM
+from webhook.api.names import closest_name
 from webhook.policy import document
 from webhook.policy.document import PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.layers import Layer
@@ -16,6 +17,8 @@ LABEL = "training.openshift.io/mpijob-policy"
 KEY = "policy.yaml"
 # A policy with every setting has a few kilobytes; parsing must not hold up admission.
 MAX_LENGTH = 256 * 1024
+
+MISSING = f"is missing: it belongs under the key {KEY} of data"
 
 State = Literal["current", "last-good", "unusable"]
 
@@ -65,10 +68,20 @@ def load(sources: Iterable[PolicySource], remembered: Mapping[str, str], model: 
     return Loaded(tuple(layers), states, errors, last_good)
 
 
+def read_from(data: Mapping[str, object], model: type[PolicyDocument]) -> PolicyDocument:
+    """The document in a ConfigMap's data; PolicyError for a broken one, or one under another key."""
+    text = data.get(KEY)
+    if KEY not in data and (near := closest_name(KEY, data)):
+        raise PolicyError(PolicyFault("", f"{MISSING}; did you write {near} for it?"))
+    if text is not None and not isinstance(text, str):
+        raise PolicyError(PolicyFault("", f"must be text: write `{KEY}: |`, and the document below it, indented"))
+    return read(text, model)
+
+
 def read(text: str | None, model: type[PolicyDocument]) -> PolicyDocument:
     """The document in a ConfigMap's text; PolicyError for a broken one."""
     if text is None:
-        raise PolicyError(PolicyFault("data", f"has no key {KEY}, which holds the document"))
+        raise PolicyError(PolicyFault("", MISSING))
     if len(text) > MAX_LENGTH:
         raise PolicyError(PolicyFault("", f"has {len(text):,} characters, at most {MAX_LENGTH:,} are read"))
     return document.load(text, model)

@@ -12,7 +12,7 @@ A change of the annotation on a job that exists changes nothing, since only the 
 
 from collections.abc import Iterator
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from webhook.api import duration
 from webhook.api.annotations import NOTIFY_ONLY, TERMINATE, TIMEOUT, TIMEOUT_ACTION, mention
@@ -20,7 +20,7 @@ from webhook.api.duration import DurationError
 from webhook.api.mpijob import MPIJob
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
-from webhook.kit.settings import RuleSettings
+from webhook.kit.settings import DurationOrNone, RuleSettings
 from webhook.rules import CauseReason, Degree, Violation, rule
 
 FIELD = "spec.runPolicy.activeDeadlineSeconds"
@@ -31,16 +31,9 @@ ACTION = f"metadata.annotations[{TIMEOUT_ACTION}]"
 class Settings(RuleSettings):
     """How long a job may run."""
 
-    max: str | None = Field("7d", description="The longest limit that a job may have, as 72h or 7d; null for any.")
+    max: DurationOrNone = Field("7d", description="The longest limit that a job may have, as 72h or 7d; null for any.")
 
     unlimited: bool = Field(True, description="Whether a job may have no limit at all.")
-
-    @field_validator("max")
-    @classmethod
-    def _duration(cls, text: str | None) -> str | None:
-        if text is not None:
-            duration.parse(text)
-        return text
 
 
 def admits(settings: Settings) -> Admitted:

@@ -49,8 +49,8 @@ def test_a_broken_one_is_refused_with_field_values_and_line() -> None:
     assert response.status is not None
     assert response.status.message == (
         'policy "p" is broken, and refused:\n'
-        "line 3: mode: Input should be 'enforce', 'warn' or 'audit' (it is 'loud')\n"
-        "line 5: rules.gpus.max: Input should be a valid integer, unable to parse string as an integer (it is 'many')"
+        'line 3: mode: must be enforce, warn or audit (it is "loud")\n'
+        'line 5: rules.gpus.max: must be a whole number (it is "many")'
     )
     assert response.status.details is not None
     assert [cause.field for cause in response.status.details.causes] == [
@@ -63,7 +63,7 @@ def test_a_broken_one_is_refused_with_field_values_and_line() -> None:
 def test_a_policy_without_its_key_is_refused(new: dict[str, Any]) -> None:
     response = verdict_on(sent(new), policies=PolicySet(), namespaces=None, today=TODAY).response
     assert response.status is not None
-    assert "data: has no key policy.yaml" in response.status.message
+    assert "the document: is missing: it belongs under the key policy.yaml of data" in response.status.message
 
 
 def test_what_is_no_policy_is_none_of_our_business() -> None:

@@ -130,7 +130,11 @@ def test_a_byte_order_mark_is_passed_over(text: str | bytes) -> None:
         ("!!int x", 'line 1, column 1: "x" cannot be read as tag:yaml.org,2002:int'),
         ("!!binary aGk=", 'line 1, column 1: "aGk=" cannot be read as tag:yaml.org,2002:binary'),
         ("!!set {a}", "line 1, column 1: the tag tag:yaml.org,2002:set has no meaning here"),
-        ("a: b: c", "line 1, column 5: mapping values are not allowed in this context"),
+        (
+            "a: b: c",
+            "line 1, column 5: a colon where none can be: indent the line as those that it belongs to, write a blank"
+            ' after the colon of each key, and put text with ": " in quotes',
+        ),
         ("a: [", "line 2, column 1: did not find expected node content"),
         ('"\\ud800"', "line 1, column 4: found invalid Unicode character escape code"),
         ('{"a": "\\ud800"}', "line 1, column 10: found invalid Unicode character escape code"),

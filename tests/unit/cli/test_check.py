@@ -316,7 +316,7 @@ def test_policy(check: Check) -> None:
             {"a_yaml": GOOD, "p_yaml": f"{POLICY}rules: {{worker-count: {{max: 0, what: 1}}}}"},
             ["a.yaml", "--policy", "p.yaml"],
             [
-                "p.yaml: line 3: rules.worker-count.max: Input should be greater than or equal to 1 (it is 0)",
+                "p.yaml: line 3: rules.worker-count.max: must be at least 1 (it is 0)",
                 "p.yaml: line 3: rules.worker-count.what: is not a setting; `mpijob-webhook rules` lists rules and "
                 "injections, `mpijob-webhook explain NAME` their settings",
             ],

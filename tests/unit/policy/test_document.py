@@ -57,25 +57,25 @@ def test_a_ceiling_on_all_injections(text: str, at_work: set[str]) -> None:
         ("a\n---\nb", "expected one mapping of kind MPIJobPolicy, found 2 documents"),
         ("kind: MPIJobPolicy", "apiVersion: is missing, write apiVersion: policy.training.openshift.io/v1"),
         ("apiVersion: policy.training.openshift.io/v1", "kind: is missing, write kind: MPIJobPolicy"),
-        (HEADER.replace("v1", "v2"), "apiVersion: Input should be 'policy.training.openshift.io/v1'"),
-        (HEADER + "mode: off", "mode: Input should be 'enforce', 'warn' or 'audit' (it is False)"),
-        (HEADER + "mode: loud", "mode: Input should be 'enforce', 'warn' or 'audit' (it is 'loud')"),
-        (HEADER + "rules: []", "rules: Input should be a valid dictionary"),
+        (HEADER.replace("v1", "v2"), "apiVersion: must be policy.training.openshift.io/v1 (it is "),
+        (HEADER + "mode: off", "mode: must be enforce, warn or audit (it is false, as off and no are without quotes)"),
+        (HEADER + "mode: loud", 'mode: must be enforce, warn or audit (it is "loud")'),
+        (HEADER + "rules: []", "rules: must be a mapping, as {key: value}"),
         (HEADER + "rules: {worker_count: {min: 3}}", "rules.worker_count: is not a setting"),
         (HEADER + "rules: {worker-count: {minimum: 3}}", "rules.worker-count.minimum: is not a setting"),
         (
             HEADER + "rules: {worker-count: {max: 0}}",
-            "rules.worker-count.max: Input should be greater than or equal to 1",
+            "rules.worker-count.max: must be at least 1",
         ),
-        (HEADER + "rules: {worker-count: {min: two}}", "rules.worker-count.min: Input should be a valid integer"),
+        (HEADER + "rules: {worker-count: {min: two}}", "rules.worker-count.min: must be a whole number"),
         (HEADER + "rules: {worker-count: {min: 9, max: 8}}", "rules.worker-count: min (9) is above max (8)"),
         (
             HEADER + "rules: {worker-count: {action: refuse}}",
-            "rules.worker-count.action: Input should be 'deny', 'warn'",
+            "rules.worker-count.action: must be deny, warn, audit or off",
         ),
         (HEADER + "mode: warn\nmode: audit", 'line 4, column 1: the key "mode" is there twice'),
         (HEADER + "rules: {worker-count: {min: 3}", "line 4, column 1"),
-        (HEADER + "injectOnly: labels", "line 3: injectOnly: Input should be a valid tuple (it is 'labels')"),
+        (HEADER + "injectOnly: labels", "line 3: injectOnly: must be a list: [labels]"),
         (HEADER + "injectOnly: [label]", 'line 3: injectOnly[0]: there is no "label", but labels'),
         (HEADER + "injectOnly: [zzz]", 'line 3: injectOnly[0]: there is no "zzz"; `mpijob-webhook rules` lists'),
         (
@@ -104,7 +104,7 @@ def test_each_fault_has_its_line() -> None:
         ("rules.worker-count.max", 5),
         ("rules.worker-count.most", 6),
     ]
-    assert str(caught.value).splitlines()[1].startswith("line 5: rules.worker-count.max: Input should be greater")
+    assert str(caught.value).splitlines()[1].startswith("line 5: rules.worker-count.max: must be at least")
 
 
 def test_every_fault_is_told() -> None:

@@ -54,7 +54,7 @@ def test_a_deleted_one_is_forgotten() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "data: has no key policy.yaml"),
+        (None, "the document: is missing: it belongs under the key policy.yaml of data"),
         ("x" * (256 * 1024 + 1), "has 262,145 characters, at most 262,144 are read"),
         ("a: &a [*a]", "the alias *a refers to nothing before it, or to itself"),
         (

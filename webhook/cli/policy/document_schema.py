@@ -4,7 +4,6 @@ import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final
 
@@ -90,8 +89,8 @@ def json_schema() -> dict[str, Any]:
 def accepted(field: str) -> str:
     """What a field of a document accepts, in words; "" where there is nothing to say.
 
-    `field` is a path as in `document.Fault`. Where it has a part that is no setting, these are the settings that there
-    are instead, and which one is probably meant.
+    `field` is a path as in `PolicyFault`. Where it has a part that is no setting, these are the settings that there are
+    instead.
     """
     schema = json_schema()
     definitions = schema["$defs"]
@@ -104,8 +103,7 @@ def accepted(field: str) -> str:
         elif "items" in node:
             node = node["items"]
         elif known:
-            closest = get_close_matches(part, known, n=1, cutoff=0.6)
-            return ", ".join(known) + (f" (did you mean {closest[0]}?)" if closest else "")
+            return ", ".join(known)
         else:
             break  # a key that the author chose
     node = resolved(node, definitions)

@@ -149,20 +149,16 @@ def _in_configmap(
         return None
     name = str(metadata.get("name", ""))
     title = f'{title}: ConfigMap "{name}"'
+    padded: dict[str, str] = {}
     embedded = data.get(store.KEY)
     if isinstance(embedded, str):
         line = yaml.lines(text).get((*path, "data", store.KEY), 0)  # 0 in a file with very many values
         if line and _BLOCK.fullmatch(text.splitlines()[line - 1].strip()):
-            embedded = "\n" * line + embedded
+            padded[store.KEY] = "\n" * line + embedded
         else:
             title += f" (lines of its {store.KEY})"
     policy = PolicyFile(name, title, in_configmap=True, labelled=label == "true")
-    if embedded is not None and not isinstance(embedded, str):
-        fault = PolicyFault(
-            f"data[{store.KEY}]", f"must be text: write `{store.KEY}: |`, and the document below it, indented"
-        )
-        return replace(policy, faults=(fault,))
-    return _checked(policy, lambda: store.read(embedded, policy_model()))
+    return _checked(policy, lambda: store.read_from({**data, **padded}, policy_model()))
 
 
 def _checked(policy: PolicyFile, read: Callable[[], PolicyDocument]) -> PolicyFile:

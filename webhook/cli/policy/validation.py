@@ -12,7 +12,8 @@ from webhook.cli.policy.documents import PolicyFile
 from webhook.cli.policy.wording import selection
 from webhook.cli.terminal import bad, caution, counted, good, printable
 from webhook.policy import layers, store
-from webhook.policy.document import HINT, PolicyFault
+from webhook.policy.document import PolicyFault
+from webhook.policy.faults import HINT
 from webhook.policy.in_force import policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.overlap import may_meet

@@ -49,10 +49,12 @@ class TestFile:
         one, two = found.problems
         assert one == (
             'policy "broken" is broken, its last good document is in force: '
-            "line 3: priority: Input should be a valid integer, unable to parse string as an integer (it is 'high'); "
-            "line 4: mode: Input should be 'enforce', 'warn' or 'audit' (it is 'loud')"
+            'line 3: priority: must be a whole number (it is "high"); '
+            'line 4: mode: must be enforce, warn or audit (it is "loud")'
         )
-        assert two.startswith('policy "number" is broken, nothing of it is in force: data: has no key policy.yaml')
+        assert two.startswith(
+            'policy "number" is broken, nothing of it is in force: the document: is missing: it belongs'
+        )
 
     def test_the_namespace(self, tmp_path: Path) -> None:
         assert self.read(tmp_path, namespace("team-a", tier="x")).namespace == Namespace("team-a", {"tier": "x"})

@@ -81,7 +81,7 @@ class TestValidate:
         assert result.exit_code == 1
         assert result.stdout.splitlines()[1:] == [
             "broken.yaml: broken",
-            "  line 3: mode: Input should be 'enforce', 'warn' or 'audit' (it is 'loud')",
+            '  line 3: mode: must be enforce, warn or audit (it is "loud")',
             "    accepted: enforce, warn or audit",
         ]
 
@@ -158,7 +158,7 @@ class TestEffective:
         both = run("effective", "-n", "x", "--cluster", "cluster.yaml", "--kubeconfig", "k")
         assert error(both) == "--cluster and --kubeconfig, --context or --as exclude each other"
         assert error(run("effective", "-n", "x", "--policy", "broken.yaml")) == (
-            "broken.yaml: line 3: mode: Input should be 'enforce', 'warn' or 'audit' (it is 'loud')"
+            'broken.yaml: line 3: mode: must be enforce, warn or audit (it is "loud")'
         )
         assert run("effective").exit_code == 2
 

@@ -106,14 +106,14 @@ def test_syntax_errors_in_a_configmap_have_the_line_of_the_file_too(tmp_path: Pa
         ("# nothing\n---\n", "expected one mapping of kind MPIJobPolicy, found 0 documents"),
         ("just text", "expected one mapping of kind MPIJobPolicy, found a str"),
         ("rules: {}", "is missing, write apiVersion: policy.training.openshift.io/v1"),
-        ("apiVersion: policy.training.openshift.io/v1\nkind: MpiJobPolicy", "Input should be 'MPIJobPolicy'"),
+        ("apiVersion: policy.training.openshift.io/v1\nkind: MpiJobPolicy", "must be MPIJobPolicy"),
         (b"\xff", "is not text in UTF-8"),
         ("a: [", "line 2, column 1"),
         ("kind: ConfigMap\ndata: {policy.yaml: 3}", "must be text: write `policy.yaml: |`"),
         ("kind: ConfigMap\ndata: {policy.yaml: {kind: MPIJobPolicy}}", "must be text: write `policy.yaml: |`"),
         (
             "kind: ConfigMap\nmetadata: {labels: {training.openshift.io/mpijob-policy: 'true'}}",
-            "has no key policy.yaml, which holds the document",
+            "is missing: it belongs under the key policy.yaml of data",
         ),
         (
             "kind: List\nitems: [{apiVersion: policy.training.openshift.io/v1, kind: x}]",

@@ -6,7 +6,8 @@ import pytest
 from tests.support.policies import policy_file
 from webhook.cli.policy.documents import PolicyFile
 from webhook.cli.policy.validation import Validation, validate
-from webhook.policy.document import HINT, PolicyFault
+from webhook.policy.document import PolicyFault
+from webhook.policy.faults import HINT
 
 TODAY = date(2026, 11, 21)
 PREMIUM = "namespaces: {matchLabels: {tier: premium}}\n"
@@ -53,7 +54,7 @@ def test_its_own_mode_is_in_force_where_nobody_outranks_it() -> None:
 
 def test_faults_have_field_line_and_accepted_values() -> None:
     faults = (
-        PolicyFault("rules.gpus.max", "Input should be a valid integer", 7),
+        PolicyFault("rules.gpus.max", "must be a whole number", 7),
         PolicyFault("rules.gpus.most", f"is not a setting; {HINT}", 8),
         PolicyFault("", "line 3, column 1: bad"),
     )
@@ -61,7 +62,7 @@ def test_faults_have_field_line_and_accepted_values() -> None:
     assert not outcome.good
     assert list(outcome.as_text())[:6] == [
         "p.yaml: \x1b[31m\x1b[1mbroken\x1b[0m",
-        "  line 7: rules.gpus.max: Input should be a valid integer",
+        "  line 7: rules.gpus.max: must be a whole number",
         "    accepted: whole number, 0 or more",
         "  line 8: rules.gpus.most: is not a setting",
         "    accepted: action, min, max, resources",
@@ -71,7 +72,7 @@ def test_faults_have_field_line_and_accepted_values() -> None:
     assert not broken["good"]
     assert broken["faults"][0] == {
         "field": "rules.gpus.max",
-        "reason": "Input should be a valid integer",
+        "reason": "must be a whole number",
         "line": 7,
         "accepted": "whole number, 0 or more",
     }

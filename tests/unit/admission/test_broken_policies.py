@@ -1,0 +1,181 @@
+"""Nineteen policies as administrators write them by mistake.
+
+The first answer at `kubectl apply` says what to write; that written, and nothing else, the second one admits.
+`mpijob-webhook policy validate` says the same.
+"""
+
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from tests.support.policies import HEADER, configmap
+from webhook.admission.policy_review import verdict_on
+from webhook.api import review, yaml
+from webhook.cli.main import main
+from webhook.policy.in_force import PolicySet
+from webhook.policy.store import KEY
+
+
+@dataclass(frozen=True)
+class Mistake:
+    text: str
+    """The document."""
+    said: str
+    """The whole of what is wrong with it."""
+    wrong: str
+    right: str
+    """What is written for what."""
+    key: str = KEY
+
+
+def mistake(body: str, said: str, wrong: str, right: str) -> Mistake:
+    return Mistake(HEADER + body, said, wrong, right)
+
+
+MISTAKES = {
+    "a text for a list": mistake(
+        "rules:\n  images:\n    allowedRegistries: registry.example.com/ml\n",
+        "line 5: rules.images.allowedRegistries: must be a list: [registry.example.com/ml]",
+        "allowedRegistries: registry.example.com/ml",
+        "allowedRegistries: [registry.example.com/ml]",
+    ),
+    "a line indented too little": mistake(
+        "rules:\n  images:\n  allowedRegistries: [registry.example.com/ml]\n",
+        "line 4: rules.images: is empty; is the next line indented too little? allowedRegistries belongs to it",
+        "  allowedRegistries",
+        "    allowedRegistries",
+    ),
+    "a tab": mistake(
+        "rules:\n  gpus:\n\tmax: 4\n", "the document: line 5, column 1: a tab; use spaces", "\tmax", "    max"
+    ),
+    "a duration without unit": mistake(
+        "rules: {job-timeout: {max: 72}}\n",
+        "line 3: rules.job-timeout.max: is not a duration; accepted: 72h, 7d or null (it is 72)",
+        "max: 72",
+        "max: 72h",
+    ),
+    "a duration in words": mistake(
+        "injections: {job-timeout: {default: 7 days}}\n",
+        'line 3: injections.job-timeout.default: is not a duration; accepted: 72h, 7d or null (it is "7 days")',
+        "7 days",
+        "7d",
+    ),
+    "a rule of another name": mistake(
+        "rules: {gpu: {max: 4}}\n", "line 3: rules.gpu: is not a setting; did you mean gpus?", "gpu:", "gpus:"
+    ),
+    "a setting of another name": mistake(
+        "rules: {worker-count: {maximum: 4}}\n",
+        "line 3: rules.worker-count.maximum: is not a setting; did you mean max?",
+        "maximum",
+        "max",
+    ),
+    "an action of another name": mistake(
+        "rules: {gpus: {action: refuse}}\n",
+        'line 3: rules.gpus.action: must be deny, warn, audit or off (it is "refuse")',
+        "refuse",
+        "deny",
+    ),
+    "a mode without quotes": mistake(
+        "mode: off\n",
+        "line 3: mode: must be enforce, warn or audit (it is false, as off and no are without quotes)",
+        "off",
+        "audit",
+    ),
+    "a number in words": mistake(
+        "rules: {gpus: {max: eight}}\n",
+        'line 3: rules.gpus.max: must be a whole number (it is "eight")',
+        "eight",
+        "8",
+    ),
+    "a rule at the top": mistake(
+        "gpus: {max: 4}\n", "line 3: gpus: is a rule: write it below rules", "gpus:", "rules:\n  gpus:"
+    ),
+    "bounds in the wrong order": mistake(
+        "rules: {worker-count: {min: 9, max: 8}}\n",
+        "line 3: rules.worker-count: min (9) is above max (8)",
+        "min: 9",
+        "min: 8",
+    ),
+    "the name of a namespace": mistake(
+        "namespaces: team-a\n",
+        "line 3: namespaces: must be a label selector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator:"
+        ' In, values: [team-a]}]} (it is "team-a")',
+        "namespaces: team-a",
+        "namespaces: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [team-a]}]}",
+    ),
+    "labels without matchLabels": mistake(
+        "namespaces: {tier: premium}\n",
+        "line 3: namespaces: must be a label selector: {matchLabels: {tier: premium}}",
+        "{tier: premium}",
+        "{matchLabels: {tier: premium}}",
+    ),
+    "an exemption that is no list": mistake(
+        "exemptions:\n  rules: [gpus]\n  users: [alice]\n  reason: OPS-42\n",
+        "line 3: exemptions: must be a list: [{rules: [gpus], users: [alice], reason: OPS-42}]",
+        "exemptions:\n  rules: [gpus]\n  users: [alice]\n  reason: OPS-42\n",
+        "exemptions: [{rules: [gpus], users: [alice], reason: OPS-42}]\n",
+    ),
+    "an asterisk without quotes": mistake(
+        "exemptions:\n- {rules: [*], users: [alice], reason: OPS-42}\n",
+        "the document: line 4, column 13: text that begins with * or & needs quotes",
+        "[*]",
+        '["*"]',
+    ),
+    "a date as it is written elsewhere": mistake(
+        "exemptions:\n- {rules: [gpus], users: [alice], reason: OPS-42, expires: 31.01.2027}\n",
+        'line 4: exemptions[0].expires: must be a date such as 2027-01-31 (it is "31.01.2027")',
+        "31.01.2027",
+        "2027-01-31",
+    ),
+    "no apiVersion": Mistake(
+        "kind: MPIJobPolicy\nmode: warn\n",
+        "apiVersion: is missing, write apiVersion: policy.training.openshift.io/v1",
+        "kind:",
+        "apiVersion: policy.training.openshift.io/v1\nkind:",
+    ),
+    "another key": Mistake(
+        HEADER + "mode: warn\n",
+        "the document: is missing: it belongs under the key policy.yaml of data; did you write policy.yml for it?",
+        "policy.yml",
+        "policy.yaml",
+        key="policy.yml",
+    ),
+}
+
+
+def test_they_are_nineteen() -> None:
+    assert len(MISTAKES) == 19
+
+
+def answer(key: str, text: str) -> str:
+    """What the hook says, empty when it admits."""
+    written = {**configmap("p", None), "data": {key: text}}
+    request = review.AdmissionRequest(uid="u", operation="CREATE", object=msgspec.Raw(msgspec.json.encode(written)))
+    response = verdict_on(request, policies=PolicySet(), namespaces=None, today=date(2026, 1, 1)).response
+    assert response.allowed == (response.status is None)
+    return response.status.message if response.status else ""
+
+
+@pytest.mark.parametrize("found", MISTAKES.values(), ids=MISTAKES)
+def test_one_round(found: Mistake, tmp_path: Path) -> None:
+    assert answer(found.key, found.text) == f'policy "p" is broken, and refused:\n{found.said}'
+    if found.key == KEY:
+        (tmp_path / "p.yaml").write_text(found.text)
+        validated = CliRunner().invoke(main, ["policy", "validate", str(tmp_path / "p.yaml")])
+        assert found.said in validated.stdout
+    key = found.key.replace(found.wrong, found.right)
+    assert found.wrong in found.text + found.key
+    assert answer(key, found.text.replace(found.wrong, found.right)) == ""
+
+
+def test_what_is_proposed_as_it_stands_is_what_was_written() -> None:
+    """Where the answer has YAML to write, the fix of the table is that and no better one."""
+    for found in MISTAKES.values():
+        proposed = found.said.partition("must be a list: ")[2] or found.said.partition("must be a label selector: ")[2]
+        if proposed:
+            assert proposed.partition(" (it is")[0] in found.right
+            assert yaml.load_all(found.right)

@@ -1,0 +1,196 @@
+"""What is wrong with a policy document, in YAML's terms and those of its settings: no word of the validator's own.
+
+This is the one place where the faults that pydantic finds get their words.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Any, Final, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from webhook import PROGRAM
+from webhook.api import yaml
+from webhook.api.names import closest_name
+
+Location = tuple[str | int, ...]
+
+HINT: Final = f"`{PROGRAM} rules` lists rules and injections, `{PROGRAM} explain NAME` their settings"
+INDENTED: Final = "is empty; is the next line indented too little?"
+
+_QUOTED: Final = re.compile(r"'([^']*)'")
+_LISTED: Final = 8  # more choices than these are not all told
+_LONGEST: Final = 120  # characters of an example made of what somebody wrote
+_NO_MAPPING: Final = frozenset({"model_type", "model_attributes_type", "dict_type"})
+
+
+def of(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[Location, str]]:
+    """Where and why, for each fault that `model` found; what one mistake led to is one fault."""
+    faults = error.errors(include_url=False)
+    broken = {fault["loc"][:-1] for fault in faults}
+    left_out = dict(_left_out(faults, model))
+    for fault in faults:
+        location: Location = fault["loc"]
+        if location in left_out and fault["type"] == "extra_forbidden":
+            continue
+        if fault["type"] == "too_short" and location in broken:
+            continue  # an entry that is broken does not count
+        reason = _reason(fault, location, model)
+        if members := [str(member[-1]) for member, owner in left_out.items() if owner == location]:
+            reason = f"{INDENTED} {', '.join(members[:_LISTED])} {'belongs' if len(members) == 1 else 'belong'} to it"
+        yield location, reason
+
+
+def _left_out(faults: Iterable[Any], model: type[BaseModel]) -> Iterator[tuple[Location, Location]]:
+    """(setting, owner) of settings that stand beside an empty mapping of which they are: indented too little."""
+    empty = [fault["loc"] for fault in faults if fault["type"] in _NO_MAPPING and fault["input"] is None]
+    known = [(owner, _fields(_at(model, owner))) for owner in empty]
+    for fault in faults:
+        location = fault["loc"]
+        if fault["type"] == "extra_forbidden":
+            for owner, fields in known:
+                if location[:-1] == owner[:-1] and location[-1] in fields:
+                    yield location, owner
+                    break
+
+
+def _reason(fault: Mapping[str, Any], location: Location, model: type[BaseModel]) -> str:
+    kind, value, context = str(fault["type"]), fault["input"], fault.get("ctx", {})
+    match kind:
+        case "extra_forbidden":
+            return _unknown(location, model)
+        case "missing":
+            return "is missing"
+        case "value_error":
+            return str(context["error"]) + _shown(value)
+        case "model_type" | "model_attributes_type" | "dict_type" if value is None:
+            return INDENTED
+    return _of_value(kind, value, context, _at(model, location))
+
+
+def _of_value(kind: str, value: Any, context: Mapping[str, Any], annotation: Any) -> str:
+    """About a value of the wrong type, or out of bounds."""
+    choices = _QUOTED.findall(str(context.get("expected", ""))) if kind in {"literal_error", "enum"} else []
+    if value is None:
+        return f"is empty: {_wanted(kind, choices)}, or remove it"
+    if len(choices) > _LISTED:
+        near = closest_name(str(value), choices)
+        return f'there is no "{str(value)[:100]}"{f", but {near}" if near else f"; {HINT}"}'
+    if kind == "tuple_type":
+        return "must be a list" + _as_list(value, annotation)
+    if kind == "string_type":
+        exact = isinstance(value, bool | int)
+        return "must be text, in quotes" + (f': "{_plain(value)}"' if exact else _shown(value))
+    return (_bound(kind, context) or f"must be {_wanted(kind, choices)}") + _shown(value)
+
+
+def _wanted(kind: str, choices: list[str]) -> str:
+    """What a value of the right type is."""
+    if choices:
+        return choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} or {choices[-1]}"
+    if kind in _NO_MAPPING:
+        return "a mapping, as {key: value}"
+    names = {"int": "a whole number", "bool": "true or false", "date": "a date such as 2027-01-31", "string": "text"}
+    return names.get(kind.partition("_")[0], "a list" if kind == "tuple_type" else "of another type")
+
+
+def _bound(kind: str, context: Mapping[str, Any]) -> str:
+    """What a value of the right type is beyond."""
+    match kind:
+        case "greater_than_equal":
+            return f"must be at least {context['ge']}"
+        case "less_than_equal":
+            return f"must be at most {context['le']}"
+        case "string_too_short":
+            return "must not be empty"
+        case "too_short":
+            least = context["min_length"]
+            return f"must have at least {least} {'entry' if least == 1 else 'entries'}"
+        case "too_long":
+            return f"has more than {context['max_length']} entries"
+    return ""
+
+
+def _unknown(location: Location, model: type[BaseModel]) -> str:
+    """About a name that is no setting: where it belongs, or what is like it."""
+    name = str(location[-1])
+    if len(location) > 1 and name in _fields(model):
+        return "belongs to the document itself: indent it less"
+    kinds = {"rules": "a rule", "injections": "an injection"}
+    sections = [section for section in kinds if name in _fields(_at(model, (section,)))]
+    if sections and location[0] not in sections:
+        is_a = " and ".join(kinds[section] for section in sections)
+        return f"is {is_a}: write it below {' or '.join(sections)}"
+    known = _fields(_at(model, location[:-1]))
+    if near := _like(name, known):
+        return f"is not a setting; did you mean {near}?"
+    return f"is not a setting; {'accepted: ' + ', '.join(known) if 0 < len(known) <= _LISTED else HINT}"
+
+
+def _like(name: str, known: Iterable[str]) -> str | None:
+    """The one setting that has all of `name` in its own, else what is spelled most like it."""
+    whole = [each for each in known if name and name.casefold() in each.casefold()]
+    return whole[0] if len(whole) == 1 else closest_name(name, known)
+
+
+def _as_list(value: Any, annotation: Any) -> str:
+    """The list that was meant by what stands in its place."""
+    choices = list(_choices(annotation))
+    if isinstance(value, str) and "," in value and not choices:
+        entries: list[Any] = [part.strip() for part in value.split(",")]
+    else:
+        entries = [_plain(value) if isinstance(value, bool | int | float) else value]
+    if choices and not isinstance(value, dict):
+        entries = [closest_name(_plain(value), choices) or choices[0]]
+    example = yaml.dump_inline(entries)
+    return f": {example}" if len(example) <= _LONGEST else ", each entry after `- `"
+
+
+def _choices(annotation: Any) -> Iterator[str]:
+    if get_origin(annotation) is Literal:
+        yield from get_args(annotation)
+        return
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        yield from (str(member.value) for member in annotation)
+        return
+    for part in get_args(annotation):
+        yield from _choices(part)
+
+
+def _at(model: type[BaseModel], location: Location) -> Any:
+    """The type of what is at `location` of a document; None where that is no setting."""
+    annotation: Any = model
+    for part in location:
+        if isinstance(part, int):
+            continue  # entries have the type that is in their list's
+        field = _fields(_model_in(annotation)).get(part)
+        if field is None:
+            return None
+        annotation = field.annotation
+    return annotation
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
+
+
+def _fields(annotation: Any) -> dict[str, FieldInfo]:
+    """The settings of the model in `annotation` as they are written, with their fields."""
+    model = _model_in(annotation)
+    return {field.alias or name: field for name, field in model.model_fields.items()} if model else {}
+
+
+def _shown(value: Any) -> str:
+    """What stands there, where that is short enough to be told."""
+    if isinstance(value, bool):
+        return f" (it is {_plain(value)}{'' if value else ', as off and no are without quotes'})"
+    return f" (it is {json.dumps(value, ensure_ascii=False)}"[:98] + ")" if isinstance(value, str | int | float) else ""
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, bool | int | float) else str(value)
