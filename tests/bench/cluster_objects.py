@@ -43,14 +43,15 @@ class Size:
         return f"team-{job % self.namespaces:04}"
 
 
-def collections(size: Size) -> Mapping[str, tuple[int, Callable[[int], bytes]]]:
-    """By path of each collection: how many objects there are, and the JSON of each by its number."""
+def collections(size: Size) -> Mapping[tuple[str, str], tuple[int, Callable[[int], bytes]]]:
+    """By path and label selector of each collection: how many objects there are, and the JSON of each by its number."""
     made = objects(size)
-    return {
-        resource.path(resource.api_versions[0], PLACES[resource.place] if resource.place else ""): made[resource.name]
-        for resource in watched_resources()
-        if resource.name in made
-    }
+    found = {}
+    for resource in watched_resources():
+        if resource.name in made:
+            path = resource.path(resource.api_versions[0], PLACES[resource.place] if resource.place else "")
+            found[path, resource.label_selector] = made[resource.name]
+    return found
 
 
 def objects(size: Size) -> dict[str, tuple[int, Callable[[int], bytes]]]:
@@ -72,6 +73,7 @@ def objects(size: Size) -> dict[str, tuple[int, Callable[[int], bytes]]]:
         "namespaces": (teams, lambda index: encode(team(index), labels={"tier": "base", "team": f"t{index}"})),
         "mpijobs": (jobs, lambda index: job_json(index, size.namespace(index))),
         "pods": (jobs // 2 * (WORKERS + 1), lambda index: _pod(index, size)),
+        "other-pods": (jobs, lambda index: encode(f"store-worker-{index}", team(index))),
         "jobs": child("-launcher"),
         "services": child(""),
         "configmaps": (jobs + 2 * teams, lambda index: config_map(index, size)),

@@ -73,7 +73,7 @@ def serving(size: Size) -> Iterator[str]:
     found = collections(size)
 
     async def handle(request: web.Request) -> web.StreamResponse:
-        count, make = found.get(request.path, (-1, bytes))
+        count, make = found.get((request.path, request.query.get("labelSelector", "")), (-1, bytes))
         if count < 0:
             return web.json_response({"kind": "Status", "code": 404, "message": "not found"}, status=404)
         response = web.StreamResponse(headers={"Content-Type": "application/json"})

@@ -9,6 +9,7 @@ from webhook.api.mpijob import WORKER
 from webhook.api.quota_charges import Charge
 from webhook.api.quota_scopes import PodTraits
 from webhook.cluster.resources import reservations
+from webhook.cluster.resources.pods import JOB_NAME
 from webhook.cluster.resources.reservations import LedgerEntry, Reservation, ReservedPods
 from webhook.cluster.snapshot import Snapshot
 
@@ -53,7 +54,12 @@ def pods(job: str, workers: int, namespace: str = "team-a") -> list[Json]:
         {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": name, "namespace": namespace, "ownerReferences": [owner | {"controller": True}]},
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "labels": {JOB_NAME: job},
+                "ownerReferences": [owner | {"controller": True}],
+            },
         }
         for name, owner in owners.items()
     ]

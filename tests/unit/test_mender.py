@@ -62,6 +62,9 @@ LIMIT = f"{WORKER}.template.spec.containers[0].resources.limits[cpu]"
     [
         (SLOTS, "Set it to 8.", Verb.SET, SLOTS, 8),
         (SLOTS, "Set slotsPerWorker to 8 or fewer, with more workers.", Verb.AT_MOST, SLOTS, 8),
+        ("spec.a.b", "Write TCP.", Verb.SET, "spec.a.b", "TCP"),
+        ("spec.a.b", "Set readOnly: true beside it.", Verb.SET, "spec.a.readOnly", True),
+        ("spec.a.mode", "Write it in octal, as 0644.", Verb.SET, "spec.a.mode", 0o644),
         (SLOTS, "Use 1 or more.", Verb.AT_LEAST, SLOTS, 1),
         (SLOTS, "Use one of OpenMPI, Intel, or ask your administrator.", Verb.SET, SLOTS, "OpenMPI"),
         (SLOTS, "Remove it, or set it to 0 or more.", Verb.REMOVE, SLOTS, None),

@@ -112,10 +112,13 @@ class LiveView:
         )
 
     async def settled(self) -> None:
-        """Return once each resource has been read, or all of its versions were refused, or `patience` is at its end."""
+        """Return once each resource that is waited for has been read, or all of its versions were refused, or
+        `patience` is at its end.
+        """
+        awaited = [watches for resource, watches in self._watches.items() if resource.awaited]
         with suppress(TimeoutError):
             async with asyncio.timeout(self._patience):
-                for watches in self._watches.values():
+                for watches in awaited:
                     for watch in watches:
                         await watch.settled()
                         if watch.synced:

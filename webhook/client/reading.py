@@ -126,7 +126,8 @@ class _Reader:
     def _keep(self, resource: Resource[Any, Any], data: msgspec.Raw, extent: Extent) -> None:
         metadata = wire.decode(wire.objects, data).metadata
         try:
-            resource.project(data)
+            if resource.project(data) is None:
+                return  # what does not count in a cluster does not in a file
             document = msgspec.json.decode(data)
             kept = resource.trim(document)
             if resource.kind in self.more:

@@ -65,11 +65,15 @@ class Resource(Generic[K, T]):
     field_selector: str = ""
     place: WatchedPlace | None = None
     """The single namespace that is watched; its name is a setting of the service."""
+    alias: str = ""
+    """Its name, where another resource has the plural."""
+    awaited: bool = True
+    """Whether the service waits for the first list before it is ready."""
 
     @property
     def name(self) -> str:
         """What no other resource is called, in logs, metrics and snapshots."""
-        return f"{self.place.value}-{self.plural}" if self.place else self.plural
+        return self.alias or (f"{self.place.value}-{self.plural}" if self.place else self.plural)
 
     def path(self, api_version: str, namespace: str = "") -> str:
         """The path of the collection, in `namespace` or in all of them."""
@@ -112,6 +116,8 @@ def namespaced(
     label_selector: str = "",
     field_selector: str = "",
     place: WatchedPlace | None = None,
+    alias: str = "",
+    awaited: bool = True,
 ) -> Resource[ByNamespace, T]:
     """A resource of namespaces. Its records have a field `namespace`."""
     return Resource(
@@ -126,6 +132,8 @@ def namespaced(
         label_selector=label_selector,
         field_selector=field_selector,
         place=place,
+        alias=alias,
+        awaited=awaited,
     )
 
 

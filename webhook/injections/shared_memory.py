@@ -36,6 +36,9 @@ SHM: Final = "/dev/shm"  # noqa: S108 - a path in a container
 AROUND: Final = frozenset({SHM, "/dev", "/"})
 
 
+_MEBIBYTE = 2**20 * quantity.NANO
+
+
 class Settings(InjectionSettings):
     """How much."""
 
@@ -107,8 +110,8 @@ def _limits(resources: PodResources, chosen: list[int], spec: Path, patch: Patch
 
 
 def _size(settings: Settings, limits: list[Quantity | None]) -> str | None:
-    """The policy's size, no larger than the least of these memory limits."""
-    known = [limit for limit in limits if limit and limit > 0]
+    """The policy's size, no larger than the least of these memory limits; one of a few bytes is a slip."""
+    known = [limit for limit in limits if limit and limit >= _MEBIBYTE]
     least = min(known, default=None)
     if settings.size is None:
         return quantity.format(least) if least else None

@@ -5,10 +5,10 @@ For a job `train` the operator makes a Service `train`, a ConfigMap `train-confi
 and tries again for ever: the job has no status and never starts. So such a job is refused.
 
 It is only warned about what goes away by itself: objects that are being deleted, and those of a former job of the same
-name, which the garbage collector removes. So are workers of a suspended job, since they come later. Pods are known by
-the label `training.kubeflow.org/job-name`, which all of Kubeflow's operators set. A pod of that name without the label,
-as a StatefulSet called `train-worker` makes them, is not seen: watching all pods of a cluster would cost more than all
-else. The Secret `train-ssh` is needed too, but this service may not look at Secrets.
+name, which the garbage collector removes. So are workers of a suspended job, since they come later. Pods that operators
+make have the label `training.kubeflow.org/job-name`. The others, such as those of a StatefulSet called `train-worker`,
+are looked at too, but nobody waits for the list of them: a service that has just started says nothing of these for a
+moment. The Secret `train-ssh` is needed too, but this service may not look at Secrets.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,6 +18,7 @@ from webhook.cluster.owned import Owned
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.config_maps import CONFIG_MAPS
 from webhook.cluster.resources.jobs import JOBS, LAUNCHER_SUFFIX
+from webhook.cluster.resources.other_pods import OTHER_PODS
 from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.services import SERVICES
 from webhook.cluster.view import UNKNOWN, Answer
@@ -45,9 +46,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     for resource, suffix in ((SERVICES, ""), (CONFIG_MAPS, CONFIG_SUFFIX), (JOBS, LAUNCHER_SUFFIX)):
         child = ctx.view.get(resource, (namespace, name + suffix))
         yield from _taken(job, resource.kind, child)
-    pods = ctx.view.within(PODS, namespace)
-    if pods is not UNKNOWN and pods:
-        for pod in _workers(job, namespace, pods):
+    for pods in (ctx.view.within(PODS, namespace), ctx.view.within(OTHER_PODS, namespace)):
+        for pod in () if pods is UNKNOWN else _workers(job, namespace, pods):
             if found := next(_taken(job, "Pod", pod, later=job.suspended), None):
                 yield found
                 return

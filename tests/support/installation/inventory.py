@@ -145,6 +145,7 @@ def _children() -> Iterator[Manifest]:
         name = f"taken-worker-{index}"
         pod = {"spec": {"containers": [container]}}
         yield _object("v1", "Pod", name, TEAM, labels=labels, ownerReferences=[owner], **pod)
+    yield _object("v1", "Pod", "taken-worker-2", TEAM, spec={"containers": [container]})
     hard = {"requests.cpu": "300", "requests.nvidia.com/gpu": "64", "pods": "50"}
     yield _object("v1", "ResourceQuota", "team", TEAM, spec={"hard": hard})
 

@@ -92,7 +92,8 @@ def _set(at: Path, found: re.Match[str]) -> Iterator[Edit]:
         if each["field"] == "-np":
             yield from _ranks(at, each)
         elif each["value"] not in _NO_VALUE:
-            where, value = _field(at, each["field"]), _value(each["value"])
+            beside = found.string.endswith(" beside it")
+            where, value = _field(at, each["field"], beside=beside), _value(each["value"])
             yield Edit(_BOUNDS[each["bound"]], where, value)
             if found.string.endswith(", in requests too"):
                 yield Edit(_BOUNDS[each["bound"]], _field(where, f"requests[{where[-1]}]"), value)
@@ -160,7 +161,8 @@ _FORMS: Final = [
         (r"-np to (?P<value>\d+)", _ranks),
         (_SET.pattern, _set),
         (
-            rf'(?:Use|Write(?= ")) (?:one of |queue |storage class )?{_VALUE}{_BOUND}(?: instead of (?P<other>\S+))?',
+            r'(?:Use|Write(?= "| [A-Z]\w+$)) (?:one of |queue |storage class )?'
+            rf"{_VALUE}{_BOUND}(?: instead of (?P<other>\S+))?",
             _use,
         ),
     )
@@ -184,6 +186,8 @@ def _field(at: Path, name: str, *, beside: bool = False) -> Path:
 
 
 def _value(text: str) -> Any:
+    if re.fullmatch("0[0-7]+", text):
+        return int(text, 8)  # as kubectl reads it
     try:
         return json.loads(text)
     except ValueError:

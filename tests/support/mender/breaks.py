@@ -178,4 +178,88 @@ BREAKS: Final[Mapping[str, Changes]] = {
     "more containers than anybody has": {
         f"{WORKER}.containers": [{"name": f"c{number}", "image": "a:1"} for number in range(60)]
     },
+    # the API server's checks of a pod
+    "a request above the limit": {f"{WORKING}.resources": {"requests": {"memory": "8Gi"}, "limits": {"memory": "4Gi"}}},
+    "thousandths of a byte": {f"{WORKING}.resources.limits.memory": "512m"},
+    "a hundred bytes": {f"{WORKING}.resources.limits.memory": 100},
+    "half a huge page": {f"{WORKING}.resources.limits.hugepages-2Mi": "3Mi"},
+    "a fraction of a device": {f"{WORKING}.resources.limits.example\\.com/nic": "1.5"},
+    "a variable with two values": {
+        f"{WORKING}.env": [{"name": "A", "value": "1", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]
+    },
+    "a field of the pod that there is not": {
+        f"{WORKING}.env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.node"}}}]
+    },
+    "a resource that there is not": {
+        f"{WORKING}.env": [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.gpus"}}}]
+    },
+    "a policy of images in small letters": {f"{WORKING}.imagePullPolicy": "ifnotpresent"},
+    "another protocol": {f"{WORKING}.ports": [{"containerPort": 22, "protocol": "tcp"}]},
+    "a container called like no label": {f"{WORKING}.name": "my_worker"},
+    "a mount of a misspelt volume": {
+        f"{WORKER}.volumes": [{"name": "data", "emptyDir": {"medium": "Memory"}}],
+        f"{WORKING}.volumeMounts": [{"name": "date", "mountPath": "/data"}],
+    },
+    "a mount with two sub-paths": {
+        f"{WORKER}.volumes": [{"name": "data", "emptyDir": {"medium": "Memory"}}],
+        f"{WORKING}.volumeMounts": [{"name": "data", "mountPath": "/data", "subPath": "a", "subPathExpr": "$(A)"}],
+    },
+    "a recursive mount that is written": {
+        f"{WORKER}.volumes": [{"name": "data", "emptyDir": {"medium": "Memory"}}],
+        f"{WORKING}.volumeMounts": [{"name": "data", "mountPath": "/data", "recursiveReadOnly": "Enabled"}],
+    },
+    "a medium in small letters": {f"{WORKER}.volumes": [{"name": "data", "emptyDir": {"medium": "memory"}}]},
+    "a mode in decimal": {
+        f"{WORKER}.volumes": [{"name": "data", "configMap": {"name": "settings", "defaultMode": 777}}]
+    },
+    "a toleration of a key and any value": {
+        f"{WORKER}.tolerations": [{"key": "gpu", "operator": "Exists", "value": "yes"}]
+    },
+    "a toleration of an effect in small letters": {
+        f"{WORKER}.tolerations": [{"key": "gpu", "operator": "Exists", "effect": "noSchedule"}]
+    },
+    "a toleration for some seconds": {
+        f"{WORKER}.tolerations": [{"key": "g", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 9}]
+    },
+    "a spread of no kind": {
+        f"{WORKER}.topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "Never", "labelSelector": {"matchLabels": {}}}
+        ]
+    },
+    "a spread over some domains": {
+        f"{WORKER}.topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "minDomains": 2}
+        ]
+    },
+    "a readiness probe with a grace period": {
+        f"{WORKING}.readinessProbe": {"tcpSocket": {"port": 22}, "terminationGracePeriodSeconds": 5}
+    },
+    "a probe that never succeeds": {f"{WORKING}.livenessProbe": {"tcpSocket": {"port": 22}, "successThreshold": 2}},
+    "a profile that is not of its type": {
+        f"{WORKER}.securityContext": {"seccompProfile": {"type": "RuntimeDefault", "localhostProfile": "a.json"}}
+    },
+    "a privileged container that may not escalate": {
+        f"{WORKING}.securityContext": {"privileged": True, "allowPrivilegeEscalation": False}
+    },
+    "shared processes and the host's": {f"{WORKER}.hostPID": True, f"{WORKER}.shareProcessNamespace": True},
+    "a DNS policy in small letters": {f"{WORKER}.dnsPolicy": "clusterFirst"},
+    "a claim under two names": {
+        f"{WORKER}.resourceClaims": [
+            {"name": "gpus", "resourceClaimName": "a", "resourceClaimTemplateName": "four-gpus"}
+        ]
+    },
+    "a claim that the pod has not": {f"{WORKING}.resources.claims": [{"name": "gpus"}]},
+    "numbers as text": {f"{WORKER}.terminationGracePeriodSeconds": "30"},
+    "a grace period below nothing": {f"{WORKER}.terminationGracePeriodSeconds": -5},
+    "an affinity of nothing": {
+        f"{WORKER}.affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [
+                        {"matchExpressions": [{"key": "team", "operator": "Exists", "values": ["research"]}]}
+                    ]
+                }
+            }
+        }
+    },
 }  # fmt: skip

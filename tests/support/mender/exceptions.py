@@ -14,6 +14,9 @@ RULES: Final[Mapping[str, str]] = {
 FAULTS: Final[Mapping[str, str]] = {
     r"new: \[accelerator-available\] .*nodeSelector": "a pod that asks for other things fits other nodes",
     r"still there: \[pod-template\] .*\. Use cpu, memory, ephemeral-storage": "which resource was meant cannot be seen",
+    r"new: \[limit-range\] .*: request 50m": (
+        "which of request and limit is wrong cannot be seen: two rules each begin with another"
+    ),
     r"new: \[gang\] .*: unset means": "without the label of a queue the job no longer waits in it",
 }
 """Advice that does not lead to an admitted job at once."""
@@ -24,7 +27,10 @@ PROSE: Final[Mapping[str, str]] = {
     r"Set runAsUser to a user above 0 that the image has": "images are the user's",
     r"Start sshd with a configuration of the user": "images are the user's",
     r"Run both as the same user": "images are the user's",
-    r"Rename the (job|volume)": "names are the user's",
+    r"Rename the (job|volume|container)|Set one of resourceClaimName": "names are the user's",
+    r"Add it to resourceClaims of the pod": "which claim was meant cannot be seen",
+    r"Set it to a multiple of|Write the unit": "which amount was meant cannot be seen",
+    r"Keep within the bounds by yourself": "only the user knows the number",
     r"Mount the volume elsewhere": "paths are the user's",
     r"Use an? (PersistentVolumeClaim|claim|emptyDir)|Reach storage": "it depends on the data",
     r"\w+ needs? no hostPath|[dD]evices need no hostPath": "the device plugin's resource is in the text",

@@ -12,9 +12,11 @@ from aiohttp import web
 from tests.support.logs import Log
 from tests.support.watch_api import Handler, event, page, refused, serving, stream, thing, until
 from webhook.client.live_view import LiveView
+from webhook.cluster.owned import Owned
 from webhook.cluster.resources.local_queues import LOCAL_QUEUES
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.nodes import NODES
+from webhook.cluster.resources.other_pods import OTHER_PODS
 from webhook.cluster.resources.topologies import TOPOLOGIES
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView
 
@@ -66,6 +68,28 @@ def answers_by_plural(**answers: Handler) -> Handler:
         return await answers.get(request.path.rsplit("/", 1)[-1], refused(404))(request)
 
     return handle
+
+
+async def test_pods_of_nobody_are_known_when_they_are_and_keep_nobody_waiting() -> None:
+    listed = asyncio.Event()
+
+    async def late(request: web.BaseRequest) -> web.StreamResponse:
+        await listed.wait()
+        return await page(thing("web", namespace="a"), thing("train-worker-0", namespace="a"))(request)
+
+    async with serving() as (api, link):
+        api.lists = [answers_by_plural(namespaces=page(), pods=late)]
+        live = LiveView(link, log=Log(), resources=[NAMESPACES, OTHER_PODS])
+        running = asyncio.create_task(live.run())
+        await live.settled()
+        assert live.all(NAMESPACES) == {}
+        assert live.within(OTHER_PODS, "a") is UNKNOWN
+        listed.set()
+        await until(lambda: live.within(OTHER_PODS, "a") is not UNKNOWN)
+        assert live.within(OTHER_PODS, "a") == {("a", "train-worker-0"): Owned("a", "train-worker-0")}
+        running.cancel()
+    pods = [dict(request.query) for request in api.requests if request.path.endswith("/pods")]
+    assert {each["labelSelector"] for each in pods} == {"!training.kubeflow.org/job-name"}
 
 
 async def test_a_kind_that_cannot_be_listed_keeps_nobody_waiting_for_ever() -> None:

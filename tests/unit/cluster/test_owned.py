@@ -13,7 +13,8 @@ from webhook.cluster.resources.network_attachment_definitions import (
     NETWORK_ATTACHMENT_DEFINITIONS,
     NetworkAttachmentDefinition,
 )
-from webhook.cluster.resources.pods import PODS
+from webhook.cluster.resources.other_pods import OTHER_PODS
+from webhook.cluster.resources.pods import JOB_NAME, PODS
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, ServiceAccount
 from webhook.cluster.resources.services import SERVICES
 
@@ -23,7 +24,8 @@ OWNER = Owner("kubeflow.org", "MPIJob", "train", "1")
 
 
 def project(resource: Resource[Any, Any], **metadata: Any) -> Any:
-    return resource.project(msgspec.json.encode({"metadata": {**NAME, **metadata}, "data": {"a": "secret"}}))
+    labels = {"labels": {JOB_NAME: ""}} if resource is PODS else {}
+    return resource.project(msgspec.json.encode({"metadata": {**NAME, **labels, **metadata}, "data": {"a": "secret"}}))
 
 
 @pytest.mark.parametrize("resource", [CONFIG_MAPS, JOBS, PODS, SERVICES], ids=lambda resource: resource.plural)
@@ -48,6 +50,29 @@ class TestOwned:
             "kind": resource.kind,
             "metadata": NAME,
         }
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "of_job", "other"),
+    [
+        ("train-worker-0", {JOB_NAME: "train", "app": "x"}, True, False),
+        ("train-launcher-x7", {JOB_NAME: ""}, True, False),
+        ("train-worker-12", {"app": "x"}, False, True),
+        ("train-worker-12", None, False, True),
+        ("web-7d9f-x2x", {}, False, False),
+        ("worker-1", {}, False, False),
+        ("-worker-1", {}, False, False),
+        ("train-worker-1-x", {}, False, False),
+    ],
+)
+def test_pods_are_an_operators_or_have_a_workers_name(name: str, labels: Any, of_job: bool, other: bool) -> None:
+    metadata = {"name": name, "labels": labels}
+    assert [project(each, **metadata) is not None for each in (PODS, OTHER_PODS)] == [of_job, other]
+
+
+def test_of_a_pods_labels_one_is_kept() -> None:
+    document = {"metadata": {**NAME, "labels": {JOB_NAME: "train", "app": "x"}}}
+    assert PODS.trim(document)["metadata"] == {**NAME, "labels": {JOB_NAME: "train"}}
 
 
 def test_other_jobs_do_not_count() -> None:

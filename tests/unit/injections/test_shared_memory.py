@@ -44,6 +44,8 @@ MOUNTS = [{"name": "shared-memory", "mountPath": "/dev/shm"}]
         (None, None, None),
         ("nonsense", None, None),
         ("-1", None, None),
+        ("64", None, None),
+        ("64", "16Gi", "16Gi"),
     ],
 )
 def test_within_the_memory_limit(memory: str | None, size: str | None, limit: str | None) -> None:

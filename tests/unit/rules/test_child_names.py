@@ -9,6 +9,7 @@ from tests.support.any_job import Json, any_job
 from tests.support.jobs import REMOVE
 from tests.support.rule_checks import fits_a_warning, found, run, violations
 from tests.support.strategies import PROPERTY
+from webhook.cluster.resources.pods import JOB_NAME
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import CauseReason, Violation
 
@@ -22,6 +23,21 @@ OURS = {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "train",
 def child(kind: str, name: str, *, namespace: str = "team-a", owner: Any = None, **metadata: Any) -> dict[str, Any]:
     metadata |= {"name": name, "namespace": namespace} | ({"ownerReferences": [owner]} if owner else {})
     return {"apiVersion": KINDS[kind], "kind": kind, "metadata": metadata}
+
+
+def test_pods_are_seen_with_and_without_the_operators_label() -> None:
+    for labels in ({JOB_NAME: "train"}, {JOB_NAME: ""}, {"app": "x"}):
+        (result,) = violations("child-names", view=Snapshot([child("Pod", "train-worker-0", labels=labels)]))
+        assert result.message.startswith('Pod "train-worker-0" exists')
+
+
+def test_pods_without_the_label_may_be_unknown() -> None:
+    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot"}
+    known = [{**head, "known": {"pods": {}}}, {**head, "known": {"other-pods": {}}}]
+    labelled = child("Pod", "train-worker-0", labels={JOB_NAME: "train"})
+    assert len(violations("child-names", view=Snapshot([known[0], labelled]))) == 1
+    assert len(violations("child-names", view=Snapshot([known[1], child("Pod", "train-worker-1")]))) == 1
+    assert violations("child-names", view=Snapshot(known[:1])) == []
 
 
 @pytest.mark.parametrize(("kind", "name"), NAMES)

@@ -2,10 +2,38 @@
 
 from typing import Final
 
-from webhook.cluster.owned import OwnedWire, owned
+import msgspec
+
+from webhook.cluster.owned import Owned, OwnedMetadata, OwnedWire, owned
 from webhook.cluster.resource import namespaced
 
 # https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/apis/kubeflow/v2beta1/constants.go
 JOB_NAME: Final = "training.kubeflow.org/job-name"
 
-PODS = namespaced("pods", "Pod", "v1", wire=OwnedWire, record=owned, metadata_only=True, label_selector=JOB_NAME)
+
+class _Labels(msgspec.Struct, omit_defaults=True):
+    job_name: str | None = msgspec.field(default=None, name=JOB_NAME)
+
+
+class _Metadata(OwnedMetadata):
+    labels: _Labels | None = None
+
+
+class PodWire(OwnedWire):
+    """A pod: its metadata, and the one label that says whether an operator made it."""
+
+    metadata: _Metadata
+
+    @property
+    def of_operator(self) -> bool:
+        """Whether it has the label, whatever its value."""
+        labels = self.metadata.labels
+        return labels is not None and labels.job_name is not None
+
+
+def _record(found: PodWire) -> Owned | None:
+    """A file may have pods of both kinds."""
+    return owned(found) if found.of_operator else None
+
+
+PODS = namespaced("pods", "Pod", "v1", wire=PodWire, record=_record, metadata_only=True, label_selector=JOB_NAME)

@@ -187,7 +187,7 @@ def _mount(mount: VolumeMount, container: Container, path: str, found: Faults) -
         found.add(f"{path}.mountPropagation", fault, "Remove it.", Kind.FORBIDDEN)
     if mount.recursive_read_only in {"IfPossible", "Enabled"}:
         if not mount.read_only:
-            fault, fix = "needs readOnly: true", "Set readOnly: true."
+            fault, fix = "needs readOnly: true", "Set readOnly: true beside it."
             found.add(f"{path}.recursiveReadOnly", fault, fix, Kind.FORBIDDEN)
         elif mount.mount_propagation not in {None, "None"}:
             fault, fix = "does not go with mountPropagation", "Remove one of the two."

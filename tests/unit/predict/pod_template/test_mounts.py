@@ -75,7 +75,10 @@ MOUNTS = f"{BOX}.volumeMounts"
         ),
         (
             {VOLUMES: [{"name": "a"}], MOUNTS: [{"name": "a", "mountPath": "/a", "recursiveReadOnly": "Enabled"}]},
-            [("spec.containers[0].volumeMounts[0].recursiveReadOnly: needs readOnly: true. Set readOnly: true.")],
+            [
+                "spec.containers[0].volumeMounts[0].recursiveReadOnly: needs readOnly: true. "
+                "Set readOnly: true beside it.",
+            ],
         ),
         (
             {
