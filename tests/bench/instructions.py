@@ -20,7 +20,7 @@ from tests.bench.instruction_counter import Count, NoCounterError
 from tests.bench.machine import this_machine
 from tests.bench.report import markdown, text
 from webhook.admission import left_alone, pipelines, record, required, too_large
-from webhook.api import mpijob, review
+from webhook.api import document, mpijob, review
 from webhook.cluster.view import NothingKnown
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder
@@ -59,14 +59,13 @@ def mutating(data: bytes, policy: Policy) -> Iterator[str]:
     """As `pipelines.mutate` does it, of a job that is created."""
     request = review.decode(data)
     yield "decode the review"
-    job = mpijob.decode(request.object)
-    yield "decode the job"
+    job, written = document.decode(request.object)
+    yield "decode the job and the document"
     ctx = _context(request, policy)
     left_alone.reason_to_inject_nothing(request, job, policy)
     too_large.findings(job, ctx, policy)
     yield "size"
-    builder = PatchBuilder(mpijob.decode_document(request.object))
-    yield "decode the document"
+    builder = PatchBuilder(written)
     decision = pipelines.Decision(name=job.metadata.name)
     for injection, settings in policy.injections:
         builder.author = injection.id

@@ -10,7 +10,7 @@ from typing import Any
 import jsonpatch
 
 from webhook.admission.pipelines import Decision
-from webhook.api import mpijob
+from webhook.api import document, mpijob
 from webhook.api.annotations import INJECTED
 from webhook.api.networks import NETWORKS
 from webhook.api.shape import ShapeError
@@ -38,7 +38,7 @@ def keep(job: Any, decision: Decision, again: Callable[[Any], Decision]) -> None
         return
     before, patch = json.loads(raw), patch_of(decision)
     after = jsonpatch.JsonPatch(patch).apply(before)
-    assert mpijob.decode_document(json.dumps(after).encode()) == decision.document
+    assert document.object_of(json.dumps(after).encode()) == decision.document
     assert {operation["op"] for operation in patch} <= {"add"}
     recorded = [operation for operation in patch if is_record(operation)]
     assert recorded == patch[len(decision.authors) :]

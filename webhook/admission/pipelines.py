@@ -19,7 +19,7 @@ from webhook.admission.left_alone import (
     reason_to_inject_nothing,
 )
 from webhook.admission.messages import Finding, shorten
-from webhook.api import annotations, mpijob, review
+from webhook.api import annotations, document, mpijob, review
 from webhook.api.mpijob import MPIJob
 from webhook.api.review import AdmissionRequest
 from webhook.api.shape import ShapeError
@@ -89,12 +89,11 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
         return Decision(name=request.name, skipped=too_large.INJECT_NOTHING)
     stored = None
     try:
-        job = mpijob.decode(request.object)
+        job, written = document.decode(request.object)
         ctx = _context(request, job, view, old=None, document=request.object, admitted=policy.admitted)
         if too_large.findings(job, ctx, policy):
             return Decision(name=_name(request, job), skipped=too_large.INJECT_NOTHING)
-        # Here the fields that nobody reads are parsed for the first time.
-        builder = PatchBuilder(mpijob.decode_document(request.object))
+        builder = PatchBuilder(written)
         if request.operation == "UPDATE":
             stored = msgspec.json.decode(request.old_object)
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -114,7 +113,8 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
             decision.told, decision.news = restored.told, restored.changed
         else:
             # Another webhook may have changed the job since an earlier round, of which the user has been told.
-            earlier = {place.author for place in record.holding(builder.document)}
+            known = record.holding(builder.document) if annotations.INJECTED in job.annotations else []
+            earlier = {place.author for place in known}
             decision.told = _inject(job, policy, ctx, builder)
             decision.news = [author for author in dict.fromkeys(builder.authors) if author not in earlier]
             record.write(builder)
@@ -130,9 +130,9 @@ def _inject_again(
     request: AdmissionRequest, policy: Policy, view: ClusterView, old: MPIJob | None, builder: PatchBuilder
 ) -> dict[str, list[str]]:
     """Run the injections on the job in `builder`, as if nothing had been injected; what each says."""
-    document = msgspec.Raw(msgspec.json.encode(builder.document))
-    job = mpijob.decode(document)
-    return _inject(job, policy, _context(request, job, view, old, document=document, admitted=policy.admitted), builder)
+    written = msgspec.Raw(msgspec.json.encode(builder.document))
+    job = mpijob.decode(written)
+    return _inject(job, policy, _context(request, job, view, old, document=written, admitted=policy.admitted), builder)
 
 
 def _inject(job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder) -> dict[str, list[str]]:

@@ -6,39 +6,52 @@ annotation of Multus by itself.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, cast
 from zlib import crc32
 
 import msgspec
 
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.networks import NETWORKS, NetworksError, parse
-from webhook.kit.patch import Addition, Path, pointer, template_path
+from webhook.kit.patch import Addition, Path, escaped, pointer, template_path
 
 APPENDED: Final = "-"
 _CHECKSUM_LENGTH: Final = 8
 _TEMPLATES: Final = tuple((role, f"{pointer(template_path(role))}/") for role in (LAUNCHER, WORKER))
 
 
-class RecordedPlace(msgspec.Struct, frozen=True):
+class RecordedPlace(msgspec.Struct, frozen=True, gc=False):
     """Where something was injected, and the checksum of what."""
 
     author: str
-    pointer: str
+    where: str
+    """A JSON pointer as it stands in the record, with `Launcher:` or `Worker:` for the pod template."""
     checksum: str
 
     @property
     def text(self) -> str:
         """As it stands in the record."""
-        for role, template in _TEMPLATES:
-            if self.pointer.startswith(template):
-                return f"{role}:{self.pointer[len(template) - 1 :]} {self.checksum}"
-        return f"{self.pointer} {self.checksum}"
+        return f"{self.where} {self.checksum}"
+
+    @property
+    def pointer(self) -> str:
+        """The whole pointer."""
+        role, _, rest = self.where.partition(":")
+        return self.where if role.startswith("/") else f"{pointer(template_path(role))}{rest}"
 
     @property
     def tokens(self) -> list[str]:
         """The parts of the pointer."""
         return [token.replace("~1", "/").replace("~0", "~") for token in self.pointer.split("/")[1:]]
+
+
+def shortened(whole: str) -> str:
+    """A pointer, with the role in place of all that leads to a pod template."""
+    for role, template in _TEMPLATES:
+        if whole.startswith(template):
+            return f"{role}:{whole[len(template) - 1 :]}"
+    return whole
 
 
 class Lists:
@@ -125,33 +138,44 @@ def _named(items: list[Any], key: str) -> Iterator[tuple[object, int]]:
 
 def of(additions: Iterable[Addition], document: Any) -> Iterator[RecordedPlace]:
     """Where in `document` these additions stand."""
+    named: dict[Path, str] = {}
     for addition in additions:
-        path = _tokens(addition.path, document)
+        path, value = addition.path, cast("Any", addition.value)
+        where = _without_positions(path) or named.get(path)
+        if where is None:
+            where = named[path] = _by_names(path, document)
         if addition.entries:
             for entry in addition.entries:
-                yield RecordedPlace(addition.author, pointer((*path, entry)), checksum(entry))
+                yield RecordedPlace(addition.author, f"{where}/{escaped(entry)}", checksum(entry))
         elif not addition.appended:
-            yield RecordedPlace(addition.author, pointer(path), checksum(addition.value))
+            yield RecordedPlace(addition.author, where, checksum(value))
         else:
-            item: Any = addition.value
-            token = APPENDED if addition.key is None else f"{addition.key}={item[addition.key]}"
-            yield RecordedPlace(addition.author, pointer((*path, token)), checksum(item))
+            token = APPENDED if addition.key is None else escaped(f"{addition.key}={value[addition.key]}")
+            yield RecordedPlace(addition.author, f"{where}/{token}", checksum(value))
 
 
-def _tokens(path: Path, document: Any) -> Path:
-    """The path with names for the positions of items that have one of their own."""
-    if int not in map(type, path):
-        return path
-    named = path
+@lru_cache(maxsize=512)  # as `pointer`
+def _without_positions(path: Path) -> str | None:
+    """Where a path leads that goes through no item of a list, None for any other."""
+    return None if int in map(type, path) else shortened(pointer(path))
+
+
+def _by_names(path: Path, document: Any) -> str:
+    """Where a path leads, with names for the positions of items that have one of their own."""
+    tokens = list(path)
     for depth, token in enumerate(path):
         parent, document = document, document[token]
-        name = document.get("name") if isinstance(token, int) and isinstance(document, dict) else None
-        # The API server refuses two containers of one name later.
-        if isinstance(name, str) and sum(isinstance(it, dict) and it.get("name") == name for it in parent) == 1:
-            named = (*named[:depth], f"name={name}", *named[depth + 1 :])
-    return named
+        if isinstance(token, int):
+            names = [item.get("name") if isinstance(item, dict) else None for item in parent]
+            # The API server refuses two containers of one name later.
+            if isinstance(name := names[token], str) and names.count(name) == 1:
+                tokens[depth] = f"name={name}"
+    return shortened("".join([f"/{escaped(token)}" for token in tokens]))
+
+
+_encoder = msgspec.json.Encoder(order="sorted")
 
 
 def checksum(value: object) -> str:
     """What tells an unchanged value from a changed one."""
-    return f"{crc32(msgspec.json.encode(value, order='sorted')):0{_CHECKSUM_LENGTH}x}"
+    return crc32(_encoder.encode(value)).to_bytes(_CHECKSUM_LENGTH // 2).hex()

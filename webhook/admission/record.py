@@ -33,17 +33,18 @@ _decoder = msgspec.json.Decoder(dict[str, list[str]])
 def read(document: Any) -> list[RecordedPlace]:
     """The places in the record on a job, none where it has no record or one that cannot be read."""
     try:
-        text = document["metadata"]["annotations"][INJECTED]
-        recorded = _decoder.decode(text) if len(text) <= MAX_BYTES else {}
+        written = document["metadata"]["annotations"][INJECTED]
+        recorded = _decoder.decode(written) if len(written) <= MAX_BYTES else {}
     except (LookupError, TypeError, msgspec.DecodeError, UnicodeError, RecursionError):
         return []
     found = []
     for author, texts in recorded.items():
-        for place in texts:
-            short, _, checksum = place.rpartition(" ")
+        for text in texts:
+            short, _, checksum = text.rpartition(" ")
             path = _SHORT.sub(r"/spec/mpiReplicaSpecs/\1/template", short, count=1)
             if path.startswith("/"):
-                found.append(RecordedPlace(author if author in injections.REGISTRY else RETIRED, path, checksum))
+                known = author if author in injections.REGISTRY else RETIRED
+                found.append(RecordedPlace(known, places.shortened(path), checksum))
     return found[:MAX_PLACES]
 
 
@@ -58,7 +59,7 @@ def write(builder: PatchBuilder) -> None:
     new = list(islice(places.of(builder.additions, builder.document), MAX_PLACES))
     if not new:
         return
-    earlier = holding(builder.document)
+    earlier = holding(builder.document) if INJECTED in _annotations(builder.document) else []
     if text := _text(dict.fromkeys([*earlier, *new]), _room(builder.document)):
         builder.write_own(PATH, text)
 
@@ -98,9 +99,9 @@ def _fitting(entries: Iterable[tuple[str, str]], room: int) -> Iterator[tuple[st
 
 def _room(document: Any) -> int:
     """How long the record may be beside the other annotations: a job is never refused for it."""
-    others = {key: value for key, value in (_annotations(document)).items() if key != INJECTED}
-    taken = sum(len(key.encode()) + len(value.encode()) for key, value in others.items())
-    return min(MAX_BYTES, MAX_ANNOTATIONS - taken - len(INJECTED))
+    others = {**_annotations(document), INJECTED: ""}
+    taken = len("".join([*others, *others.values()]).encode())
+    return min(MAX_BYTES, MAX_ANNOTATIONS - taken)
 
 
 def _annotations(document: Any) -> dict[str, str]:

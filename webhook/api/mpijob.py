@@ -4,7 +4,7 @@ Upstream: mpi-operator `pkg/apis/kubeflow/v2beta1/{types,default}.go`.
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -179,11 +179,14 @@ class MPIJob(msgspec.Struct, rename="camel", gc=False):
             return None
         return next((key for key in specs if meant_role(key) == role), None)
 
-    def replicas(self) -> Iterator[tuple[str, str, ReplicaSpec]]:
+    def replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
         """(role, path, spec) of the Launcher, then the Worker, as far as they exist."""
-        for role in (LAUNCHER, WORKER):
-            if spec := (self.spec.mpi_replica_specs or {}).get(role):
-                yield role, replica_path(role), spec
+        found = []
+        specs = self.spec.mpi_replica_specs or {}
+        for role, path in _ROLES:
+            if (spec := specs.get(role)) is not None:
+                found.append((role, path, spec))
+        return found
 
     def computing(self) -> Iterator[tuple[str, str, ReplicaSpec]]:
         """Those of `replicas` whose pods run ranks: the Launcher only with `runLauncherAsWorker`."""
@@ -207,6 +210,7 @@ def replica_path(role: str) -> str:
     return f"spec.mpiReplicaSpecs[{role}]"
 
 
+_ROLES = tuple((role, replica_path(role)) for role in (LAUNCHER, WORKER))
 _decoder = msgspec.json.Decoder(MPIJob)
 _status_decoder = msgspec.json.Decoder(JobStatus | None)
 
@@ -217,25 +221,6 @@ def decode(data: bytes | msgspec.Raw) -> MPIJob:
         return _decoder.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise decode_error(error, map_key=lambda: _bad_replica(data)) from None
-
-
-_parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_metadata = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
-
-
-def decode_document(data: bytes | msgspec.Raw) -> dict[str, Any]:
-    """The JSON object `data` as it is, but for `metadata.managedFields`: half of the text, and nobody reads it.
-
-    DecodeError where it is no object, or its metadata is none.
-    """
-    decode = msgspec.json.decode
-    document: dict[str, Any] = {}
-    for key, part in _parts.decode(data).items():
-        if key == "metadata" and (fields := _metadata.decode(part)) is not None:
-            document[key] = {name: decode(raw) for name, raw in fields.items() if name != "managedFields"}
-        else:
-            document[key] = decode(part)
-    return document
 
 
 def _bad_replica(data: bytes | msgspec.Raw) -> str:

@@ -5,13 +5,15 @@ has been applied before. A patch that does not apply rejects the request even un
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import getitem
 from typing import Any, Final
 
 import msgspec
 from msgspec import structs
 
 Path = tuple[str | int, ...]
+_ANNOTATIONS: Final = ("metadata", "annotations")
 # What all annotations of an object may have together (apimachinery `pkg/api/validation/objectmeta.go`).
 MAX_ANNOTATIONS: Final = 256 * 1024
 
@@ -28,7 +30,7 @@ class PatchConflict(ValueError):
         super().__init__(f"{path}: {message}")
 
 
-class Addition(msgspec.Struct, frozen=True):
+class Addition(msgspec.Struct, frozen=True, gc=False):
     """One thing that was injected, as it was asked for: the operation may have made parents too."""
 
     author: str  # the injection
@@ -70,18 +72,16 @@ class PatchBuilder:
         schema, which the API server has set before us where the user wrote nothing. An annotation that the object has
         no room for is not added: the API server would refuse the job for it.
         """
-        if not self._has_room(path, value) or not self._add(path, value, over):
+        if (path[-3:-1] == _ANNOTATIONS and not self._has_room(path, value)) or not self._add(path, value, over):
             return False
         self.additions.append(Addition(self.author, path, value))
         return True
 
     def _has_room(self, path: Path, value: object) -> bool:
-        if path[-3:-1] != ("metadata", "annotations"):
-            return True
         present = self.get(path[:-1])
-        others = present.items() if isinstance(present, dict) else ()
-        taken = sum(len(f"{key}{text}".encode(errors="replace")) for key, text in others if key != path[-1])
-        return taken + len(f"{path[-1]}{value}".encode(errors="replace")) <= MAX_ANNOTATIONS
+        wanted = {**present, path[-1]: value} if type(present) is dict else {path[-1]: value}
+        texts = "".join([f"{key}{text}" for key, text in wanted.items()])
+        return len(texts) <= MAX_ANNOTATIONS // 4 or len(texts.encode(errors="replace")) <= MAX_ANNOTATIONS
 
     def write_own(self, path: Path, value: object) -> None:
         """Put `value` at `path`, over what may be there: for what nobody but this service writes. It has no author."""
@@ -90,12 +90,22 @@ class PatchBuilder:
             self._record(path, value)
 
     def _add(self, path: Path, value: object, over: object = None) -> bool:
+        parent, token = _at(self.document, path[:-1]), path[-1]
+        if type(parent) is not dict or type(token) is not str:
+            return self._add_with_parents(path, value)
+        child = parent.get(token)
+        if child is not None and (type(child) is not type(over) or child != over):
+            return False
+        parent[token] = _copy(value)
+        self._record(path, value)
+        return True
+
+    def _add_with_parents(self, path: Path, value: object) -> bool:
         parent: Any = self.document
-        last = len(path) - 1
         for depth, token in enumerate(path):
             of_mapping = isinstance(parent, dict) and isinstance(token, str)
             child = parent.get(token) if of_mapping else _item(parent, token, path[: depth + 1])
-            if child is None or (depth == last and type(child) is type(over) and child == over):
+            if child is None:
                 for missing in reversed(path[depth + 1 :]):
                     if isinstance(missing, int):
                         raise PatchConflict(pointer(path), "the list does not exist")
@@ -136,43 +146,36 @@ class PatchBuilder:
         else:
             items.append(_copy(item))
             self._record((*path, "-"), item)
-        self.additions.append(Addition(self.author, path, item, appended=True, key=key))
+        self.additions.append(Addition(self.author, path, item, True, key))
         return True
 
     def _record(self, path: Path, value: object) -> None:
         self.operations.append({"op": "add", "path": pointer(path), "value": value})
 
 
+@lru_cache(maxsize=512)  # the same few dozen for all jobs: injections write where the policy and they themselves say
 def pointer(path: Path) -> str:
     """The JSON pointer (RFC 6901) of `path`: `~` is escaped before `/`."""
-    return f"{_parent(path[:-1])}/{_escaped(path[-1])}" if path else ""
+    return "".join([f"/{escaped(token)}" for token in path])
 
 
-@lru_cache(maxsize=256)  # the same few dozen for all jobs: what a user names stands at the end of a path
-def _parent(path: Path) -> str:
-    return "".join([f"/{_escaped(token)}" for token in path])
-
-
-def _escaped(token: str | int) -> str:
+def escaped(token: str | int) -> str:
+    """The part of a JSON pointer that stands for `token`."""
     return str(token).replace("~", "~0").replace("/", "~1")
 
 
 def _at(value: Any, path: Path) -> Any:
-    for token in path:
-        if isinstance(value, dict):
-            value = value.get(token)
-        elif isinstance(value, list) and isinstance(token, int) and token < len(value):
-            value = value[token]
-        else:
-            return None
-    return value
+    try:
+        return reduce(getitem, path, value)
+    except (LookupError, TypeError):
+        return None
 
 
 def _is_in(items: list[Any], item: dict[str, object] | str, key: str | None) -> bool:
     if key is None or isinstance(item, str):
         return item in items
     value = item[key]
-    return value in [existing.get(key) for existing in items if isinstance(existing, dict)]
+    return value in [existing.get(key) for existing in items if type(existing) is dict]
 
 
 def _item(parent: Any, token: str | int, path: Path) -> Any:
@@ -183,8 +186,6 @@ def _item(parent: Any, token: str | int, path: Path) -> Any:
 
 def _copy(value: object) -> object:
     """A copy: later changes to the document must reach neither the recorded operations nor the caller's value."""
-    if isinstance(value, dict):
-        return {key: _copy(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_copy(item) for item in value]
-    return value
+    if type(value) is dict:
+        return {key: item if type(item) is str else _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if type(value) is list else value

@@ -1,0 +1,86 @@
+"""An MPIJob as the JSON object that it is, to be written into, beside the job that is read: both of one text."""
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType, structs
+
+from webhook.api import mpijob
+from webhook.api.mpijob import MPIJob
+
+
+class _Metadata(msgspec.Struct, forbid_unknown_fields=True, rename="camel", gc=False):
+    """Of an object that is stored, or is about to be. Half of the text are `managedFields`, which nobody reads."""
+
+    name: Any = UNSET
+    generate_name: Any = UNSET
+    namespace: Any = UNSET
+    self_link: Any = UNSET
+    uid: Any = UNSET
+    resource_version: Any = UNSET
+    generation: Any = UNSET
+    creation_timestamp: Any = UNSET
+    deletion_timestamp: Any = UNSET
+    deletion_grace_period_seconds: Any = UNSET
+    labels: Any = UNSET
+    annotations: Any = UNSET
+    owner_references: Any = UNSET
+    finalizers: Any = UNSET
+    managed_fields: Raw | UnsetType = UNSET
+
+
+class _Document(msgspec.Struct, forbid_unknown_fields=True, rename="camel", gc=False):
+    api_version: Any = UNSET
+    kind: Any = UNSET
+    metadata: _Metadata | UnsetType = UNSET
+    spec: Any = UNSET
+    status: Raw | UnsetType = UNSET
+
+
+_usual = msgspec.json.Decoder(_Document)
+_parts = msgspec.json.Decoder(dict[str, Raw])
+_metadata = msgspec.json.Decoder(dict[str, Raw] | None)
+
+
+def decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
+    """The job in JSON `data`, and the object without its `managedFields`.
+
+    ShapeError with the path of the first field of a wrong type; DecodeError where only what nobody reads is faulty.
+    """
+    try:
+        return _decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return mpijob.decode(data), object_of(data)  # these have the words
+
+
+def _decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
+    document = _fields(_usual.decode(data))
+    if "metadata" in document:
+        document["metadata"] = _fields(document["metadata"])
+        document["metadata"].pop("managedFields", None)
+    status = document.pop("status", None)
+    job = msgspec.convert(document, MPIJob)
+    if status is not None:
+        job.raw_status, document["status"] = status, msgspec.json.decode(status)
+    return job, document
+
+
+def object_of(data: bytes | Raw) -> dict[str, Any]:
+    """The JSON object `data` as it is, but for `metadata.managedFields`.
+
+    DecodeError where it is no object, or its metadata is none.
+    """
+    decode = msgspec.json.decode
+    document: dict[str, Any] = {}
+    for key, part in _parts.decode(data).items():
+        if key == "metadata" and (fields := _metadata.decode(part)) is not None:
+            document[key] = {name: decode(raw) for name, raw in fields.items() if name != "managedFields"}
+        else:
+            document[key] = decode(part)
+    return document
+
+
+def _fields(parsed: msgspec.Struct) -> dict[str, Any]:
+    """What was written, by the names of the JSON."""
+    pairs = zip(parsed.__struct_encode_fields__, structs.astuple(parsed), strict=True)
+    return {name: value for name, value in pairs if value is not UNSET}
