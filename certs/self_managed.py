@@ -80,6 +80,7 @@ class SelfManaged:
         self._random = random or Random()  # noqa: S311 (jitter, no secret)
         self._wake = asyncio.Event()
         self._serving = asyncio.Event()
+        self._state = State()  # as last read
         # The CA that each caBundle was last seen to trust.
         self._held: dict[str, str] = {}
         self._some_trust = True
@@ -155,10 +156,12 @@ class SelfManaged:
             secret = await self._store.read_secret()
             if secret is None:
                 self.phase = Phase.MISSING
+                # Nobody may be kept out because somebody deleted it: leaves go on by the CA that the caBundles trust.
+                self._look_after_leaf(self._state, bundles, ours + self.clock_offset)
                 self._notice_trust(bundles)
                 raise StoreError(NO_SECRET)
             now = self._time(secret, ours)
-            state = load(secret.data)
+            state = self._state = load(secret.data)
             self._look_after_leaf(state, bundles, now)
             self._notice_trust(bundles)
             self._notice_state(state)

@@ -72,6 +72,10 @@ class Deployment:
         data = self.cluster.get("secret", SECRET, "-n", SPACE).get("data", {})
         return {name: base64.b64decode(text) for name, text in data.items()}
 
+    def secret_is_there(self) -> bool:
+        """Whether anybody has made it again."""
+        return self.cluster.kubectl("get", "secret", SECRET, "-n", SPACE, check=False).returncode == 0
+
     def bundle(self, kind: str) -> bytes:
         config = self.cluster.get(kind, registration.NAME)["webhooks"][0]["clientConfig"]
         return base64.b64decode(config.get("caBundle", ""))

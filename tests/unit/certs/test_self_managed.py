@@ -258,6 +258,22 @@ async def test_a_deleted_secret():
     assert accepted(cluster, one, clock.now) == EVERY
 
 
+async def test_leaves_go_on_while_the_secret_is_deleted():
+    """What the caBundles trust is still trusted: nobody may be kept out."""
+    cluster, clock, one, told = await ready()
+    leaf = one.leaf
+    cluster.data = None
+    for _ in range(12):
+        clock.now += SETTINGS.leaf_lifetime / 3
+        await one.reconcile()
+        assert (one.phase, one.last_error, one.trusted) == (Phase.MISSING, NO_SECRET, True)
+        assert accepted(cluster, one, clock.now) == EVERY
+    assert one.leaf != leaf
+    assert one.leaf.issuer == leaf.issuer
+    assert "LeafIssued" in told.reasons()
+    assert cluster.data is None
+
+
 async def test_one_that_starts_while_the_secret_recovers_does_not_wait():
     cluster, clock, one, _ = await ready()
     cluster.set_data({})

@@ -24,7 +24,8 @@ STOCKED: Final[Algorithm] = "rsa-4096"
 MAX_WAITING = 256
 # However many processors the node has, more than this are not for making keys.
 MAX_WORKERS = 4
-NICENESS = 10
+NICENESS = 10  # more than that of the process
+LOWEST = 19
 
 Observe = Callable[[Algorithm, float], object]
 
@@ -180,4 +181,6 @@ def _step_back() -> None:
     """Lower the priority of this thread: on Linux each has its own (setpriority(2), "C library/kernel differences")."""
     if os.uname().sysname == "Linux":
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+            thread = threading.get_native_id()
+            lower = min(os.getpriority(os.PRIO_PROCESS, thread) + NICENESS, LOWEST)
+            os.setpriority(os.PRIO_PROCESS, thread, lower)
