@@ -1,6 +1,5 @@
 """What holds for whatever the injections did to a job, whichever they were: `keep` checks it."""
 
-import base64
 import copy
 import json
 from collections import Counter
@@ -83,7 +82,7 @@ def patch_of(decision: Decision) -> Any:
     """The patch as the API server gets it."""
     response = decision.response("u-1")
     assert (response.patch is None) == (response.patch_type is None) == (not decision.patch)
-    return json.loads(base64.b64decode(response.patch)) if response.patch else []
+    return json.loads(response.patch) if response.patch else []
 
 
 def without_defaults(job: Any, *, kept_in: Any = None) -> Any:

@@ -1,6 +1,5 @@
 """What was decided about one job, and the reply that says so."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -85,18 +84,19 @@ class Decision(msgspec.Struct):
     @property
     def cautions(self) -> list[str]:
         """What could not be injected, whatever the policy has users told; the worst first."""
+        injected = {*self.authors}
         found = [
-            (author, note) for author, note in self._notes() if isinstance(note, Caution) or author not in self.authors
+            (author, note)
+            for author, notes in self.told.items()
+            for note in notes
+            if isinstance(note, Caution) or author not in injected
         ]
         return [visible(f"{author}: {note}") for author, note in sorted(found, key=lambda each: _importance(each[0]))]
 
     @property
     def notes(self) -> list[str]:
         """Everything that injections say, whatever the policy has users told."""
-        return [visible(f"{author}: {note}") for author, note in self._notes()]
-
-    def _notes(self) -> Iterator[tuple[str, str]]:
-        return ((author, note) for author, notes in self.told.items() for note in notes)
+        return [visible(f"{author}: {note}") for author, notes in self.told.items() for note in notes]
 
     def _injected(self) -> list[str]:
         """What was injected, as far as users are to be told."""
@@ -106,7 +106,10 @@ class Decision(msgspec.Struct):
         return [*map(messages.shorten, self.notes)] if self.injection_warnings == "each" else []
 
     def _brief(self, author: str) -> str:
-        return next((note.brief for note in self.told.get(author, ()) if isinstance(note, Note)), "")
+        for note in self.told.get(author, ()):
+            if isinstance(note, Note):
+                return note.brief
+        return ""
 
     def response(self, uid: str) -> review.AdmissionResponse:
         """The reply for the request `uid`."""
@@ -129,14 +132,15 @@ class Decision(msgspec.Struct):
         return review.ResponseStatus(message=self.message, reason="Invalid", code=422, details=details)
 
     def _audit(self) -> dict[str, str]:
+        injected = dict.fromkeys(self.authors)
         found = {
             "denied": _ids(self.denied),
             "warned": _ids(self.warned),
             "audited": _ids(self.audited),
             "audit-violations": "; ".join(map(_audit_line, self.audited[: messages.MAX_LISTED])),
-            "exempted": "; ".join(dict.fromkeys(f"{finding.rule}: {reason}" for finding, reason in self.exempted)),
-            "injected": ",".join(dict.fromkeys(self.authors)),
-            **{f"injected.{author}": "; ".join(notes) for author, notes in self.told.items() if author in self.authors},
+            "exempted": "; ".join(dict.fromkeys([f"{finding.rule}: {reason}" for finding, reason in self.exempted])),
+            "injected": ",".join(injected),
+            **{f"injected.{author}": "; ".join(notes) for author, notes in self.told.items() if author in injected},
             "skipped": self.skipped,
             **self.annotations,
         }
@@ -153,4 +157,4 @@ def _audit_line(finding: Finding) -> str:
 
 
 def _ids(findings: list[Finding]) -> str:
-    return ",".join(dict.fromkeys(finding.rule for finding in findings))
+    return ",".join(dict.fromkeys([finding.rule for finding in findings])) if findings else ""

@@ -118,8 +118,9 @@ def injected(briefs: Mapping[str, str]) -> str:
     ids alone are too long, so is the line, and only what the API server might cut goes.
     """
     ids = sorted(briefs, key=lambda author: not briefs[author])
+    whole = _listing(ids, briefs)
     for where in (*_WHERE, ""):
-        if _length(line := _listing(ids, briefs) + where) <= MAX_WARNING_LENGTH:
+        if _length(line := whole + where) <= MAX_WARNING_LENGTH:
             return line
     for shown in range(len(ids), -1, -1):
         if _length(line := _listing(ids, {author: briefs[author] for author in ids[:shown]})) <= MAX_WARNING_LENGTH:
@@ -132,7 +133,8 @@ def injected(briefs: Mapping[str, str]) -> str:
 
 
 def _listing(ids: Sequence[str], briefs: Mapping[str, str]) -> str:
-    return "injected: " + ", ".join(f"{author} {briefs.get(author, '')}".rstrip() for author in ids)
+    texts = [f"{author} {brief}".rstrip() if (brief := briefs.get(author)) else author for author in ids]
+    return f"injected: {', '.join(texts)}"
 
 
 def shorten(text: str) -> str:

@@ -3,7 +3,6 @@
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
 """
 
-from base64 import b64encode
 from typing import Literal
 
 import msgspec
@@ -95,7 +94,8 @@ class AdmissionResponse(msgspec.Struct, rename="camel", omit_defaults=True, gc=F
     uid: str
     allowed: bool
     status: ResponseStatus | None = None
-    patch: str | None = None
+    patch: bytes | None = None
+    """JSON, which is written in base64."""
     patch_type: Literal["JSONPatch"] | None = None
     audit_annotations: dict[str, str] = {}
     warnings: list[str] = []
@@ -140,9 +140,9 @@ def encode(response: AdmissionResponse) -> bytes:
     return _encoder.encode(_Reply(response))
 
 
-def encode_patch(operations: list[dict[str, object]]) -> str:
-    """A JSON patch as the API server wants it: JSON in base64."""
-    return b64encode(_encoder.encode(operations)).decode("ascii")
+def encode_patch(operations: list[dict[str, object]]) -> bytes:
+    """A JSON patch."""
+    return _encoder.encode(operations)
 
 
 def _uid_of(body: bytes) -> str:

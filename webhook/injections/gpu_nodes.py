@@ -179,8 +179,8 @@ def _asked(
     found = False
     containers = (*template.containers, *template.init_containers)
     extended = extended_resources(containers)
-    for vendor in settings.vendors:
-        resources = frozenset(name for name in extended if is_accelerator(name, vendor.resources))
+    for vendor in settings.vendors if extended else ():
+        resources = frozenset([name for name in extended if is_accelerator(name, vendor.resources)])
         if resources and any(accelerators(container, vendor.resources) for container in containers):
             found = True
             yield vendor, resources

@@ -27,6 +27,7 @@ from pydantic import AfterValidator, Field, model_validator
 from webhook.api import mpijob, quantity
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, MPIJob
+from webhook.api.pod_resources import PodResources
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
@@ -149,7 +150,7 @@ def _needed(job: MPIJob, ctx: Context, launcher: JobPods) -> Iterator[Key]:
             for resource, indices in quota.unstated(launcher.resources).items():
                 field, name = resource.split(".") if "." in resource else (REQUESTS, resource)
                 yield from ((index, field, name) for index in indices)
-    for fault in _faults(launcher, ctx):
+    for fault in _faults(launcher, launcher.resources, ctx):
         if not isinstance(fault, OutOfBounds) or fault.asked.name not in RESOURCES:
             continue
         place = _OF_CONTAINER.fullmatch(fault.asked.path)
@@ -196,12 +197,12 @@ def _breaks_a_bound(launcher: JobPods, amounts: Mapping[Key, str], ctx: Context)
         own, least = stated.get((index, LIMITS), {}), stated.get((index, REQUESTS), {})
         requests = {**own, **container.requests, **least}
         containers[index] = replace(container, requests=requests, limits={**container.limits, **own})
-    changed = replace(launcher, resources=replace(launcher.resources, containers=tuple(containers)))
-    return any(isinstance(fault, OutOfBounds) for fault in _faults(changed, ctx))
+    changed = replace(launcher.resources, containers=tuple(containers))
+    return any(isinstance(fault, OutOfBounds) for fault in _faults(launcher, changed, ctx))
 
 
-def _faults(launcher: JobPods, ctx: Context) -> list[object]:
+def _faults(launcher: JobPods, resources: PodResources, ctx: Context) -> list[object]:
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     if ranges is UNKNOWN or not ranges:
         return []
-    return list(faults(launcher.template, launcher.resources, launcher.disputed, tuple(ranges.values())))
+    return list(faults(launcher.template, resources, launcher.disputed, tuple(ranges.values())))

@@ -110,7 +110,7 @@ def _waits_by_itself(job: MPIJob) -> str:
     """How the launcher waits for its workers without help, empty when it does not seem to."""
     containers = [container for _, container in job.launcher.template.each_container("")] if job.launcher else []
     for container in containers:
-        if not any(" " in word for word in container.argv):
+        if " " not in "".join(container.argv):
             continue  # a script for a shell is one word
         script = sshd.text(container)
         if _LOOP.search(script) and _ASKS.search(script):

@@ -5,8 +5,7 @@ has been applied before. A patch that does not apply rejects the request even un
 """
 
 from collections.abc import Mapping
-from functools import lru_cache, reduce
-from operator import getitem
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -72,25 +71,23 @@ class PatchBuilder:
         schema, which the API server has set before us where the user wrote nothing. An annotation that the object has
         no room for is not added: the API server would refuse the job for it.
         """
-        if (path[-3:-1] == _ANNOTATIONS and not self._has_room(path, value)) or not self._add(path, value, over):
+        parent = _at(self.document, path[:-1])
+        if path[-3:-1] == _ANNOTATIONS and not _has_room(parent, path[-1], value):
+            return False
+        if not self._add(parent, path, value, over):
             return False
         self.additions.append(Addition(self.author, path, value))
         return True
 
-    def _has_room(self, path: Path, value: object) -> bool:
-        present = self.get(path[:-1])
-        wanted = {**present, path[-1]: value} if type(present) is dict else {path[-1]: value}
-        texts = "".join([f"{key}{text}" for key, text in wanted.items()])
-        return len(texts) <= MAX_ANNOTATIONS // 4 or len(texts.encode(errors="replace")) <= MAX_ANNOTATIONS
-
     def write_own(self, path: Path, value: object) -> None:
         """Put `value` at `path`, over what may be there: for what nobody but this service writes. It has no author."""
-        if not self._add(path, value):
+        if not self._add(_at(self.document, path[:-1]), path, value):
             _at(self.document, path[:-1])[path[-1]] = value
             self._record(path, value)
 
-    def _add(self, path: Path, value: object, over: object = None) -> bool:
-        parent, token = _at(self.document, path[:-1]), path[-1]
+    def _add(self, parent: Any, path: Path, value: object, over: object = None) -> bool:
+        """`parent` is what stands at the path's parent, None where there is none."""
+        token = path[-1]
         if type(parent) is not dict or type(token) is not str:
             return self._add_with_parents(path, value)
         child = parent.get(token)
@@ -118,7 +115,7 @@ class PatchBuilder:
 
     def add_entries(self, path: Path, entries: Mapping[str, str]) -> dict[str, str]:
         """Add the entries whose keys are missing to the map at `path`; returns those that were added."""
-        return {key: value for key, value in entries.items() if self.add((*path, key), value)}
+        return {key: value for key, value in entries.items() if self.add((*path, key), value)} if entries else {}
 
     def extend_text(self, path: Path, text: str, entries: tuple[str, ...]) -> bool:
         """Put `text` at `path`, over a text that it has `entries` more than; True when it was.
@@ -138,7 +135,7 @@ class PatchBuilder:
         """
         items = self.get(path)
         if items is None:
-            self._add(path, [item])
+            self._add(_at(self.document, path[:-1]), path, [item])
         elif not isinstance(items, list):
             raise PatchConflict(pointer(path), "is not a list")
         elif _is_in(items, item, key):
@@ -166,9 +163,22 @@ def escaped(token: str | int) -> str:
 
 def _at(value: Any, path: Path) -> Any:
     try:
-        return reduce(getitem, path, value)
+        for token in path:
+            value = value[token]
     except (LookupError, TypeError):
         return None
+    return value
+
+
+def _copy(value: object) -> object:
+    """A copy: later changes to the document must reach neither the recorded operations nor the caller's value."""
+    return value if type(value) is str else msgspec.to_builtins(value)
+
+
+def _has_room(annotations: Any, key: str | int, value: object) -> bool:
+    wanted = {**annotations, key: value} if type(annotations) is dict else {key: value}
+    texts = "".join([f"{key}{text}" for key, text in wanted.items()])
+    return len(texts) <= MAX_ANNOTATIONS // 4 or len(texts.encode(errors="replace")) <= MAX_ANNOTATIONS
 
 
 def _is_in(items: list[Any], item: dict[str, object] | str, key: str | None) -> bool:
@@ -182,10 +192,3 @@ def _item(parent: Any, token: str | int, path: Path) -> Any:
     if isinstance(parent, list) and isinstance(token, int) and token < len(parent):
         return parent[token]
     raise PatchConflict(pointer(path), "does not fit the object")
-
-
-def _copy(value: object) -> object:
-    """A copy: later changes to the document must reach neither the recorded operations nor the caller's value."""
-    if type(value) is dict:
-        return {key: item if type(item) is str else _copy(item) for key, item in value.items()}
-    return [_copy(item) for item in value] if type(value) is list else value

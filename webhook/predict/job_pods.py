@@ -11,7 +11,7 @@ from functools import cached_property
 from webhook.api import pod_resources
 from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod import PodTemplate
-from webhook.api.pod_resources import PodResources
+from webhook.api.pod_resources import Amounts, PodResources
 from webhook.api.quantity import Quantity
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, Defaults, defaults
 from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
@@ -20,20 +20,48 @@ from webhook.kit.context import Context
 
 
 @dataclass(frozen=True)
+class _Additions:
+    """What the cluster adds to pods of a template."""
+
+    defaults: Defaults
+    overhead: Amounts | None
+    known: bool
+    """False where there may be more."""
+
+
+@dataclass(frozen=True)
 class JobPods:
-    """The pods of one role."""
+    """The pods of one role. Their quantities are parsed when somebody asks for them."""
 
     role: str
     path: str
     count: int
     template: PodTemplate
     """As the user wrote it."""
-    resources: PodResources
-    """As the API server will store them; where `disputed`, the least that the pods may get."""
-    certain: bool
-    """False where the cluster may add requests or limits that are unknown here."""
-    disputed: frozenset[str] = frozenset()
-    """Resources for which a container gets a default on which LimitRanges differ."""
+    additions: _Additions
+
+    @cached_property
+    def resources(self) -> PodResources:
+        """As the API server will store them; where `disputed`, the least that the pods may get."""
+        filled_in, overhead = self.additions.defaults, self.additions.overhead
+        resources = self._written.with_defaults(requests=filled_in.requests, limits=filled_in.limits)
+        return resources if overhead is None else resources.with_overhead(overhead)
+
+    @property
+    def certain(self) -> bool:
+        """False where the cluster may add requests or limits that are unknown here."""
+        return self.additions.known and not self.disputed
+
+    @cached_property
+    def disputed(self) -> frozenset[str]:
+        """Resources for which a container gets a default on which LimitRanges differ."""
+        filled_in = self.additions.defaults
+        if not (filled_in.disputed_requests or filled_in.disputed_limits):
+            return frozenset()
+        return frozenset().union(
+            *(filled_in.disputed_requests - container.requests.keys() for container in self._written.containers),
+            *(filled_in.disputed_limits - container.limits.keys() for container in self._written.containers),
+        )
 
     @cached_property
     def requests(self) -> dict[str, Quantity]:
@@ -44,6 +72,10 @@ class JobPods:
     def limits(self) -> dict[str, Quantity]:
         """What one pod may use, overhead included."""
         return pod_resources.limits(self.resources)
+
+    @cached_property
+    def _written(self) -> PodResources:
+        return pod_resources.of_template(self.template)
 
 
 def job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
@@ -67,24 +99,10 @@ def _job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:
         count = 1 if role == LAUNCHER else job.workers
         if not count:
             continue
-        written = pod_resources.of_template(replica.template)
-        resources = written.with_defaults(requests=filled_in.requests, limits=filled_in.limits)
-        disputed = _disputed(written, filled_in)
-        certain = ranges is not UNKNOWN and not disputed
+        known, overhead = ranges is not UNKNOWN, None
         if name := replica.template.spec and replica.template.spec.runtime_class_name:
             runtime = ctx.view.get(RUNTIME_CLASSES, name)
-            certain = certain and runtime is not UNKNOWN
-            if isinstance(runtime, RuntimeClass) and runtime.overhead is not None:
-                resources = resources.with_overhead(runtime.overhead)
-        found.append(JobPods(role, path, count, replica.template, resources, certain, disputed))
+            known = known and runtime is not UNKNOWN
+            overhead = runtime.overhead if isinstance(runtime, RuntimeClass) else None
+        found.append(JobPods(role, path, count, replica.template, _Additions(filled_in, overhead, known)))
     return tuple(found)
-
-
-def _disputed(written: PodResources, filled_in: Defaults) -> frozenset[str]:
-    """The resources of which a container gets a default on which LimitRanges differ."""
-    if not (filled_in.disputed_requests or filled_in.disputed_limits):
-        return frozenset()
-    return frozenset().union(
-        *(filled_in.disputed_requests - container.requests.keys() for container in written.containers),
-        *(filled_in.disputed_limits - container.limits.keys() for container in written.containers),
-    )

@@ -42,6 +42,8 @@ def read(labels: Mapping[str, str], defaults: NamespaceLevels = PRIVILEGED) -> t
 
     `defaults` hold where a label is missing: those of the cluster's admission configuration.
     """
+    if PREFIX not in " ".join(labels):
+        return defaults, []
     errors: list[LabelError] = []
     enforce = _mode("enforce", labels, defaults.enforce, errors, unreadable=Level.RESTRICTED)
     enforced = labels.get(PREFIX + "enforce") in _LEVELS
