@@ -93,6 +93,49 @@ def test_layers_follow_the_labels_of_the_namespace(
         cluster.wait_for("the base tier", lambda replica=replica: not verdict(replica, namespace, 4) or None)
 
 
+def test_the_shipped_policy_for_clusters_of_cpus(
+    cluster: Cluster, namespace: str, replicas: list[service.Replica]
+) -> None:
+    """A rank on each of 64 cores, started by a shell; what has a GPU keeps its bounds."""
+    resources = "Worker.template.spec.containers.0.resources"
+    cores = {
+        "spec.slotsPerWorker": 64,
+        "Launcher.template.spec.containers.0.command": ["/bin/sh", "-c"],
+        "Launcher.template.spec.containers.0.args": ["cd /run && exec mpirun -np 128 lmp -in melt.in"],
+        resources: {"limits": {"cpu": "64", "memory": "64Gi"}},
+    }
+    job = changed(cores, example(PI, namespace=namespace))
+
+    def said() -> str:
+        done = cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=job, check=False)
+        return done.stdout + done.stderr
+
+    assert "64 slots per worker, at most 8 allowed" in said()
+    assert "an administrator can allow more in slots.maxCpu" in said()
+    cluster.kubectl("apply", "-n", POLICIES, "-f", "manifests/policies/hpc-cpu.yaml")
+    cluster.wait_for("the policy", lambda: "created" in said() or None)
+    assert "slots" not in said(), "neither refused nor warned about"
+    job = changed({resources: {"limits": {"cpu": "64", "memory": "64Gi", "nvidia.com/gpu": 8}}}, job)
+    assert "64 slots per worker, at most 8 allowed" in said()
+
+
+def test_one_line_for_all_injections_each_its_own_or_none(cluster: Cluster, namespace: str) -> None:
+    def warnings() -> list[str]:
+        lines = create(cluster, namespace, 2, name="told").splitlines()
+        return [line.removeprefix("Warning: ") for line in lines if line.startswith("Warning: ")]
+
+    (line,) = warnings()
+    assert line.startswith("injected: job-timeout 24h, ")
+    apply(cluster, policy_configmap("injectionWarnings: each"))
+    cluster.wait_for("each", lambda: len(warnings()) > 1 or None)
+    (limit,) = (each for each in warnings() if each.startswith("job-timeout: "))
+    assert (
+        limit == "job-timeout: the job is ended and fails after 24h (86400 s); longer by training.openshift.io/timeout"
+    )
+    apply(cluster, policy_configmap("injectionWarnings: none"))
+    cluster.wait_for("none", lambda: not warnings() or None)
+
+
 def test_a_broken_policy_is_refused_with_field_values_and_line(cluster: Cluster) -> None:
     said = apply(cluster, policy_configmap("mode: loud\nrules:\n  worker-count: {max: many}"))
     assert 'The ConfigMap "platform" is invalid' in said

@@ -101,6 +101,12 @@ def test_a_size_has_parts():
     assert [edit.value for edit in read(LIMIT, "Set it to 1, in requests too.")] == [1, 1]
 
 
+def test_a_field_is_removed_besides():
+    set_, removed = read("metadata.annotations[a]", "Set it to 7d or less and remove spec.b if you wrote it, or ask.")
+    assert (set_.verb, set_.value) == (Verb.AT_MOST, "7d")
+    assert (removed.verb, removed.path) == (Verb.REMOVE, ("spec", "b"))
+
+
 def test_the_user_keeps_to_every_bound():
     edits = read(SLOTS, "Set it to 9.") + read(SLOTS, "Use 8 or fewer.") + read(SLOTS, "Use 2 or more.")
     assert follow({"spec": {}}, edits) == {"spec": {"slotsPerWorker": 8}}

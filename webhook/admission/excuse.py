@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
+from msgspec import structs
+
 from webhook import rules
 from webhook.admission import opt_out, required
 from webhook.admission.messages import Finding, shorten
@@ -12,6 +14,8 @@ from webhook.injections import Caution
 from webhook.kit.context import Context
 from webhook.policy.document import PolicyDocument
 from webhook.policy.exemptions import EVERY_RULE, REASON, asked_rules
+from webhook.policy.in_force import Policy
+from webhook.rules import Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,22 @@ def excuse_for(
     if granted.get(finding.rule):
         return ExemptionVerdict(finding, reason=shorten(reason))
     return ExemptionVerdict(_noting(finding, "you are not allowed to exempt a job from this rule"))
+
+
+def but_for_excused(
+    ctx: Context, job: MPIJob, policy: Policy, today: date, granted: Mapping[str, bool] | None
+) -> Context:
+    """`ctx` for advice that keeps to no bound of a rule from which the job is exempt."""
+    document = policy.document
+    if not document.exemptions and not _asked(job, ctx):
+        return ctx
+    anything = Violation("", "", "")
+    verdicts = (
+        (rule, excuse_for(Finding(rule, anything), job=job, ctx=ctx, policy=document, today=today, granted=granted))
+        for rule in rules.REGISTRY
+    )
+    excused = frozenset(rule for rule, verdict in verdicts if verdict.reason)
+    return structs.replace(ctx, admitted=policy.admitted_but(excused)) if excused else ctx
 
 
 def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:

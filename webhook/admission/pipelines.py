@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import structs
 
-from webhook.admission import excuse, opt_out, ratchet, record, required, restore, too_large
+from webhook.admission import attribution, excuse, opt_out, ratchet, record, required, restore, too_large
 from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.admission.left_alone import (
     BY_CONTROLLER,
@@ -174,6 +174,7 @@ def validate(
     if decision.skipped:
         return decision
     ctx = _context(request, job, view, old, document=request.object, admitted=policy.admitted)
+    ctx = excuse.but_for_excused(ctx, job, policy, today, granted)
     if large := too_large.findings(job, ctx, policy):
         return _not_judged(decision, large, request, old, policy)
     before = None if old is None else structs.replace(ctx, old=None, document=request.old_object, memo={})
@@ -187,7 +188,7 @@ def validate(
     if found and old is not None and before is not None:
         found = ratchet.worse(found, job, _all_findings(policy, old, before, time_left), old)
     found += _missing(request, job, policy, ctx)
-    for finding, action in found:
+    for finding, action in attribution.named(found, job, request.object):
         leads_to = action.at_most(finding.violation.ceiling)
         outcome = excuse.excuse_for(finding, job=job, ctx=ctx, policy=policy.document, today=today, granted=granted)
         if outcome.reason:

@@ -31,6 +31,7 @@ DEFAULT_ACCELERATORS: Final = (
     "aws.amazon.com/neuron",
     "aws.amazon.com/neuroncore",
     "aws.amazon.com/neurondevice",  # until Neuron 2.19
+    # https://github.com/GoogleCloudPlatform/ai-on-gke (ray-on-gke/tpu/kuberay-tpu-webhook/main.go, `tpuResourceName`)
     "google.com/tpu",
     # The classes of the drivers for dynamic resource allocation.
     f"{DEVICE_CLASS}gpu.nvidia.com",

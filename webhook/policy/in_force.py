@@ -4,7 +4,7 @@ Compiled once for each combination of documents that selects a namespace.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, reduce
 
 from webhook import injections, rules
@@ -32,6 +32,15 @@ class Policy:
     """As in `layers.Effective`."""
     admitted: Admitted = ANYTHING
     """What all rules that refuse admit of the numbers that advice changes."""
+
+    def admitted_but(self, excused: frozenset[str]) -> Admitted:
+        """What is admitted of a job that these rules are not held against."""
+        refusing = (
+            rule.admits(settings)
+            for rule, settings, action in self.rules
+            if action is Action.DENY and rule.id not in excused
+        )
+        return reduce(Admitted.__and__, refusing, ANYTHING)
 
     @cached_property
     def required(self) -> tuple[tuple[Injection, InjectionSettings], ...]:
@@ -69,9 +78,8 @@ def compiled(effective: Effective, uncertain: frozenset[str] = frozenset()) -> P
             wanted = wanted.model_copy(update={"required": wanted.required.at_most(Action.WARN)})
         if chosen.injects(injection.id):
             switched_on.append((injection, wanted))
-    refusing = (rule.admits(settings) for rule, settings, action in active if action is Action.DENY)
-    admitted = reduce(Admitted.__and__, refusing, ANYTHING)
-    return Policy(chosen, tuple(active), tuple(switched_on), effective.sources, admitted)
+    policy = Policy(chosen, tuple(active), tuple(switched_on), effective.sources)
+    return replace(policy, admitted=policy.admitted_but(frozenset()))
 
 
 class PolicySet:

@@ -93,6 +93,22 @@ def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> De
     )
 
 
+def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> str:
+    """The resource of quotas that is all the accelerators of a pod; empty unless one request of one claim has them."""
+    if pod_total(template, lambda container: accelerators(container, names(patterns, ctx))):
+        return ""
+    found = []
+    for claim in _claims(template):
+        name = (claim and claim.resource_claim_template_name) or ""
+        known = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
+        if not isinstance(known, ResourceClaimTemplate):
+            return ""
+        found += [each for each in known.requests if any(_bounds(one, patterns, ctx) != (0, 0) for one in each)]
+    choices = found[0] if len(found) == 1 else ()
+    certain = len(choices) == 1 and _bounds(choices[0], patterns, ctx)[1] is not None
+    return f"{choices[0].device_class}{DEVICES_OF_CLASS}" if certain else ""
+
+
 def of_each(replica: ReplicaSpec | None, patterns: tuple[str, ...], ctx: Context) -> int:
     """How many accelerators a pod of this role asks for."""
     return 0 if replica is None else of_pod(replica.template, patterns, ctx).asked

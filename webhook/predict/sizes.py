@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
-from webhook.api.resources import is_accelerator
+from webhook.api.resources import DEVICES_OF_CLASS, is_accelerator
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
-from webhook.predict.devices import of_each, of_pod
+from webhook.predict.devices import claimed_resource, of_each, of_pod
 
 _WAIT_FOR_WORKERS = "WaitForWorkersReady"
 
@@ -41,7 +41,9 @@ class Sizes:
     waits: bool
     """The launcher is made when the workers are there."""
     resource: str = ""
-    """The resource of the workers' accelerators; empty where it is not one resource of one container."""
+    """The resource of the workers' accelerators, as quotas call it where they come by a claim; empty where it is not
+    one resource of one container, or one request of one claim.
+    """
 
     @classmethod
     def of(cls, job: MPIJob, ctx: Context) -> "Sizes":
@@ -101,7 +103,8 @@ class Sizes:
         """What to set to get this size: `worker count to 4`."""
         parts = [f"worker count to {size.workers}"] * (size.workers != self.own.workers)
         if size.gpus != self.own.gpus:
-            parts.append(f"GPUs per worker to {size.gpus}")
+            by_claim = " by another ResourceClaimTemplate" if self.resource.endswith(DEVICES_OF_CLASS) else ""
+            parts.append(f"GPUs per worker to {size.gpus}{by_claim}")
             if self.slots == self.own.gpus and size.gpus in self.admitted.slots:
                 parts.append(f"slotsPerWorker to {size.gpus}")
         pods = size.workers + (0 if self.waits else 1)
@@ -141,9 +144,11 @@ def _fit(fits: Fits, workers: int, gpus: int) -> bool:
 
 
 def _resource(job: MPIJob, names: tuple[str, ...], ctx: Context) -> str:
-    if job.worker is None or of_pod(job.worker.template, names, ctx).by_claim:
+    if job.worker is None:
         return ""
     template = job.worker.template
+    if of_pod(template, names, ctx).by_claim:
+        return claimed_resource(template, names, ctx)
     found = [
         name
         for container in (*template.containers, *template.init_containers)

@@ -170,15 +170,22 @@ def _bounds(role: str, path: str, found: Devices, settings: Settings, wanted: Ca
         count = _count(found.asked)
         if found.most != found.least:
             count = f"{count} or more" if found.most is None else f"up to {count}"
-        fix = f"Ask for {settings.max} or fewer for each."
+        fix = f"Ask for {settings.max} or fewer {_where_else(found)}."
         fault, degree = f"{pod} asks for {count}, at most {settings.max} allowed", Degree(f"{role}>", found.asked)
     elif found.most is not None and found.most < settings.min:
-        fix = f"Ask for {wanted()} or more in resources.limits."
+        # Where claims have too few it is these that need more.
+        number = settings.min if found.by_claim else wanted()
+        fix = f"Ask for {number} or more {_where_else(found, 'in resources.limits')}."
         fault = f"{pod} asks for {_count(found.most)}, at least {settings.min} required"
         degree = Degree(f"{role}<", -found.most)
     else:
         return
     yield Violation(where, fault, fix=fix, degree=degree)
+
+
+def _where_else(found: Devices, otherwise: str = "for each") -> str:
+    """A ResourceClaimTemplate cannot be changed."""
+    return "in all, by another ResourceClaimTemplate" if found.by_claim else otherwise
 
 
 def uncounted(path: str, template: PodTemplate, patterns: tuple[str, ...] | None, ctx: Context) -> Iterator[Violation]:

@@ -4,8 +4,11 @@ The limit is the annotation `training.openshift.io/timeout`, which becomes `spec
 the job is created, or that field itself. A limit above `max` is for those whom RBAC allows to exempt jobs from this
 rule: they write `training.openshift.io/exempt: job-timeout` and a reason.
 
-A job without any limit passes, unless `unlimited` is false: by default a user may leave the limit out with
-`training.openshift.io/timeout-action: notify-only` or `training.openshift.io/skip: job-timeout`.
+A job without any limit passes, unless `unlimited` is false. That is the default because nobody is without a limit by
+accident: the injection `job-timeout` gives every job one, and who leaves it out has to write so into the job, with
+`training.openshift.io/timeout-action: notify-only` or `training.openshift.io/skip: job-timeout`, as services that are
+meant to run for ever do. Where nobody may run longer than `max` but those whom RBAC allows, set `unlimited: false`:
+such a job is then refused too, whatever it skips, unless it is exempt.
 
 A change of the annotation on a job that exists changes nothing, since only the field counts then: that is a warning.
 """
@@ -64,10 +67,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     # The annotation becomes the field: of one that says the same it is not known who wrote it.
     longest, path = (wanted, ANNOTATION) if seconds in {None, wanted} else (seconds, FIELD)
     if most is not None and longest is not None and longest > most:
+        allowed = _allowed(most if path == FIELD else settings.max)
+        if seconds == wanted:
+            allowed = f"{settings.max} or less and remove {FIELD} if you wrote it, or ask who may exempt jobs from it"
         yield Violation(
             path,
             f"{longest} s are longer than {settings.max} ({most} s)",
-            fix=f"Set it to {_allowed(most if path == FIELD else settings.max)}.",
+            fix=f"Set it to {allowed}.",
             reason=CauseReason.FORBIDDEN,
             degree=Degree("too long", longest),
         )

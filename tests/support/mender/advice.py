@@ -64,6 +64,7 @@ _BOUNDS: Final = {"more": Verb.AT_LEAST, "fewer": Verb.AT_MOST, "less": Verb.AT_
 _SENTENCE: Final = re.compile(r"\.(?:\s+(?=[A-Z])|\s*$)|\n(?:\d+\. )?")
 _WAY: Final = re.compile(r", or |; | or (?=-np)")
 _EXAMPLE: Final = re.compile(rf"(?:Set|Name|Write)\b.*?(?:,? as|, such as| like) (?!the |an? ){_VALUE}")
+_AND_REMOVE: Final = re.compile(rf" and remove {_FIELD}")
 _SET: Final = re.compile(rf"(?:[Ss]et|and) {_FIELD}(?: to |: ){_VALUE}{_BOUND}")
 
 
@@ -97,6 +98,9 @@ def _set(at: Path, found: re.Match[str]) -> Iterator[Edit]:
             yield Edit(_BOUNDS[each["bound"]], where, value)
             if found.string.endswith(", in requests too"):
                 yield Edit(_BOUNDS[each["bound"]], _field(where, f"requests[{where[-1]}]"), value)
+
+    if besides := _AND_REMOVE.search(found.string):
+        yield Edit(Verb.REMOVE, _field(at, besides["field"]))
 
 
 def _size(at: Path, found: re.Match[str]) -> Iterator[Edit]:

@@ -107,6 +107,10 @@ BREAKS: Final[Mapping[str, Changes]] = {
     # time
     "a limit that is too long": {"spec.runPolicy.activeDeadlineSeconds": 10**7},
     "an annotation that is too long": {"metadata.annotations.training\\.openshift\\.io/timeout": "30d"},
+    "both limits too long": {
+        "metadata.annotations.training\\.openshift\\.io/timeout": "30d",
+        "spec.runPolicy.activeDeadlineSeconds": 30 * 24 * 3600,
+    },
     "an annotation that cannot be read": {
         "metadata.annotations.training\\.openshift\\.io/timeout": "3 days",
         "spec.runPolicy.activeDeadlineSeconds": REMOVE,

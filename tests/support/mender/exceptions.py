@@ -40,7 +40,7 @@ PROSE: Final[Mapping[str, str]] = {
     r"Set resources\.|Set limits\[\w+\] to what is needed": "how much a program needs is for the user to say",
     r"Correct the (quantity|type)": "what was meant cannot be seen",
     r"Write net-a": "networks are the cluster's",
-    r"Ask for \d+ or fewer in all": "how to share it out is for the user to decide",
+    r"Ask for \d+ or (fewer|more) in all": "how to share it out is for the user to decide",
     r"Set (it|them) on the launcher": "the value is in the job, on the worker",
     r"Tolerate it": "whether the job may run there is for the user to decide",
     r"Ask for labels|Write some": "which nodes were meant cannot be seen",

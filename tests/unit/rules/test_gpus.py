@@ -250,7 +250,7 @@ class TestClaims:
 
     def test_they_count_for_the_most(self) -> None:
         assert self.found(exactly(count=16)) == []
-        fix = "Ask for 16 or fewer for each, and use more workers."
+        fix = "Ask for 16 or fewer in all, by another ResourceClaimTemplate, and use more workers."
         assert self.found(exactly(count=17)) == [
             Violation(self.PATH, "a worker asks for 17 GPUs, at most 16 allowed", fix=fix)
         ]
@@ -276,6 +276,7 @@ class TestClaims:
         assert self.found(exactly(count=1), {"min": 1}) == []
         [short] = self.found(exactly(count=1), {"min": 2})
         assert (short.path, short.message) == (self.PATH, "a worker asks for 1 GPU, at least 2 required")
+        assert short.fix == "Ask for 2 or more in all, by another ResourceClaimTemplate."
         view = Snapshot([claim_template("t", exactly("nic")), device_class("nic")])
         assert [each.path for each in violations("gpus", claims("t"), settings={"min": 1}, view=view)] == [WORKER]
 

@@ -61,11 +61,12 @@ def test_good(changes: Json) -> None:
             "691200 s are longer than 7d (604800 s)",
             "Set it to 7d or less, or ask who may exempt jobs from it.",
         ),
-        (  # as the injection leaves it: the user wrote the annotation
+        (  # as the injection leaves it, or the user wrote both
             job(8 * DAY, timeout="8d"),
             f"metadata.annotations[{TIMEOUT}]",
             "691200 s are longer than 7d (604800 s)",
-            "Set it to 7d or less, or ask who may exempt jobs from it.",
+            "Set it to 7d or less and remove spec.runPolicy.activeDeadlineSeconds if you wrote it, "
+            "or ask who may exempt jobs from it.",
         ),
         (
             job(timeout="soon"),

@@ -307,6 +307,21 @@ def test_what_pods_have_to_state() -> None:
     assert violations(RULE, bare, view=filled_in) == []
 
 
+@pytest.mark.parametrize(
+    ("requests", "hard", "first"),
+    [
+        ([exactly(count=4)], 8, "Reduce worker count to 2 (8 GPUs total)"),
+        ([exactly(count=4)], 3, "Reduce GPUs per worker to 1 by another ResourceClaimTemplate (2 GPUs total)"),
+        ([exactly(count=2), exactly(count=2)], 3, "Request quota increase from administrator"),
+        ([exactly(allocationMode="All")], 3, "Request quota increase from administrator"),
+    ],
+)
+def test_fewer_devices_of_claims(requests: list[Json], hard: int, first: str) -> None:
+    view = cluster(quota({"gpu.nvidia.com.deviceclass.resource.k8s.io/devices": hard}), claim_template("t", *requests))
+    (found,) = violations("resource-quota", {**claims("t"), "Worker.replicas": 2 if hard == 3 else 4}, view=view)
+    assert found.fix.split("\n")[1].startswith(f"1. {first}")
+
+
 def test_devices_that_a_quota_counts_and_nobody_can() -> None:
     limit = quota({"gpu.nvidia.com.deviceclass.resource.k8s.io/devices": 16})
     (told,) = violations("resource-quota", claims("t"), view=cluster(limit))

@@ -9,6 +9,7 @@ from webhook.api.mpijob import WORKER
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import Quantity
 from webhook.api.quota_charges import REQUESTS, Charge
+from webhook.api.resources import DEVICES_OF_CLASS
 from webhook.cluster.resources.resource_quotas import ResourceQuota
 
 Load = tuple[int, Charge]
@@ -25,8 +26,8 @@ class RolePods:
     made: int = 0
 
     def with_each(self, resource: str, amount: Quantity) -> "RolePods":
-        """The same with so much of an extended resource in each pod."""
-        name = f"{REQUESTS}{resource}"
+        """The same with so much of an extended resource, or of the devices of a class, in each pod."""
+        name = resource if resource.endswith(DEVICES_OF_CLASS) else f"{REQUESTS}{resource}"
         charges = (
             Charge(each.traits, {**each.usage, name: amount}) if name in each.usage else each for each in self.charges
         )

@@ -1,0 +1,49 @@
+"""What is suggested to a job that is exempt from a rule need not keep to that rule's bounds."""
+
+from datetime import date
+
+import pytest
+
+from tests.support.jobs import changed, request
+from tests.support.policies import HEADER
+from tests.support.quota_objects import cluster, quota
+from webhook.admission import pipelines
+from webhook.admission.pipelines import load_policy
+
+RULES = "rules: {worker-count: {min: 4}}"
+EXEMPTION = "exemptions: [{rules: [worker-count], namespaces: [team-a], reason: a trial, expires: 2026-01-31}]"
+ASKED = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "OPS-1"}
+FITS = "Reduce worker count to 3 (6 GPUs total)"
+
+
+def advice(policy: str, *, granted: dict[str, bool] | None = None, day: int = 1, asks: bool = False) -> str:
+    """What the quota of seven GPUs says to a job of four workers with two each, where four are the fewest."""
+    job = changed({"metadata.annotations": ASKED if asks else {}, "metadata.namespace": "team-a"})
+    decision = pipelines.validate(
+        request(job),
+        policy=load_policy(f"{HEADER}{policy}\n"),
+        view=cluster(quota({"requests.nvidia.com/gpu": 7})),
+        today=date(2026, 1, day),
+        granted=granted,
+    )
+    (found,) = decision.denied
+    return found.violation.fix
+
+
+def test_the_bounds_of_rules_are_kept() -> None:
+    assert FITS not in advice(RULES)
+    assert FITS in advice("rules: {worker-count: {min: 3}}")
+
+
+def test_not_of_those_from_which_the_policy_exempts_it() -> None:
+    both = f"{RULES}\n{EXEMPTION}"
+    assert FITS in advice(both)
+    assert FITS not in advice(both.replace("team-a", "team-b"))
+    assert FITS not in advice(both.replace("01-31", "01-01"), day=2), "it has ended"
+
+
+@pytest.mark.parametrize(
+    ("granted", "fits"), [(None, False), ({"worker-count": False}, False), ({"worker-count": True}, True)]
+)
+def test_nor_of_those_from_which_the_requester_may(granted: dict[str, bool] | None, fits: bool) -> None:
+    assert (FITS in advice(RULES, granted=granted, asks=True)) == fits
