@@ -47,6 +47,7 @@ METRICS = (
         "failed or took too long), silent (no request came), descriptors (none was left).",
     ),
     Metric(PREFIX + "in_flight", "gauge", (), "Reviews at work now."),
+    Metric(PREFIX + "tasks", "gauge", (), "asyncio tasks now: if they grow from day to day, some never end."),
     Metric(
         PREFIX + "rule_results_total",
         "counter",

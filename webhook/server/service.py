@@ -23,7 +23,7 @@ from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
-from webhook.server import certificates, configuration_concerns, ops
+from webhook.server import certificates, configuration_concerns, memory, ops
 from webhook.server import settings as serve_settings
 from webhook.server.certificates.source import CertificateSource, in_background
 from webhook.server.client_ca import ClientCaFile
@@ -125,6 +125,8 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         waited=telemetry.key_waited,
     )
     telemetry.keys(ready=lambda: keys.ready, waiting=lambda: keys.waiting)
+    loop = asyncio.get_running_loop()
+    telemetry.tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
     handler = ReviewHandler(
         policies=PolicySet(base),
         view=NothingKnown(),
@@ -202,6 +204,7 @@ def _connections(telemetry: Telemetry, in_all: int) -> Connections:
         in_all=in_all,
         of_one_peer=in_all // 2,
         refused=lambda reason: telemetry.connections_refused.labels(reason).inc(),
+        many_ended=memory.give_back,
         log=telemetry.log,
     )
 

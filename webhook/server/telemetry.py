@@ -63,6 +63,7 @@ class Telemetry:
         self._cluster_errors: Counter = made["cluster_errors_total"]
         self._bad_requests: Counter = made["bad_requests_total"]
         self.in_flight: Gauge = made["in_flight"]
+        self.tasks: Gauge = made["tasks"]
         self.cert_not_after: Gauge = made["cert_not_after_seconds"]
         self.ca_bundles_untrusting: Gauge = made["ca_bundles_untrusting"]
         self.cert_notices: Counter = made["cert_notices_total"]
