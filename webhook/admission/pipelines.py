@@ -9,7 +9,17 @@ from typing import Literal
 import msgspec
 from msgspec import structs
 
-from webhook.admission import attribution, excuse, opt_out, ratchet, record, required, restore, too_large
+from webhook.admission import (
+    attribution,
+    excuse,
+    opt_out,
+    preempted,
+    ratchet,
+    record,
+    required,
+    restore,
+    too_large,
+)
 from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.admission.left_alone import (
     BY_CONTROLLER,
@@ -99,6 +109,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
     decision = Decision(name=_name(request, job), skipped=reason_to_inject_nothing(request, job, policy))
+    decision.warned = preempted.findings(job)
     decision.injection_warnings = policy.document.injection_warnings
     left_out: frozenset[str] = frozenset()
     if decision.skipped:

@@ -21,6 +21,7 @@ from webhook.cli import files, injected, job_schema
 from webhook.cli.crd_schema import CrdSchema
 from webhook.cli.files import Manifest
 from webhook.cli.injected import Injected
+from webhook.cli.older_versions import by_hand
 from webhook.cli.terminal import bad, caution, counted, fail, good, printable
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.policy.document import PolicyError
@@ -175,7 +176,7 @@ def _not_served(manifest: Manifest) -> Decision:
     violation = Violation(
         "apiVersion",
         f'"{manifest.api_version[:100]}" is not served, the MPI operator knows only {mpijob.API_VERSION}',
-        fix=f"Set apiVersion to {mpijob.API_VERSION}, and check the fields: older versions had others.",
+        fix=by_hand(manifest.api_version),
         reason=CauseReason.NOT_SUPPORTED,
     )
     return Decision(denied=[Finding(SCHEMA, violation)], name=manifest.title)

@@ -246,9 +246,10 @@ def test_long_and_odd_user_values_never_break_a_warning(value):
     off = {injection_id: {"enabled": False} for injection_id in injections.REGISTRY}
     policy = policy_of({**off, "istio": {}, "clean-pod-policy": {}, "job-timeout": {}})
     decision = hold(mpijob(metadata={"annotations": annotations, "name": value}), policy)
-    assert len(decision.warnings) == 5
+    assert decision.warnings[0].startswith("metadata.name: ")
+    assert len(decision.warnings) == 6
     assert decision.warnings[-1].startswith("injected: job-timeout 24h, ")
-    assert set(decision.warnings[:-1]) < set(decision.notes), "none is cut"
+    assert set(decision.warnings[1:-1]) < set(decision.notes), "none is cut"
     assert sum(note.startswith("job-timeout: ") for note in decision.notes) == 3
 
 

@@ -76,7 +76,7 @@ def test_busy() -> None:
     found = violations(RULE, job(8), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
     assert told(found) == (
         "Quota exceeded\n"
-        "Details: Requested 16 GPUs (8 workers × 2 GPUs), but namespace quota is 32 GPUs. Only 8 GPUs are free.\n"  # noqa: RUF001
+        "Details: Requested 16 GPUs (8 workers × 2 GPUs), but only 8 of 32 GPUs are free in the namespace quota.\n"  # noqa: RUF001
         "Current usage: 24 GPUs (3 running jobs)\n"
         "Available: 8 GPUs\n"
         "\n"
@@ -86,7 +86,7 @@ def test_busy() -> None:
         "3. Request quota increase from administrator"
     )
     assert not found[0].advisory
-    warned = "Requested 16 GPUs, but namespace quota is 32 GPUs. Only 8 GPUs are free"
+    warned = "Requested 16 GPUs, but only 8 of 32 GPUs are free in the namespace quota"
     assert Finding(RULE, found[0]).warning == f"spec.mpiReplicaSpecs[Worker]: {warned} [resource-quota]"
 
 
@@ -134,8 +134,8 @@ def test_busy() -> None:
             {"pods": 2},
             {"pods": 3},
             [
-                "Details: Requested 2 pods (1 worker × 1 pod + launcher 1 pod), but namespace quota is 2 pods. "  # noqa: RUF001
-                "Nothing is free.",
+                "Details: Requested 2 pods (1 worker × 1 pod + launcher 1 pod), but none of 2 pods is free in the "  # noqa: RUF001
+                "namespace quota.",
                 "Current usage: 3 pods",
                 "Available: 0 pods",
                 "1. Wait for existing jobs to complete",
@@ -147,7 +147,7 @@ def test_busy() -> None:
             {"services": 1},
             {"services": 1},
             [
-                "Details: Requested 1 Service, but namespace quota is 1 Service. Nothing is free.",
+                "Details: Requested 1 Service, but none of 1 Service is free in the namespace quota.",
                 "Current usage: 1 Service",
                 "Available: 0 Services",
                 "1. Wait for existing jobs to complete",
@@ -359,8 +359,8 @@ def test_scaling_up() -> None:
     text = told(violations(RULE, job(10) | OURS, old=job(4) | OURS, view=view))
     assert text == (
         "Quota exceeded\n"
-        "Details: Requested 12 more GPUs (6 more workers × 2 GPUs), but namespace quota is 32 GPUs. "  # noqa: RUF001
-        "Only 8 GPUs are free.\n"
+        "Details: Requested 12 more GPUs (6 more workers × 2 GPUs), but only 8 of 32 GPUs are free in "  # noqa: RUF001
+        "the namespace quota.\n"
         "Current usage: 24 GPUs (3 running jobs)\n"
         "Available: 8 GPUs\n"
         "\n"

@@ -55,10 +55,10 @@ def details(
         spelled(first.resource, amount, accelerators) for amount in (first.hard, first.taken, first.available)
     )
     users = f" ({running} running {_plural('job', running)})" if running else ""
-    free = "" if first.impossible else f" {_free(first, available)}"
+    beyond = f"namespace {quota} is {hard}" if first.impossible else _free(first, hard, quota, accelerators)
     lines = [
         HEADLINE,
-        f"Details: Requested {requested}{parts}, but namespace {quota} is {hard}.{free}",
+        f"Details: Requested {requested}{parts}, but {beyond}.",
         f"Current usage: {taken}{users}",
         f"Available: {available}",
     ]
@@ -85,10 +85,12 @@ def _parts(short: Shortage, demand: Demand, accelerators: tuple[str, ...], *, mo
     return f" ({' + '.join(texts)})" if texts else ""
 
 
-def _free(short: Shortage, available: str) -> str:
+def _free(short: Shortage, hard: str, quota: str, accelerators: tuple[str, ...]) -> str:
+    """Of a job that the quota itself could hold: what is in its way is what is free, and not what the quota is."""
     if not short.available:
-        return "Nothing is free."
-    return f"Only {available} {'is' if short.available == ONE else 'are'} free."
+        return f"none of {hard} is free in the namespace {quota}"
+    free = number(short.resource, short.available, accelerators)
+    return f"only {free} of {hard} {'is' if short.available == ONE else 'are'} free in the namespace {quota}"
 
 
 def _other(short: Shortage, accelerators: tuple[str, ...]) -> str:

@@ -1,0 +1,54 @@
+"""What the API server refuses before the validating hook is asked is said by the mutating one."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.jobs import changed, request
+from webhook.admission.pipelines import load_policy, mutate
+from webhook.cluster.view import NothingKnown
+
+MEMORY = "Worker.template.spec.containers.0.resources"
+CONTAINER = "spec.mpiReplicaSpecs[Worker]...[0].resources"
+
+
+def warnings(changes: dict[str, Any]) -> list[str]:
+    decision = mutate(request(changed(changes)), policy=load_policy(None), view=NothingKnown())
+    assert decision.allowed
+    return [warning for warning in decision.warnings if not warning.startswith("injected: ")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"metadata.name": "resnet_50"}, 'metadata.name: "resnet_50" contains "_". {}'),
+        ({"metadata.name": "ResNet"}, 'metadata.name: "ResNet" contains "R". {}'),
+        ({"metadata": {"generateName": "res_net-"}}, 'metadata.generateName: "res_net-" contains "_"'),
+        (
+            {MEMORY: {"limits": {"memory": "16GB"}}},
+            f'{CONTAINER}.limits[memory]: "16GB" is not a quantity. Write "16Gi".',
+        ),
+        ({MEMORY: {"requests": {"cpu": "two"}}}, None),
+    ],
+)  # fmt: skip
+def test_said_as_a_warning(changes: dict[str, Any], said: str | None) -> None:
+    (found,) = warnings(changes)
+    if said is not None:
+        advice = "Use lower case letters, digits and -, a letter first."
+        assert found == f"{said.format(advice)} [upstream-contract]"
+    assert len(found) <= 120
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"metadata.name": "50-resnet"},  # no DNS label, but a name: the rule is asked
+        {"metadata.name": "a" * 70},
+        {MEMORY: {"limits": {"memory": "1e1.5"}}},  # no quantity, but of the pattern
+        {MEMORY: {"limits": {"memory": 16}}},
+        {"metadata": {"generateName": "resnet-"}},
+    ],
+)
+def test_what_the_rule_will_say_is_not_said_twice(changes: dict[str, Any]) -> None:
+    assert warnings(changes) == []

@@ -1,0 +1,53 @@
+"""What the API server itself refuses between the two hooks, in regular expressions: said as a warning before it does.
+
+The name of an object, and quantities by the pattern of the CRD, are checked after the mutating hooks and before the
+validating ones, so what the rule `upstream-contract` says of them would never be seen. The warnings of a mutating hook
+are shown whatever becomes of the request.
+
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go
+"""
+
+import re
+from collections.abc import Iterator
+
+from webhook.admission.messages import Finding
+from webhook.api import names, quantities, quantity
+from webhook.api.mpijob import MPIJob
+from webhook.rules import Violation, shortened
+
+RULE = "upstream-contract"
+NAME = "Use lower case letters, digits and -, a letter first."
+_SHOWN = 30
+_EXAMPLE = ", such as "
+# Of every quantity in the CRD (`x-kubernetes-int-or-string`); what else is no quantity reaches the rule.
+_PATTERN = re.compile(
+    r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))?"
+)
+
+
+def findings(job: MPIJob) -> list[Finding]:
+    """The job's name and quantities, in words that fit into a warning; the rule has more of them."""
+    return [Finding(RULE, violation) for violation in (*_names(job), *_quantities(job))]
+
+
+def _names(job: MPIJob) -> Iterator[Violation]:
+    field, name = "name", job.metadata.name
+    base = name
+    if names.is_generated(name, prefix := job.metadata.generate_name):
+        field, name, base = "generateName", prefix, f"{prefix[: names.GENERATED_BASE_MAX_LENGTH]}x"
+    if base and (problem := names.dns_1123_subdomain_problem(base)):
+        yield Violation(f"metadata.{field}", f'"{shortened(name, _SHOWN)}" {problem.partition(";")[0]}', NAME)
+
+
+def _quantities(job: MPIJob) -> Iterator[Violation]:
+    for _, path, replica in job.replicas():
+        for written in quantities.of_template(f"{path}.template", replica.template):
+            for name, value in written.amounts.items():
+                if not isinstance(value, str) or _PATTERN.fullmatch(value):
+                    continue
+                try:
+                    quantity.parse(value)
+                except quantity.QuantityError as error:
+                    fault, example, such = str(error).partition(_EXAMPLE)
+                    fault = fault.partition(":")[0] if example else fault
+                    yield Violation(written.path(name), fault, f"Write {such}." if such else "Correct the quantity.")
