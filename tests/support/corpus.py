@@ -12,10 +12,11 @@ from typing import Final
 
 from tests.support.corpus_subjects import INTRODUCTION, SUBJECTS
 from tests.support.paths import DOCS, ROOT
-from webhook.admission.pipelines import Policy
+from webhook.admission.pipelines import Policy, load_policy
 from webhook.api import yaml
 from webhook.cli import crd_schema, files, job_check
 from webhook.cli.job_check import Verdict
+from webhook.cli.job_world import JobWorld
 from webhook.cluster.snapshot import Snapshot
 
 CORPUS: Final = ROOT / "tests" / "corpus"
@@ -114,17 +115,20 @@ def _job(path: Path) -> Job:
 
 def _verdict(manifest: files.Manifest, setting: Setting) -> Verdict:
     policy, cluster = _policy(setting.policy), _cluster(setting.cluster)
-    return job_check.check(manifest, policy=policy, cluster=cluster, schema=SCHEMA, namespace=setting.namespace)
+    world = JobWorld(cluster, schema=SCHEMA, instead=policy)
+    return job_check.check(manifest, world, namespace=setting.namespace)
 
 
 @cache
 def _policy(name: str) -> Policy:
-    return job_check.load_policy(CORPUS / name if name else None)
+    return job_check.load_policy(CORPUS / name) if name else load_policy(None)
 
 
 @cache
 def _cluster(name: str) -> Snapshot:
-    return job_check.load_cluster(CORPUS / name if name else None)
+    found, errors = files.load([str(CORPUS / name)] if name else [])
+    assert errors == []
+    return Snapshot(manifest.document for manifest in found)
 
 
 def _word(verdict: Verdict) -> str:

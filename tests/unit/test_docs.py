@@ -11,12 +11,11 @@ import pytest
 from tests.support import architecture, corpus
 from tests.support.paths import DOCS, EXAMPLES, MANIFESTS, ROOT
 from webhook import injections
-from webhook.admission import pipelines
 from webhook.api import annotations, yaml
 from webhook.cli import explanations, files, reference
 from webhook.cli.job_check import Verdict, check
+from webhook.cli.job_world import JobWorld
 from webhook.cli.policy import documents
-from webhook.cluster.snapshot import Snapshot
 from webhook.policy.document import PolicyDocument
 from webhook.server import telemetry
 
@@ -228,7 +227,7 @@ def test_what_all_injections_share_is_shown_to_administrators(setting: str) -> N
 
 def _checked(example: str) -> Verdict:
     (manifest,), _ = files.load([str(EXAMPLES / example)])
-    return check(manifest, policy=pipelines.load_policy(None), cluster=Snapshot([]))
+    return check(manifest, JobWorld())
 
 
 def test_writing(tmp_path: Path) -> None:

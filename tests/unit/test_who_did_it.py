@@ -17,6 +17,7 @@ from webhook.admission import attribution, pipelines
 from webhook.admission.pipelines import Policy
 from webhook.cli import job_check
 from webhook.cli.files import Manifest
+from webhook.cli.job_world import JobWorld
 from webhook.cluster.snapshot import Snapshot
 from webhook.injections import REGISTRY as INJECTIONS
 from webhook.rules import REGISTRY
@@ -44,7 +45,7 @@ def cluster() -> Snapshot:
 def blamed(job: Mapping[str, Any], chosen: Policy, namespace: str) -> Iterator[tuple[str, str]]:
     """(rule, what it says) of each finding about a field that is not in the job as it was submitted."""
     manifest = Manifest("job.yaml", json.loads(json.dumps(job)))
-    verdict = job_check.check(manifest, policy=chosen, cluster=cluster(), namespace=namespace)
+    verdict = job_check.check(manifest, JobWorld(cluster(), instead=chosen), namespace=namespace)
     submitted = manifest.created_in(namespace)
     for finding in (*verdict.validation.denied, *verdict.validation.warned):
         path = places.parse(finding.violation.path)

@@ -10,21 +10,33 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from webhook.cli.options import CLUSTER_FILE, OUTPUT, POLICY, REFUSED, about_a_cluster, show, with_api
-from webhook.cli.terminal import UNUSABLE, complain, fail, printable
+from webhook.cli.options import (
+    CLUSTER_FILE,
+    FILE,
+    OUTPUT,
+    POLICY_NAMESPACE,
+    REFUSED,
+    about_a_cluster,
+    show,
+    with_api,
+)
+from webhook.cli.terminal import UNUSABLE, caution, complain, fail, faint, printable
 from webhook.client.access import Access
 
 if TYPE_CHECKING:
     from webhook.cli.files import Manifest
+    from webhook.cli.job_world import JobWorld
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@POLICY
+@click.option("--policy", type=FILE, help="Policy document (kind MPIJobPolicy) in place of all others.")
 @CLUSTER_FILE
-@about_a_cluster("The cluster whose schema of MPIJobs counts. Default: a packaged one.")
+@about_a_cluster("The cluster whose verdict counts, as far as you may read it. Default: none.")
+@POLICY_NAMESPACE
 @click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods by this Pod Security level, and no rules.")
 @click.option("-n", "--namespace", default="default", help="For jobs that name no namespace.")
+@click.option("-q", "--quiet", is_flag=True, help="Show refused jobs alone.")
 @OUTPUT
 def check(
     *,
@@ -32,8 +44,10 @@ def check(
     policy: Path | None,
     cluster: Path | None,
     access: Access,
+    policy_namespace: str,
     level: str | None,
     namespace: str,
+    quiet: bool,
     output: str,
 ) -> NoReturn:
     """Check the MPIJobs in files, without a cluster.
@@ -42,11 +56,17 @@ def check(
     FILE may hold several documents and lists, be JSON, be a directory (its .yaml, .yml and .json files), or be - for
     standard input. Objects of other kinds are passed over.
 
-    A job that the --cluster file holds already is checked as a change to it, as `kubectl apply` would make it.
+    With --kubeconfig, --context or --as, what counts is that cluster: its schema of MPIJobs, its policies, and what
+    rules look at, in the namespaces of the jobs and as far as you may read it. The component `check-by-users` of the
+    manifests gives data scientists the right. Or a --cluster file, as `mpijob-webhook snapshot` writes it, stands for
+    the cluster. --policy takes the place of its policies. Without a cluster the built-in policy counts, and the schema
+    of mpi-operator v0.8.0. What could not be judged, and why, is said at the end.
+
+    A job that the cluster holds already is checked as a change to it, as `kubectl apply` would make it. What is wrong
+    with it as it stands, for which that is not refused, is shown as a warning.
 
     Fields that MPIJobs do not have are refused, as kubectl has the API server do it (other clients lose them with no
-    more than a warning), and so are values of a wrong type. The schema is that of mpi-operator v0.8.0, with
-    --kubeconfig that of the cluster.
+    more than a warning), and so are values of a wrong type.
 
     With --level, what is checked are the pods of all Kubernetes' workloads and of MPIJobs, as they are written.
 
@@ -70,20 +90,29 @@ def check(
     in_a_cluster = access != Access()
     if level and (policy or cluster or in_a_cluster):
         fail("--level looks at nothing but the pods, so it takes no --policy, --cluster or --kubeconfig")
+    if cluster and in_a_cluster:
+        fail("--cluster and --kubeconfig, --context or --as exclude each other")
     from webhook.cli import files as manifests
 
-    checker = (
-        _level_checker(level, namespace)
-        if level is not None
-        else _job_checker(policy, cluster, access if in_a_cluster else None, namespace)
-    )
     found, errors = manifests.load(files)
+    if level is not None:
+        checker = _level_checker(level, namespace)
+    else:
+        spaces = [each.namespace or namespace for each in found if each.kind == "MPIJob"]
+        checker = _job_checker(
+            _world(policy, cluster, access if in_a_cluster else None, spaces, policy_namespace), namespace
+        )
     checked = [manifest for manifest in found if checker.concerns(manifest)]
     verdicts = [checker.check(manifest) for manifest in checked]
-    if output == "text":
+    shown = [verdict for verdict in verdicts if not (quiet and verdict.allowed)]
+    if output == "text" and not quiet:
         for other in (manifest for manifest in found if not checker.concerns(manifest)):
             click.echo(printable(f"{other.source}: passed over {other.kind} {other.title}"), err=True)
-    show(output, checker.report(verdicts), [verdict.as_json() for verdict in verdicts])
+    lines = (line for verdict in shown for line in verdict.as_text()) if quiet else checker.report(verdicts)
+    show(output, lines, [verdict.as_json() for verdict in shown])
+    if output == "text" and not quiet:
+        for line in checker.not_judged(verdicts):
+            click.echo(faint(printable(line)), err=True)
     if not checked and not errors:
         complain(f"no {checker.subject} in {', '.join(files)}")
     complain(*errors)
@@ -103,19 +132,48 @@ class Checker:
     """The verdict on an object."""
     report: Callable[[Sequence[Any]], Iterator[str]]
     """All verdicts in lines."""
+    not_judged: Callable[[Sequence[Any]], Iterator[str]] = lambda _: iter(())
+    """What the verdicts do without, in lines."""
 
 
-def _job_checker(policy: Path | None, cluster: Path | None, access: Access | None, namespace: str) -> Checker:
-    from webhook.cli import crd_schema, job_check
+def _world(
+    policy: Path | None, cluster: Path | None, access: Access | None, namespaces: Sequence[str], policy_namespace: str
+) -> "JobWorld":
+    """All that the verdicts depend on besides the jobs."""
+    from webhook.cli import job_check, job_world
 
-    check = partial(
-        job_check.check,
-        policy=job_check.load_policy(policy),
-        cluster=job_check.load_cluster(cluster),
-        schema=with_api(access, crd_schema.of_cluster) if access else crd_schema.packaged(),
-        namespace=namespace,
-    )
-    return Checker("MPIJob", job_check.is_job, check, job_check.report)
+    instead = job_check.load_policy(policy) if policy else None
+    if cluster:
+        from webhook.cli import world_sources
+        from webhook.client.calls import ClusterError
+
+        try:
+            world = world_sources.of_file(cluster, policy_namespace=policy_namespace)
+        except ClusterError as error:
+            fail(*str(error).splitlines())
+    elif access is not None:
+        from webhook.cli import world_sources
+
+        world = with_api(
+            access, lambda api: world_sources.of_cluster(api, namespaces, policy_namespace=policy_namespace)
+        )
+        world.may_exempt = lambda namespace, rules: with_api(
+            access, lambda api: world_sources.may_exempt(api, namespace, rules)
+        )
+    else:
+        world = job_world.of_nothing()
+    world.instead = instead
+    if instead is None:
+        for problem in world.problems:
+            click.echo(f"{caution('warning')}: {printable(problem)}", err=True)
+    return world
+
+
+def _job_checker(world: "JobWorld", namespace: str) -> Checker:
+    from webhook.cli import job_check
+
+    check = partial(job_check.check, world=world, namespace=namespace)
+    return Checker("MPIJob", job_check.is_job, check, job_check.report, partial(job_check.not_judged, world=world))
 
 
 def _level_checker(text: str, namespace: str) -> Checker:

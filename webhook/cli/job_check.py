@@ -7,6 +7,7 @@ rules see it with that mended, so that all is told at once.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -16,15 +17,17 @@ from webhook.admission import pipelines
 from webhook.admission.messages import Finding
 from webhook.admission.pipelines import SCHEMA, Decision, Policy
 from webhook.api import mpijob
-from webhook.api.review import AdmissionRequest, GroupVersionKind
+from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
 from webhook.cli import files, injected, job_schema
-from webhook.cli.crd_schema import CrdSchema
 from webhook.cli.files import Manifest
 from webhook.cli.injected import Injected
+from webhook.cli.job_world import POLICIES, USER, JobWorld
 from webhook.cli.older_versions import by_hand
 from webhook.cli.terminal import bad, caution, counted, fail, good, printable
-from webhook.cluster.snapshot import Snapshot, SnapshotError
+from webhook.cluster.noting import NotingView
+from webhook.cluster.without_jobs import WithoutJobs
 from webhook.policy.document import PolicyError
+from webhook.policy.exemptions import Exemption
 from webhook.rules import CauseReason, Violation
 from webhook.server.clock import today
 
@@ -33,13 +36,18 @@ LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What would become of one job. `updates`: the cluster has it already, so it was checked as a change to it."""
+    """What would become of one job."""
 
     manifest: Manifest
     namespace: str
     validation: Decision
     mutation: Decision = field(default_factory=Decision)
     updates: bool = False
+    """The cluster has it already, so it was checked as a change to it."""
+    standing: Sequence[Finding] = ()
+    """What is wrong with the job as it stands, for which the change to it is not refused."""
+    unknown: frozenset[str] = frozenset()
+    """What the verdict does without, by the names of resources."""
 
     @property
     def allowed(self) -> bool:
@@ -66,15 +74,10 @@ class Verdict:
             "namespace": self.namespace,
             "allowed": self.allowed,
             "message": self.validation.message,
-            "causes": [
-                {
-                    "rule": found.rule,
-                    "field": found.violation.path,
-                    "message": f"{found.violation.message}. {found.violation.fix}",
-                }
-                for found in self.validation.denied
-            ],
+            "causes": [*map(_cause, self.validation.denied)],
+            "standing": [*map(_cause, self.standing)],
             "warnings": self.warnings,
+            "notJudged": sorted(self.unknown),
             "injected": [entry.as_json() for entry in self.injected],
         }
 
@@ -89,8 +92,16 @@ class Verdict:
             yield f"  {caution('warning')}: {printable(f'{found.violation.path}: {found.sentence}')}"
         for text in (*self.validation.cautions, *self.mutation.cautions):
             yield f"  {caution('warning')}: {printable(text)}"
+        for found in self.standing:
+            told = f"as it stands it would be refused if it were new: {found.violation.path}: {found.sentence}"
+            yield f"  {caution('warning')}: {printable(told)}"
         if self.allowed:
             yield from (f"  {line}" for line in injected.report(self.injected, updates=self.updates))
+
+
+def _cause(found: Finding) -> dict[str, str]:
+    violation = found.violation
+    return {"rule": found.rule, "field": violation.path, "message": f"{violation.message}. {violation.fix}"}
 
 
 def is_job(manifest: Manifest) -> bool:
@@ -98,43 +109,58 @@ def is_job(manifest: Manifest) -> bool:
     return manifest.kind == "MPIJob"
 
 
-def check(
-    manifest: Manifest,
-    *,
-    policy: Policy,
-    cluster: Snapshot,
-    schema: CrdSchema | None = None,
-    namespace: str = "default",
-) -> Verdict:
-    """The verdict on one MPIJob; `namespace` is for jobs that name none, None for `schema` leaves that out."""
+def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") -> Verdict:
+    """The verdict on one MPIJob; `namespace` is for jobs that name none."""
     namespace = manifest.namespace or namespace
     if manifest.api_version != mpijob.API_VERSION:
         return Verdict(manifest, namespace, validation=_not_served(manifest))
-    if schema is None:
-        return _by_rules(manifest, policy=policy, cluster=cluster, namespace=namespace)
-    judged = job_schema.judge(manifest.written or manifest.document, schema)
+    if world.schema is None:
+        return _by_rules(manifest, world, namespace)
+    judged = job_schema.judge(manifest.written or manifest.document, world.schema)
     found = [Finding(SCHEMA, violation) for violation in judged.violations]
     if not judged.readable:
         return Verdict(manifest, namespace, validation=Decision(denied=found, name=manifest.title))
-    verdict = _by_rules(replace(manifest, document=judged.mended), policy=policy, cluster=cluster, namespace=namespace)
+    verdict = _by_rules(replace(manifest, document=judged.mended), world, namespace)
     denied = verdict.validation.denied
     said = {finding.violation.path for finding in denied}
     denied[:0] = [finding for finding in found if finding.violation.path not in said]
     return replace(verdict, manifest=manifest)
 
 
-def _by_rules(manifest: Manifest, *, policy: Policy, cluster: Snapshot, namespace: str) -> Verdict:
+def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     """The verdict of the webhook on a job that the API server has read."""
-    stored = cluster.stored(namespace, manifest.name) if manifest.name else None
-    request = _request(manifest, namespace=namespace, stored=stored)
-    mutation = pipelines.mutate(request, policy=policy, view=cluster)
+    view, policy = NotingView(world.cluster), world.policy(namespace)
+    stored = world.cluster.stored(namespace, manifest.name) if manifest.name else None
+    request = _request(manifest, namespace=namespace, stored=stored, user=world.user)
+    mutation = pipelines.mutate(request, policy=policy, view=view)
     if mutation.document is not None:
         request = msgspec.structs.replace(request, object=_encode(mutation.document))
-    validation = pipelines.validate(request, policy=policy, view=cluster, today=today())
-    return Verdict(manifest, namespace, validation=validation, mutation=mutation, updates=stored is not None)
+    decide = partial(pipelines.validate, policy=policy, today=today())
+    validation = decide(request, view=view)
+    if validation.requested and world.may_exempt is not None:
+        granted = world.may_exempt(namespace, validation.requested)
+        validation = decide(request, view=view, granted=granted)
+    standing: list[Finding] = []
+    if stored is not None:
+        # Its own pods and quota must not keep it out.
+        new = msgspec.structs.replace(request, operation="CREATE", old_object=_encode(None))
+        refused = decide(new, view=WithoutJobs(world.cluster)).denied
+        standing = [finding for finding in refused if finding not in validation.denied]
+    unknown = {*view.unknown}
+    if world.policies is None and world.instead is None:
+        unknown.add(POLICIES)
+    if world.user is None and (validation.requested or any(map(_of_users, policy.document.exemptions))):
+        unknown.add(USER)
+    return Verdict(manifest, namespace, validation, mutation, stored is not None, standing, frozenset(unknown))
 
 
-def _request(manifest: Manifest, *, namespace: str, stored: Mapping[str, Any] | None) -> AdmissionRequest:
+def _of_users(exemption: Exemption) -> bool:
+    return bool(exemption.users or exemption.groups or exemption.service_accounts)
+
+
+def _request(
+    manifest: Manifest, *, namespace: str, stored: Mapping[str, Any] | None, user: UserInfo | None
+) -> AdmissionRequest:
     """What the API server would send to the first webhook."""
     document = manifest.created_in(namespace)
     group, version = mpijob.API_VERSION.split("/")
@@ -146,6 +172,7 @@ def _request(manifest: Manifest, *, namespace: str, stored: Mapping[str, Any] | 
         namespace=namespace,
         object=_encode(_applied(stored, document, _last_applied(stored)) if stored else document),
         old_object=_encode(stored),
+        user_info=user or UserInfo(),
     )
 
 
@@ -192,22 +219,18 @@ def report(verdicts: Sequence[Verdict]) -> Iterator[str]:
         yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - refused} admitted, {refused} refused"
 
 
-def load_policy(path: Path | None) -> Policy:
-    """The policy in the file at `path`, the built-in one for None."""
+def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
+    """What the verdicts do without, and why, in lines."""
+    unknown = frozenset[str]().union(*(verdict.unknown for verdict in verdicts))
+    for why, names in world.reasons(unknown).items():
+        yield f"not judged: what depends on {', '.join(names)} ({why})"
+
+
+def load_policy(path: Path) -> Policy:
+    """The policy in the file at `path`."""
     try:
-        return pipelines.load_policy(files.read(str(path)) if path else None)
+        return pipelines.load_policy(files.read(str(path)))
     except files.ManifestError as error:
         fail(error)
     except PolicyError as error:
         fail(*(f"{path}: {line}" for line in str(error).splitlines()))
-
-
-def load_cluster(path: Path | None) -> Snapshot:
-    """The cluster in the file at `path`, one of which nothing is known for None."""
-    found, errors = files.load([str(path)] if path else [])
-    if errors:
-        fail(*errors)
-    try:
-        return Snapshot(manifest.document for manifest in found)
-    except SnapshotError as error:
-        fail(f"{path}: {error}")

@@ -78,7 +78,7 @@ async def take(
     api = await calls.connect(access)
     places = {WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: kueue_namespace}
     try:
-        reading = await read(api, places=places, namespaces=namespaces, more={"MPIJob": _stored}, tell=tell)
+        reading = await read(api, places=places, namespaces=namespaces, more={"MPIJob": stored}, tell=tell)
         try:
             policies = await _policies(api, policy_namespace)
         except ApiError as error:
@@ -119,7 +119,7 @@ def _configmap(found: KubernetesObject, labels: Mapping[str, str], *, keys: Iter
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
-def _stored(job: KubernetesObject) -> KubernetesObject:
+def stored(job: KubernetesObject) -> KubernetesObject:
     """What is kept of a job besides what rules look at: a change to it is judged by all of its spec."""
     mpijob.decode(msgspec.json.encode(job))  # whoever cannot read it could not read the file
     return {"metadata": {key: job["metadata"][key] for key in KEPT if key in job["metadata"]}, "spec": job["spec"]}

@@ -19,7 +19,7 @@ from webhook.client.wire import FaultReason, WatchFault
 from webhook.cluster.resource import Resource, WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.cluster.snapshot import Extent, Head
+from webhook.cluster.snapshot import NOT_INSTALLED, Extent, Head
 
 PAGE: Final = 500
 # The API server keeps the state that a list began with for five minutes; a slower list has to start again.
@@ -32,7 +32,6 @@ AGAIN: Final = {
     FaultReason.STALLED,
     FaultReason.CUT,
 }
-NOT_INSTALLED: Final = "not installed"
 ALL: Final = ""
 """Stands for all namespaces."""
 

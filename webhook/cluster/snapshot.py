@@ -19,6 +19,8 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer, Unknown
 
 API_VERSION: Final = "policy.training.openshift.io/v1"
 KIND: Final = "ClusterSnapshot"
+NOT_INSTALLED: Final = "not installed"
+"""Why a kind is unknown that the cluster does not have."""
 
 
 class SnapshotError(ValueError):

@@ -14,6 +14,7 @@ from tests.support.mender.user import follow
 from tests.support.mender.worlds import World
 from webhook.cli import job_check
 from webhook.cli.files import Manifest
+from webhook.cli.job_world import JobWorld
 
 MOST_ROUNDS: Final = 6
 
@@ -83,8 +84,7 @@ def ask(job: Json, world: World) -> Iterator[Cause]:
     """What the webhook says of the job: it mutates, then it validates, as for the API server."""
     verdict = job_check.check(
         Manifest("job.yaml", msgspec.json.decode(msgspec.json.encode(job))),
-        policy=world.policy,
-        cluster=world.cluster,
+        JobWorld(world.cluster, schema=world.schema, instead=world.policy),
         namespace=world.namespace,
     )
     for denies, findings in ((True, verdict.validation.denied), (False, verdict.validation.warned)):

@@ -9,6 +9,7 @@ from typing import Any, Final
 from tests.support.mender import facts
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Policy
+from webhook.cli.crd_schema import CrdSchema
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY
 
@@ -24,6 +25,8 @@ class World:
     namespace: str
     policy: Policy = field(repr=False)
     cluster: Snapshot = field(repr=False)
+    schema: CrdSchema | None = None
+    """None leaves out what the API server says of the shape of a job."""
 
 
 @cache

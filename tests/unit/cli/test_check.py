@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from tests.support.jobs import GOOD, REMOVE, changed
+from tests.support.policies import configmap
 from tests.support.strategies import PROPERTY, json_values, mangled_jobs
 from webhook.admission.pipelines import load_policy, mutate
 from webhook.api import yaml
@@ -64,7 +65,10 @@ def test_a_good_job_is_admitted(check: Check) -> None:
         "      + spec.mpiReplicaSpecs[Launcher].template.metadata.labels[sidecar.istio.io/inject]: 'false'\n"
     ) in result.stdout
     assert result.stdout.endswith("\n\n1 job: 1 admitted, 0 refused\n")
-    assert result.stderr == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("not judged: what depends on ")
+    assert "policies, resourcequotas" in line
+    assert line.endswith(" (no cluster is known: see --kubeconfig and --cluster)")
 
 
 def test_a_refused_job_shows_every_violation_and_nothing_injected(check: Check) -> None:
@@ -120,7 +124,8 @@ def test_json_has_exactly_the_promised_keys(check: Check) -> None:
     assert result.exit_code == 1
     (verdict,) = as_json(result)
     assert list(verdict) == [
-        "file", "document", "kind", "name", "namespace", "allowed", "message", "causes", "warnings", "injected"
+        "file", "document", "kind", "name", "namespace", "allowed", "message", "causes", "standing", "warnings",
+        "notJudged", "injected",
     ]  # fmt: skip
     assert (verdict["file"], verdict["document"], verdict["kind"]) == ("job.yaml", 1, "MPIJob")
     assert (verdict["name"], verdict["namespace"], verdict["allowed"]) == ("train", "team-a", False)
@@ -163,7 +168,7 @@ def test_several_documents_lists_and_lists_of_lists(check: Check) -> None:
 def test_other_kinds_are_passed_over_with_a_note(check: Check) -> None:
     result = check("a.yaml", "b.yaml", a_yaml=GOOD, b_yaml=NAMESPACE)
     assert result.exit_code == 0
-    assert result.stderr == "b.yaml: passed over Namespace team-a\n"
+    assert result.stderr.startswith("b.yaml: passed over Namespace team-a\nnot judged: ")
     assert "Namespace" not in result.stdout
     assert check("a.yaml", "b.yaml", "-o", "json").stderr == ""
 
@@ -295,6 +300,67 @@ def test_a_change_is_made_as_kubectl_apply_makes_it(check: Check) -> None:
     assert "spec.slotsPerWorker: changed from 4 to 1" in result.stdout
     stored = changed({"spec.slotsPerWorker": 4, "metadata.annotations": {LAST_APPLIED: "]"}})
     assert check("a.yaml", "--cluster", "c.yaml", c_yaml=stored).exit_code == 0
+
+
+def test_the_faults_of_a_job_that_stands_unchanged_are_shown(check: Check) -> None:
+    faulty = changed({"Worker.replicas": 1})
+    result = check("a.yaml", "--cluster", "c.yaml", a_yaml=faulty, c_yaml=faulty)
+    assert result.exit_code == 0, "the change would be admitted"
+    assert "team-a/train: admitted (as a change to the job that the cluster has)\n" in result.stdout
+    assert (
+        "  warning: as it stands it would be refused if it were new: spec.mpiReplicaSpecs[Worker].replicas: "
+        "1 worker, at least 2 required. Set replicas to 2 or more. [worker-count]\n"
+    ) in result.stdout
+    (verdict,) = as_json(check("a.yaml", "--cluster", "c.yaml", "-o", "json"))
+    assert [cause["rule"] for cause in verdict["standing"]] == ["worker-count"]
+
+
+def test_what_a_job_takes_itself_is_no_fault_of_it(check: Check) -> None:
+    used = {"requests.nvidia.com/gpu": "32"}
+    status = {"hard": used, "used": used}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "team-a"}}
+    items = {"kind": "List", "items": [GOOD, {**quota, "status": status}]}
+    result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=items)
+    assert "as it stands" not in result.stdout
+
+
+def test_quiet(check: Check) -> None:
+    files = {"a_yaml": GOOD, "b_yaml": NAMESPACE, "c_yaml": changed({"Worker.replicas": 1, "metadata.name": "bad"})}
+    result = check("a.yaml", "b.yaml", "--quiet", **files)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    result = check("a.yaml", "b.yaml", "c.yaml", "-q")
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert result.stdout.startswith("c.yaml: team-a/bad: refused\n  1. spec.mpiReplicaSpecs[Worker].replicas: 1 worker")
+    assert [each["name"] for each in as_json(check("a.yaml", "c.yaml", "-q", "-o", "json"))] == ["bad"]
+    assert check("b.yaml", "-q").exit_code == 2
+
+
+def test_the_policies_in_the_file_of_the_cluster_count(check: Check) -> None:
+    policy = configmap("base", f"{POLICY}rules: {{worker-count: {{max: 3}}}}")
+    only_b = configmap("b", f"{POLICY}priority: 1\nnamespaces: {{matchLabels: {{x: z}}}}\nmode: warn")
+    items = {"kind": "List", "items": [NAMESPACE, policy, only_b]}
+    result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=items)
+    assert result.exit_code == 1
+    assert "4 workers, at most 3 allowed" in result.stdout
+    assert "policies" not in result.stderr
+    assert "limitranges, localqueues, nodes" in result.stderr
+    assert "(not in c.yaml)" in result.stderr
+    assert check("a.yaml", "--cluster", "c.yaml", "--policy-namespace", "other").exit_code == 0
+    assert check("a.yaml", "--cluster", "c.yaml", "--policy", "p.yaml", p_yaml=POLICY).exit_code == 0
+
+
+def test_why_something_is_not_known_is_what_the_snapshot_says(check: Check) -> None:
+    unknown = {"nodes": "forbidden: no", "localqueues": "not installed"}
+    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": {}, "unknown": unknown}
+    result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=head)
+    assert "not judged: what depends on nodes (forbidden: no)\n" in result.stderr
+    assert "localqueues" not in result.stderr, "the service knows no more of them"
+
+
+def test_who_submits_the_job_is_unknown_where_exemptions_ask(check: Check) -> None:
+    exempt = "exemptions: [{rules: [images], users: [ann], reason: x}]"
+    result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=POLICY + exempt)
+    assert ", the user's exemptions (no cluster is known" in result.stderr
 
 
 def test_a_job_of_another_namespace_is_another_job(check: Check) -> None:

@@ -14,6 +14,7 @@ import msgspec
 from webhook.api import mpijob
 from webhook.api.shape import ShapeError
 from webhook.cli import files
+from webhook.cli.files import Manifest
 from webhook.cli.policy.documents import mapping
 from webhook.client import calls
 from webhook.client.access import Access
@@ -57,10 +58,8 @@ def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> Clus
     if errors:
         raise ClusterError("; ".join(map(str, errors)))
     documents = [manifest.document for manifest in found]
-    cluster = ClusterPolicies(f"namespace {policy_namespace} of {path}")
-    configmaps = [m.document for m in found if (m.kind, m.namespace) == ("ConfigMap", policy_namespace)]
-    remembered = next((each for each in configmaps if each["metadata"].get("name") == REMEMBERED), {})
-    _put_in_force(cluster, [each for each in configmaps if _is_policy(each)], remembered)
+    cluster = in_force(found, policy_namespace)
+    cluster.origin = f"namespace {policy_namespace} of {path}"
     try:
         # A job that cannot be read is for the rule `schema`, and must not keep the others from being judged.
         cluster.view = Snapshot(document for document in documents if _is_usable(document))
@@ -70,6 +69,14 @@ def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> Clus
     jobs = (m for m in found if (m.api_version, m.kind) == (mpijob.API_VERSION, "MPIJob"))
     cluster.jobs = [_job(job.document, job.namespace or "default") for job in jobs]
     return cluster
+
+
+def in_force(found: Iterable[Manifest], policy_namespace: str) -> ClusterPolicies:
+    """The policies among the objects of a file."""
+    configmaps = [m.document for m in found if (m.kind, m.namespace) == ("ConfigMap", policy_namespace)]
+    remembered = next((each for each in configmaps if each["metadata"].get("name") == REMEMBERED), {})
+    layers, problems = loaded([each for each in configmaps if _is_policy(each)], remembered)
+    return ClusterPolicies(layers=layers, problems=problems)
 
 
 async def from_api(
@@ -89,7 +96,8 @@ async def from_api(
         cluster = ClusterPolicies(f"namespace {policy_namespace} of the cluster at {api.host}")
         configmaps = f"{NAMESPACE_PATH}/{quote(policy_namespace, safe='')}/configmaps"
         policies = await listed(api, configmaps, labelSelector=f"{store.LABEL}=true")
-        _put_in_force(cluster, policies, await get(api, f"{configmaps}/{REMEMBERED}") or {})
+        cluster.layers, problems = loaded(policies, await get(api, f"{configmaps}/{REMEMBERED}") or {})
+        cluster.problems += problems
         if namespace:
             cluster.namespace = await _namespace(api, namespace)
         if jobs:
@@ -102,21 +110,22 @@ async def from_api(
     return cluster
 
 
-def _put_in_force(
-    cluster: ClusterPolicies, configmaps: Iterable[Mapping[str, Any]], remembered: Mapping[str, Any]
-) -> None:
-    """What the service makes of these ConfigMaps, with what it remembered of them when they were good."""
+def loaded(
+    configmaps: Iterable[Mapping[str, Any]], remembered: Mapping[str, Any]
+) -> tuple[tuple[Layer, ...], list[str]]:
+    """What the service makes of these ConfigMaps, with what it remembered of them when they were good; and problems."""
     sources = []
     for configmap in configmaps:
         text = mapping(configmap, "data").get(store.KEY)
         name = str(mapping(configmap, "metadata").get("name"))
         sources.append(PolicySource(name, uid="", version="", text=text if isinstance(text, str) else None))
     texts = {name: str(text) for name, text in mapping(remembered, "data").items()}
-    loaded = store.load(sources, texts, policy_model())
-    cluster.layers = loaded.layers
-    for name, error in loaded.errors.items():
-        instead = "its last good document is" if loaded.states[name] == "last-good" else "nothing of it is"
-        cluster.problems.append(f'policy "{name}" is broken, {instead} in force: {"; ".join(error.splitlines())}')
+    found = store.load(sources, texts, policy_model())
+    problems = []
+    for name, error in found.errors.items():
+        instead = "its last good document is" if found.states[name] == "last-good" else "nothing of it is"
+        problems.append(f'policy "{name}" is broken, {instead} in force: {"; ".join(error.splitlines())}')
+    return found.layers, problems
 
 
 async def _namespace(api: Client, name: str) -> Namespace | Answer:

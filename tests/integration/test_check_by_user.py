@@ -1,0 +1,202 @@
+"""`check --kubeconfig` of somebody who is no more than `edit` in one namespace gives the verdicts of the API server."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.nodes import gpu_nodes
+from tests.support import corpus
+from tests.support.installation import service
+from tests.support.jobs import changed
+from tests.support.paths import EXAMPLES, MANIFESTS
+from tests.support.policies import policy_configmap
+from webhook.api import yaml
+from webhook.cluster.resource import WatchedPlace
+from webhook.cluster.resources import watched_resources
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+COMPONENT = MANIFESTS / "components" / "check-by-users" / "rbac.yaml"
+SPACE, TEAM, OTHER = "mpijob-webhook", "team-a", "team-b"
+GROUP = "mpijob-users"
+POLICIES = {
+    "base": "rules: {worker-count: {max: 6}}",
+    "gold": "priority: 1\nnamespaces: {matchLabels: {tier: gold}}\n"
+    "rules: {worker-count: {max: 9}, images: {action: deny}}",
+    "ann": "exemptions: [{rules: [gpus], users: [ann], reason: hers}]\nrules: {gpus: {max: 6}}",
+    "others": "namespaces: {matchLabels: {tier: lead}}\nmode: audit",
+}
+GPU = "nvidia.com/gpu"
+RESOURCES = "Worker.template.spec.containers.0.resources"
+ASKING = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "one-off"}
+
+
+@dataclass(frozen=True)
+class World:
+    """A cluster with the service, and a user of it."""
+
+    cluster: Cluster
+    kubeconfig: Path
+    folder: Path
+
+    def check(self, *files: Path, kubeconfig: Path | None = None, flags: tuple[str, ...] = ()) -> tuple[Any, str]:
+        """The verdicts by name, and what is said at the end."""
+        command = [sys.executable, "-W", "error", "-m", "webhook", "check", *map(str, files), "-n", TEAM]
+        command += ["--kubeconfig", str(kubeconfig or self.kubeconfig), *flags]
+        done = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode in {0, 1}, done.stderr
+        text = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        return {each["file"]: each for each in json.loads(done.stdout)}, text.stderr
+
+    def written(self, jobs: dict[str, Any]) -> list[Path]:
+        for name, job in jobs.items():
+            (self.folder / f"{name}.json").write_text(json.dumps(job))
+        return [self.folder / f"{name}.json" for name in jobs]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with Cluster(log_dir=tmp_path_factory.mktemp("check-by-user-logs")) as cluster:
+        cluster.start_kwok(gpu_nodes(2, gpus=8))
+        for name, labels in ((SPACE, {}), (TEAM, {"tier": "gold"}), (OTHER, {})):
+            metadata = {"name": name, "labels": labels}
+            cluster.kubectl("create", "-f-", stdin={"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        for name, text in POLICIES.items():
+            cluster.kubectl("create", "-f-", stdin=policy_configmap(text, name, namespace=SPACE))
+        for path in (COMPONENT, *(MANIFESTS / "base" / f"{name}.yaml" for name in ("user-roles", "cluster-view"))):
+            cluster.kubectl("apply", "-f", path)
+        cluster.kubectl("create", "rolebinding", "ann", "--clusterrole=edit", "--user=ann", "-n", TEAM)
+        cluster.kubectl("create", "quota", "q", f"--hard=requests.{GPU}=40,count/pods=60", "-n", TEAM)
+        limits = {"type": "Container", "max": {"memory": "600Gi"}}
+        kind = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": TEAM}}
+        cluster.kubectl("create", "-f-", stdin={**kind, "spec": {"limits": [limits]}})
+        kubeconfig = cluster.kubeconfig_for("ann", [GROUP])
+        cluster.wait_for(
+            "the rights to be put together",
+            lambda: (
+                "yes"
+                in cluster.kubectl(
+                    "auth", "can-i", "create", "mpijobs.kubeflow.org", "-n", TEAM, kubeconfig=kubeconfig, check=False
+                ).stdout
+                or None
+            ),
+        )
+        cluster.wait_for(
+            "the quota", lambda: cluster.get("resourcequota", "q", "-n", TEAM).get("status", {}).get("used") or None
+        )
+        with service.running(cluster, "--policy-namespace", SPACE):
+            yield World(cluster, kubeconfig, tmp_path_factory.mktemp("jobs"))
+
+
+def jobs() -> dict[str, Any]:
+    """Those of the corpus and of the examples, and some that only a cluster can judge; all for the user's namespace."""
+    found: dict[str, Any] = {job.path.stem: job.manifest.document for job in corpus.jobs()}
+    for path in EXAMPLES.glob("*.yaml"):
+        (found[path.stem],) = yaml.load_all(path.read_text())
+    found |= {
+        "six-workers": changed({"Worker.replicas": 5}),
+        "eight-workers": changed({"Worker.replicas": 5, RESOURCES: {"limits": {GPU: 9}}}),
+        "ten-workers": changed({"Worker.replicas": 10}),
+        "ten-workers-asking": changed({"Worker.replicas": 10, "metadata.annotations": ASKING}),
+        "sixteen-gpus": changed({RESOURCES: {"limits": {GPU: 16}}}),
+        "sixty-gpus": changed({"Worker.replicas": 8, RESOURCES: {"limits": {GPU: 8}}}),
+        "no-class": changed({"Worker.template.spec.priorityClassName": "none"}),
+        "no-claim": changed(
+            {"Worker.template.spec.volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]}
+        ),
+        "much-memory": changed({"Worker.template.spec.containers.0.resources.limits.memory": "700Gi"}),
+        "seven-gpus": changed({"Worker.replicas": 3, RESOURCES: {"limits": {GPU: 7}}}),
+        "backoflimit": changed({"spec.runPolicy.backofLimit": 1}),
+    }
+    return {
+        name: {**job, "metadata": {**job["metadata"], "name": name[:40], "namespace": TEAM}}
+        for name, job in found.items()
+    }
+
+
+def test_the_verdicts_are_those_of_the_api_server(world: World) -> None:
+    tried = jobs()
+    files = world.written(tried)
+    verdicts, said = world.check(*files)
+    differ = []
+    refused = 0
+    for path in files:
+        done = world.cluster.kubectl("create", "--dry-run=server", "-f", path, kubeconfig=world.kubeconfig, check=False)
+        refused += done.returncode != 0
+        if verdicts[str(path)]["allowed"] is not (done.returncode == 0):
+            differ.append((path.stem, verdicts[str(path)]["message"], done.stderr))
+    print(f"{len(files)} jobs, {refused} refused; {said}")  # noqa: T201
+    assert differ == []
+    assert 15 <= refused <= len(files) - 15
+    assert "ten-workers" in {path.stem for path in files}
+    unread = [line for line in said.splitlines() if line.startswith("not judged")]
+    assert unread in ([], ["not judged: what depends on own-leases (no permission to read them)"])
+
+
+def test_who_may_not_read_is_told_what_was_not_judged(world: World) -> None:
+    nobody = world.cluster.kubeconfig_for("bob")
+    world.cluster.kubectl("create", "rolebinding", "bob", "--clusterrole=edit", "--user=bob", "-n", TEAM)
+    files = world.written({"job": jobs()["six-workers"]})
+    _, said = world.check(*files, kubeconfig=nobody)
+    (line,) = [line for line in said.splitlines() if line.startswith("not judged")]
+    assert "nodes" in line
+    assert "policies" in line
+    assert line.endswith("(no permission to read them)")
+
+
+def test_the_user_is_who_is_exempted(world: World) -> None:
+    files = world.written({"seven-gpus": jobs()["seven-gpus"]})
+    verdicts, _ = world.check(*files)
+    assert next(iter(verdicts.values()))["causes"] == []
+    verdicts, _ = world.check(
+        *files, kubeconfig=world.cluster.kubeconfig, flags=("--as", "eve", "--as-group", "system:masters")
+    )
+    assert "gpus" in json.dumps(next(iter(verdicts.values()))["causes"])
+
+
+def test_who_may_exempt_a_job_is_asked(world: World) -> None:
+    job = jobs()["ten-workers-asking"]
+    files = world.written({"asking": job})
+    verdicts, _ = world.check(*files)
+    assert "you are not allowed to exempt a job from this rule" in json.dumps(next(iter(verdicts.values()))["causes"])
+    rule = {"apiGroups": ["kubeflow.org"], "resources": ["mpijobs"], "verbs": ["exempt"]}
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": [rule]}
+    world.cluster.kubectl("create", "-f-", stdin={**role, "metadata": {"name": "exempt", "namespace": TEAM}})
+    world.cluster.kubectl("create", "rolebinding", "exempt", "--role=exempt", "--user=ann", "-n", TEAM)
+    try:
+        verdicts, _ = world.check(*files)
+        assert "worker-count" not in json.dumps(next(iter(verdicts.values()))["causes"])
+    finally:
+        world.cluster.kubectl("delete", "rolebinding", "exempt", "-n", TEAM)
+
+
+def test_the_rights_are_to_read_and_no_more(world: World) -> None:
+    def may(*what: str, space: str = SPACE) -> bool:
+        done = world.cluster.kubectl("auth", "can-i", *what, "-n", space, kubeconfig=world.kubeconfig, check=False)
+        return done.returncode == 0
+
+    for verb in ("create", "update", "patch", "delete"):
+        assert not may(verb, "configmaps"), verb
+    assert may("list", "configmaps")
+    for space in (SPACE, OTHER):
+        for kind in ("secrets", "pods", "mpijobs.kubeflow.org", "leases.coordination.k8s.io"):
+            assert not may("get", kind, space=space), (kind, space)
+    assert not may("list", "configmaps", space=OTHER)
+
+
+def test_everything_that_rules_look_at_may_be_read(world: World) -> None:
+    """But for the reservations of quotas: they name the jobs of everybody."""
+    documents = list(yaml.load_all(COMPONENT.read_text()))
+    rules = [rule for each in documents if "rules" in each for rule in each["rules"]]
+    granted = {(group, kind) for rule in rules for group in rule["apiGroups"] for kind in rule["resources"]}
+    view = world.cluster.get("clusterrole", "view")["rules"]
+    granted |= {(group, kind) for rule in view for group in rule["apiGroups"] for kind in rule["resources"]}
+    wanted = {(each.api_group, each.plural) for each in watched_resources() if each.place is not WatchedPlace.OWN}
+    assert wanted - granted == set()

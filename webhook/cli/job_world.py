@@ -1,0 +1,68 @@
+"""What the verdict on a job depends on besides the job: a cluster, its policies, and who submits it.
+
+`world_sources` reads it from a file or from an API server.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from webhook.api.review import UserInfo
+from webhook.cli import crd_schema
+from webhook.cli.crd_schema import CrdSchema
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.snapshot import NOT_INSTALLED, Snapshot
+from webhook.policy.in_force import Policy, PolicySet, load_policy
+
+POLICIES: Final = "policies"
+USER: Final = "the user's exemptions"
+NO_CLUSTER: Final = "no cluster is known: see --kubeconfig and --cluster"
+
+MayExempt = Callable[[str, Iterable[str]], Mapping[str, bool]]
+
+
+@dataclass(slots=True)
+class JobWorld:
+    """What is known besides the job."""
+
+    cluster: Snapshot = field(default_factory=lambda: Snapshot([]))
+    """What the cluster holds."""
+    schema: CrdSchema | None = None
+    """None leaves the schema out."""
+    policies: PolicySet | None = None
+    """Those of the cluster; None where they are unknown."""
+    instead: Policy | None = None
+    """The one that counts in place of all of them."""
+    user: UserInfo | None = None
+    """Who submits the job; None for unknown."""
+    may_exempt: MayExempt | None = None
+    """Asks which rules the user may exempt jobs from in a namespace."""
+    why: Mapping[str, str] = field(default_factory=dict)
+    """Why nothing is known of a resource, by its name."""
+    otherwise: str = NO_CLUSTER
+    """Why nothing is known of the others."""
+    problems: list[str] = field(default_factory=list)
+    """What is wrong with what was read, in lines."""
+
+    def policy(self, namespace: str) -> Policy:
+        """The policy that counts in a namespace."""
+        if self.instead is not None:
+            return self.instead
+        if self.policies is None:
+            return load_policy(None)
+        known = self.cluster.get(NAMESPACES, namespace)
+        return self.policies.for_namespace(known)
+
+    def reasons(self, unknown: Iterable[str]) -> dict[str, list[str]]:
+        """What is not known, by why; of kinds that the cluster does not have the service knows no more."""
+        found: dict[str, list[str]] = {}
+        for name in sorted(unknown):
+            why = self.why.get(name, self.otherwise)
+            if why != NOT_INSTALLED:
+                found.setdefault(why, []).append(name)
+        return found
+
+
+def of_nothing() -> JobWorld:
+    """No cluster: the packaged schema and the built-in policy."""
+    return JobWorld(schema=crd_schema.packaged())
