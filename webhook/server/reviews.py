@@ -266,14 +266,16 @@ class ReviewHandler:
         timeout = self._timeout if asked.timeout is None else min(asked.timeout, self._timeout)
         return started + SHARE_OF_TIMEOUT * timeout
 
-    def _refuse(self, request: web.BaseRequest, asked: Target, refused: Refused, seconds: float) -> web.Response:
+    def _refuse(self, request: web.BaseRequest, asked: Target, refused: Refused, seconds: float) -> Reply:
         self._telemetry.refused(
             asked.hook, refused.status, refused.reason, peer=request.remote, seconds=seconds, shed=refused.shed
         )
         text = f"{refused.reason}: {refused.detail}" if refused.detail else refused.reason
-        response = web.Response(status=refused.status, text=text + "\n")
-        if refused.status == HTTPStatus.METHOD_NOT_ALLOWED:
-            response.headers[hdrs.ALLOW] = hdrs.METH_POST
-        if self.draining:
-            response.force_close()
-        return response
+        allow = b"Allow: POST\r\n" if refused.status == HTTPStatus.METHOD_NOT_ALLOWED else b""
+        return Reply(
+            b"" if request.method == hdrs.METH_HEAD else f"{text}\n".encode(),
+            keep_alive=request.keep_alive and not self.draining,
+            status=refused.status,
+            content_type=b"text/plain; charset=utf-8",
+            headers=allow,
+        )

@@ -1,6 +1,7 @@
 import asyncio
 import json
 from base64 import b64decode
+from http import HTTPStatus
 
 import jsonpatch
 import pytest
@@ -356,13 +357,31 @@ def test_a_peer_that_sends_and_never_reads_is_cut_off(monkeypatch):
     with live() as service:
         connection = service.connect()
         request = head("/mutate-mpijob", content_length=str(len(GOOD))) + GOOD
-        connection.socket.settimeout(10)
+        connection.socket.settimeout(60)
         with pytest.raises(OSError, match=r"reset|Broken pipe|EOF"):
             connection.send(*[request] * 20_000)
         reviews = 'mpijob_webhook_reviews_total{decision="allowed"'
         answered = sum(float(line.split()[-1]) for line in service.ops("/metrics").splitlines() if reviews in line)
         # What the sockets hold, and not much more.
         assert answered < 10_000
+        assert service.post("/mutate-mpijob", GOOD).status == 200
+        connection.close()
+
+
+def test_a_peer_that_never_reads_its_refusals_is_cut_off_too(monkeypatch):
+    """It would hold its connection for ever, and a share of those that everybody has."""
+
+    def refusing(*_):
+        raise requests.Refused(HTTPStatus.NOT_FOUND, "x" * 20_000)
+
+    monkeypatch.setattr(requests, "SEND_SECONDS", 0.2)
+    with live() as service:
+        connection = service.connect()
+        connection.socket.settimeout(60)
+        monkeypatch.setattr(reviews, "expect_review", refusing)
+        with pytest.raises(OSError, match=r"reset|Broken pipe|EOF"):
+            connection.send(*[head("/validate-mpijob", content_length="0")] * 100_000)
+        monkeypatch.undo()
         assert service.post("/mutate-mpijob", GOOD).status == 200
         connection.close()
 
@@ -430,8 +449,8 @@ def test_reviews_that_wait_for_the_cluster_keep_no_others_out():
 def test_the_cluster_gets_what_is_left_of_the_requests_own_time():
     with live() as service:
         cluster = service.service.handler.cluster = SlowCluster()
-        response = service.post("/validate-mpijob?timeout=100ms", exempting())
-        assert (response.status, response.body) == (504, b"no verdict within 0.08 s\n")
+        response = service.post("/validate-mpijob?timeout=1s", exempting())
+        assert (response.status, response.body) == (504, b"no verdict within 0.8 s\n")
         assert (cluster.asked, cluster.cancelled) == (1, 1)
         assert service.metric("deadline_exceeded_total", webhook="validate") == 1
 

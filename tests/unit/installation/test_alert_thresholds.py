@@ -1,0 +1,204 @@
+"""When each alert fires, and when it just does not: by Prometheus' own promtool, where that is installed."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.support.paths import MANIFESTS
+from webhook.api.yaml import load_all
+
+NEVER = "_x60"
+OURS = "mpijob_webhook_"
+HOOK = 'name="validate.mpijob.training.openshift.io"'
+OTHER = 'name="somebody.example.com"'
+OF_CALLS = "apiserver_admission_webhook_admission_duration_seconds_bucket"
+
+
+class Case(NamedTuple):
+    """Series in the notation of promtool, a value for each minute."""
+
+    alert: str
+    series: dict[str, str]
+    minutes: int
+    fires: bool
+
+
+def slow(each: str, soon: int, late: int) -> dict[str, str]:
+    """So many calls a minute that take less than a second, and less than two."""
+    buckets = {"1": soon, "2": soon + late, "+Inf": soon + late}
+    return {f'{OF_CALLS}{{{each},le="{bound}"}}': f"0+{count}x60" for bound, count in buckets.items()}
+
+
+def pairs(alert: str, series: str, *, above: str, below: str, minutes: int) -> list[Case]:
+    """It fires with these values after so many minutes, neither a minute earlier nor with those."""
+    return [
+        Case(alert, {series: above}, minutes, fires=True),
+        Case(alert, {series: above}, minutes - 2, fires=False),
+        Case(alert, {series: below}, 50, fires=False),
+    ]
+
+
+INFO = f'{OURS}build_info{{pod="a"}}'
+CASES = [
+    *pairs("MPIJobWebhookDown", "other", above="1x60", below=NEVER, minutes=6)[:2],
+    Case("MPIJobWebhookDown", {INFO: "1x60"}, 50, fires=False),
+    *pairs("MPIJobWebhookSingleReplica", INFO, above="1x60", below=NEVER, minutes=16),
+    Case("MPIJobWebhookSingleReplica", {INFO: "1x60", f'{OURS}build_info{{pod="b"}}': "1x60"}, 50, fires=False),
+    *pairs(
+        "MPIJobWebhookErrors",
+        f'{OURS}internal_errors_total{{webhook="validate"}}',
+        above="0+1x60",
+        below="7x60",
+        minutes=7,
+    ),
+    *(
+        case
+        for name in ("shed_total", "deadline_exceeded_total")
+        for case in pairs(
+            "MPIJobWebhookOverloaded", f'{OURS}{name}{{webhook="validate"}}', above="0+1x60", below="7x60", minutes=7
+        )
+        for case in [
+            case._replace(
+                series={f"{OURS}shed_total{{x='y'}}": "0x60", f"{OURS}deadline_exceeded_total{{x='y'}}": "0x60"}
+                | case.series
+            )
+        ]
+    ),
+    *pairs(
+        "MPIJobWebhookConnectionsRefused",
+        f'{OURS}connections_refused_total{{reason="peer"}}',
+        above="0+1x60",
+        below="7x60",
+        minutes=7,
+    ),
+    Case(
+        "MPIJobWebhookConnectionsRefused",
+        {f'{OURS}connections_refused_total{{reason="silent"}}': "0+9x60"},
+        50,
+        fires=False,
+    ),
+    *pairs(
+        "MPIJobWebhookPolicyBroken", f'{OURS}policy_documents{{state="broken"}}', above="1x60", below="0x60", minutes=6
+    ),
+    Case("MPIJobWebhookPolicyBroken", {f'{OURS}policy_documents{{state="current"}}': "9x60"}, 50, fires=False),
+    *(
+        Case(
+            "MPIJobWebhookPoliciesDiffer",
+            {f'{OURS}policy_info{{hash="{each}",pod="{pod}"}}': "1x60" for pod, each in enumerate(hashes)},
+            at,
+            fires=fires,
+        )
+        for hashes, at, fires in (("xy", 11, True), ("xy", 9, False), ("xx", 50, False))
+    ),
+    *(
+        Case(
+            "MPIJobWebhookStale",
+            {
+                f'{OURS}cache_age_seconds{{pod="a",kind="pods"}}': f"{age}x60",
+                f'{OURS}cache_synced{{pod="a",kind="pods"}}': f"{synced}x60",
+            },
+            50,
+            fires=fires,
+        )
+        for age, synced, fires in ((151, 1, True), (150, 1, False), (900, 0, False))
+    ),
+    *pairs("MPIJobWebhookKindUnknown", f'{OURS}cache_faulty{{kind="pods"}}', above="1x60", below="0x60", minutes=6),
+    *pairs("MPIJobWebhookPoliciesUnread", f'{OURS}policies_unread{{pod="a"}}', above="1x60", below="0x60", minutes=6),
+    *pairs(
+        "MPIJobWebhookLedgerUnavailable",
+        f'{OURS}quota_ledger_total{{outcome="unavailable"}}',
+        above="0+1x60",
+        below="7x60",
+        minutes=7,
+    ),
+    Case("MPIJobWebhookLedgerUnavailable", {f'{OURS}quota_ledger_total{{outcome="late"}}': "0+9x60"}, 50, fires=False),
+    Case("MPIJobWebhookKeysWait", {f"{OURS}ssh_keys_waiting": "1x60"}, 12, fires=True),
+    Case("MPIJobWebhookKeysWait", {f"{OURS}ssh_keys_waiting": "1x8 0 1x50"}, 12, fires=False),
+    *pairs("MPIJobWebhookCABundle", f'{OURS}ca_bundles_untrusting{{pod="a"}}', above="1x60", below="0x60", minutes=3),
+    *(
+        Case(alert, {f'{OURS}cert_not_after_seconds{{cert="serving"}}': f"{end}x60"}, at, fires=fires)
+        for alert, days in (("MPIJobWebhookCertificateExpires", 3), ("MPIJobWebhookCertificateExpired", 1))
+        # Time begins at 0 here.
+        for end, at, fires in ((days * 86_400 + 60, 30, True), (days * 86_400 + 2 * 3600, 30, False))
+    ),
+    *pairs(
+        "MPIJobWebhookCallsFail",
+        f'apiserver_admission_webhook_rejection_count{{{HOOK},error_type="calling_webhook_error"}}',
+        above="0+1x60",
+        below="7x60",
+        minutes=4,
+    ),
+    Case(
+        "MPIJobWebhookCallsFail",
+        {f'apiserver_admission_webhook_rejection_count{{{HOOK},error_type="no_error"}}': "0+9x60"},
+        50,
+        fires=False,
+    ),
+    Case(
+        "MPIJobWebhookCallsFail",
+        {f'apiserver_admission_webhook_rejection_count{{{OTHER},error_type="x"}}': "0+9x60"},
+        50,
+        fires=False,
+    ),
+    *pairs(
+        "MPIJobWebhookFailsOpen",
+        f"apiserver_admission_webhook_fail_open_count{{{HOOK}}}",
+        above="0+1x60",
+        below="7x60",
+        minutes=7,
+    ),
+    Case(
+        "MPIJobWebhookFailsOpen", {f"apiserver_admission_webhook_fail_open_count{{{OTHER}}}": "0+9x60"}, 50, fires=False
+    ),
+    Case("MPIJobWebhookSlow", slow(HOOK, 98, 2), 40, fires=True),
+    Case("MPIJobWebhookSlow", slow(HOOK, 999, 1), 40, fires=False),
+    Case("MPIJobWebhookSlow", slow(OTHER, 0, 9), 40, fires=False),
+    *pairs(
+        "MPIJobWebhookConditionErrors",
+        f"apiserver_admission_match_condition_evaluation_errors_total{{{HOOK}}}",
+        above="0+1x60",
+        below="7x60",
+        minutes=7,
+    ),
+]
+
+
+def groups() -> list[dict[str, Any]]:
+    (document,) = load_all((MANIFESTS / "components/monitoring/alerts.yaml").read_text())
+    found: list[dict[str, Any]] = document["spec"]["groups"]
+    return found
+
+
+@pytest.mark.parametrize("fires", [True, False])
+def test_each_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not(fires: bool) -> None:
+    alerts = {rule["alert"] for group in groups() for rule in group["rules"]}
+    assert {case.alert for case in CASES if case.fires is fires} == alerts
+
+
+def test_alerts_fire_when_they_should(tmp_path: Path) -> None:
+    """JSON is YAML. Without promtool (Debian's package `prometheus`) the files are only written."""
+    (tmp_path / "rules.json").write_text(json.dumps({"groups": groups()}))
+    tests = [
+        {
+            "interval": "1m",
+            "name": f"{number}: {case}",
+            "input_series": [{"series": series, "values": values} for series, values in case.series.items()],
+            "promql_expr_test": [
+                {
+                    "expr": f'count(ALERTS{{alertname="{case.alert}",alertstate="firing"}})',
+                    "eval_time": f"{case.minutes}m",
+                    "exp_samples": [{"labels": "{}", "value": 1}] if case.fires else [],
+                }
+            ],
+        }
+        for number, case in enumerate(CASES)
+    ]
+    file = tmp_path / "tests.json"
+    file.write_text(json.dumps({"rule_files": ["rules.json"], "evaluation_interval": "1m", "tests": tests}))
+    if promtool := shutil.which("promtool"):
+        done = subprocess.run([promtool, "test", "rules", str(file)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
