@@ -1,8 +1,8 @@
 """Slots for each worker stay in range and fit its GPUs or CPUs and the ranks that mpirun starts.
 
 Outside of `min` and `max` is refused; for workers without accelerators `maxCpu`, if set, takes the place of `max`, and
-where the cores of accelerators are asked for one by one, a worker may have a slot for each. The rest are warnings,
-since only the program knows how it uses its ranks:
+where the cores of accelerators are asked for one by one, a worker may have a slot for each. The rest are
+warnings, since only the program knows how it uses its ranks:
 
 * slots that differ from the GPUs of a worker (each rank usually drives one GPU), unless the ranks of `mpirun` show that
   this is meant: as many as there are slots, or for each worker as many as it has slots, or mpirun starts torchrun,
@@ -10,6 +10,9 @@ since only the program knows how it uses its ranks:
 * slots that exceed a worker's CPUs: mpirun then hangs or fails (kubeflow/mpi-operator#318);
 * more ranks in the launcher's `mpirun -np` than there are slots: Open MPI and Horovod refuse to start, MPICH and Intel
   MPI put several ranks on one slot; fewer ranks than slots leave GPUs idle.
+
+A launcher whose command is such an `mpirun` of Open MPI itself, not a script, fails for certain, and is refused. Where
+that is meant, `--oversubscribe` on its command line says so.
 
 Only what the command line shows for certain is compared; a call with variables or unknown options is not compared.
 """
@@ -170,8 +173,10 @@ def _cpu_count(container: Container) -> int:
 def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, gpus: bool) -> Iterator[Violation]:
     """The number of ranks in the launcher's command line against the slots of all workers, of which each could have
     `most`."""
-    nodes = _nodes(job)
+    there = _nodes(job)
+    nodes = max(there, ctx.admitted.workers.least)  # with as few as there are, the job is refused anyway
     total = slots * nodes
+    in_all = f"{_count(total, 'slot')} {'in all' if nodes == there else f'with {nodes} workers'}"
     for container in _launcher(job) if total else ():
         calls = mpirun_calls(job, ctx)
         largest = max(calls, key=lambda call: call.ranks or 0, default=None)
@@ -184,12 +189,31 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, gpus: bool) -> I
             may_add = nodes + -(-(largest.ranks - total) // slots) in ctx.admitted.workers
             fewer = f"Set -np to {total}{' or add workers' if may_add else ''}."
             fix = f"Set it to {needed}, or -np to {total}." if needed <= most else fewer
-            yield Violation(PATH, f"{shown} {effect}: {_count(total, 'slot')} in all", fix=fix, advisory=True)
-        elif largest.ranks < total and gpus and all(call.ranks and not call.per_node for call in calls):
-            fault = f"{shown} leaves GPUs idle: {_count(total, 'slot')} in all"
+            yield Violation(
+                PATH,
+                f"{shown} {effect}: {in_all}",
+                fix=fix,
+                advisory=not (largest.refuses and _is_certain(container, largest)),
+                degree=Degree("ranks", largest.ranks - total),
+            )
+        elif (
+            there == nodes
+            and largest.ranks < total
+            and gpus
+            and all(call.ranks and not call.per_node for call in calls)
+        ):
+            fault = f"{shown} leaves GPUs idle: {in_all}"
             starter = mpirun.starter(largest)
             fix = f"Set it to 1: {starter} starts the rest." if starter else f"Set -np to {total}."
             yield Violation(PATH, fault, fix=fix, advisory=True)
+
+
+def _is_certain(container: Container, call: mpirun.Invocation) -> bool:
+    """Whether it is the container's one command, with no settings of Open MPI that are not known here."""
+    program = (container.command or ("",))[0].rpartition("/")[2]
+    if program != call.program or container.env_from:
+        return False
+    return not any("_MCA_" in variable.name for variable in container.env or ())
 
 
 def _oversubscribes(container: Container) -> bool:

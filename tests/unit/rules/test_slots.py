@@ -1,3 +1,4 @@
+from datetime import date
 from typing import Any
 
 import pytest
@@ -7,17 +8,22 @@ from pydantic import ValidationError
 
 from tests.support.any_job import Json, any_job
 from tests.support.devices import claim_template, claims, exactly
-from tests.support.jobs import REMOVE
+from tests.support.jobs import REMOVE, changed, request
 from tests.support.rule_checks import fits_a_warning, run, violations
 from tests.support.strategies import PROPERTY
+from webhook.admission.pipelines import load_policy, validate
 from webhook.cluster.snapshot import Snapshot
-from webhook.rules import Violation
+from webhook.cluster.view import NothingKnown
+from webhook.rules import Degree, Violation
 from webhook.rules.slots import Settings
 
 PATH = "spec.slotsPerWorker"
 SLOTS = "spec.slotsPerWorker"
 AS_WORKER = "spec.runLauncherAsWorker"
 COMMAND = "Launcher.template.spec.containers.0.command"
+ARGS = "Launcher.template.spec.containers.0.args"
+ENV = "Launcher.template.spec.containers.0.env"
+ENV_FROM = "Launcher.template.spec.containers.0.envFrom"
 
 
 def resources(role: str = "Worker", *, requests: Json | None = None, **limits: Any) -> Json:
@@ -196,9 +202,46 @@ def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
     ],
 )
 def test_warned(changes: Json, message: str, fix: str) -> None:
+    certain = "refuses to start" in message and changes[COMMAND][0] == "mpirun"
     found = violations("slots", changes)
-    assert found == [Violation(PATH, message, fix=fix, advisory=True)]
+    assert found == [Violation(PATH, message, fix=fix, advisory=not certain)]
     assert all(fits_a_warning("slots", violation) for violation in found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "certain"),
+    [
+        ({}, True),
+        ({COMMAND: ["/usr/bin/mpirun", "-np", "9", "x"]}, True),
+        ({COMMAND: ["bash", "-c", "mpirun -np 9 x || mpirun -np 8 x"]}, False),
+        ({COMMAND: ["bash", "-c", "mpirun -np 9 x"]}, False),
+        ({COMMAND: None, ARGS: ["mpirun", "-np", "9", "x"]}, False),  # after an entry point that is not known
+        ({COMMAND: ["/entry"], ARGS: ["mpirun", "-np", "9", "x"]}, False),
+        ({ENV: [{"name": "OMPI_MCA_mca_param_files", "value": "/etc/mpi.conf"}]}, False),
+        ({ENV_FROM: [{"configMapRef": {"name": "mpi"}}]}, False),
+        ({ENV: [{"name": "NCCL_DEBUG", "value": "INFO"}]}, True),
+        ({"spec.mpiImplementation": "MPICH"}, False),
+    ],
+)
+def test_a_launcher_that_is_certain_to_refuse_is_refused(changes: Json, certain: bool) -> None:
+    [found] = violations("slots", sized(2, 2, "mpirun -np 9 x") | changes)
+    assert found.advisory is not certain
+    assert found.degree == Degree("ranks", 1)
+
+
+def test_what_to_do_about_ranks_goes_with_what_to_do_about_too_few_workers() -> None:
+    one = sized(1, 1, "mpirun -np 8 x") | {"Worker.replicas": 1}
+
+    def told(changes: Json) -> list[str]:
+        decision = validate(
+            request(changed(changes)), policy=load_policy(None), view=NothingKnown(), today=date(2026, 1, 1)
+        )
+        found = [*decision.denied, *decision.warned]
+        return [f"{each.violation.message}. {each.violation.fix}" for each in found if each.rule == "slots"]
+
+    assert told(one) == ["mpirun -np 8 refuses to start: 2 slots with 2 workers. Set -np to 2 or add workers."]
+    assert told(one | {COMMAND: ["mpirun", "-np", "2", "x"]}) == []
+    assert told(sized(8, 8, "mpirun -np 8 x") | {"Worker.replicas": 1}) == []
 
 
 def test_a_launcher_that_is_a_worker_needs_the_same_gpus() -> None:
