@@ -167,15 +167,13 @@ def _outcome(job: Manifest, answer: DemoAnswer) -> Iterator[str]:
     for line in _comment(job.source):
         yield faint(printable(line))
     yield f"$ kubectl apply -f {name}"
+    for warning in (*answer.mutation.get("warnings", []), *answer.validation.get("warnings", [])):
+        yield f"{caution('Warning:')} {printable(warning)}"
     if answer.validation["allowed"]:
-        for warning in (*answer.mutation.get("warnings", []), *answer.validation.get("warnings", [])):
-            yield f"{caution('Warning:')} {printable(warning)}"
         yield good(f"mpijob.kubeflow.org/{printable(job.title)} created")
         yield from ("", "With what was injected, the job in the cluster is:")
         yield from _changes(answer)
     else:
-        for warning in answer.validation.get("warnings", []):
-            yield f"{caution('Warning:')} {printable(warning)}"
         yield from _refusal(answer.validation["status"])
 
 

@@ -57,6 +57,8 @@ def test_a_refused_job_is_shown_as_kubectl_would() -> None:
     assert result.exit_code == 0
     assert (
         "$ kubectl apply -f bad-one-worker.yaml\n"
+        "Warning: injected: job-timeout 24h, api-access, clean-pod-policy, istio, labels, mpi-env "
+        "(mpijob-webhook explain NAME)\n"
         'The MPIJob "one-worker" is invalid:\n'
         "* spec.mpiReplicaSpecs[Launcher].replicas: is 2, there is always one launcher. Set replicas to 1. "
         "[upstream-contract]\n"
@@ -70,7 +72,8 @@ def test_one_problem_is_on_one_line_as_kubectl_writes_it() -> None:
     job = changed({"metadata.name": "a.b"})
     result = run("-", stdin=json.dumps(job))
     assert result.exit_code == 0
-    assert '\n== -\n$ kubectl apply -f -\nThe MPIJob "a.b" is invalid: metadata.name: the last worker' in result.stdout
+    assert "\n== -\n$ kubectl apply -f -\nWarning: injected: " in result.stdout
+    assert '\nThe MPIJob "a.b" is invalid: metadata.name: the last worker' in result.stdout
 
 
 def test_an_example_that_does_something_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
