@@ -1,6 +1,7 @@
 # The image: Debian's own Python, the locked wheels, this service, and nothing else.
 #
-#   docker build --build-arg VERSION=0.1.0 --build-arg REVISION="$(git rev-parse HEAD)" --tag mpijob-webhook:0.1.0 .
+#   docker build --build-arg VERSION=0.1.0 --build-arg REVISION="$(git rev-parse HEAD)" \
+#     --tag registry.example.com/ml/mpijob-webhook:0.1.0 .
 #
 # For a build that comes out the same again, name the base by its digest: --build-arg BASE=debian:trixie-slim@sha256:...
 ARG BASE=debian:trixie-slim

@@ -7,7 +7,7 @@ RUN := $(BIN)/python -W error
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test lint types unit integration bench instructions compare burst fuzz integration-under-load playground docs corpus schema mender manifests lock clean
+.PHONY: help install demo test lint types unit integration bench instructions compare burst fuzz integration-under-load playground docs sessions corpus schema mender manifests lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,10 @@ playground: install  ## A real API server, operator, nodes and the webhook to ty
 docs: install  ## Write the generated parts of docs/ anew.
 	@$(BIN)/python -m webhook.cli.reference docs
 	@$(BIN)/python -m tests.support.architecture docs/architecture.svg
+
+sessions: install  ## Type every command of the docs on a real cluster, and write what came into docs/.
+	@$(BIN)/python -m tests.controlplane.build
+	@$(BIN)/python -m tests.support.sessions
 
 corpus: install  ## Write anew what becomes of the jobs of tests/corpus, and docs/real-jobs.md.
 	@$(BIN)/python -m tests.support.corpus

@@ -92,13 +92,18 @@ def installed(logs: Path, *flags: str) -> Iterator[Installed]:
         cluster.start_kwok(gpu_nodes(2, gpus=0))
         made = Installed(cluster, stack.enter_context(Balancer()), checkout=logs / "checkout")
         shutil.copytree(ROOT / "manifests", made.checkout / "manifests")
-        overlay = made.checkout / "manifests" / "overlays" / "default" / "kustomization.yaml"
-        overlay.write_text(f"{overlay.read_text()}patches:{HERE.replace('PORT', str(made.balancer.port))}")
+        served_here(made.checkout, made.balancer.port)
         cluster.apply([OPERATOR])
         made.follow("Install", only="kubectl apply -k manifests/overlays/default")
         made.start(*flags)
         made.follow("Install", only="kubectl -n mpijob-webhook rollout status")
         yield made
+
+
+def served_here(checkout: Path, port: int) -> None:
+    """Have the default overlay in this checkout lead the API server to loopback."""
+    overlay = checkout / "manifests" / "overlays" / "default" / "kustomization.yaml"
+    overlay.write_text(f"{overlay.read_text()}patches:{HERE.replace('PORT', str(port))}")
 
 
 def ready(cluster: Cluster) -> int:

@@ -1,0 +1,42 @@
+"""Every command of roll-out.md, administrators.md and users.md, typed on a real cluster, prints what the pages show."""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import DOCS
+from tests.support.sessions import texts
+from tests.support.sessions.comparing import normal
+from tests.support.sessions.stage import Stage, staged
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with staged(tmp_path_factory.mktemp("sessions")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def played(stage: Stage) -> Mapping[Path, str]:
+    return texts.played(stage)
+
+
+@pytest.mark.parametrize(
+    "name", ["roll-out.md", "administrators.md", "users.md", *(f"sessions/{each}.txt" for each in texts.SESSIONS)]
+)
+def test_what_is_shown_is_what_came(played: Mapping[Path, str], name: str) -> None:
+    path = DOCS / name
+    shown, came = (normal(text).splitlines() for text in (path.read_text(encoding="utf-8"), played[path]))
+    difference = "\n".join(difflib.unified_diff(shown, came, "shown", "came", n=1, lineterm=""))
+    assert not difference, f"`make sessions` writes what came:\n{difference}"
+
+
+def test_the_image_that_is_pushed_is_the_one_that_runs(stage: Stage, played: Mapping[Path, str]) -> None:
+    text = (DOCS / "administrators.md").read_text(encoding="utf-8")
+    (pushed,) = re.findall(r"^\$ docker push (\S+)", text, re.MULTILINE)
+    assert stage.deployed_image == pushed

@@ -1,0 +1,76 @@
+"""A page of the documentation as a script: its files, and its commands with what they print.
+
+A block of YAML whose first line is a comment with the name of a file is that file. In a block `console` a line with `$`
+is a command, and the lines below are its output, where it is shown; a line `...` stands for any lines. A command that
+ends with the comment `# not tested: REASON` is not run.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_PARTS: Final = re.compile(r"^```(console|yaml)\n(.*?)^```$|^#+ ([^\n]*)$", re.MULTILINE | re.DOTALL)
+_NAME: Final = re.compile(r"# (\S+\.yaml)\n")
+_NOT_TESTED: Final = re.compile(r"\s+# not tested: (.+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The title of a section."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file for the reader to write."""
+
+    name: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command to type."""
+
+    line: str
+    """All of it, as it is shown."""
+    shown: str = ""
+    """What it prints, as far as the page shows it."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is not run; empty if it is."""
+        found = _NOT_TESTED.search(self.line)
+        return found[1] if found else ""
+
+
+def parts(text: str) -> Iterator[Heading | File | Step]:
+    """What the page has, in its order."""
+    for kind, block, title in _PARTS.findall(text):
+        if title:
+            yield Heading(title)
+        elif kind == "console":
+            yield from _steps(block)
+        elif found := _NAME.match(block):
+            yield File(found[1], block)
+
+
+def _steps(block: str) -> Iterator[Step]:
+    for each in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        line, _, shown = each.partition("\n")
+        yield Step(line, shown)
+
+
+def rewritten(text: str, shown: Sequence[str]) -> str:
+    """The page with this below its commands: one text for each of them."""
+    outputs = iter(shown)
+
+    def block(match: re.Match[str]) -> str:
+        if match[1] != "console":
+            return match[0]
+        steps = "".join(f"$ {step.line}\n{next(outputs)}" for step in _steps(match[2]))
+        return f"```console\n{steps}```"
+
+    return _PARTS.sub(block, text)

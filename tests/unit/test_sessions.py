@@ -1,0 +1,143 @@
+"""How pages are read as scripts, compared with what came, and recorded."""
+
+import json
+import re
+
+import pytest
+
+from tests.support.paths import DOCS, ROOT
+from tests.support.sessions import texts
+from tests.support.sessions.comparing import same
+from tests.support.sessions.page import File, Heading, Step, parts, rewritten
+from tests.support.sessions.record import as_cast
+from webhook import __version__
+
+PAGE = """# Title
+
+```yaml
+# a/b.yaml
+x: 1
+```
+
+```yaml
+no: file
+```
+
+## Do it
+
+```console
+$ true
+$ kubectl get x | cat   # why
+one
+...
+$ docker build .   # not tested: needs a container engine
+```
+"""
+STEPS = (
+    Step("true"),
+    Step("kubectl get x | cat   # why", "one\n...\n"),
+    Step("docker build .   # not tested: needs a container engine"),
+)
+
+
+def test_a_page_is_read_from_top_to_bottom() -> None:
+    assert list(parts(PAGE)) == [Heading("Title"), File("a/b.yaml", "# a/b.yaml\nx: 1\n"), Heading("Do it"), *STEPS]
+    assert [step.reason for step in STEPS] == ["", "", "needs a container engine"]
+
+
+def test_outputs_are_written_below_their_commands() -> None:
+    assert rewritten(PAGE, [step.shown for step in STEPS]) == PAGE
+    assert "$ true\nhere\n$ kubectl" in rewritten(PAGE, ["here\n", "one\n...\n", ""])
+
+
+@pytest.mark.parametrize(
+    ("shown", "real", "answer"),
+    [
+        ("a\n", "a\n", True),
+        ("a\n", "b\n", False),
+        ("a\n", "a\nb\n", False),
+        ("", "a\n", False),
+        ("a\n...\nd\n", "a\nb\nc\nd\n", True),
+        ("a\n  ...\nd\n", "a\nd\n", True),
+        ("...\nd\n", "a\nd\n", True),
+        ("a\n...\n", "a\nd\n", True),
+        ("a\n...\nd\n", "a\nb\n", False),
+        ("more (...)\n", "more (...)\n", True),
+        ("at https://127.0.0.1:8443\n", "at https://127.0.0.1:28279\n", True),
+        ("until 2027-01-01\n", "until 2026-12-06\n", True),
+        ("uid: 7dffc6cb-f7bf-4d68-a3f5-5b0f9a5e0b1a\n", "uid: 00000000-f7bf-4d68-a3f5-5b0f9a5e0b1a\n", True),
+        ('resourceVersion: "12"\n', 'resourceVersion: "40"\n', True),
+        ("a  \n", "a\n", True),
+        ("8 GPUs\n", "9 GPUs\n", False),
+    ],
+)
+def test_what_is_the_same(shown: str, real: str, answer: bool) -> None:
+    assert same(shown, real) is answer
+
+
+def test_a_recording_plays_what_the_text_says() -> None:
+    text = "# Title\n$ true\n$ echo ü\nü\n"
+    header, *events = map(json.loads, as_cast("A title", text).splitlines())
+    assert (header["version"], header["title"]) == (2, "A title")
+    assert "".join(data for _, kind, data in events if kind == "o") == text.replace("\n", "\r\n")
+    times = [time for time, _, _ in events]
+    assert times == sorted(times)
+    assert times[0] > 0
+
+
+@pytest.mark.parametrize("name", texts.SESSIONS)
+def test_the_recordings_are_those_of_the_texts(name: str) -> None:
+    text = (texts.FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+    cast = (texts.FOLDER / f"{name}.cast").read_text(encoding="utf-8")
+    assert cast == as_cast(texts.SESSIONS[name].title, text), "run `make sessions`"
+    for page in ("index.md", "../README.md"):
+        assert f"sessions/{name}.txt" in (DOCS / page).read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_what_the_pages_show() -> None:
+    """The pages' outputs are held by a run."""
+    run = {
+        (part.line, part.shown)
+        for page in texts.PAGES
+        for part in parts(page.read_text(encoding="utf-8"))
+        if isinstance(part, Step)
+    }
+    shown = [part for part in parts((ROOT / "README.md").read_text(encoding="utf-8")) if isinstance(part, Step)]
+    assert sum(part.line.startswith("kubectl") for part in shown) >= 4
+    assert [
+        part.line for part in shown if (part.line, part.shown) not in run and not part.line.startswith("make ")
+    ] == []
+
+
+# What needs something that is not here. The list can only shrink.
+NOT_RUN = {
+    "docker build --build-arg VERSION=0.1.0 --tag registry.example.com/ml/mpijob-webhook:0.1.0 .",
+    "docker push registry.example.com/ml/mpijob-webhook:0.1.0",
+    "docker run --rm registry.example.com/ml/mpijob-webhook:0.1.0 explain worker-count",
+    'docker run --rm --user "$(id -u)" -v ~/.kube/config:/config:ro -e KUBECONFIG=/config '
+    "registry.example.com/ml/mpijob-webhook:0.1.0 doctor",
+}
+
+
+def test_what_is_not_run_says_why_and_grows_no_more() -> None:
+    pages = (*texts.PAGES, DOCS / "command.md", ROOT / "README.md")
+    steps = [part for page in pages for part in parts(page.read_text(encoding="utf-8")) if isinstance(part, Step)]
+    found = {step.line.partition("   # not tested: ")[0] for step in steps if step.reason}
+    assert found <= NOT_RUN
+    assert {step.reason for step in steps if step.reason} == {"needs a container engine"}
+
+
+@pytest.mark.parametrize("name", ["administrators.md", "command.md", "../README.md", "../Dockerfile"])
+def test_an_image_has_one_name_from_build_to_overlay(name: str) -> None:
+    text = (DOCS / name).read_text(encoding="utf-8")
+    named = set(re.findall(r"\bregistry\.example\.com/\S*mpijob-webhook:\S+", text))
+    assert named == {f"registry.example.com/ml/mpijob-webhook:{__version__}"}
+    assert set(re.findall(r"--build-arg VERSION=(\S+)", text)) <= {__version__}
+
+
+def test_the_overlay_names_the_image_that_is_pushed() -> None:
+    text = (DOCS / "administrators.md").read_text(encoding="utf-8")
+    (overlay,) = (part for part in parts(text) if isinstance(part, File) and part.name.endswith("kustomization.yaml"))
+    assert f"    newName: registry.example.com/ml/mpijob-webhook\n    newTag: {__version__}\n" in overlay.content
+    base = (ROOT / "manifests" / "base" / "kustomization.yaml").read_text(encoding="utf-8")
+    assert f"  - name: mpijob-webhook\n    newTag: {__version__}\n" in base, "what the overlay's `name` finds"
