@@ -2,6 +2,7 @@
 
 Each shape of job has about 3 MB, is created and updated, and goes through both hooks, where nothing of the cluster is
 known and in a cluster with objects of every kind. What counts is the time of this process's processor, not the clock's.
+With `--admitted` each shape is only as large as the rule `job-size` lets it be.
 """
 # ruff: noqa: T201 - a command prints
 
@@ -18,11 +19,13 @@ from tests.bench.replies.cases import clusters
 from tests.bench.report import text
 from tests.support.hostile import SHAPES, strings
 from tests.support.jobs import body
-from webhook.admission import pipelines
+from webhook.admission import pipelines, too_large
 from webhook.admission.pipelines import Hook
-from webhook.api import review
+from webhook.api import mpijob, review
+from webhook.api.shape import ShapeError
 from webhook.cluster.snapshot import Snapshot
-from webhook.cluster.view import ClusterView
+from webhook.cluster.view import UNKNOWN, ClusterView
+from webhook.kit.context import Context
 from webhook.policy.in_force import PolicySet
 
 BYTES = 3_000_000
@@ -53,6 +56,28 @@ def jobs(length: int) -> Iterator[tuple[str, dict[str, Any]]]:
         yield name, make(length)
     for path, job in strings(length * 2 // 3):
         yield f"a text in {path}", job
+
+
+def admitted(length: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(name, job) of every shape, up to the size beyond which `job-size` would not have it judged."""
+    for name, make in SHAPES.items():
+        least, most = 1, length
+        while most > 1.1 * least:
+            middle = (least * most) ** 0.5
+            least, most = (least, middle) if _too_large(make(int(middle))) else (middle, most)
+        yield name, make(int(least))
+
+
+def _too_large(job: dict[str, Any]) -> bool:
+    request = review.decode(body(job))
+    if too_large.unread(request.object):
+        return True
+    try:
+        read = mpijob.apply_operator_defaults(mpijob.decode(request.object))
+    except ShapeError:
+        return False
+    context = Context(namespace="team-a", document=request.object)
+    return bool(too_large.findings(read, context, PolicySet().for_namespace(UNKNOWN)))
 
 
 def costliest(name: str, job: dict[str, Any], views: dict[str, ClusterView]) -> Taken:
@@ -92,6 +117,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--bytes", type=int, default=BYTES, help="size of each job")
     parser.add_argument("--shape", default="", help="only shapes with this in their name")
+    parser.add_argument("--admitted", action="store_true", help="as large as job-size admits, at most that size")
     parser.add_argument("--most", type=float, default=250, help="milliseconds that a review may take")
     parser.add_argument("--lines", type=int, default=20, help="lines of the table")
     chosen = parser.parse_args(arguments)
@@ -99,7 +125,8 @@ def main(arguments: list[str] | None = None) -> int:
     empty, full = clusters()
     views: dict[str, ClusterView] = {"nothing known": Snapshot(empty), "a cluster": Snapshot(full)}
     costliest("the first costs more", SHAPES["env"](100), views)
-    found = [costliest(name, job, views) for name, job in jobs(chosen.bytes) if chosen.shape in name]
+    made = admitted(chosen.bytes) if chosen.admitted else jobs(chosen.bytes)
+    found = [costliest(name, job, views) for name, job in made if chosen.shape in name]
     found.sort(key=lambda each: -each.milliseconds)
     lines = [(t.shape, t.review, f"{t.megabytes:.1f}", f"{t.milliseconds:,.0f}") for t in found[: chosen.lines]]
     print(text([("shape", "costliest review", "MB", "ms of processor"), *lines], left=2))
