@@ -63,7 +63,12 @@ class Settings(RuleSettings):
 
 
 CEILING: Final = Settings.model_validate(
-    {name: field["maximum"] for name, field in Settings.model_json_schema()["properties"].items() if "maximum" in field}
+    {
+        field.alias: bound.le
+        for field in Settings.model_fields.values()
+        for bound in field.metadata
+        if hasattr(bound, "le")
+    }
 )
 """The bounds that no policy can raise."""
 
