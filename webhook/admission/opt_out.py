@@ -19,7 +19,10 @@ SHORTEST = 3
 
 def asked(job: MPIJob) -> tuple[str, ...]:
     """The ids in the job's annotation, each once."""
-    parts = job.annotations.get(annotations.SKIP, "")[:MAX_LENGTH].split(",")
+    text = job.annotations.get(annotations.SKIP)
+    if not text:
+        return ()
+    parts = text[:MAX_LENGTH].split(",")
     return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
 

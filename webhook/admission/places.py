@@ -162,15 +162,20 @@ def _without_positions(path: Path) -> str | None:
 
 def _by_names(path: Path, document: Any) -> str:
     """Where a path leads, with names for the positions of items that have one of their own."""
-    tokens = list(path)
-    for depth, token in enumerate(path):
+    first = [*map(type, path)].index(int)
+    where = [_without_positions(path[:first]) or ""]
+    for token in path[:first]:
+        document = document[token]
+    for token in path[first:]:
         parent, document = document, document[token]
+        shown = token
         if isinstance(token, int):
             names = [item.get("name") if isinstance(item, dict) else None for item in parent]
             # The API server refuses two containers of one name later.
             if isinstance(name := names[token], str) and names.count(name) == 1:
-                tokens[depth] = f"name={name}"
-    return shortened("".join([f"/{escaped(token)}" for token in tokens]))
+                shown = f"name={name}"
+        where.append(escaped(shown))
+    return "/".join(where)
 
 
 _encoder = msgspec.json.Encoder(order="sorted")

@@ -27,7 +27,7 @@ class Settings(InjectionSettings):
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Append the missing secrets to `imagePullSecrets`."""
     added: dict[str, None] = {}
-    for role, _, replica in job.replicas():
+    for role, _, replica in job.replicas() if settings.secrets else ():
         if replica.template.spec is None:
             continue
         path = (*template_path(role), "spec", "imagePullSecrets")

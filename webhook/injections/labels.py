@@ -47,7 +47,7 @@ class Settings(InjectionSettings):
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Add the missing labels."""
     added = patch.add_entries(("metadata", "labels"), {JOB_TYPE: "mpijob", **settings.job})
-    for role, _, _ in job.replicas():
+    for role, _, _ in job.replicas() if settings.pods else ():
         path = (*template_path(role), "metadata", "labels")
         added |= patch.add_entries(path, settings.pods)
     if added:

@@ -32,6 +32,7 @@ SSH_ARGS: Final = "-o ConnectionAttempts=10"
 OLD: Final = "plm_rsh_args"
 NEW: Final = "plm_ssh_args"
 NEW_VARIABLE: Final = f"PRTE_MCA_{NEW}"
+OLD_VARIABLE: Final = mca.ENV_PREFIX + OLD
 
 # Never OMPI_MCA_mca_base_env_list: Open MPI 4 ends with an error when the user also passes `-x` to mpirun.
 VARIABLES: Mapping[str, Mapping[str, str]] = {
@@ -71,7 +72,7 @@ def _ssh_args(container: Container) -> str | None:
         values = [value for call in calls for name, value in mca.parameters(call.words) if name == OLD]
         # Elsewhere it is part of what a variable holds, or of a script that is written first.
         return _literal(*set(values)) if text.count(OLD) == len(values) else None
-    return _literal(*(one.value for one in container.env or () if one.name == mca.ENV_PREFIX + OLD))
+    return _literal(*(one.value for one in container.env or () if one.name == OLD_VARIABLE))
 
 
 def _literal(*values: str | None) -> str | None:

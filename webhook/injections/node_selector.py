@@ -29,7 +29,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     """Add the missing labels to `nodeSelector`."""
     added: dict[str, str] = {}
     kept: dict[str, str] = {}
-    for role, _, replica in job.replicas():
+    for role, _, replica in job.replicas() if settings.labels else ():
         template = replica.template
         if template.spec is None:
             continue

@@ -66,13 +66,12 @@ class Settings(InjectionSettings):
 @injection("shared-memory", Settings, since="0.1")
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """A volume for each template, a mount for each container."""
-    known = {pods.role: pods for pods in job_pods(job, ctx)}
     for role, _, replica in job.replicas():
         chosen = _containers(replica.template, settings.resources)
         if not chosen:
             continue
         spec = (*template_path(role), "spec")
-        resources = known[role].resources if role in known else PodResources()
+        resources = next((pods.resources for pods in job_pods(job, ctx) if pods.role == role), PodResources())
         size = _size(settings, [resources.limits.get("memory"), *_limits(resources, chosen, spec, patch)])
         source = {"medium": "Memory", **({"sizeLimit": size} if size else {})}
         volume: dict[str, object] = {"name": VOLUME, "emptyDir": source}

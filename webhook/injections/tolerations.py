@@ -75,7 +75,7 @@ class Settings(InjectionSettings):
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Append the tolerations that are not covered."""
     added: dict[str, None] = {}
-    for role, _, replica in job.replicas():
+    for role, _, replica in job.replicas() if settings.tolerations else ():
         if replica.template.spec is None:
             continue
         path = (*template_path(role), "spec", "tolerations")

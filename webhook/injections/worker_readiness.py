@@ -26,6 +26,7 @@ from pydantic import Field
 from webhook.api import annotations, sshd
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import WORKER, MPIJob
+from webhook.api.pod import PodTemplate
 from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
@@ -108,8 +109,8 @@ def _problem(job: MPIJob, answer: str | None, *, queued: bool | Unknown, port_kn
 
 def _waits_by_itself(job: MPIJob) -> str:
     """How the launcher waits for its workers without help, empty when it does not seem to."""
-    containers = [container for _, container in job.launcher.template.each_container("")] if job.launcher else []
-    for container in containers:
+    template = job.launcher.template if job.launcher else PodTemplate()
+    for container in (*template.containers, *template.init_containers):
         if " " not in "".join(container.argv):
             continue  # a script for a shell is one word
         script = sshd.text(container)

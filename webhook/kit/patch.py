@@ -71,23 +71,21 @@ class PatchBuilder:
         schema, which the API server has set before us where the user wrote nothing. An annotation that the object has
         no room for is not added: the API server would refuse the job for it.
         """
-        parent = _at(self.document, path[:-1])
-        if path[-3:-1] == _ANNOTATIONS and not _has_room(parent, path[-1], value):
-            return False
-        if not self._add(parent, path, value, over):
+        if not self._add(path, value, over):
             return False
         self.additions.append(Addition(self.author, path, value))
         return True
 
     def write_own(self, path: Path, value: object) -> None:
         """Put `value` at `path`, over what may be there: for what nobody but this service writes. It has no author."""
-        if not self._add(_at(self.document, path[:-1]), path, value):
+        if not self._add(path, value):
             _at(self.document, path[:-1])[path[-1]] = value
             self._record(path, value)
 
-    def _add(self, parent: Any, path: Path, value: object, over: object = None) -> bool:
-        """`parent` is what stands at the path's parent, None where there is none."""
-        token = path[-1]
+    def _add(self, path: Path, value: object, over: object = None) -> bool:
+        parent, token = _at(self.document, path[:-1]), path[-1]
+        if path[-3:-1] == _ANNOTATIONS and not _has_room(parent, token, value):
+            return False
         if type(parent) is not dict or type(token) is not str:
             return self._add_with_parents(path, value)
         child = parent.get(token)
@@ -98,9 +96,10 @@ class PatchBuilder:
         return True
 
     def _add_with_parents(self, path: Path, value: object) -> bool:
+        """Where parents are missing; or where something else stands in their place, which is told by where it is."""
         parent: Any = self.document
         for depth, token in enumerate(path):
-            of_mapping = isinstance(parent, dict) and isinstance(token, str)
+            of_mapping = type(parent) is dict and type(token) is str
             child = parent.get(token) if of_mapping else _item(parent, token, path[: depth + 1])
             if child is None:
                 for missing in reversed(path[depth + 1 :]):
@@ -135,7 +134,7 @@ class PatchBuilder:
         """
         items = self.get(path)
         if items is None:
-            self._add(_at(self.document, path[:-1]), path, [item])
+            self._add_with_parents(path, [item])
         elif not isinstance(items, list):
             raise PatchConflict(pointer(path), "is not a list")
         elif _is_in(items, item, key):

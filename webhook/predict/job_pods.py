@@ -5,8 +5,9 @@ The operator passes `resources`, `overhead` and `runtimeClassName` of a template
 overhead of the RuntimeClass.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from webhook.api import pod_resources
 from webhook.api.mpijob import LAUNCHER, MPIJob
@@ -19,8 +20,7 @@ from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 
 
-@dataclass(frozen=True)
-class _Additions:
+class _Additions(msgspec.Struct, frozen=True):
     """What the cluster adds to pods of a template."""
 
     defaults: Defaults
@@ -29,8 +29,7 @@ class _Additions:
     """False where there may be more."""
 
 
-@dataclass(frozen=True)
-class JobPods:
+class JobPods(msgspec.Struct, frozen=True, dict=True):
     """The pods of one role. Their quantities are parsed when somebody asks for them."""
 
     role: str
