@@ -7,7 +7,7 @@ RUN := $(BIN)/python -W error
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test lint types unit integration bench instructions compare burst fuzz integration-under-load playground docs sessions corpus schema mender manifests lock clean
+.PHONY: help install demo test lint types unit integration bench instructions compare burst chaos soak fuzz integration-under-load playground docs sessions corpus schema mender manifests lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,14 @@ compare: install  ## Whether any reply differs from that of another revision: ma
 burst: install  ## A key of its own for each of a thousand jobs that are created at once, and how long they took.
 	@MPIJOB_SSH_JOBS=1000 $(BIN)/pytest tests/integration/test_ssh_burst.py
 	@$(BIN)/python -m tests.bench.ssh_keys
+
+chaos: install  ## Faults at random, some at once: make chaos MINUTES=30 SEED=7.
+	@$(BIN)/python -m tests.controlplane.build
+	@MPIJOB_CHAOS_MINUTES=$(or $(MINUTES),10) MPIJOB_CHAOS_SEED=$(or $(SEED),1) $(BIN)/pytest tests/chaos
+
+soak: install  ## Reviews at a rate, with faults, and what became of each: make soak MINUTES=30 RATE=200 SEED=1.
+	@$(BIN)/python -m tests.controlplane.build
+	@$(BIN)/python -m tests.chaos.soak --minutes $(or $(MINUTES),30) --rate $(or $(RATE),200) --seed $(or $(SEED),1) --output soak.json
 
 fuzz: install  ## Inputs that reach new code, added to the corpus: make fuzz SECONDS_EACH=60 TARGETS="jobs policies".
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.txt

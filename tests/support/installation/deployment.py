@@ -25,6 +25,8 @@ class Deployment:
     cluster: Cluster
     balancer: Balancer
     names: dict[Backend, str] = field(default_factory=dict)
+    under: tuple[str, ...] = ()
+    """A program, with its arguments, that starts each replica."""
 
     def install(self) -> None:
         """The namespace, the empty Secret, the Service and the configurations without any CA."""
@@ -49,7 +51,7 @@ class Deployment:
         """Another replica, once it is ready and the balancer has seen it."""
         name = f"replica-{len(self.names)}"
         backend = Backend(free_port(), f"http://127.0.0.1:{free_port()}")
-        command = (sys.executable, "-W", "error", "-m", "webhook", "serve")
+        command = (*self.under, sys.executable, "-W", "error", "-m", "webhook", "serve")
         addresses = ["--listen", f"127.0.0.1:{backend.port}", "--ops-listen", backend.ops_url.removeprefix("http://")]
         # Nearer to the default of 5 than a test would need to be quick: a connection that is closed for being idle must
         # have been idle for so long that the API server hardly picks it at that moment.

@@ -1,0 +1,198 @@
+"""A cluster that stands still, two replicas that look at it through a proxy, and reviews that never stop."""
+
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import TypeVar
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.chaos.api_proxy import ApiProxy
+from tests.chaos.cases import POLICY, Case, Offline
+from tests.chaos.clock import Clock
+from tests.chaos.traffic import Traffic, difference
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.process import Program, responds
+from tests.support.installation import inventory
+from tests.support.installation.balancer import Backend, Balancer
+from tests.support.installation.deployment import SELF_MANAGED, VALIDATING, Deployment
+from tests.support.installation.load import Load
+from tests.support.jobs import body
+from tests.support.object_api import kubeconfig
+
+T = TypeVar("T")
+REPLICAS = 2
+SAMPLE = 10
+"""As many verdicts of each replica are looked at after a fault; those of the traffic all are."""
+MEGABYTE = 2**20
+RECOVERY = 180
+"""Seconds to wait for what must come back. No promise of the service's: on a machine full of other work all is slow."""
+# By so much a replica differs from itself: connections that come and go, memory that the allocator keeps.
+SPARE_DESCRIPTORS = 24
+SPARE_TASKS = 24
+SPARE_MEMORY = 96 * MEGABYTE
+PATH = f"/apis/kubeflow.org/v2beta1/namespaces/{inventory.TEAM}/mpijobs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vitals:
+    """What a replica says of itself."""
+
+    descriptors: int
+    """Sockets nearly all of them."""
+    tasks: int
+    memory: int
+    """Resident bytes."""
+    synced: frozenset[str]
+    """The kinds that are known."""
+
+    def worse_than(self, first: "Vitals") -> str:
+        """What is beyond what it was at first; empty when nothing is."""
+        found = []
+        for name, spare in (("descriptors", SPARE_DESCRIPTORS), ("tasks", SPARE_TASKS), ("memory", SPARE_MEMORY)):
+            now, then = getattr(self, name), getattr(first, name)
+            if now > then + spare:
+                found.append(f"{name}: {now:,} instead of {then:,}")
+        if missing := first.synced - self.synced:
+            found.append(f"unknown: {', '.join(sorted(missing))}")
+        return "; ".join(found)
+
+
+@dataclass
+class Arena:
+    """Everything that faults are done to, and what looks at the replicas meanwhile."""
+
+    cluster: Cluster
+    proxy: ApiProxy
+    deployment: Deployment
+    proxied: Path
+    """The kubeconfig of the replicas."""
+    clocks: dict[Backend, Clock] = field(default_factory=dict)
+    offline: Offline = field(init=False)
+    traffic: Traffic = field(init=False)
+    load: Load = field(init=False)
+    """The same through the API server: all of these jobs are good."""
+    first: Vitals = field(init=False)
+    """Of a replica before any fault."""
+    _canaries: int = 0
+
+    @property
+    def replicas(self) -> Sequence[Backend]:
+        """Those there are now."""
+        return tuple(self.deployment.balancer.backends)
+
+    def program(self, backend: Backend) -> Program:
+        """The process of a replica."""
+        return self.cluster.programs[self.deployment.names[backend]]
+
+    def start_replica(self) -> Backend:
+        """Another one, ready, with a clock of its own."""
+        folder = self.cluster.dir
+        (policy := folder / "chaos-policy.yaml").write_text(POLICY)
+        clock = Clock(folder / f"clock-{len(self.deployment.names)}")
+        self.deployment.under = clock.command
+        flags = ("--policy", str(policy), "--kubeconfig", str(self.proxied))
+        backend = self.deployment.start(*SELF_MANAGED, *flags)
+        self.clocks[backend] = clock
+        return backend
+
+    def vitals(self, backend: Backend) -> Vitals:
+        """Read from its metrics."""
+        with urllib.request.urlopen(f"{backend.ops_url}/metrics", timeout=30) as response:
+            families = list(text_string_to_metric_families(response.read().decode()))
+        samples = [sample for family in families for sample in family.samples]
+        value = {sample.name: int(sample.value) for sample in samples if not sample.labels}
+        synced = (sample for sample in samples if sample.name == "mpijob_webhook_cache_synced" and sample.value)
+        return Vitals(
+            descriptors=value["process_open_fds"],
+            tasks=value["mpijob_webhook_tasks"],
+            memory=value["process_resident_memory_bytes"],
+            synced=frozenset(sample.labels["kind"] for sample in synced),
+        )
+
+    def goes_on(self, answers: int = 100) -> None:
+        """Return after so many more verdicts, wherever they come from."""
+        enough = self.traffic.tally.answered + answers
+        self._wait(f"{answers} more verdicts", lambda: self.traffic.tally.answered >= enough)
+
+    def recovers(self, rng: Random) -> None:
+        """Return once every replica is as it was; AssertionError for a wrong verdict, TimeoutError if that never is."""
+        for backend in self.replicas:
+            if not self.program(backend).running:  # as a kubelet does
+                self.deployment.stop(backend, kill=True)
+        while len(self.replicas) < REPLICAS:
+            self.start_replica()
+        for backend in self.replicas:
+            self._wait("readiness", lambda backend=backend: responds(f"{backend.ops_url}/readyz"))
+            self._wait("what is no worse", lambda backend=backend: self._as_before(backend))
+            assert self.wrong(backend, rng.sample(self.traffic.cases, SAMPLE)) == []
+        self._sees_what_is_new()
+
+    def wrong(self, backend: Backend, cases: Sequence[Case]) -> list[str]:
+        """Those replies of one replica that are not as they should be."""
+        replies = ((case, self._reply(backend, case)) for case in cases)
+        return [difference(case, reply) for case, reply in replies if reply != case.reply]
+
+    def _reply(self, backend: Backend, case: Case) -> bytes:
+        return self._wait(f"the verdict on {case.name}", lambda: self.traffic.ask(backend, case))
+
+    def _as_before(self, backend: Backend) -> bool:
+        worse = self.vitals(backend).worse_than(self.first)
+        if worse:
+            raise OSError(worse)  # what wait_for shows at its end
+        return True
+
+    def _sees_what_is_new(self) -> None:
+        """A ConfigMap that is made and deleted changes the verdict on the job that names it, in every replica."""
+        self._canaries += 1
+        name = f"canary-{self._canaries}"
+        path = "Worker.template.spec.volumes.1.configMap.name"
+        job = inventory.full_job(**{"metadata.name": name, path: name})
+        case = self.offline.case("canary", "validate", body(job, dryRun=True))
+        self.cluster.kubectl("create", "configmap", name, "-n", inventory.TEAM)
+        admitted = b'"allowed":true'
+        for backend in self.replicas:
+            self._wait("the new ConfigMap", lambda backend=backend: admitted in self.traffic.ask(backend, case))
+        self.cluster.kubectl("delete", "configmap", name, "-n", inventory.TEAM)
+        for backend in self.replicas:
+            self._wait("its end", lambda backend=backend: self.traffic.ask(backend, case) == case.reply)
+
+    def _wait(self, what: str, probe: Callable[[], T | None]) -> T:
+        return self.cluster.wait_for(what, probe, timeout=RECOVERY)
+
+
+@contextmanager
+def arena(*, rate: float, seed: int, log_dir: Path | None = None) -> Iterator[Arena]:
+    """Everything is up, and has been looked at once; until the block ends."""
+    with ExitStack() as stack:
+        cluster = stack.enter_context(Cluster(controller_manager=False, log_dir=log_dir))
+        inventory.install(cluster)
+        proxy = ApiProxy(cluster.kubeconfig)
+        url = stack.enter_context(proxy.running())
+        proxied = kubeconfig(cluster.dir / "proxied.kubeconfig", url)
+        made = Arena(cluster, proxy, Deployment(cluster, stack.enter_context(Balancer())), proxied)
+        made.deployment.install()
+        for _ in range(REPLICAS):
+            made.start_replica()
+        made.offline = Offline(_snapshot(cluster))
+        ca = made.deployment.bundle(VALIDATING)
+        made.traffic = Traffic(lambda: made.replicas, ca, made.offline.usual(), rate=rate, seed=seed)
+        made.load = Load(cluster.kubeconfig, PATH, inventory.full_job(), threads=2, patience=RECOVERY, pause=0.2)
+        stack.enter_context(made.traffic)
+        stack.enter_context(made.load)
+        made.goes_on()
+        made.first = made.vitals(made.replicas[0])
+        yield made
+
+
+def _snapshot(cluster: Cluster) -> Path:
+    file = cluster.dir / "cluster.yaml"
+    command = [sys.executable, "-m", "webhook", "snapshot", "--kubeconfig", str(cluster.kubeconfig), "-o", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return file

@@ -1,0 +1,96 @@
+"""What anybody who reaches the port can send: connections, and bytes that are no review. From addresses of its own."""
+
+import contextlib
+import itertools
+import resource
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from random import Random
+
+from tests.support.live_service import head
+
+MEGABYTE = 2**20
+# Another address than that of the API server and of the usual reviews: to the service a peer is an address.
+_ADDRESSES = itertools.count(2)
+
+
+def next_address() -> str:
+    """One of loopback's that nobody had yet."""
+    number = next(_ADDRESSES)
+    return f"127.0.{number // 250}.{number % 250 + 2}"
+
+
+@contextmanager
+def crowd(port: int, count: int, *, of_each: int = 500) -> Iterator[None]:
+    """`count` connections that say nothing, from as many addresses as that takes; nobody waits for any of them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for number in range(count):
+            if number % of_each == 0:
+                address = next_address()
+            connection = stack.enter_context(socket.socket())
+            connection.setblocking(False)
+            connection.bind((address, 0))
+            connection.connect_ex(("127.0.0.1", port))
+        yield
+
+
+@contextmanager
+def slow_clients(port: int, rng: Random, count: int) -> Iterator[None]:
+    """Clients that stop in the midst of a head or of a body, or send requests and read no reply."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    address = next_address()
+    large = b"[" * MEGABYTE
+    length = str(len(large))
+    kinds = (
+        head("/validate-mpijob", content_length=length)[:-10],
+        head("/validate-mpijob", content_length=length) + large[: rng.randrange(MEGABYTE)],
+        (head("/validate-mpijob", content_length="2") + b"{}") * 1000,
+    )
+    with ExitStack() as stack:
+        for number in range(count):
+            # The service may turn one away, or a buffer be full: what counts is how the others fare.
+            with contextlib.suppress(OSError):
+                plain = stack.enter_context(_connected(port, address))
+                secure = stack.enter_context(context.wrap_socket(plain))
+                secure.settimeout(0.5)
+                secure.sendall(kinds[number % len(kinds)])
+        yield
+
+
+@contextmanager
+def garbage(port: int, rng: Random, count: int) -> Iterator[None]:
+    """Bytes that are no TLS, or a TLS handshake that is torn off or spoiled."""
+    hello = _client_hello()
+    address = next_address()
+    with ExitStack() as stack:
+        for _ in range(count):
+            spoiled = bytearray(hello)
+            spoiled[rng.randrange(len(spoiled))] ^= 1 << rng.randrange(8)
+            data = rng.choice(
+                (
+                    rng.randbytes(rng.randrange(1, 5000)),
+                    hello[: rng.randrange(len(hello))],
+                    bytes(spoiled),
+                    b"GET / HTTP/1.1\r\n\r\n",
+                )
+            )
+            with contextlib.suppress(OSError):
+                stack.enter_context(_connected(port, address)).sendall(data)
+        yield
+
+
+def _client_hello() -> bytes:
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname="x").do_handshake()
+    return outgoing.read()
+
+
+def _connected(port: int, address: str) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=5, source_address=(address, 0))

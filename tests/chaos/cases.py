@@ -1,0 +1,113 @@
+"""Reviews, and the reply that the offline pipeline gives to each, byte for byte."""
+
+import json
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from tests.support.hostile import SHAPES
+from tests.support.installation import inventory
+from tests.support.jobs import body
+from webhook.admission import pipelines, policy_review
+from webhook.admission.pipelines import Hook
+from webhook.api import review
+from webhook.cli import files
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.snapshot import Snapshot
+from webhook.policy.document import load
+from webhook.policy.in_force import PolicySet, policy_model
+from webhook.policy.layers import Layer
+from webhook.rules import REGISTRY
+
+HOOKS: tuple[Hook, ...] = ("mutate", "validate")
+LARGEST = 2**20
+HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+# Every rule denies, so that a verdict shows whatever a rule sees.
+POLICY = HEADER + f"rules: {json.dumps({name: {'action': 'deny'} for name in REGISTRY})}\n"
+HOSTILE_POLICIES = {
+    "unknown keys": HEADER + "rules: {" + ", ".join(f"k{i}: {{}}" for i in range(10_000)) + "}",
+    "deep": HEADER + "rules: " + "[" * 5_000 + "]" * 5_000,
+    "aliases": HEADER + "k0: &a0 [x, x]\n" + "".join(f"k{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" for i in range(12)),
+    "no YAML": HEADER + "rules: {\x00",
+    "a wrong value everywhere": HEADER + "rules: {" + ", ".join(f"{rule}: 7" for rule in REGISTRY) + "}",
+    "a large number": HEADER + "priority: 1" + "0" * 5_000,
+}  # fmt: skip
+
+
+class Case(NamedTuple):
+    """A review to send to `path`."""
+
+    name: str
+    path: str
+    body: bytes
+    reply: bytes
+
+
+class Offline:
+    """The verdicts without any service: of the snapshot in `file` and of `POLICY`."""
+
+    def __init__(self, file: Path) -> None:
+        found, errors = files.load([str(file)])
+        assert not errors
+        self._view = Snapshot(manifest.document for manifest in found)
+        self._policies = PolicySet([Layer("chaos", load(POLICY, policy_model()))])
+
+    def case(self, name: str, hook: Hook, sent: bytes) -> Case:
+        """The review `sent` to `hook`. Nobody may exempt anything."""
+        request = review.decode(sent)
+        granted: dict[str, bool] | None = None
+        while True:
+            decision = pipelines.decide(
+                hook,
+                request,
+                policies=self._policies,
+                view=self._view,
+                today=date.min,
+                time_left=lambda: float("inf"),
+                granted=granted,
+            )
+            if set(decision.requested) <= set(granted or ()):
+                break
+            granted = dict.fromkeys(decision.requested, False)
+        return Case(name, f"/{hook}-mpijob", sent, review.encode(decision.response(request.uid)))
+
+    def usual(self) -> list[Case]:
+        """Jobs of which each comes upon another thing in the cluster, created and updated; nothing is reserved."""
+        exempt = inventory.full_job(
+            **{
+                "metadata.name": "exempt",
+                "metadata.annotations": {"training.openshift.io/exempt": "worker-count"},
+                "Worker.replicas": 1,
+            }
+        )
+        made = [*inventory.jobs(), exempt]
+        reviews = {job["metadata"]["name"]: body(job, dryRun=True) for job in made}
+        larger = inventory.full_job(**{"metadata.name": "stored", "Worker.replicas": 5})
+        old = inventory.full_job(**{"metadata.name": "stored"})
+        reviews["update"] = body(larger, old=old, dryRun=True)
+        return [self.case(f"{name}, {hook}", hook, sent) for name, sent in reviews.items() for hook in HOOKS]
+
+    def hostile(self, rng: Random, count: int) -> Iterator[Case]:
+        """Jobs made to be costly, from some kB to some MB."""
+        for name in rng.sample(sorted(SHAPES), count):
+            length = rng.choice((10_000, 100_000, LARGEST))
+            job: dict[str, Any] = SHAPES[name](length)
+            job["metadata"]["namespace"] = inventory.TEAM
+            sent = body(job, dryRun=True)
+            yield from (self.case(f"{name} of {length:,} bytes, {hook}", hook, sent) for hook in HOOKS)
+
+    def policies(self) -> Iterator[Case]:
+        """Policies that are refused, however they are made."""
+        namespaces = list(self._view.all(NAMESPACES).values())  # type: ignore[union-attr]
+        for name, text in HOSTILE_POLICIES.items():
+            labels = {"training.openshift.io/mpijob-policy": "true"}
+            metadata = {"name": "hostile", "namespace": inventory.OWN, "labels": labels}
+            configmap = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": text}}
+            kind = {"group": "", "version": "v1", "kind": "ConfigMap"}
+            sent = body(configmap, kind=kind)
+            request = review.decode(sent)
+            verdict = policy_review.verdict_on(request, policies=self._policies, namespaces=namespaces, today=date.min)
+            assert verdict.after is None, name
+            yield Case(f"policy: {name}", "/validate-policy", sent, review.encode(verdict.response))

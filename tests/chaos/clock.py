@@ -1,0 +1,44 @@
+"""A clock that jumps under a running process, as a node's does: libfaketime, which Debian has."""
+
+from pathlib import Path
+
+from tests.support.mpi import programs
+
+LIBRARIES = ("lib/*/faketime/libfaketimeMT.so.1", "lib*/faketime/libfaketimeMT.so.1")
+
+
+class Clock:
+    """The time of day of every program started with `command`; what counts from the machine's start goes on evenly."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.jump(0)
+
+    def jump(self, seconds: int) -> None:
+        """Be so far ahead of the machine's clock from now on; the program notices within a second."""
+        # Renamed, so that nobody reads half of it.
+        new = self._file.with_suffix(".new")
+        new.write_text(f"{seconds:+d}\n")
+        new.rename(self._file)
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Starts a program with this clock."""
+        settings = {
+            "LD_PRELOAD": _library(),
+            "FAKETIME_TIMESTAMP_FILE": str(self._file),
+            "FAKETIME_CACHE_DURATION": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "NO_FAKE_STAT": "1",
+        }
+        return ("/usr/bin/env", *(f"{name}={value}" for name, value in settings.items()))
+
+
+def _library() -> str:
+    for attempt in range(2):
+        found = [path for pattern in LIBRARIES for path in Path("/usr").glob(pattern)]
+        if found:
+            return str(found[0])
+        if not attempt:
+            programs.find("faketime", "faketime")
+    raise RuntimeError(f"faketime is there, and its library not at /usr/{LIBRARIES[0]}")

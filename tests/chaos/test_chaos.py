@@ -1,0 +1,54 @@
+"""Whatever happens, no verdict is wrong, none is lost, and afterwards everything is as before.
+
+Longer, with faults at random and at the same time: `make chaos MINUTES=30 SEED=7`.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from tests.chaos.arena import Arena, arena
+from tests.chaos.faults import FAULTS, drawn, together
+
+SEED = os.environ.get("MPIJOB_CHAOS_SEED", "1")
+MINUTES = float(os.environ.get("MPIJOB_CHAOS_MINUTES", "0"))
+RATE = 50
+MOST_AT_ONCE = 3
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900 + 120 * MINUTES)]
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
+    """Two replicas; what was wrong or lost until the end is known when all reviews have ended."""
+    with arena(rate=RATE, seed=int(SEED), log_dir=tmp_path_factory.mktemp("chaos")) as made:
+        yield made
+    assert made.traffic.tally.lost == []
+    assert made.load.lost == []
+    assert made.load.first["admitted"]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_after_each_fault_all_is_as_before(stage: Arena, name: str) -> None:
+    rng = Random(f"{SEED} {name}")
+    with FAULTS[name](stage, rng):
+        stage.goes_on()
+    stage.recovers(rng)
+    assert stage.traffic.tally.wrong == []
+
+
+def test_faults_at_the_same_time(stage: Arena) -> None:
+    """Once, and again and again while there is time."""
+    rng = Random(SEED)
+    end = time.monotonic() + MINUTES * 60
+    while True:
+        names = drawn(rng, MOST_AT_ONCE)
+        with together(stage, rng, names):
+            stage.goes_on()
+        stage.recovers(rng)
+        assert stage.traffic.tally.wrong == []
+        if time.monotonic() >= end:
+            return

@@ -1,0 +1,147 @@
+"""Reviews at a steady rate to all replicas, each reply compared with the one that it must be."""
+
+import asyncio
+import http.client
+import socket
+import ssl
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import Self
+
+import aiohttp
+
+from tests.chaos.cases import Case
+from tests.support.installation.balancer import Backend
+from tests.support.installation.deployment import HOST
+
+PATIENCE = 300
+"""For how many seconds a review is sent again: longer than any fault, during which it may have no verdict (504)."""
+MOST_AT_ONCE = 200
+CONNECTIONS = 8
+"""To each replica, kept open: as many as matter, and so few that a leak is seen beside them."""
+HEADERS = {"Content-Type": "application/json"}
+
+
+class Refusal(OSError):
+    """There is no verdict: the status."""
+
+
+@dataclass
+class Tally:
+    """What became of the reviews."""
+
+    sent: int = 0
+    """Each once, however often it was tried."""
+    answered: int = 0
+    wrong: list[str] = field(default_factory=list)
+    """What the replies to these should have been, and were."""
+    lost: list[str] = field(default_factory=list)
+    """Those that nobody answered, with the last refusal."""
+    refused: Counter[str] = field(default_factory=Counter)
+    """Attempts without a verdict, by how they ended."""
+    skipped: int = 0
+    """Reviews that were due and not sent, because too many others were under way."""
+
+
+@dataclass
+class Traffic:
+    """`rate` reviews a second, until the block ends."""
+
+    backends: Callable[[], Sequence[Backend]]
+    """The replicas there are."""
+    ca: bytes
+    """What their certificates are checked against (PEM)."""
+    cases: Sequence[Case]
+    rate: float
+    seed: int = 0
+    tally: Tally = field(default_factory=Tally)
+
+    def __enter__(self) -> Self:
+        self._rng = Random(self.seed)
+        self._context = ssl.create_default_context(cadata=self.ca.decode())
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=asyncio.run, args=(self._run(),))
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join()
+
+    def ask(self, backend: Backend, case: Case) -> bytes:
+        """The reply of one replica, on a connection of its own; OSError when there is none."""
+        with closing(socket.create_connection(("127.0.0.1", backend.port), timeout=30)) as plain:
+            connection = http.client.HTTPSConnection("127.0.0.1", backend.port)
+            with closing(connection):
+                connection.sock = self._context.wrap_socket(plain, server_hostname=HOST)
+                try:
+                    connection.request("POST", case.path, case.body, HEADERS)
+                    response = connection.getresponse()
+                    reply = response.read()
+                except http.client.HTTPException as error:
+                    raise Refusal(type(error).__name__) from None
+        return _verdict(response.status, reply)
+
+    async def _run(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._over = asyncio.Event()
+        under_way: set[asyncio.Task[None]] = set()
+        connector = aiohttp.TCPConnector(limit=0, limit_per_host=CONNECTIONS, ssl=self._context)
+        timeout = aiohttp.ClientTimeout(total=30)
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout, headers=HEADERS) as self._session:
+            self._ready.set()
+            due = self._loop.time()
+            while not self._over.is_set():
+                due += 1 / self.rate
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._over.wait(), max(0, due - self._loop.time()))
+                if len(under_way) >= MOST_AT_ONCE:
+                    self.tally.skipped += 1
+                    continue
+                task = asyncio.create_task(self._settle(self._rng.choice(self.cases)))
+                under_way.add(task)
+                task.add_done_callback(under_way.discard)
+            await asyncio.gather(*under_way)
+
+    async def _settle(self, case: Case) -> None:
+        """Send it until a replica answers."""
+        self.tally.sent += 1
+        deadline = self._loop.time() + PATIENCE
+        refusal = ""
+        while self._loop.time() < deadline:
+            try:
+                reply = await self._send(case)
+            except (aiohttp.ClientError, OSError) as error:
+                refusal = str(error) if isinstance(error, Refusal) else type(error).__name__
+                self.tally.refused[refusal] += 1
+                await asyncio.sleep(0.1)
+                continue
+            self.tally.answered += 1
+            if reply != case.reply:
+                self.tally.wrong.append(difference(case, reply))
+            return
+        self.tally.lost.append(f"{case.name}: {refusal}")
+
+    async def _send(self, case: Case) -> bytes:
+        backends = self.backends()
+        if not backends:
+            raise Refusal("no replica")
+        url = f"https://127.0.0.1:{self._rng.choice(backends).port}{case.path}"
+        async with self._session.post(url, data=case.body, server_hostname=HOST) as response:
+            return _verdict(response.status, await response.read())
+
+
+def difference(case: Case, reply: bytes) -> str:
+    """For whoever looks for the fault."""
+    return f"{case.name}\n  offline {case.reply.decode()}\n  service {reply.decode()}"
+
+
+def _verdict(status: int, reply: bytes) -> bytes:
+    if status != http.client.OK:
+        raise Refusal(f"{status} {reply[:200].decode(errors='replace').strip()}")
+    return reply
