@@ -171,6 +171,9 @@ def _prepare(stage: Stage) -> None:
     cluster.kubectl("create", "rolebinding", USER, "--clusterrole=edit", f"--user={USER}", "-n", TEAM)
     stage.alice = cluster.kubeconfig_for(USER)
     cluster.kubectl("config", "set-context", "--current", "--namespace", TEAM, kubeconfig=stage.alice)
+    for home, config in ((stage.checkout, cluster.kubeconfig), (stage.home, stage.alice)):
+        (home / ".kube").mkdir()
+        shutil.copy(config, home / ".kube" / "config")
     for number in range(3):
         ready = ("wait", "--for=condition=Running", f"mpijob/resnet-{number + 1}", "-n", TEAM, "--timeout=60s")
         cluster.kubectl(*ready)
