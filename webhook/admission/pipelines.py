@@ -29,20 +29,21 @@ from webhook.admission.left_alone import (
     reason_to_inject_nothing,
 )
 from webhook.admission.messages import Finding, shorten
-from webhook.api import annotations, document, mpijob, review
+from webhook.api import annotations, document, mpijob, review, written
 from webhook.api.mpijob import MPIJob
 from webhook.api.review import AdmissionRequest
 from webhook.api.shape import ShapeError
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
+from webhook.kit import written_templates
 from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, PatchConflict
-from webhook.kit.settings import Action, RuleSettings
+from webhook.kit.settings import Action
 from webhook.policy.exemptions import ASKED
 from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
 from webhook.predict.quota.assessment import reservation_of
-from webhook.rules import CauseReason, Rule, Violation
+from webhook.rules import CauseReason, Violation
 
 Hook = Literal["mutate", "validate", "ssh-keys", "policy"]
 
@@ -176,9 +177,10 @@ def validate(
     if unread := too_large.unread(request.object):
         return _too_large(Decision(name=request.name), unread, policy)
     try:
-        job = mpijob.apply_operator_defaults(mpijob.decode(request.object))
+        job, templates = written.decode(request.object)
     except ShapeError as error:
         return _wrong_shape(request.name, error, policy)
+    job = mpijob.apply_operator_defaults(job)
     decision = Decision(name=_name(request, job))
     old = _old(request) if request.operation == "UPDATE" else None
     decision.skipped = reason_to_check_nothing(request, job, old, policy, view)
@@ -186,18 +188,16 @@ def validate(
         return decision
     ctx = _context(request, job, view, old, document=request.object, admitted=policy.admitted)
     ctx = excuse.but_for_excused(ctx, job, policy, today, granted)
+    written_templates.remember(templates, ctx)
     if large := too_large.findings(job, ctx, policy):
         return _not_judged(decision, large, request, old, policy)
     before = None if old is None else structs.replace(ctx, old=None, document=request.old_object, memo={})
     if old is not None and before is not None and too_large.beyond_ceilings(old, before):
         ctx, old = structs.replace(ctx, old=None), None
-    found = [
-        (finding, action)
-        for rule, settings, action in policy.rules
-        for finding in _findings(rule, settings, job, ctx, time_left)
-    ]
+    found = list(_findings(policy, job, ctx, time_left))
     if found and old is not None and before is not None:
-        found = ratchet.worse(found, job, _all_findings(policy, old, before, time_left), old)
+        earlier = (finding for finding, _ in _findings(policy, old, before, time_left))
+        found = ratchet.worse(found, job, earlier, old)
     found += _missing(request, job, policy, ctx)
     for finding, action in attribution.named(found, job, request.object):
         leads_to = action.at_most(finding.violation.ceiling)
@@ -211,7 +211,7 @@ def validate(
     if vain := list(excuse.cautions(job, ctx)):
         decision.told[ASKED] = [*vain]
     decision.put_worst_first()
-    if any(rule.id == QUOTA_RULE and action is Action.DENY for rule, _, action in policy.rules):
+    if policy.action(QUOTA_RULE) is Action.DENY:
         decision.reservation = reservation_of(job, ctx, job.metadata.uid)
     return decision
 
@@ -235,17 +235,14 @@ def _too_large(decision: Decision, large: list[Finding], policy: Policy) -> Deci
 
 
 def _findings(
-    rule: Rule, settings: RuleSettings, job: MPIJob, ctx: Context, time_left: Callable[[], float]
-) -> Iterator[Finding]:
-    if time_left() < RESERVE:
-        raise DeadlineExceeded(rule.id)
-    for violation in rule.check(job, settings, ctx):
-        yield Finding(rule.id, violation)
-
-
-def _all_findings(policy: Policy, job: MPIJob, ctx: Context, time_left: Callable[[], float]) -> Iterator[Finding]:
-    for rule, settings, _ in policy.rules:
-        yield from _findings(rule, settings, job, ctx, time_left)
+    policy: Policy, job: MPIJob, ctx: Context, time_left: Callable[[], float]
+) -> Iterator[tuple[Finding, Action]]:
+    """What each rule finds, and what the policy makes of it."""
+    for rule, settings, action in policy.rules:
+        if time_left() < RESERVE:
+            raise DeadlineExceeded(rule.id)
+        for violation in rule.check(job, settings, ctx):
+            yield Finding(rule.id, violation), action
 
 
 def _missing(

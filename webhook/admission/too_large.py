@@ -20,11 +20,8 @@ AS_STORED = "too large to judge, and its pods stay as they are stored"
 
 def findings(job: MPIJob, ctx: Context, policy: Policy) -> list[Finding]:
     """Why the job is not looked at: the policy's own bounds where it denies by them, else the ceilings of these."""
-    settings, action = next(
-        ((settings, action) for rule, settings, action in policy.rules if rule.id == job_size.RULE),
-        (job_size.CEILING, Action.OFF),
-    )
-    if action is not Action.DENY or not isinstance(settings, job_size.Settings):
+    settings = policy.settings(job_size.RULE)
+    if policy.action(job_size.RULE) is not Action.DENY or not isinstance(settings, job_size.Settings):
         settings = job_size.CEILING
     return [Finding(job_size.RULE, violation) for violation in job_size.check(job, settings, ctx)]
 

@@ -3,7 +3,6 @@
 Upstream: mpi-operator `pkg/apis/kubeflow/v2beta1/{types,default}.go`.
 """
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
@@ -155,17 +154,20 @@ class MPIJob(msgspec.Struct, rename="camel", gc=False):
     @property
     def launcher(self) -> ReplicaSpec | None:
         """The Launcher spec."""
-        return (self.spec.mpi_replica_specs or {}).get(LAUNCHER)
+        specs = self.spec.mpi_replica_specs
+        return specs.get(LAUNCHER) if specs else None
 
     @property
     def worker(self) -> ReplicaSpec | None:
         """The Worker spec."""
-        return (self.spec.mpi_replica_specs or {}).get(WORKER)
+        specs = self.spec.mpi_replica_specs
+        return specs.get(WORKER) if specs else None
 
     @property
     def workers(self) -> int:
         """How many worker pods the operator would make: 0 without a Worker spec or without its `replicas`."""
-        return max((self.worker and self.worker.replicas) or 0, 0)
+        count = worker.replicas if (worker := self.worker) else 0
+        return count if count and count > 0 else 0
 
     @property
     def suspended(self) -> bool:
@@ -188,11 +190,10 @@ class MPIJob(msgspec.Struct, rename="camel", gc=False):
                 found.append((role, path, spec))
         return found
 
-    def computing(self) -> Iterator[tuple[str, str, ReplicaSpec]]:
+    def computing(self) -> list[tuple[str, str, ReplicaSpec]]:
         """Those of `replicas` whose pods run ranks: the Launcher only with `runLauncherAsWorker`."""
-        for role, path, spec in self.replicas():
-            if role == WORKER or self.spec.run_launcher_as_worker:
-                yield role, path, spec
+        pods = self.replicas()
+        return pods if self.spec.run_launcher_as_worker else [each for each in pods if each[0] == WORKER]
 
 
 def is_managed_here(managed_by: str | None) -> bool:

@@ -7,9 +7,10 @@ variable, an unknown option, several programs, hosts that the user names) it is 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+import msgspec
 
 from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, OPEN_MPI, PAIRS, PER_NODE, Dialect
 
@@ -22,8 +23,7 @@ MAX_CALLS: Final = 20
 MAX_WORDS: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(msgspec.Struct, frozen=True, gc=False):
     """One call of mpirun or its like."""
 
     program: str
@@ -172,22 +172,20 @@ def _read(program: str, words: Iterator[str], implementation: str | None) -> Inv
     position, end = 0, len(given)
     while position < end and (word := given[position]).startswith("-"):
         position += 1
-        value = None
         option = spoken.options.get(word)
         if option is None:
-            plain, equals, rest = word.lstrip("-").partition("=")
+            plain, equals, value = word.lstrip("-").partition("=")
             option = spoken.options.get(plain)
-            value = rest if equals else None
-        if option is None or (value is not None and option[1] != 1):
-            return Invocation(program, words=given)
+            if option is None or (equals and option[1] != 1):
+                return Invocation(program, words=given)
+            if equals:
+                options.append((option[0], (value,)))
+                continue
         name, count = option
-        taken = 0 if value is not None else 1 if name in PAIRS else count
-        values = given[position : position + taken] if value is None else (value,)
-        position += taken
-        if name in PAIRS and not any("=" in pair for pair in values):
-            values += given[position : position + 1]
-            position += 1
-        options.append((name, values))
+        if count == 2 and name in PAIRS and "=" in "".join(given[position : position + 1]):
+            count = 1
+        options.append((name, given[position : position + count]))
+        position += count
     started = given[position] if position < end else None
     # A variable may hold more options, and a colon starts a second program with ranks of its own.
     if started is None or (started.startswith("$") and "/" not in started) or ":" in given[position + 1 :]:

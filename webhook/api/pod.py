@@ -298,10 +298,11 @@ class PodTemplate(msgspec.Struct, gc=False):
 
     def each_container(self, path: str) -> list[tuple[str, Container]]:
         """(path, container) of every container, then of every init container; `path` is where the template stands."""
-        spec = self.spec
-        if spec is None:
-            return []
-        found = [(f"{path}.spec.containers[{index}]", each) for index, each in enumerate(spec.containers or ())]
-        if spec.init_containers:
-            found += [(f"{path}.spec.initContainers[{index}]", each) for index, each in enumerate(spec.init_containers)]
+        found: list[tuple[str, Container]] = []
+        if (spec := self.spec) is None:
+            return found
+        for index, container in enumerate(spec.containers or ()):
+            found.append((f"{path}.spec.containers[{index}]", container))
+        for index, container in enumerate(spec.init_containers or ()):
+            found.append((f"{path}.spec.initContainers[{index}]", container))
         return found

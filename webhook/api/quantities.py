@@ -1,7 +1,8 @@
 """Every place in a pod template where Kubernetes' programs decode a quantity."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+import msgspec
 
 from webhook.api.pod import Container, PodTemplate
 from webhook.api.requirements import ResourceFieldRef, ResourceRequirements
@@ -10,16 +11,18 @@ from webhook.api.volume import DownwardItem, Volume
 Where = tuple[object, ...]
 
 
-class Written(NamedTuple):
+class Written(msgspec.Struct, frozen=True, gc=False):
     """Quantities as written, by name of the resource; one that is a field of its own has the name ""."""
 
     where: Where
     """The parts of the path, put together only for a fault: a job has dozens of quantities."""
     amounts: Mapping[str, object]
+    field: str = ""
+    """The end of the path."""
 
     def path(self, name: str) -> str:
         """Where one of them stands in the user's YAML."""
-        return "".join(map(str, self.where)) + (f"[{name}]" if name else "")
+        return "".join(map(str, self.where)) + self.field + (f"[{name}]" if name else "")
 
 
 def of_template(path: str, template: PodTemplate) -> list[Written]:
@@ -28,9 +31,10 @@ def of_template(path: str, template: PodTemplate) -> list[Written]:
     spec = template.spec
     if spec is None:
         return found
-    for kind, containers in ((".spec.containers[", spec.containers), (".spec.initContainers[", spec.init_containers)):
-        for index, container in enumerate(containers or ()):
-            _container((path, kind, index), container, found)
+    for index, container in enumerate(spec.containers or ()):
+        _container(path, ".spec.containers[", index, container, found)
+    for index, container in enumerate(spec.init_containers or ()):
+        _container(path, ".spec.initContainers[", index, container, found)
     if spec.resources is not None:
         _requirements((path, ".spec.resources"), spec.resources, found)
     if spec.overhead:
@@ -41,19 +45,20 @@ def of_template(path: str, template: PodTemplate) -> list[Written]:
     return found
 
 
-def _container(where: Where, container: Container, found: list[Written]) -> None:
+def _container(path: str, kind: str, index: int, container: Container, found: list[Written]) -> None:
     if container.resources is not None:
-        _requirements((*where, "].resources"), container.resources, found)
-    for index, variable in enumerate(container.env or ()):
+        _requirements((path, kind, index, "].resources"), container.resources, found)
+    for position, variable in enumerate(container.env or ()):
         if variable.value_from is not None and variable.value_from.resource_field_ref is not None:
-            _field((*where, "].env[", index, "].valueFrom"), variable.value_from.resource_field_ref, found)
+            where = (path, kind, index, "].env[", position, "].valueFrom")
+            _field(where, variable.value_from.resource_field_ref, found)
 
 
 def _requirements(where: Where, resources: ResourceRequirements, found: list[Written]) -> None:
     if resources.requests:
-        found.append(Written((*where, ".requests"), resources.requests))
+        found.append(Written(where, resources.requests, ".requests"))
     if resources.limits:
-        found.append(Written((*where, ".limits"), resources.limits))
+        found.append(Written(where, resources.limits, ".limits"))
 
 
 def _volume(where: Where, volume: Volume, found: list[Written]) -> None:

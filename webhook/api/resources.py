@@ -92,11 +92,29 @@ def accelerators(container: Container, patterns: tuple[str, ...]) -> int:
     if resources is None:
         return 0
     total = 0
-    for amounts, others in ((resources.limits, None), (resources.requests, resources.limits)):
-        for name in amounts or ():
-            if is_accelerator(name, patterns) and not (others and name in others):
-                total += max(quantity.whole(requested(container, name)), 0)
+    limits, requests = resources.limits or {}, resources.requests or {}
+    for name in limits:
+        if "/" in name and is_accelerator(name, patterns):
+            total += max(quantity.whole(requested(container, name)), 0)
+    for name in requests:
+        if "/" in name and name not in limits and is_accelerator(name, patterns):
+            total += max(quantity.whole(read(requests[name])), 0)
     return total
+
+
+def asking_for_devices(template: PodTemplate) -> list[tuple[str, Container]]:
+    """(place in the template, container) of those that ask for resources with a domain: what devices are called."""
+    found: list[tuple[str, Container]] = []
+    if (spec := template.spec) is None:
+        return found
+    for kind, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for index, container in enumerate(containers or ()):
+            if (asked := container.resources) is None:
+                continue
+            names = (*(asked.limits or ()), *(asked.requests or ()))
+            if "/" in "".join(names):
+                found.append((f"spec.{kind}[{index}]", container))
+    return found
 
 
 def extended_resources(containers: Iterable[Container]) -> set[str]:
@@ -114,6 +132,8 @@ def extended_resources(containers: Iterable[Container]) -> set[str]:
 def pod_total(template: PodTemplate, amount: Callable[[Container], int]) -> int:
     """The most that is in use at once in a pod, where a container uses `amount(container)` (not negative)."""
     counts = [amount(each) for each in template.containers]
+    if not template.init_containers:
+        return sum(counts)
     of_init = [(each, count) for each in template.init_containers if (count := amount(each))]
     if not of_init:
         return sum(counts)

@@ -1,13 +1,15 @@
 """How much a job has of what is looked at in reviews: counted by lengths alone, before anything is judged."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from operator import gt
 from typing import Any, NamedTuple
 
 import msgspec
 
 from webhook.api.mpijob import MPIJob
 from webhook.api.networks import NETWORKS
-from webhook.api.pod import PodAffinity, PodSpec, PodTemplate
+from webhook.api.pod import Container, PodAffinity, PodSpec, PodTemplate, TemplateMeta
 
 
 class Size(NamedTuple):
@@ -36,26 +38,53 @@ KINDS = {
     "constraints": "topology spread constraints",
 }
 """What is counted, and its name in messages."""
-# Kind, the parts of the path, and how many there are.
-Note = Callable[[str, tuple[str, ...], int], None]
 _EACH = ".template.spec.containers[*]"
+# Kind and place of what is counted of a template, in the order of `_of_template`.
+_IN_TEMPLATE = (
+    ("labels", ".template.metadata.labels"),
+    ("labels", ".template.metadata.annotations"),
+    ("containers", ".template.spec.containers"),
+    ("arguments", f"{_EACH}.command"),
+    ("env", f"{_EACH}.env"),
+    ("ports", f"{_EACH}.ports"),
+    ("mounts", f"{_EACH}.volumeMounts"),
+    ("resources", f"{_EACH}.resources"),
+    ("resources", ".template.spec"),
+    ("volumes", ".template.spec.volumes"),
+    ("references", ".template.spec"),
+    ("tolerations", ".template.spec.tolerations"),
+    ("node_selector", ".template.spec.nodeSelector"),
+    ("affinity", ".template.spec.affinity"),
+    ("constraints", ".template.spec.topologySpreadConstraints"),
+)
 
 
-def beyond(bounds: Mapping[str, int], job: MPIJob) -> list[Size]:
-    """What there is more of than `bounds` allow, which has a bound for each of `KINDS`."""
-    found: list[Size] = []
+class Bounds:
+    """The most of each of `KINDS` that a job may have."""
 
-    def note(kind: str, where: tuple[str, ...], amount: int) -> None:
-        if amount > bounds[kind]:
-            found.append(Size(kind, "".join(where), amount))
+    def __init__(self, most: Mapping[str, int]) -> None:
+        self.most = most
+        self.in_template = tuple(most[kind] for kind, _ in _IN_TEMPLATE)
 
-    note("replica_specs", ("spec.mpiReplicaSpecs",), len(job.spec.mpi_replica_specs or ()))
-    note("labels", ("metadata.labels",), len(job.metadata.labels or ()))
-    note("labels", ("metadata.annotations",), len(job.metadata.annotations or ()))
-    if (policy := job.run_policy.scheduling_policy) is not None:
-        note("resources", ("spec.runPolicy.schedulingPolicy.minResources",), len(policy.min_resources or ()))
+
+def beyond(bounds: Bounds, job: MPIJob) -> list[Size]:
+    """What there is more of than `bounds` allow."""
+    policy, metadata = job.run_policy.scheduling_policy, job.metadata
+    of_job = (
+        ("replica_specs", "spec.mpiReplicaSpecs", job.spec.mpi_replica_specs),
+        ("labels", "metadata.labels", metadata.labels),
+        ("labels", "metadata.annotations", metadata.annotations),
+        ("resources", "spec.runPolicy.schedulingPolicy.minResources", policy and policy.min_resources),
+    )
+    found = []
+    for kind, path, items in of_job:
+        if items and len(items) > bounds.most[kind]:
+            found.append(Size(kind, path, len(items)))
     for _, path, replica in job.replicas():
-        _count_template(replica.template, path, note)
+        amounts = _of_template(replica.template)
+        for index in compress(range(len(amounts)), map(gt, amounts, bounds.in_template)):
+            kind, place = _IN_TEMPLATE[index]
+            found.append(Size(kind, path + place, amounts[index]))
     return found
 
 
@@ -80,32 +109,33 @@ def longest_text(job: MPIJob, most: int) -> Size | None:
     return None
 
 
-def _count_template(template: PodTemplate, path: str, note: Note) -> None:
-    if template.metadata is not None:
-        note("labels", (path, ".template.metadata.labels"), len(template.metadata.labels or ()))
-        note("labels", (path, ".template.metadata.annotations"), len(template.metadata.annotations or ()))
-    spec = template.spec
-    if spec is None:
-        return
-    _count_containers(spec, path, note)
+def _of_template(template: PodTemplate) -> tuple[int, ...]:
+    """How much there is of each of `_IN_TEMPLATE`."""
+    metadata, spec = template.metadata or _NO_METADATA, template.spec or _NO_SPEC
     resources = len(spec.overhead or ()) + len(spec.resource_claims or ())
     if spec.resources is not None:
         resources += len(spec.resources.requests or ()) + len(spec.resources.limits or ())
-    references = _references(spec) + template.annotations.get(NETWORKS, "").count(",")
-    note("resources", (path, ".template.spec"), resources)
-    note("volumes", (path, ".template.spec.volumes"), len(spec.volumes or ()))
-    note("references", (path, ".template.spec"), references)
-    note("tolerations", (path, ".template.spec.tolerations"), len(spec.tolerations or ()))
-    note("node_selector", (path, ".template.spec.nodeSelector"), len(spec.node_selector or ()))
-    note("affinity", (path, ".template.spec.affinity"), _affinity(spec))
-    constraints = len(spec.topology_spread_constraints or ())
-    note("constraints", (path, ".template.spec.topologySpreadConstraints"), constraints)
+    return (
+        len(metadata.labels or ()),
+        len(metadata.annotations or ()),
+        *_of_containers([*(spec.containers or ()), *(spec.init_containers or ())]),
+        resources,
+        len(spec.volumes or ()),
+        _references(spec) + (metadata.annotations or {}).get(NETWORKS, "").count(","),
+        len(spec.tolerations or ()),
+        len(spec.node_selector or ()),
+        _affinity(spec),
+        len(spec.topology_spread_constraints or ()),
+    )
 
 
-def _count_containers(spec: PodSpec, path: str, note: Note) -> None:
-    """Of all containers of a template together."""
+_NO_METADATA = TemplateMeta()
+_NO_SPEC = PodSpec()
+
+
+def _of_containers(containers: Sequence[Container]) -> tuple[int, ...]:
+    """How many they are, then their arguments, variables, ports, mounts and resources."""
     arguments = env = ports = mounts = resources = 0
-    containers = [*(spec.containers or ()), *(spec.init_containers or ())]
     for container in containers:
         arguments += len(container.command or ()) + len(container.args or ())
         env += len(container.env or ()) + len(container.env_from or ())
@@ -115,12 +145,7 @@ def _count_containers(spec: PodSpec, path: str, note: Note) -> None:
             resources += len(wanted.requests or ()) + len(wanted.limits or ()) + len(wanted.claims or ())
         if (security := container.security_context) is not None and (capabilities := security.capabilities) is not None:
             resources += len(capabilities.add or ()) + len(capabilities.drop or ())
-    note("containers", (path, ".template.spec.containers"), len(containers))
-    note("arguments", (path, _EACH, ".command"), arguments)
-    note("env", (path, _EACH, ".env"), env)
-    note("ports", (path, _EACH, ".ports"), ports)
-    note("mounts", (path, _EACH, ".volumeMounts"), mounts)
-    note("resources", (path, _EACH, ".resources"), resources)
+    return len(containers), arguments, env, ports, mounts, resources
 
 
 def _references(spec: PodSpec) -> int:

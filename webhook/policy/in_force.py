@@ -47,6 +47,18 @@ class Policy:
         """Those of `injections` without which no job is stored."""
         return tuple((injection, wanted) for injection, wanted in self.injections if wanted.required is not Action.OFF)
 
+    def action(self, rule_id: str) -> Action:
+        """What a finding of the rule leads to at most."""
+        return self._chosen[rule_id][1] if rule_id in self._chosen else Action.OFF
+
+    def settings(self, rule_id: str) -> RuleSettings | None:
+        """The settings of the rule, None where it is off."""
+        return self._chosen[rule_id][0] if rule_id in self._chosen else None
+
+    @cached_property
+    def _chosen(self) -> Mapping[str, tuple[RuleSettings, Action]]:
+        return {rule.id: (settings, action) for rule, settings, action in self.rules}
+
 
 @cache
 def policy_model() -> type[PolicyDocument]:

@@ -9,15 +9,24 @@ devices that is for each is unknown, as it is where the template or the class ca
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from webhook.api.mpijob import ReplicaSpec
-from webhook.api.pod import PodResourceClaim, PodTemplate
+from webhook.api.pod import Container, PodResourceClaim, PodTemplate
 from webhook.api.quota_charges import ONE, Charge
 from webhook.api.quota_scopes import ObjectTraits
-from webhook.api.resources import DEVICE_CLASS, DEVICES_OF_CLASS, accelerators, is_accelerator, pod_total
+from webhook.api.resources import (
+    DEVICE_CLASS,
+    DEVICES_OF_CLASS,
+    accelerators,
+    asking_for_devices,
+    is_accelerator,
+    pod_total,
+)
 from webhook.cluster.resources.device_classes import DEVICE_CLASSES, DeviceClass
 from webhook.cluster.resources.resource_claim_templates import (
     RESOURCE_CLAIM_TEMPLATES,
@@ -33,8 +42,7 @@ _MOST_DEVICES: Final = 32
 _SPECIAL: Final = re.compile(r"([*?\[])")
 
 
-@dataclass(frozen=True, slots=True)
-class Devices:
+class Devices(msgspec.Struct, frozen=True, gc=False):
     """How many accelerators: at least so many, and at most; None for an unknown number."""
 
     least: int = 0
@@ -63,9 +71,11 @@ def names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
     key = ("accelerators", id(patterns))  # which the settings of the policy in force keep
     if key not in ctx.memo:
         classes = ctx.view.all(DEVICE_CLASSES)
-        found = () if classes is UNKNOWN else classes.values()
-        behind = (each.extended_resource for each in found if is_accelerator(DEVICE_CLASS + each.name, patterns))
-        ctx.memo[key] = (*patterns, *(_SPECIAL.sub(r"[\1]", name) for name in behind if name))
+        ctx.memo[key] = patterns
+        if classes is not UNKNOWN:
+            found = (each for each in classes.values() if is_accelerator(DEVICE_CLASS + each.name, patterns))
+            behind = (each.extended_resource for each in found)
+            ctx.memo[key] = (*patterns, *(_SPECIAL.sub(r"[\1]", name) for name in behind if name))
     known: tuple[str, ...] = ctx.memo[key]
     return known
 
@@ -79,10 +89,23 @@ def backed(name: str, ctx: Context) -> bool:
     return name.startswith(DEVICE_CLASS) or name in ctx.memo[key]
 
 
+def asking(template: PodTemplate, ctx: Context) -> Sequence[tuple[str, Container]]:
+    """`asking_for_devices`, looked for once in a review."""
+    # With the template beside it: the key is its address only while it is there.
+    known: tuple[PodTemplate, Sequence[tuple[str, Container]]] | None = ctx.memo.get(("asking", id(template)))
+    if known is None:
+        known = ctx.memo["asking", id(template)] = template, asking_for_devices(template)
+    return known[1]
+
+
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
     """The accelerators of a pod of this template; `patterns` say which resources are."""
-    wanted = names(patterns, ctx)
-    counted = pod_total(template, lambda container: accelerators(container, wanted))
+    counted = 0
+    if asking(template, ctx):
+        wanted = names(patterns, ctx)
+        counted = pod_total(template, lambda container: accelerators(container, wanted))
+    if not _claims(template):
+        return Devices(counted, counted, counted)
     claimed = list(_claimed(template, patterns, ctx))
     most = [each.most for each in claimed]
     return Devices(

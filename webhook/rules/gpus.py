@@ -57,9 +57,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each quantity, then the kinds, then the number for each pod."""
     kinds: dict[str, str] = {}
     for role, path, replica in job.replicas():
-        for where, container in replica.template.each_container(f"{path}.template"):
+        for where, container in devices.asking(replica.template, ctx):
             if container.resources is not None:
-                yield from _quantities(f"{where}.resources", container.resources, settings, kinds)
+                yield from _quantities(f"{path}.template.{where}.resources", container.resources, settings, kinds)
         if not replica.template.containers:
             continue  # upstream-contract refuses it
         if role == WORKER or job.spec.run_launcher_as_worker:
@@ -71,13 +71,14 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
                 yield from uncounted(path, replica.template, settings.resources, ctx)
         else:
             yield from _idle(path, replica.template, settings)
-    yield from _kinds(job, kinds)
+    if len(kinds) > 1:
+        yield from _kinds(job, kinds)
 
 
 def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
     """More than one in `kinds`; that of the workers is the job's."""
     launcher = replica_path(LAUNCHER)
-    first, *others = sorted(kinds, key=lambda name: kinds[name].startswith(launcher)) or [""]
+    first, *others = sorted(kinds, key=lambda name: kinds[name].startswith(launcher))
     for name in others:
         if kinds[name].startswith(launcher) and not job.spec.run_launcher_as_worker:
             fix = f"Ask for no {name}: the launcher is no worker."
@@ -97,7 +98,7 @@ def _quantities(
     limits, requests = asked.limits or {}, asked.requests or {}
     for field, amounts, others in (("limits", limits, requests), ("requests", requests, limits)):
         for name, value in amounts.items():
-            if not is_accelerator(name, settings.resources):
+            if "/" not in name or not is_accelerator(name, settings.resources):
                 continue
             where = f"{path}.{field}[{name}]"
             try:
@@ -127,8 +128,8 @@ def _equal(path: str, name: str, request: Quantity, limits: dict[str, object]) -
     https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validation/validation.go
     (`validateResourceRequirements`)
     """
-    shown = quantity.format(request)
     if name not in limits:
+        shown = quantity.format(request)
         yield Violation(
             f"{path}.limits[{name}]",
             f"is missing, but the request is {shown}",
@@ -141,7 +142,7 @@ def _equal(path: str, name: str, request: Quantity, limits: dict[str, object]) -
     except QuantityError:
         return  # upstream-contract refuses it
     if request != limit:
-        wanted, sound = quantity.format(limit), limit >= 0 and quantity.is_whole(limit)
+        shown, wanted, sound = quantity.format(request), quantity.format(limit), limit >= 0 and quantity.is_whole(limit)
         yield Violation(
             f"{path}.requests[{name}]",
             f"{shown} differs from the limit of {wanted}, and GPUs are not overcommitted",

@@ -10,7 +10,7 @@ exemption holds for a refusal by this rule. A stored job that is too large, from
 still be changed, but not in its `mpiReplicaSpecs`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ import msgspec
 from pydantic import Field
 
 from webhook.api.mpijob import MPIJob
-from webhook.api.size import KINDS, beyond, longest_text
+from webhook.api.size import KINDS, Bounds, beyond, longest_text
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
@@ -57,9 +57,9 @@ class Settings(RuleSettings):
     max_constraints: int = _most(50, 200, "Topology spread constraints of a template")
 
     @cached_property
-    def counted(self) -> Mapping[str, int]:
+    def counted(self) -> Bounds:
         """The bound of each of `KINDS`."""
-        return {kind: getattr(self, f"max_{kind}") for kind in KINDS}
+        return Bounds({kind: getattr(self, f"max_{kind}") for kind in KINDS})
 
 
 CEILING: Final = Settings.model_validate(
@@ -92,7 +92,7 @@ def _check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]
         return
     found = beyond(settings.counted, job)
     for size in found:
-        yield _violation(f"max_{size.kind}", size.path, size.amount, settings.counted[size.kind], KINDS[size.kind])
+        yield _violation(f"max_{size.kind}", size.path, size.amount, settings.counted.most[size.kind], KINDS[size.kind])
     # No text can be longer than the whole.
     if not found and _length(ctx.document) > settings.max_text and (text := longest_text(job, settings.max_text)):
         yield _violation("max_text", _place(text.path), text.amount, settings.max_text, "characters")

@@ -10,17 +10,18 @@ the worker runs more than sshd: a script may pass variables on in ways of its ow
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, Final
 
+import msgspec
 from pydantic import AfterValidator, Field
 
 from webhook.api import mpirun, sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import OPEN_MPI, PAIRS
-from webhook.api.pod import Container, EnvVar
+from webhook.api.pod import Container
 from webhook.kit.context import Context
 from webhook.kit.mpirun_calls import mpirun_calls
 from webhook.kit.settings import WarningRuleSettings
@@ -36,7 +37,7 @@ _ONLY_SOME: Final = frozenset(("envlist", "envnone", "genvlist", "genvnone"))
 # A worker that may do more with its environment than start sshd.
 _USES_ENVIRONMENT: Final = re.compile(r"env|export|declare|profile|bashrc|/proc/", re.IGNORECASE)
 _PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NOTHING: Final = "(?!)"
 
 
 def _patterns(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -54,29 +55,30 @@ class Settings(WarningRuleSettings):
     )
 
     @cached_property
-    def for_ranks(self) -> "Matcher":
-        """Which variables are for ranks."""
-        return Matcher(self.names)
+    def for_ranks(self) -> re.Pattern[str]:
+        """What the names of variables for ranks look like."""
+        names = (f"{name[:-1]}[A-Za-z0-9_]*" if name.endswith("*") else name for name in self.names)
+        return re.compile("|".join(names) or _NOTHING)
 
 
 @rule("rank-environment", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """What the launcher has and does not pass on; then what only the worker has."""
-    launcher, worker = (replica.template.containers[:1] if replica else [] for replica in (job.launcher, job.worker))
     calls = mpirun_calls(job, ctx)
-    if not calls or any(_unclear(call) for call in calls):
+    if not calls or job.launcher is None or (passed_on := _passed_on(calls)) is None:
         return
-    script = sshd.text(launcher[0])
+    launcher = job.launcher.template.containers[0]
+    script = sshd.text(launcher)
     if any(way in script for way in _OTHER_WAYS):
         return
     selective = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
-    own = _names(launcher[0], settings)
+    own = _names(launcher, settings)
     if selective:
-        exported = Matcher({name for call in calls for name in _exported(call)})
-        lost = [name for name in own if not exported(name)]
+        lost = [name for name in own if not passed_on.exports(name)]
         yield from _violation(LAUNCHER, lost, f"Add -x {' -x '.join(lost[:SHOWN])} to mpirun.")
-    if worker and not launcher[0].env_from and _only_sshd(worker[0]):
-        known = {*own, *(name for call in calls for name in _assigned(call))}
+    worker = job.worker.template.containers[:1] if job.worker else []
+    if worker and not launcher.env_from and _only_sshd(worker[0]):
+        known = passed_on.assigned.union(own)
         # A name to which the launcher's script assigns may be passed on from there.
         alone = [name for name in _names(worker[0], settings) if name not in known and f"{name}=" not in script]
         fix = f"Set {'it' if len(alone) == 1 else 'them'} on the launcher{', with -x for mpirun' if selective else ''}."
@@ -90,47 +92,41 @@ def _violation(role: str, names: Sequence[str], fix: str) -> Iterator[Violation]
         yield Violation(f"{replica_path(role)}.template.spec.containers[0].env", fault, fix=fix, advisory=True)
 
 
-def _unclear(call: Invocation) -> bool:
-    return call.options is None or any(name in _ONLY_SOME for name, _ in call.options)
-
-
 def _names(container: Container, settings: Settings) -> list[str]:
     """The variables of the container that are for ranks."""
-    return [name for name in settings.for_ranks.among(container.env or ()) if _NAME.fullmatch(name)]
+    matches = settings.for_ranks.fullmatch
+    return [one.name for one in (container.env or ())[:MAX_VARIABLES] if matches(one.name)]
 
 
-class Matcher:
-    """Names of variables; `*` at the end of a pattern stands for any text."""
+class _PassedOn(msgspec.Struct):
+    """What calls of mpirun say of variables."""
 
-    def __init__(self, patterns: Collection[str]) -> None:
-        self._names = frozenset(patterns)
-        self._starts = tuple({pattern[:-1] for pattern in patterns if pattern.endswith("*")})
+    exported: set[str] = msgspec.field(default_factory=set)
+    """The names after `-x`; `*` at the end of one stands for any text."""
+    assigned: set[str] = msgspec.field(default_factory=set)
+    """The names that they give a value themselves."""
 
-    def __call__(self, name: str) -> bool:
-        """Whether `name` is one of these."""
-        return name in self._names or name.startswith(self._starts)
-
-    def among(self, env: Sequence[EnvVar]) -> list[str]:
-        """Those of the variables."""
-        names, starts = self._names, self._starts
-        return [one.name for one in env[:MAX_VARIABLES] if one.name in names or one.name.startswith(starts)]
+    def exports(self, name: str) -> bool:
+        """Whether `-x` names the variable."""
+        return name in self.exported or any(one[-1:] == "*" and name.startswith(one[:-1]) for one in self.exported)
 
 
-def _exported(call: Invocation) -> Iterator[str]:
-    """The names after `-x`; `*` for those that are unknown."""
-    for option, values in call.options or ():
-        if option == "x":
-            name = "".join(values).partition("=")[0]
-            yield "*" if "$" in name else name
-
-
-def _assigned(call: Invocation) -> Iterator[str]:
-    """The names that the call itself gives a value."""
-    for option, values in call.options or ():
-        if option == "x" or option in PAIRS:
-            name, equals, _ = "".join(values[:1]).partition("=")
-            if equals or option in PAIRS:
-                yield name
+def _passed_on(calls: Iterable[Invocation]) -> _PassedOn | None:
+    """None where it is not clear what reaches the ranks."""
+    found = _PassedOn()
+    for call in calls:
+        if call.options is None:
+            return None
+        for option, values in call.options:
+            if option in _ONLY_SOME:
+                return None
+            if option == "x" or option in PAIRS:
+                name, equals, _ = "".join(values[:1]).partition("=")
+                if option == "x":  # a name that only a shell could tell may be any
+                    found.exported.add("*" if "$" in name else name)
+                if equals or option in PAIRS:
+                    found.assigned.add(name)
+    return found
 
 
 def _only_sshd(container: Container) -> bool:

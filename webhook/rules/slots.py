@@ -17,9 +17,9 @@ that is meant, `--oversubscribe` on its command line says so.
 Only what the command line shows for certain is compared; a call with variables or unknown options is not compared.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
+import msgspec
 from pydantic import Field, model_validator
 
 from webhook.api import mpirun, quantity
@@ -90,23 +90,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         fault = f"{_count(slots, 'slot')} per worker, at most {most} allowed"
         yield Violation(PATH, fault, fix=fix, degree=Degree("too many", slots - most))
         return
-    unlike_gpus = list(_gpus(slots, gpus, Span(settings.min, most), meant=lambda: _meant(job, slots, ctx)))
-    yield from unlike_gpus
-    if not unlike_gpus:  # with other slots, other CPUs and ranks are right
+    wanted = max(min(gpus[-1], most), settings.min) if gpus else 0
+    if gpus and gpus[-1] and slots != wanted and not _meant(job, slots, ctx):
+        fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
+        yield Violation(PATH, fault, fix=f"Set it to {wanted}.", advisory=True)
+    else:  # with other slots, other CPUs and ranks are right
         cpus = _least_cpus(pods)
         yield from _cpus(slots, cpus, fixed=slots in gpus or cpus.amount < settings.min)
         yield from _ranks(job, slots, min(most, max(gpus, default=0) or most, cpus.amount or most), ctx, gpus=any(gpus))
     yield from _unlike_launcher(gpus, ctx)
-
-
-def _gpus(slots: int, gpus: list[int], bounds: Span, *, meant: Callable[[], bool]) -> Iterator[Violation]:
-    """`gpus` is for the launcher, if it is a worker, then for a worker; `meant`: the ranks fit the slots."""
-    if not any(gpus):
-        return
-    wanted = max(min(gpus[-1], bounds.most or 0), bounds.least)
-    if gpus[-1] and slots != wanted and not meant():
-        fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
-        yield Violation(PATH, fault, fix=f"Set it to {wanted}.", advisory=True)
 
 
 def _unlike_launcher(gpus: list[int], ctx: Context) -> Iterator[Violation]:
@@ -139,7 +131,7 @@ def _nodes(job: MPIJob) -> int:
     return job.workers + (1 if job.spec.run_launcher_as_worker else 0)
 
 
-class _Cpus(NamedTuple):
+class _Cpus(msgspec.Struct, frozen=True):
     """The fewest CPUs of a pod that runs ranks, 0 where none says, and its role."""
 
     amount: int
@@ -147,8 +139,13 @@ class _Cpus(NamedTuple):
 
 
 def _least_cpus(pods: list[tuple[str, ReplicaSpec]]) -> _Cpus:
-    known = [_Cpus(_cpu_count(container), role) for role, pod in pods for container in pod.template.containers[:1]]
-    return min((each for each in known if each.amount), key=lambda each: each.amount, default=_Cpus(0, WORKER))
+    least = _Cpus(0, WORKER)
+    for role, pod in pods:
+        for container in pod.template.containers[:1]:
+            amount = _cpu_count(container)
+            if amount and (not least.amount or amount < least.amount):
+                least = _Cpus(amount, role)
+    return least
 
 
 def _cpus(slots: int, cpus: _Cpus, *, fixed: bool) -> Iterator[Violation]:

@@ -19,9 +19,10 @@ the image decides, which cannot be seen here. A `/root/.ssh` may also come from 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from posixpath import normpath
 from typing import Final
+
+import msgspec
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
 from webhook.api.pod import Capabilities, Container, PodSecurityContext, SecurityContext
@@ -40,8 +41,7 @@ AS_ROOT: Final = ("SETGID", "SETUID", "SYS_CHROOT")
 AS_OTHERS: Final = "NET_BIND_SERVICE"
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+class _Side(msgspec.Struct, frozen=True):
     """The MPI container of a role, and who it runs as: `user` is None where the image decides."""
 
     role: str

@@ -8,6 +8,7 @@ through: negative ones, for which the API server refuses every pod, and those li
 can read: with one of these stored, the operator lists no job at all.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from posixpath import normpath
 
@@ -24,6 +25,7 @@ from webhook.api.mpijob import (
     meant_role,
 )
 from webhook.api.operator_checks import RESTART_POLICIES
+from webhook.api.pod import PodSpec
 from webhook.api.quantities import Written
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -39,6 +41,8 @@ HEAD_ROOM = 100
 
 RESERVED_VOLUMES = {LAUNCHER: ("ssh-auth", "mpi-job-config"), WORKER: ("ssh-auth",)}
 CONFIG_MOUNT_PATH = "/etc/mpi"
+# A path with nothing in it that `normpath` would change.
+_PLAIN = re.compile(r"(?:/[^/.][^/]*+)++")
 RESERVED_LABELS = tuple(
     f"training.kubeflow.org/{key}" for key in ("operator-name", "job-name", "job-role", "replica-index")
 )
@@ -156,18 +160,19 @@ def _run_policy(job: MPIJob) -> Iterator[Violation]:
 
 def _reserved(job: MPIJob, role: str, path: str, spec: ReplicaSpec) -> Iterator[Violation]:
     """What the operator adds to the first container and the pod: a second of the same name, and no pod is ever made."""
-    template = spec.template
+    pod, labels = spec.template.spec or PodSpec(), spec.template.labels
     pod_path = f"{path}.template.spec"
-    for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
+    for index, volume in enumerate(pod.volumes or ()):
         if volume.name in RESERVED_VOLUMES[role]:
             yield Violation(
                 f"{pod_path}.volumes[{index}].name", f'"{volume.name}" is the operator\'s own', "Rename the volume."
             )
-    mounts = [job.spec.ssh_auth_mount_path or "", *([CONFIG_MOUNT_PATH] if role == LAUNCHER else ())]
-    folders = {_folder(path) for path in mounts if path}
-    for index, mount in enumerate((template.containers[0].volume_mounts if template.containers else None) or ()):
-        shown, same = f'at "{mount.mount_path[:100]}"', mount.mount_path in mounts
+    own = [job.spec.ssh_auth_mount_path or "", *([CONFIG_MOUNT_PATH] if role == LAUNCHER else ())]
+    folders = {_folder(path) for path in own if path}
+    for index, mount in enumerate((pod.containers[0].volume_mounts if pod.containers else None) or ()):
+        same = mount.mount_path in own
         if same or _folder(mount.mount_path) in folders:
+            shown = f'at "{mount.mount_path[:100]}"'
             yield Violation(
                 f"{pod_path}.containers[0].volumeMounts[{index}].mountPath",
                 f"the operator itself mounts something {shown}{'' if same else ', and one hides the other'}",
@@ -175,23 +180,21 @@ def _reserved(job: MPIJob, role: str, path: str, spec: ReplicaSpec) -> Iterator[
                 advisory=not same,
             )
     for key in RESERVED_LABELS:
-        if key in template.labels:
+        if key in labels:
             yield _overwritten(f"{path}.template.metadata.labels[{key}]")
-    if template.spec is not None:
-        for field in ("hostname", "subdomain"):
-            if getattr(template.spec, field):
-                yield _overwritten(f"{pod_path}.{field}")
-        in_force = spec.restart_policy or "Never"
-        if template.spec.restart_policy not in {None, "", in_force}:
-            fault = f"the operator overwrites it with {in_force}"
-            yield Violation(
-                f"{pod_path}.restartPolicy", fault, f"Remove it, or set {path}.restartPolicy.", advisory=True
-            )
+    if pod.hostname:
+        yield _overwritten(f"{pod_path}.hostname")
+    if pod.subdomain:
+        yield _overwritten(f"{pod_path}.subdomain")
+    in_force = spec.restart_policy or "Never"
+    if pod.restart_policy not in {None, "", in_force}:
+        fault = f"the operator overwrites it with {in_force}"
+        yield Violation(f"{pod_path}.restartPolicy", fault, f"Remove it, or set {path}.restartPolicy.", advisory=True)
 
 
 def _folder(path: str) -> str:
     """However it is written: that two slashes at the start are one is not so to `normpath`."""
-    return normpath(f"/{path.lstrip('/')}")
+    return path if _PLAIN.fullmatch(path) else normpath(f"/{path.lstrip('/')}")
 
 
 def _quantities(written: Iterable[Written]) -> Iterator[Violation]:

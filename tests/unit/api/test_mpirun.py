@@ -1,10 +1,9 @@
 """Ranks in command lines. The calls marked as read were compared with Open MPI 5.0, MPICH 5.0 and Intel MPI 2021."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.support.strategies import PROPERTY
 from webhook.api.mpirun import HOSTFILE, MAX_CALLS, MAX_SCRIPT_LENGTH, MAX_WORDS, Exports, Invocation, find

@@ -5,7 +5,14 @@ import pytest
 
 from webhook.api.pod import Container, PodTemplate
 from webhook.api.quantity import NANO
-from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, pod_total, requested
+from webhook.api.resources import (
+    DEFAULT_ACCELERATORS,
+    accelerators,
+    asking_for_devices,
+    is_accelerator,
+    pod_total,
+    requested,
+)
 
 GPU = "nvidia.com/gpu"
 
@@ -97,3 +104,27 @@ SIDECAR = {"restartPolicy": "Always"}
 def test_pod_total(containers: list[Any], init_containers: list[Any], total: int) -> None:
     template = msgspec.convert({"spec": {"containers": containers, "initContainers": init_containers}}, PodTemplate)
     assert pod_total(template, lambda item: accelerators(item, DEFAULT_ACCELERATORS)) == total
+
+
+def test_those_that_ask_for_devices_are_found_in_order_wherever_they_ask() -> None:
+    template = msgspec.convert(
+        {
+            "spec": {
+                "containers": [
+                    {"name": "plain", "resources": {"limits": {"cpu": 1}, "requests": {"memory": "1Gi"}}},
+                    {"name": "nothing"},
+                    {"name": "by-request", "resources": {"requests": {"cpu": 1, "rdma/hca": 1}}},
+                    {"name": "by-limit", "resources": {"limits": {"nvidia.com/gpu": 1}}},
+                ],
+                "initContainers": [{"name": "first", "resources": {"limits": {"amd.com/gpu": 1}}}],
+            }
+        },
+        PodTemplate,
+    )
+    found = asking_for_devices(template)
+    assert [(place, container.name) for place, container in found] == [
+        ("spec.containers[2]", "by-request"),
+        ("spec.containers[3]", "by-limit"),
+        ("spec.initContainers[0]", "first"),
+    ]
+    assert asking_for_devices(PodTemplate()) == []

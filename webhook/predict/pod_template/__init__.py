@@ -1,4 +1,4 @@
-"""The API server's validation of pods as a library: `faults(document, roles)`.
+"""The API server's validation of pods as a library: `faults(templates, roles)`.
 
 The API server stores a job with almost any pod template, and validates only the pods that the operator makes of it
 later: these are refused again and again, and the job's status stays empty. This validates the templates as the API
@@ -9,14 +9,15 @@ say. https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validat
 """
 
 from collections.abc import Iterable
-from hashlib import blake2b
-from typing import Final, NamedTuple
+from hashlib import sha256
+from typing import Final
 
 import msgspec
 
+from webhook.api.written import Templates
 from webhook.predict.pod_template.check_pod import Surroundings, check_template
 from webhook.predict.pod_template.fault import MOST, Fault, Faults, Kind
-from webhook.predict.pod_template.reading import decode, templates
+from webhook.predict.pod_template.reading import decode
 
 SMALL: Final = 16 * 1024
 """Bytes of a template of which parts may be remembered."""
@@ -24,7 +25,7 @@ REMEMBERED: Final = 4096
 """So many good templates are remembered, each by a few bytes."""
 
 
-class Role(NamedTuple):
+class Role(msgspec.Struct, frozen=True, gc=False):
     """A replica spec, and what the operator makes of its template."""
 
     name: str
@@ -35,17 +36,16 @@ class Role(NamedTuple):
     never_restarts: bool
 
 
-def faults(document: bytes | msgspec.Raw, roles: Iterable[Role], *, without_ranges: bool | None = None) -> list[Fault]:
-    """Why the API server will refuse the pods of the job in JSON.
+def faults(templates: Templates, roles: Iterable[Role], *, without_ranges: bool | None = None) -> list[Fault]:
+    """Why the API server will refuse the pods of a job with these templates.
 
     `without_ranges` says whether the namespace has no LimitRange that fills in resources; None where that is unknown.
     """
     found = Faults()
-    written = templates(document)
     for role in roles:
-        template = written.get(role.name, b"")
+        template = templates.get(role.name, b"")
         # The same template comes again with every update of a job, and with the next job of its author.
-        known = (blake2b(template, digest_size=16).digest(), role.volumes, role.never_restarts, without_ranges)
+        known = (sha256(template).digest(), role.volumes, role.never_restarts, without_ranges)
         if template and known not in _good:
             before = len(found)
             around = Surroundings(role.volumes, role.never_restarts, without_ranges, len(template) <= SMALL)

@@ -51,27 +51,7 @@ _NEUTRAL: Final[dict[type[inspect.Type], Any]] = {
 _UNREADABLE: Final = ""
 
 
-class _Replica(msgspec.Struct, gc=False):
-    template: msgspec.Raw = msgspec.Raw()
-
-
-class _Spec(msgspec.Struct, rename="camel", gc=False):
-    mpi_replica_specs: dict[str, _Replica | None] | None = None
-
-
-class _Job(msgspec.Struct, gc=False):
-    spec: _Spec | None = None
-
-
-_decoder = msgspec.json.Decoder(_Job)
 _template_decoder = msgspec.json.Decoder(Template | None)
-
-
-def templates(document: bytes | msgspec.Raw) -> dict[str, bytes]:
-    """The JSON of each template of the job in JSON, by the key of its replica spec; the job has been decoded before."""
-    spec = _decoder.decode(document).spec
-    replicas = (spec and spec.mpi_replica_specs) or {}
-    return {key: bytes(replica.template) for key, replica in replicas.items() if replica and replica.template}
 
 
 def decode(template: bytes, path: str, found: Faults) -> Template:

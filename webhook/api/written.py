@@ -1,0 +1,81 @@
+"""A job and its pod templates as they stand in the JSON, out of one decode.
+
+Who compares a template with what is known, or reads fields of it that `webhook.api.pod` leaves out, wants its JSON.
+Looking for that in the whole document costs as much as decoding the job.
+"""
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import structs
+
+from webhook.api import mpijob
+from webhook.api.mpijob import Int32, MPIJob, MPIJobSpec, ReplicaSpec
+from webhook.api.pod import PodTemplate
+
+Templates = dict[str, bytes]
+"""JSON by the key of the replica spec."""
+
+
+class _Replica(msgspec.Struct, rename="camel", gc=False):
+    replicas: Int32 | None = None
+    restart_policy: str | None = None
+    template: msgspec.Raw = msgspec.Raw()
+
+
+class _Spec(msgspec.Struct, rename="camel", gc=False):
+    mpi_replica_specs: dict[str, _Replica | None] | None = None
+
+
+class _Job(msgspec.Struct, gc=False):
+    spec: _Spec | None = None
+
+
+def _changed(kind: type[msgspec.Struct], name: str, other: object) -> Any:
+    """`kind` with `other` as the type of its field `name`."""
+    field: Any = msgspec.field
+    fields = [
+        (
+            each.name,
+            other if each.name == name else each.type,
+            field(default=each.default, default_factory=each.default_factory, name=each.encode_name),
+        )
+        for each in structs.fields(kind)
+    ]
+    return msgspec.defstruct(kind.__name__, fields, gc=False)
+
+
+_spec: Final = _changed(MPIJobSpec, "mpi_replica_specs", dict[str, _Replica | None] | None)
+_decoder: Final = msgspec.json.Decoder(_changed(MPIJob, "spec", _spec))
+_template: Final = msgspec.json.Decoder(PodTemplate)
+_templates: Final = msgspec.json.Decoder(_Job)
+
+
+def decode(data: bytes | msgspec.Raw) -> tuple[MPIJob, Templates]:
+    """The job in JSON `data`, and its templates; ShapeError with the path of the first field of a wrong type."""
+    written: Templates = {}
+    try:
+        job = _decoder.decode(data)
+        replicas: dict[str, _Replica | None] = job.spec.mpi_replica_specs or {}
+        made: dict[str, ReplicaSpec | None] = {}
+        for key, replica in replicas.items():
+            made[key] = None if replica is None else _replica(key, replica, written)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return mpijob.decode(data), templates(data)  # the first of which knows where the fault is
+    job.spec.mpi_replica_specs = job.spec.mpi_replica_specs and made
+    job.spec = MPIJobSpec(*structs.astuple(job.spec))
+    return MPIJob(*structs.astuple(job)), written
+
+
+def _replica(key: str, replica: _Replica, written: Templates) -> ReplicaSpec:
+    if not replica.template:
+        return ReplicaSpec(replica.replicas, replica.restart_policy)
+    written[key] = bytes(replica.template)
+    return ReplicaSpec(replica.replicas, replica.restart_policy, _template.decode(replica.template))
+
+
+def templates(document: bytes | msgspec.Raw) -> Templates:
+    """The templates of the job in JSON `document`, which has been decoded before."""
+    spec = _templates.decode(document).spec
+    replicas = (spec and spec.mpi_replica_specs) or {}
+    return {key: bytes(replica.template) for key, replica in replicas.items() if replica and replica.template}
