@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--policy", type=FILE, help="Policy document (kind MPIJobPolicy) in place of all others.")
+@click.option("--policy", type=FILE, help="Policies (MPIJobPolicy, or ConfigMaps with it) in place of all others.")
 @CLUSTER_FILE
 @about_a_cluster("The cluster whose verdict counts, as far as you may read it. Default: none.")
 @POLICY_NAMESPACE

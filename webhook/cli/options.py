@@ -27,7 +27,9 @@ OUTPUT: Final = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="For people or for programs."
 )
 POLICY: Final = click.option(
-    "--policy", type=FILE, help="Policy document (kind MPIJobPolicy). Default: the built-in policy."
+    "--policy",
+    type=FILE,
+    help="Policies: MPIJobPolicy, or ConfigMaps with it. Default: the built-in policy.",
 )
 POLICY_NAMESPACE: Final = click.option(
     "--policy-namespace", metavar="NAMESPACE", default=PROGRAM, help="Where policy ConfigMaps are."

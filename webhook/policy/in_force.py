@@ -13,7 +13,7 @@ from webhook.cluster.view import Answer
 from webhook.injections import Injection
 from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings
-from webhook.policy import document, layers
+from webhook.policy import document, layers, store
 from webhook.policy.document import PolicyDocument
 from webhook.policy.layers import Effective, Layer
 from webhook.rules import Rule
@@ -67,9 +67,10 @@ def policy_model() -> type[PolicyDocument]:
 
 
 def load_policy(text: str | bytes | None) -> Policy:
-    """The policy in YAML `text`, the built-in defaults for None; PolicyError for a broken document."""
+    """The policy in a file's `text`, for every namespace; the defaults for None. PolicyError for a broken document."""
     model = policy_model()
-    return compiled(Effective(model() if text is None else document.load(text, model), {}))
+    found = () if text is None else store.load_file("", text, model)
+    return compiled(layers.merge(layers.in_order(found), model))
 
 
 def compiled(effective: Effective, uncertain: frozenset[str] = frozenset()) -> Policy:

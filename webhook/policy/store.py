@@ -1,10 +1,12 @@
 """Policy ConfigMaps become layers; where one is broken, its last good document stays in force."""
 
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
 
 from webhook import PROGRAM
+from webhook.api import yaml
 from webhook.api.names import closest_name
 from webhook.policy import document
 from webhook.policy.document import PolicyDocument, PolicyError, PolicyFault
@@ -19,6 +21,9 @@ KEY = "policy.yaml"
 MAX_LENGTH = 256 * 1024
 
 MISSING = f"is missing: it belongs under the key {KEY} of data"
+
+# A block in which each line of the embedded document is a line of the file.
+_BLOCK: Final = re.compile(r"""["']?policy\.yaml["']?:\s+\|[-+0-9]*\s*(#.*)?""")
 
 State = Literal["current", "last-good", "unusable"]
 
@@ -66,6 +71,49 @@ def load(sources: Iterable[PolicySource], remembered: Mapping[str, str], model: 
         else:
             states[source.name] = "unusable"
     return Loaded(tuple(layers), states, errors, last_good)
+
+
+def load_file(name: str, text: str | bytes, model: type[PolicyDocument]) -> tuple[Layer, ...]:
+    """The documents in a file, as they are or in their ConfigMaps; PolicyError for a broken one."""
+    try:
+        parts = yaml.split(text) or [""]
+    except yaml.YamlError as error:
+        raise PolicyError(PolicyFault("", str(error))) from None
+    found: list[Layer] = []
+    faults: list[PolicyFault] = []
+    for number, part in enumerate(parts, start=1):
+        try:
+            found.append(Layer(name if len(parts) == 1 else f"{name}, document {number}", _of_part(part, model)))
+        except PolicyError as error:
+            faults += error.faults
+    if faults:
+        raise PolicyError(*faults)
+    return tuple(found)
+
+
+def _of_part(text: str, model: type[PolicyDocument]) -> PolicyDocument:
+    (value,) = yaml.load_all(text) or [None]
+    if not isinstance(value, dict) or value.get("kind") != "ConfigMap":
+        return document.load(text, model)
+    data = value.get("data")
+    data = data if isinstance(data, dict) else {}
+    counted = embedded(data, text, ())
+    try:
+        return read_from(counted or data, model)
+    except PolicyError as error:
+        raise error if counted else PolicyError(*(replace(fault, line=None) for fault in error.faults)) from None
+
+
+def embedded(data: Mapping[str, Any], text: str, path: tuple[str | int, ...]) -> dict[str, Any] | None:
+    """The data of the ConfigMap at `path` of the YAML `text`, with lines that count from the start of `text`.
+
+    None where the lines of the document are not lines of `text`.
+    """
+    found = data.get(KEY)
+    line = yaml.lines(text).get((*path, "data", KEY), 0)  # 0 in a file with very many values
+    if isinstance(found, str) and line and _BLOCK.fullmatch(text.splitlines()[line - 1].strip()):
+        return {**data, KEY: "\n" * line + found}
+    return None
 
 
 def read_from(data: Mapping[str, object], model: type[PolicyDocument]) -> PolicyDocument:

@@ -18,7 +18,7 @@ from webhook.companions.ssh.pool import KeyPool
 from webhook.companions.ssh.removal import KeyRemoval
 from webhook.installation import registration
 from webhook.installation.registration import Registration
-from webhook.policy import document
+from webhook.policy import store
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
@@ -295,7 +295,7 @@ def _policy(path: Path | None) -> tuple[Layer, ...]:
     if path is None:
         return ()
     try:
-        return (Layer(str(path), document.load(path.read_bytes(), policy_model())),)
+        return store.load_file(str(path), path.read_bytes(), policy_model())
     except OSError as error:
         raise StartError(f"cannot read the policy {path}: {error.strerror}") from None
     except PolicyError as error:

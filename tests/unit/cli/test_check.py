@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -312,7 +313,7 @@ def test_the_faults_of_a_job_that_stands_unchanged_are_shown(check: Check) -> No
         "1 worker, at least 2 required. Set replicas to 2 or more. [worker-count]\n"
     ) in result.stdout
     (verdict,) = as_json(check("a.yaml", "--cluster", "c.yaml", "-o", "json"))
-    assert [cause["rule"] for cause in verdict["standing"]] == ["worker-count"]
+    assert {cause["rule"] for cause in verdict["standing"]} == {"slots", "worker-count"}
 
 
 def test_what_a_job_takes_itself_is_no_fault_of_it(check: Check) -> None:
@@ -366,6 +367,56 @@ def test_who_submits_the_job_is_unknown_where_exemptions_ask(check: Check) -> No
 def test_a_job_of_another_namespace_is_another_job(check: Check) -> None:
     stored = changed({"metadata.namespace": "team-b", "spec.slotsPerWorker": 1})
     assert check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=stored).exit_code == 0
+
+
+def in_configmap(document: str) -> str:
+    """As the ready-made policies are shipped."""
+    head = "# For all.\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: few}\ndata:\n  policy.yaml: |\n"
+    return head + indent(document, "    ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        in_configmap(f"{POLICY}rules: {{worker-count: {{max: 3}}}}"),
+        json.dumps(configmap("few", f"{POLICY}rules: {{worker-count: {{max: 3}}}}")),
+    ],
+)
+def test_a_policy_in_its_configmap(check: Check, text: str) -> None:
+    result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=text)
+    assert result.exit_code == 1
+    assert "4 workers, at most 3 allowed" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (in_configmap(f"{POLICY}mode: x\n"), "p.yaml: line 9: mode: must be enforce, warn or audit"),
+        (json.dumps(configmap("few", f"{POLICY}mode: x\n")), "p.yaml: mode: must be enforce, warn or audit"),
+        (
+            "kind: ConfigMap\ndata: {a.yaml: x}",
+            "p.yaml: the document: is missing: it belongs under the key policy.yaml",
+        ),
+        ("kind: ConfigMap\ndata: 5", "p.yaml: the document: is missing: it belongs under the key policy.yaml of data"),
+        ("kind: ConfigMap\ndata: {policy.yaml: {mode: warn}}", "p.yaml: the document: must be text: write"),
+        (f"{POLICY}mode: x\n---\n{POLICY}priority: x", "p.yaml: line 7: priority: "),
+        ("kind: ConfigMap\n".encode("utf-16"), "p.yaml: the document: "),
+        (b"kind: ConfigMap\ndata: {policy.yaml: \xff}", "p.yaml: the document: "),
+    ],
+)
+def test_a_broken_policy_in_its_configmap(check: Check, text: str | bytes, said: str) -> None:
+    result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=text)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+def test_several_policies_in_one_file_layer_in_every_namespace(check: Check) -> None:
+    low = in_configmap(f"{POLICY}rules: {{worker-count: {{max: 3}}}}")
+    high = f"{POLICY}priority: 5\nnamespaces: {{matchLabels: {{a: b}}}}\nrules: {{gpus: {{max: 1}}}}"
+    result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=f"{high}\n---\n{low}")
+    assert result.exit_code == 1
+    assert "4 workers, at most 3 allowed" in result.stdout
+    assert "2 GPUs, at most 1 allowed" in result.stdout
 
 
 def test_policy(check: Check) -> None:

@@ -347,3 +347,9 @@ def test_a_rank_on_each_core_where_there_are_no_gpus() -> None:
     assert denied(changed(on_cores), policy("platform-defaults", "hpc-cpu")) == []
     assert denied(changed(on_cores), policy("platform-defaults")) == ["slots: spec.slotsPerWorker"]
     assert denied(changed(with_gpus), policy("platform-defaults", "hpc-cpu")) == ["slots: spec.slotsPerWorker"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_each_is_a_policy_file_as_it_is(path: Path) -> None:
+    together = layers.merge(layers.in_order(loaded(path.stem)), policy_model()).document
+    assert pipelines.load_policy(path.read_bytes()).document == together

@@ -1,6 +1,5 @@
 """Policy documents in files: as they are, or in ConfigMaps as `kubectl apply -f` takes them."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,8 +15,6 @@ from webhook.policy.layers import Layer
 
 DOCUMENT: Final = ", document "
 GROUP: Final = API_VERSION.partition("/")[0]
-# A block in which each line of the embedded document is a line of the file.
-_BLOCK: Final = re.compile(r"""["']?policy\.yaml["']?:\s+\|[-+0-9]*\s*(#.*)?""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,16 +146,11 @@ def _in_configmap(
         return None
     name = str(metadata.get("name", ""))
     title = f'{title}: ConfigMap "{name}"'
-    padded: dict[str, str] = {}
-    embedded = data.get(store.KEY)
-    if isinstance(embedded, str):
-        line = yaml.lines(text).get((*path, "data", store.KEY), 0)  # 0 in a file with very many values
-        if line and _BLOCK.fullmatch(text.splitlines()[line - 1].strip()):
-            padded[store.KEY] = "\n" * line + embedded
-        else:
-            title += f" (lines of its {store.KEY})"
+    padded = store.embedded(data, text, path)
+    if padded is None and isinstance(data.get(store.KEY), str):
+        title += f" (lines of its {store.KEY})"
     policy = PolicyFile(name, title, in_configmap=True, labelled=label == "true")
-    return _checked(policy, lambda: store.read_from({**data, **padded}, policy_model()))
+    return _checked(policy, lambda: store.read_from(data if padded is None else padded, policy_model()))
 
 
 def _checked(policy: PolicyFile, read: Callable[[], PolicyDocument]) -> PolicyFile:
