@@ -16,7 +16,9 @@ from webhook.server.requests import MAX_BODY
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 GOOD = jobs.body(jobs.GOOD)
-ONE_WORKER = jobs.body(jobs.changed({"Worker.replicas": 1}))
+COMMAND = "Launcher.template.spec.containers.0.command"
+# As many ranks as there are slots: eight would be one fault more.
+ONE_WORKER = jobs.body(jobs.changed({"Worker.replicas": 1, COMMAND: ["mpirun", "python"]}))
 HOOKS = ["/mutate-mpijob", "/validate-mpijob"]
 
 
@@ -424,7 +426,9 @@ QUOTA = quota_objects.quota(GPUS)
 def exempting():
     """A job that asks to be exempted from the rule that it violates."""
     exempt = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "a test"}
-    return jobs.body(jobs.changed({"metadata.annotations": exempt, "Worker.replicas": 1}))
+    return jobs.body(
+        jobs.changed({"metadata.annotations": exempt, "Worker.replicas": 1, COMMAND: ["mpirun", "python"]})
+    )
 
 
 def test_reviews_that_wait_for_the_cluster_keep_no_others_out():
