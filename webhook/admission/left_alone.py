@@ -30,7 +30,7 @@ def reason_to_inject_nothing(request: review.AdmissionRequest, job: MPIJob, poli
         return BY_CONTROLLER
     if job.metadata.deletion_timestamp:
         return "being deleted"
-    if any(owner.controller for owner in job.metadata.owner_references or ()):
+    if job.owned:
         return OWNED
     if any(key in job.labels or key in job.annotations for key in FOREIGN):
         return COPY

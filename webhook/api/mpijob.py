@@ -170,6 +170,11 @@ class MPIJob(msgspec.Struct, rename="camel", gc=False):
         return count if count and count > 0 else 0
 
     @property
+    def owned(self) -> bool:
+        """Whether the job says that another object controls it."""
+        return any(owner.controller for owner in self.metadata.owner_references or ())
+
+    @property
     def suspended(self) -> bool:
         """Whether the job waits, for a user or for Kueue."""
         return bool(self.run_policy.suspend)

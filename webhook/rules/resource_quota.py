@@ -36,6 +36,7 @@ from webhook.rules import CauseReason, Violation, rule
 from webhook.rules.gpus import uncounted
 
 SUSPEND: Final = "spec.runPolicy.suspend"
+_MOST_WARNINGS: Final = 3
 
 
 class Settings(RuleSettings):
@@ -63,7 +64,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     path = _path(job, ctx)
     queued = _queued(job, ctx)
     if not first.impossible and (job.suspended or queued):
-        yield _busy(path, first, _fitting(fits, found), settings, wait="It waits" if queued else "Resume it later")
+        fitting, wait = _fitting(fits, found), "It waits" if queued else "Resume it later"
+        for each in short[:_MOST_WARNINGS]:
+            yield _busy(path, each, fitting, settings, wait=wait)
         return
     yield Violation(
         path,
@@ -88,9 +91,13 @@ def _uncounted(found: Assessment, ctx: Context) -> Iterator[Violation]:
 
 
 def _queued(job: MPIJob, ctx: Context) -> bool:
-    """Whether Kueue provably holds the job back until there is room; a label proves nothing, anybody can write it."""
+    """Whether Kueue provably holds the job back until there is room; a label proves nothing, anybody can write it.
+
+    Nor does Kueue hold back what it takes for a part of an owner that it manages (kueue `pkg/controller/jobframework`,
+    `ApplyDefaultForSuspend`), and anybody can name an owner.
+    """
     name = job.labels.get(QUEUE_NAME)
-    if not name or manages(ctx.view, ctx.namespace) is not True:
+    if not name or job.owned or manages(ctx.view, ctx.namespace) is not True:
         return False
     queue = ctx.view.get(LOCAL_QUEUES, (ctx.namespace, name))
     return isinstance(queue, LocalQueue) and fault(ctx.view, ctx.namespace, name) is None

@@ -165,8 +165,27 @@ def test_the_quota_that_matters_most() -> None:
     small = quota({"pods": 3, "requests.cpu": 20}, {"pods": 0, "requests.cpu": 0}, name="small")
     text = told(violations(RULE, job(20), view=cluster(quota({GPUS: 32}), small)))
     assert 'namespace quota "q" is 32 GPUs' in text
-    assert "Also exceeded: 21 pods requested, 3 of 3 available; 321 CPUs requested, 20 of 20 available\n" in text
+    assert 'Also exceeded: 21 pods requested, 3 of 3 available (quota "small"); 321 CPUs' in text
     assert "1. Reduce worker count to 1 (2 GPUs total)" in text
+
+
+def test_two_quotas_are_told_in_one_round() -> None:
+    quotas = (quota({GPUS: 4}, name="a"), quota({GPUS: 6}, name="b"), quota({"pods": 2}, name="c"))
+    text = told(violations(RULE, job(8), view=cluster(*quotas)))
+    assert 'namespace quota "a" is 4 GPUs' in text
+    others = '9 pods requested, 2 of 2 available (quota "c"); 16 GPUs requested, 6 of 6 available (quota "b")'
+    assert others in text or "; ".join(reversed(others.split("; "))) in text
+    assert "fewest allowed here, do not fit" not in text, "one worker fits all of them"
+    assert "1. Reduce worker count to 1 (2 GPUs total)" in text
+    assert violations(RULE, job(1), view=cluster(*quotas)) == []
+
+
+def test_two_quotas_are_told_in_warnings_of_one_round() -> None:
+    quotas = (quota({GPUS: 32}, {GPUS: 24}, name="a"), quota({"pods": 10, "requests.cpu": 200}, {"pods": 8}, name="b"))
+    found = violations(RULE, job(8) | SUSPENDED, view=cluster(*quotas))
+    assert [each.message for each in found] == ["needs 16 GPUs, 8 of 32 free", "needs 9 pods, 2 of 10 free"]
+    assert {each.fix for each in found} == {"Resume it later; 1 worker fits now."}
+    assert all(fits_a_warning(RULE, each) for each in found)
 
 
 def test_never_before_busy_and_gpus_before_others() -> None:
@@ -209,6 +228,14 @@ def test_a_label_alone_does_not_lift_the_quota(objects: tuple[Json, ...]) -> Non
     [found] = violations(RULE, job(8) | QUEUED, view=cluster(quota({GPUS: 32}, {GPUS: 24}), *objects))
     assert not found.advisory
     assert found.message.startswith("Quota exceeded")
+
+
+@pytest.mark.parametrize(("controls", "advisory"), [(True, False), (False, True)])
+def test_kueue_does_not_hold_back_what_an_owner_of_its_controls(controls: bool, advisory: bool) -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "any", "uid": "any", "controller": controls}
+    changes = job(8) | QUEUED | {"metadata.ownerReferences": [owner]}
+    (found,) = violations(RULE, changes, view=cluster(quota({GPUS: 32}, {GPUS: 24}), *KUEUE))
+    assert found.advisory == advisory
 
 
 @pytest.mark.parametrize(
@@ -402,6 +429,14 @@ def test_a_job_that_the_operator_refused_takes_all_of_it_once_it_is_mended() -> 
     assert [each.rule for each in mended.denied] == [RULE], "the quota is no fault of the stored job"
     assert mended.reservation is not None
     assert (relabelled.denied, relabelled.reservation) == ([], None)
+
+
+@pytest.mark.parametrize("others", [[], pods("other", 0)])
+def test_a_job_that_another_controller_had_takes_all_of_it_once_the_operator_has_it(others: list[Json]) -> None:
+    elsewhere = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
+    view = cluster(quota({GPUS: 8}, {GPUS: 4}), *others)
+    assert violations(RULE, job(4), old=job(4) | elsewhere, view=view)
+    assert violations(RULE, job(2), old=job(4) | elsewhere, view=view) == []
 
 
 def test_resuming() -> None:

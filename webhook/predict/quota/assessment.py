@@ -117,7 +117,7 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     old, pods, counts = ctx.old, job_pods(job, ctx), _pod_counts(ctx)
     default_priority = _default_priority(ctx, quotas)
     before = None
-    if old is not None and (job.suspended or not old.suspended) and not never_begun(old):
+    if old is not None and old.managed_here and (job.suspended or not old.suspended) and not never_begun(old):
         before = Demand(_parts(job_pods(old, ctx), ctx, default_priority))
     objects = object_charges(launcher=job.launcher is not None) if ctx.operation == "CREATE" else ()
     made = None if counts is None else counts.made
@@ -232,7 +232,8 @@ def _made(job: MPIJob, ctx: Context, made: Made | None) -> Callable[[str], int]:
         uid = job.metadata.uid or (old.metadata.uid if old is not None else "")
         return lambda role: made.of(job.metadata.name, uid, role)
     # Those that it had to have, as far as is known.
-    expected = {WORKER: old.workers, LAUNCHER: 1} if old is not None and not old.suspended else {}
+    running = old is not None and old.managed_here and not old.suspended
+    expected = {WORKER: old.workers, LAUNCHER: 1} if old is not None and running else {}
     return lambda role: expected.get(role, 0)
 
 

@@ -62,7 +62,7 @@ def details(
         f"Current usage: {taken}{users}",
         f"Available: {available}",
     ]
-    if others := [_other(each, accelerators) for each in short[1 : MAX_OTHERS + 1]]:
+    if others := [_other(each, first.quota.name, accelerators) for each in short[1 : MAX_OTHERS + 1]]:
         lines.append(f"Also exceeded: {'; '.join(others)}{', ...' if len(short) > MAX_OTHERS + 1 else ''}")
     return "\n".join(lines)
 
@@ -93,10 +93,11 @@ def _free(short: Shortage, hard: str, quota: str, accelerators: tuple[str, ...])
     return f"only {free} of {hard} {'is' if short.available == ONE else 'are'} free in the namespace {quota}"
 
 
-def _other(short: Shortage, accelerators: tuple[str, ...]) -> str:
+def _other(short: Shortage, first: str, accelerators: tuple[str, ...]) -> str:
     free = number(short.resource, short.available, accelerators)
     most = number(short.resource, short.hard, accelerators)
-    return f"{spelled(short.resource, short.missing, accelerators)} requested, {free} of {most} available"
+    where = "" if short.quota.name == first else f' (quota "{short.quota.name}")'
+    return f"{spelled(short.resource, short.missing, accelerators)} requested, {free} of {most} available{where}"
 
 
 def _number_and_noun(resource: str, amount: Quantity, accelerators: tuple[str, ...]) -> tuple[str, str]:
