@@ -12,6 +12,7 @@ from msgspec import structs
 from webhook.admission import (
     attribution,
     excuse,
+    one_cause,
     opt_out,
     preempted,
     ratchet,
@@ -210,6 +211,7 @@ def validate(
         decision.add(outcome.finding, leads_to)
     if vain := list(excuse.cautions(job, ctx)):
         decision.told[ASKED] = [*vain]
+    decision.denied = one_cause.told_once(decision.denied)
     decision.put_worst_first()
     if policy.action(QUOTA_RULE) is Action.DENY:
         decision.reservation = reservation_of(job, ctx, job.metadata.uid)

@@ -89,12 +89,14 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         fix = f"Set slotsPerWorker to {most} or fewer{_INSTEAD if on_cores else ''}."
         fault = f"{_count(slots, 'slot')} per worker, at most {most} allowed"
         yield Violation(PATH, fault, fix=fix, degree=Degree("too many", slots - most))
+        yield from _too_many_ranks(job, most, ctx)
         return
     wanted = max(min(gpus[-1], most), settings.min) if gpus else 0
     if gpus and gpus[-1] and slots != wanted and not _meant(job, slots, ctx):
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
         yield Violation(PATH, fault, fix=f"Set it to {wanted}.", advisory=True)
-    else:  # with other slots, other CPUs and ranks are right
+        yield from _too_many_ranks(job, wanted, ctx)
+    else:  # with other slots, other CPUs and fewer ranks are right
         cpus = _least_cpus(pods)
         yield from _cpus(slots, cpus, fixed=slots in gpus or cpus.amount < settings.min)
         yield from _ranks(job, slots, min(most, max(gpus, default=0) or most, cpus.amount or most), ctx, gpus=any(gpus))
@@ -171,7 +173,7 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, gpus: bool) -> I
     """The number of ranks in the launcher's command line against the slots of all workers, of which each could have
     `most`."""
     there = _nodes(job)
-    nodes = max(there, ctx.admitted.workers.least)  # with as few as there are, the job is refused anyway
+    nodes = _admitted_nodes(job, ctx)  # with as many as there are, the job is refused anyway
     total = slots * nodes
     in_all = f"{_count(total, 'slot')} {'in all' if nodes == there else f'with {nodes} workers'}"
     for container in _launcher(job) if total else ():
@@ -203,6 +205,23 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, gpus: bool) -> I
             starter = mpirun.starter(largest)
             fix = f"Set it to 1: {starter} starts the rest." if starter else f"Set -np to {total}."
             yield Violation(PATH, fault, fix=fix, advisory=True)
+
+
+def _too_many_ranks(job: MPIJob, slots: int, ctx: Context) -> Iterator[Violation]:
+    """More ranks than there are slots even when each worker has so many, as the job has been told."""
+    nodes = _admitted_nodes(job, ctx)
+    ranks = [call for call in mpirun_calls(job, ctx) if (call.ranks or 0) > slots * nodes > 0]
+    if not ranks or any(call.oversubscribe for call in ranks) or any(map(_oversubscribes, _launcher(job))):
+        return
+    largest = max(ranks, key=lambda call: call.ranks or 0)
+    fault = f"{largest.program} -np {largest.ranks}: {slots * nodes} slots with {slots} per worker"
+    yield Violation(replica_path(LAUNCHER), fault, fix=f"Set -np to {slots * nodes}.", advisory=True)
+
+
+def _admitted_nodes(job: MPIJob, ctx: Context) -> int:
+    """How many pods run ranks, once there are no fewer and no more than the job may have."""
+    nodes, admitted = max(_nodes(job), ctx.admitted.workers.least), ctx.admitted.workers
+    return nodes if admitted.most is None or admitted.empty else min(nodes, admitted.most)
 
 
 def _is_certain(container: Container, call: mpirun.Invocation) -> bool:

@@ -14,9 +14,6 @@ RULES: Final[Mapping[str, str]] = {
 FAULTS: Final[Mapping[str, str]] = {
     r"new: \[accelerator-available\] .*nodeSelector": "a pod that asks for other things fits other nodes",
     r"still there: \[pod-template\] .*\. Use cpu, memory, ephemeral-storage": "which resource was meant cannot be seen",
-    r"new: \[limit-range\] .*: request 50m": (
-        "which of request and limit is wrong cannot be seen: two rules each begin with another"
-    ),
     r"new: \[gang\] .*: unset means": "without the label of a queue the job no longer waits in it",
 }
 """Advice that does not lead to an admitted job at once."""

@@ -12,6 +12,7 @@ from tests.support.jobs import REMOVE, changed, request
 from tests.support.rule_checks import fits_a_warning, run, violations
 from tests.support.strategies import PROPERTY
 from webhook.admission.pipelines import load_policy, validate
+from webhook.api.mpijob import LAUNCHER, replica_path
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.rules import Degree, Violation
@@ -102,7 +103,26 @@ CLAIM = {"Worker.template.spec.containers.0.resources": {"claims": [{"name": "gp
 def test_a_rank_on_each_core(changes: Json, settings: Json, refused: tuple[str, str] | None) -> None:
     found = violations("slots", {SLOTS: 96, **changes, COMMAND: ["mpirun", "-np", "384", "xhpl"]}, settings=settings)
     expected = [Violation(PATH, f"96 slots per worker, {refused[0]}", fix=refused[1])] if refused else []
-    assert found == expected
+    assert [each for each in found if each.path == PATH] == expected
+
+
+def test_the_ranks_are_told_in_the_same_round_as_the_slots() -> None:
+    too_many = {SLOTS: 96, **resources(cpu=96), COMMAND: ["mpirun", "-np", "384", "xhpl"]}
+    _, ranks = violations("slots", too_many)
+    assert (ranks.path, ranks.message) == (replica_path(LAUNCHER), "mpirun -np 384: 32 slots with 8 per worker")
+    assert (ranks.fix, ranks.advisory) == ("Set -np to 32.", True)
+    assert violations("slots", too_many | {SLOTS: 8, COMMAND: ["mpirun", "-np", "32", "xhpl"]}) == []
+    assert len(violations("slots", too_many | {COMMAND: ["mpirun", "-np", "32", "xhpl"]})) == 1
+    assert len(violations("slots", too_many | {COMMAND: ["mpirun", "--oversubscribe", "-np", "384", "xhpl"]})) == 1
+    unlike_gpus = {SLOTS: 1, COMMAND: ["mpirun", "-np", "900", "x"]}
+    assert [each.fix for each in violations("slots", unlike_gpus)] == ["Set it to 2.", "Set -np to 8."]
+
+
+def test_ranks_of_workers_that_are_too_many() -> None:
+    sent = request(changed({"Worker.replicas": 150, COMMAND: ["mpirun", "-np", "400", "x"]}))
+    decision = validate(sent, policy=load_policy(None), view=NothingKnown(), today=date.min)
+    (warning,) = [each for each in (*decision.denied, *decision.warned) if each.rule == "slots"]
+    assert warning.violation.fix == "Set -np to 200."
 
 
 def test_more_ranks_than_slots_may_use_the_bound_for_cores() -> None:
