@@ -1,4 +1,5 @@
 import re
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
@@ -431,10 +432,12 @@ def test_a_job_that_the_operator_refused_takes_all_of_it_once_it_is_mended() -> 
     assert (relabelled.denied, relabelled.reservation) == ([], None)
 
 
-@pytest.mark.parametrize("others", [[], pods("other", 0)])
-def test_a_job_that_another_controller_had_takes_all_of_it_once_the_operator_has_it(others: list[Json]) -> None:
+@pytest.mark.parametrize("world", [cluster, lambda *objects: Snapshot(objects)])
+def test_a_job_that_another_controller_had_takes_all_of_it_once_the_operator_has_it(
+    world: Callable[..., Snapshot],
+) -> None:
     elsewhere = {"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}
-    view = cluster(quota({GPUS: 8}, {GPUS: 4}), *others)
+    view = world(quota({GPUS: 8}, {GPUS: 4}))
     assert violations(RULE, job(4), old=job(4) | elsewhere, view=view)
     assert violations(RULE, job(2), old=job(4) | elsewhere, view=view) == []
 

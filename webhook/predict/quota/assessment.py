@@ -117,7 +117,7 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     old, pods, counts = ctx.old, job_pods(job, ctx), _pod_counts(ctx)
     default_priority = _default_priority(ctx, quotas)
     before = None
-    if old is not None and old.managed_here and (job.suspended or not old.suspended) and not never_begun(old):
+    if old is not None and (job.suspended or not old.suspended) and not never_begun(old):
         before = Demand(_parts(job_pods(old, ctx), ctx, default_priority))
     objects = object_charges(launcher=job.launcher is not None) if ctx.operation == "CREATE" else ()
     made = None if counts is None else counts.made
