@@ -26,11 +26,12 @@ LIMIT = r"Worker.template.spec.containers.0.resources.limits.nvidia\.com/gpu"
 AS_WORKER = "spec.runLauncherAsWorker"
 GANG = "spec.runPolicy.schedulingPolicy"
 SLOTS = "spec.slotsPerWorker"
+COMMAND = "Launcher.template.spec.containers.0.command"
 ASK = "Request quota increase from administrator"
 
 
 def job(workers: int, gpus: int = 2, **more: Any) -> Json:
-    return {REPLICAS: workers, LIMIT: gpus, SLOTS: min(gpus, 8) or 1, **more}
+    return {REPLICAS: workers, LIMIT: gpus, SLOTS: min(gpus, 8) or 1, COMMAND: ["mpirun", "train"], **more}
 
 
 def decide(changes: Json, rules: Json, *objects: Json) -> Decision:
@@ -177,7 +178,11 @@ def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: in
             {"tier": {"maxGpus": 8}},
             ["Set replicas to 2 or more, with 4 GPUs or fewer in each."],
         ),
-        ({"Worker": REMOVE}, {"worker-count": {"min": 3}}, ["Add Worker, with replicas: 3 or more."]),
+        (
+            {"Worker": REMOVE, COMMAND: ["mpirun", "train"]},
+            {"worker-count": {"min": 3}},
+            ["Add Worker, with replicas: 3 or more."],
+        ),
         (job(0), {"worker-count": {"min": 3}}, ["Set replicas to 3 or more."]),
         (job(-1) | {AS_WORKER: True}, {"worker-count": {"min": 3}}, ["Set replicas to 2 or more."]),
         (job(150), {"tier": {"maxWorkers": 8}}, ["Set replicas to 8 or fewer, or ask", "Set replicas to 8 or fewer."]),

@@ -88,7 +88,8 @@ def test_nothing_is_lost_in_a_drain():
 
         service.loop.call_soon_threadsafe(go_on.set)
         service.wait_until(lambda: not service.service.port.listening)
-        with pytest.raises(ConnectionRefusedError):
+        # The kernel may still take a connection that the loop then closes: uvloop closes a port at its next turn.
+        with pytest.raises((ConnectionRefusedError, ConnectionResetError)):
             service.connect()
         assert not drain.done()
         slow.send(GOOD[50:])

@@ -207,6 +207,6 @@ class TestStartingDocument:
     def test_the_examples_in_it_can_be_used(self) -> None:
         for name, example in EXAMPLES.items():
             text = yaml.dump({name: example})
-            assert load_policy(HEADER + text).document.model_dump(exclude_unset=True)[name]
+            assert document.load(HEADER + text, policy_model()).model_dump(exclude_unset=True)[name]
             for row in yaml.dump(example).splitlines():
                 assert f"\n#   {row}\n" in self.TEXT
