@@ -189,11 +189,50 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         'PriorityClass "hihg" does not exist',
         {f"{POD}.priorityClassName": REMOVE},
     ),
+    "a label with a space": Mistake(
+        {"metadata.labels": {"project": "llm training"}},
+        'metadata.labels[project]: "llm training" contains " "; allowed are letters, digits, "-", "_" and ".".',
+        {"metadata.labels": {"project": "llm-training"}},
+    ),
+    "the key of an annotation with a space": Mistake(
+        {"metadata.annotations": {"my note": "x"}},
+        'metadata.annotations[my note]: its key contains " "',
+        {"metadata.annotations": {"my-note": "x"}},
+    ),
+    "an owner without its uid": Mistake(
+        {"metadata.ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x"}]},
+        "metadata.ownerReferences[0].uid: is missing. Add it.",
+        {"metadata.ownerReferences": REMOVE},
+    ),
+    "a finalizer with a space": Mistake(
+        {"metadata.finalizers": ["my wait"]},
+        'metadata.finalizers[0]: "my wait" contains " "',
+        {"metadata.finalizers": ["example.com/my-wait"]},
+    ),
+    "a namespace in capitals": Mistake(
+        {"metadata.namespace": "Team_A"},
+        'metadata.namespace: "Team_A" contains "T"',
+        {"metadata.namespace": "team-a"},
+    ),
+    "a name that ends in a dash": Mistake(
+        {"metadata.name": "bert-"},
+        'metadata.name: "bert-" must start and end with a lower case letter or a digit',
+        {"metadata.name": "bert"},
+    ),
+    "a name of 70 characters": Mistake({"metadata.name": "b" * 70}, "and that has 79 characters, at most 63"),
+    "no name": Mistake(
+        {"metadata.name": REMOVE}, "metadata.name: is missing. Name the job.", {"metadata.name": "bert"}
+    ),
+    "a mount of one letter without its volume": Mistake(
+        {f"{FIRST}.volumeMounts": [{"name": "d", "mountPath": "/d"}]},
+        'there is no volume "d". Add the volume under volumes, or correct the name.',
+        {f"{POD}.volumes": [EMPTY]},
+    ),
 }
 
 
-def test_there_are_as_many_as_were_walked() -> None:
-    assert len(MISTAKES) == 37
+def test_they_are_all_there() -> None:
+    assert len(MISTAKES) == 46
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -1,8 +1,8 @@
 """What the API server itself refuses between the two hooks, in regular expressions: said as a warning before it does.
 
-The name of an object, and quantities by the pattern of the CRD, are checked after the mutating hooks and before the
-validating ones, so what the rule `upstream-contract` says of them would never be seen. The warnings of a mutating hook
-are shown whatever becomes of the request.
+The name of an object, its labels and annotations, and quantities by the pattern of the CRD, are checked after the
+mutating hooks and before the validating ones, so what a rule says of them would never be seen. The warnings of a
+mutating hook are shown whatever becomes of the request.
 
 https://github.com/kubernetes/kubernetes/blob/v1.35.4/staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go
 """
@@ -13,11 +13,14 @@ from collections.abc import Iterator
 from webhook.admission.messages import Finding
 from webhook.api import names, quantities, quantity
 from webhook.api.mpijob import MPIJob
+from webhook.predict.pod_template.fault import Faults
+from webhook.predict.pod_template.labels import check_annotations, check_labels
 from webhook.rules import Violation, shortened
 
 RULE = "upstream-contract"
 NAME = "Use lower case letters, digits and -, a letter first."
 _SHOWN = 30
+_LONGEST_PATH = 60
 _EXAMPLE = ", such as "
 # Of every quantity in the CRD (`x-kubernetes-int-or-string`); what else is no quantity reaches the rule.
 _PATTERN = re.compile(
@@ -26,8 +29,8 @@ _PATTERN = re.compile(
 
 
 def findings(job: MPIJob) -> list[Finding]:
-    """The job's name and quantities, in words that fit into a warning; the rule has more of them."""
-    return [Finding(RULE, violation) for violation in (*_names(job), *_quantities(job))]
+    """The job's name, labels and quantities, in words that fit into a warning; rules and `check` have more of them."""
+    return [Finding(RULE, violation) for violation in (*_names(job), *_metadata(job), *_quantities(job))]
 
 
 def _names(job: MPIJob) -> Iterator[Violation]:
@@ -37,6 +40,14 @@ def _names(job: MPIJob) -> Iterator[Violation]:
         field, name, base = "generateName", prefix, f"{prefix[: names.GENERATED_BASE_MAX_LENGTH]}x"
     if base and (problem := names.dns_1123_subdomain_problem(base)):
         yield Violation(f"metadata.{field}", f'"{shortened(name, _SHOWN)}" {problem.partition(";")[0]}', NAME)
+
+
+def _metadata(job: MPIJob) -> Iterator[Violation]:
+    found = Faults()
+    check_labels(job.labels, "metadata.labels", found)
+    check_annotations(job.annotations, "metadata.annotations", found)
+    for fault in found:
+        yield Violation(shortened(fault.path, _LONGEST_PATH), fault.message.partition(";")[0], fault.fix)
 
 
 def _quantities(job: MPIJob) -> Iterator[Violation]:

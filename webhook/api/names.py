@@ -140,6 +140,8 @@ def label_value_problem(text: str) -> str | None:
 _LOOKED_AT: Final = 2000
 _COMPARED: Final = 16
 _LENGTHS: Final = 3
+_SHORTEST_PART: Final = 3
+"""Less than that is in many names by chance, as "d" in "shared-memory"."""
 
 
 def closest_name(name: str, known: Iterable[str]) -> str | None:
@@ -154,4 +156,6 @@ def closest_name(name: str, known: Iterable[str]) -> str | None:
     letters = Counter(name)
     likely = nsmallest(_COMPARED, near, key=lambda other: (letters - Counter(other)).total())
     found = get_close_matches(name, likely, n=1, cutoff=0.6)
-    return found[0] if found else next((other for other in near if name in other), None)
+    if found or len(name) < _SHORTEST_PART:
+        return found[0] if found else None
+    return next((other for other in near if name in other), None)

@@ -24,6 +24,15 @@ ANY: Final = "any"
 _TEXTS: Final = (
     "creationTimestamp", "deletionTimestamp", "generateName", "name", "namespace", "resourceVersion", "selfLink", "uid",
 )  # fmt: skip
+_OWNED_BY: Final = ("apiVersion", "kind", "name", "uid")
+_OWNER: Final[dict[str, Any]] = {
+    "properties": {
+        **{name: {"type": "string"} for name in _OWNED_BY},
+        "controller": {"type": "boolean"},
+        "blockOwnerDeletion": {"type": "boolean"},
+    },
+    "required": [*_OWNED_BY],
+}
 _METADATA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
@@ -33,7 +42,7 @@ _METADATA: Final[dict[str, Any]] = {
         "finalizers": {"items": {"type": "string"}},
         "generation": {"type": "integer"},
         "deletionGracePeriodSeconds": {"type": "integer"},
-        "ownerReferences": {"items": {}},
+        "ownerReferences": {"items": _OWNER},
         "managedFields": {"items": {}},
     },
 }

@@ -1,8 +1,9 @@
 """The verdict on jobs in files: the same pipelines as in the server, without a server and without a cluster.
 
 What the API server does before and between the webhooks is done here too: nulls are dropped, the namespace is filled
-in, fields that a client cannot set are cleared, and the job is judged by the schema of MPIJobs (`job_schema`): the
-rules see it with that mended, so that all is told at once.
+in, fields that a client cannot set are cleared, and the job is judged by the schema of MPIJobs (`job_schema`) and by
+what holds for the metadata of every object (`job_metadata`): the rules see it with the first mended, so that all is
+told at once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from webhook.admission.messages import Finding
 from webhook.admission.pipelines import SCHEMA, Decision, Policy
 from webhook.api import mpijob
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
-from webhook.cli import files, injected, job_schema
+from webhook.cli import files, injected, job_metadata, job_schema
 from webhook.cli.files import Manifest
 from webhook.cli.injected import Injected
 from webhook.cli.job_world import POLICIES, USER, JobWorld
@@ -117,7 +118,8 @@ def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") ->
     if world.schema is None:
         return _by_rules(manifest, world, namespace)
     judged = job_schema.judge(manifest.written or manifest.document, world.schema)
-    found = [Finding(SCHEMA, violation) for violation in judged.violations]
+    of_metadata = job_metadata.judge(manifest.document.get("metadata"))
+    found = [Finding(SCHEMA, violation) for violation in (*judged.violations, *of_metadata)]
     if not judged.readable:
         return Verdict(manifest, namespace, validation=Decision(denied=found, name=manifest.title))
     verdict = _by_rules(replace(manifest, document=judged.mended), world, namespace)

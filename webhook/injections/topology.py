@@ -185,6 +185,8 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
     labels = {OPERATOR: "mpi-operator", **({ROLE: "worker"} if len(roles) == 1 else {})}
     selector: dict[str, object] = {"labelSelector": {"matchLabels": labels}}
     if job.metadata.name and not job.metadata.generate_name:
+        if names.label_value_problem(job.metadata.name):
+            return  # the name is refused, and a copy of it in a selector would be told as another fault
         labels[JOB] = job.metadata.name
     elif nodes is not UNKNOWN and nodes.kubelet >= MATCH_LABEL_KEYS_SINCE:
         selector["matchLabelKeys"] = [JOB]

@@ -3,10 +3,20 @@
 import re
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Annotated, Final, Self, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticKnownError
 
 from webhook.api import duration, names
 
@@ -104,10 +114,21 @@ DurationOrNone = Annotated[str | None, BeforeValidator(_duration)]
 """A time such as 72h or 7d, checked; None for no limit."""
 
 
+_NUMBERS = (int, int | None)
+
+
 class Settings(BaseModel):
     """Settings are frozen, written in camelCase, and refuse what they do not know."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_number_is_yes(cls, value: Any, info: ValidationInfo) -> Any:
+        """`yes` without quotes is true, which pydantic would take for 1."""
+        if isinstance(value, bool) and cls.model_fields[info.field_name or ""].annotation in _NUMBERS:
+            raise PydanticKnownError("int_type")
+        return value
 
 
 class RuleSettings(Settings):

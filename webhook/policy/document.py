@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Final, Literal, Protocol
 
 from pydantic import BeforeValidator, Field, ValidationError, create_model
 
@@ -66,6 +66,10 @@ class Described(Protocol):
         ...
 
 
+_OF_SELECTORS: Final = frozenset({"matchLabels", "matchExpressions"})
+_SPELLINGS: Final = {name.casefold(): name for name in _OF_SELECTORS}
+
+
 def _selector(value: Any) -> Any:
     by_name = {"key": "kubernetes.io/metadata.name", "operator": "In"}
     if isinstance(value, str):
@@ -73,8 +77,10 @@ def _selector(value: Any) -> Any:
     if isinstance(value, list) and value and all(isinstance(name, str) for name in value):
         meant = yaml.dump_inline({"matchExpressions": [{**by_name, "values": value}]})
         raise ValueError(f"must be a label selector: {meant}"[:500])
-    if isinstance(value, dict) and value and not value.keys() & {"matchLabels", "matchExpressions"}:
-        raise ValueError(f"must be a label selector: {yaml.dump_inline({'matchLabels': value})}"[:500])
+    if isinstance(value, dict) and value and not value.keys() & _OF_SELECTORS:
+        spelt = {_SPELLINGS.get(str(key).casefold(), key): inner for key, inner in value.items()}
+        selector = {"matchLabels": value} if spelt == value else spelt
+        raise ValueError(f"must be a label selector: {yaml.dump_inline(selector)}"[:500])
     if isinstance(value, dict | None):
         Selector.parse(value)  # its errors are ValueErrors with the path
     return value
@@ -163,6 +169,8 @@ def load(text: str | bytes, model: type[PolicyDocument]) -> PolicyDocument:
         raise PolicyError(PolicyFault("", str(error))) from None
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise PolicyError(PolicyFault("", f"expected one mapping of kind {KIND}, found {_found(documents)}"))
+    if documents[0].get("kind") == "ConfigMap":
+        raise PolicyError(PolicyFault("", "is a ConfigMap: write here what is below its policy.yaml alone"))
     missing = [
         PolicyFault(field, f"is missing, write {field}: {expected}")
         for field, expected in (("apiVersion", API_VERSION), ("kind", KIND))
@@ -206,7 +214,9 @@ def _attribute(entry_id: str) -> str:
 
 
 def _found(documents: list[Any]) -> str:
-    return f"{len(documents)} documents" if len(documents) != 1 else f"a {type(documents[0]).__name__}"
+    if len(documents) != 1:
+        return f"{len(documents)} documents" if documents else "nothing"
+    return "a list" if isinstance(documents[0], list) else "a mere value, no `key: value`"
 
 
 def _fault(location: faults.Location, reason: str, lines: Mapping[faults.Location, int]) -> PolicyFault:

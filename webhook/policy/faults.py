@@ -24,6 +24,7 @@ INDENTED: Final = "is empty; is the next line indented too little?"
 _QUOTED: Final = re.compile(r"'([^']*)'")
 _LISTED: Final = 8  # more choices than these are not all told
 _LONGEST: Final = 120  # characters of an example made of what somebody wrote
+_MAPPING: Final = ", as {key: value}"
 _NO_MAPPING: Final = frozenset({"model_type", "model_attributes_type", "dict_type"})
 
 
@@ -81,6 +82,8 @@ def _of_value(kind: str, value: Any, context: Mapping[str, Any], annotation: Any
         return f'there is no "{str(value)[:100]}"{f", but {near}" if near else f"; {HINT}"}'
     if kind == "tuple_type":
         return "must be a list" + _as_list(value, annotation)
+    if kind in _NO_MAPPING:
+        return "must be a mapping" + _as_mapping(value, annotation)
     if kind == "string_type":
         exact = isinstance(value, bool | int)
         return "must be text, in quotes" + (f': "{_plain(value)}"' if exact else _shown(value))
@@ -92,7 +95,7 @@ def _wanted(kind: str, choices: list[str]) -> str:
     if choices:
         return choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} or {choices[-1]}"
     if kind in _NO_MAPPING:
-        return "a mapping, as {key: value}"
+        return f"a mapping{_MAPPING}"
     names = {"int": "a whole number", "bool": "true or false", "date": "a date such as 2027-01-31", "string": "text"}
     return names.get(kind.partition("_")[0], "a list" if kind == "tuple_type" else "of another type")
 
@@ -124,6 +127,8 @@ def _unknown(location: Location, model: type[BaseModel]) -> str:
     if sections and location[0] not in sections:
         is_a = " and ".join(kinds[section] for section in sections)
         return f"is {is_a}: write it below {' or '.join(sections)}"
+    if location == ("spec",):
+        return "is not a setting: leave it out, and write what is below it at the start of the line"
     known = _fields(_at(model, location[:-1]))
     if near := _like(name, known):
         return f"is not a setting; did you mean {near}?"
@@ -147,6 +152,23 @@ def _as_list(value: Any, annotation: Any) -> str:
         entries = [closest_name(_plain(value), choices) or choices[0]]
     example = yaml.dump_inline(entries)
     return f": {example}" if len(example) <= _LONGEST else ", each entry after `- `"
+
+
+def _as_mapping(value: Any, annotation: Any) -> str:
+    """The mapping that was meant by what stands in its place."""
+    fields, meant = _fields(annotation), dict[str, Any]()
+    if isinstance(value, bool) and "enabled" in fields:
+        meant = {"enabled": value}
+    elif "action" in fields and (action := "off" if value is False else value) in [
+        *_choices(fields["action"].annotation)
+    ]:
+        meant = {"action": action}
+    elif isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
+        meant = {key: inner for entry in value for key, inner in entry.items()}
+    elif isinstance(value, list) and all(isinstance(entry, str) and entry in fields for entry in value):
+        meant = {entry: {} for entry in value}
+    example = yaml.dump_inline(meant) if meant else ""
+    return f": {example}{_shown(value)}" if 0 < len(example) <= _LONGEST else _MAPPING + _shown(value)
 
 
 def _choices(annotation: Any) -> Iterator[str]:

@@ -69,6 +69,9 @@ def _name(job: MPIJob) -> Iterator[Violation]:
     base, generated = job.metadata.name, job.metadata.generate_name
     if not base and generated:
         base = generated[: names.GENERATED_BASE_MAX_LENGTH] + "x" * names.GENERATED_SUFFIX_LENGTH
+    if not base:
+        yield Violation("metadata.name", "is missing", "Name the job.", CauseReason.REQUIRED)
+        return
     last_worker = f"{base}-worker-{max(job.workers, 1) - 1}"
     problem = names.dns_1035_label_problem(last_worker)
     if problem is None:

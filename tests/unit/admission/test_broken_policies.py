@@ -1,4 +1,4 @@
-"""Nineteen policies as administrators write them by mistake.
+"""Policies as administrators write them by mistake.
 
 The first answer at `kubectl apply` says what to write; that written, and nothing else, the second one admits.
 `mpijob-webhook policy validate` says the same.
@@ -18,6 +18,8 @@ from webhook.api import review, yaml
 from webhook.cli.main import main
 from webhook.policy.in_force import PolicySet
 from webhook.policy.store import KEY
+
+PROPOSING = ("must be a list: ", "must be a mapping: ", "must be a label selector: ")
 
 
 @dataclass(frozen=True)
@@ -144,11 +146,109 @@ MISTAKES = {
         "policy.yaml",
         key="policy.yml",
     ),
+    "yes for a number": mistake(
+        "rules: {worker-count: {max: yes}}\n",
+        "line 3: rules.worker-count.max: must be a whole number (it is true)",
+        "yes",
+        "8",
+    ),
+    "an action for a rule": mistake(
+        "rules: {gpus: warn}\n",
+        'line 3: rules.gpus: must be a mapping: {action: warn} (it is "warn")',
+        "gpus: warn",
+        "gpus: {action: warn}",
+    ),
+    "false for an injection": mistake(
+        "injections: {shared-memory: false}\n",
+        "line 3: injections.shared-memory: must be a mapping: {enabled: false} (it is false, as off and no are without"
+        " quotes)",
+        "shared-memory: false",
+        "shared-memory: {enabled: false}",
+    ),
+    "false for a rule": mistake(
+        "rules: {gpus: off}\n",
+        "line 3: rules.gpus: must be a mapping: {action: 'off'} (it is false, as off and no are without quotes)",
+        "gpus: off",
+        "gpus: {action: 'off'}",
+    ),
+    "rules in a list": mistake(
+        "rules:\n- gpus: {max: 4}\n- slots: {max: 4}\n",
+        "line 3: rules: must be a mapping: {gpus: {max: 4}, slots: {max: 4}}",
+        "rules:\n- gpus: {max: 4}\n- slots: {max: 4}\n",
+        "rules: {gpus: {max: 4}, slots: {max: 4}}\n",
+    ),
+    "names of injections in a list": mistake(
+        "injections: [shared-memory]\n",
+        "line 3: injections: must be a mapping: {shared-memory: {}}",
+        "[shared-memory]",
+        "{shared-memory: {}}",
+    ),
+    "matchlabels": mistake(
+        "namespaces: {matchlabels: {tier: premium}}\n",
+        "line 3: namespaces: must be a label selector: {matchLabels: {tier: premium}}",
+        "{matchlabels: {tier: premium}}",
+        "{matchLabels: {tier: premium}}",
+    ),
+    "an injection among the rules": mistake(
+        "rules: {shared-memory: {enabled: false}}\n",
+        "line 3: rules.shared-memory: is an injection: write it below injections",
+        "rules:",
+        "injections:",
+    ),
+    "a rule in camel case": mistake(
+        "rules: {workerCount: {max: 4}}\n",
+        "line 3: rules.workerCount: is not a setting; did you mean worker-count?",
+        "workerCount",
+        "worker-count",
+    ),
+    "a spec, as other objects have one": mistake(
+        "spec:\n  mode: warn\n",
+        "line 3: spec: is not a setting: leave it out, and write what is below it at the start of the line",
+        "spec:\n  mode",
+        "mode",
+    ),
+    "the same key twice": mistake(
+        "mode: warn\nmode: audit\n",
+        'the document: line 4, column 1: the key "mode" is there twice',
+        "mode: warn\n",
+        "",
+    ),
+    "an exemption without a reason": mistake(
+        "exemptions: [{rules: [gpus], users: [alice]}]\n",
+        "line 3: exemptions[0].reason: is missing",
+        "users: [alice]",
+        "users: [alice], reason: OPS-42",
+    ),
+    "a registry with its scheme": mistake(
+        "rules: {images: {allowedRegistries: [https://registry.example.com]}}\n",
+        'line 3: rules.images.allowedRegistries: "https://registry.example.com" starts with a scheme: remove everything'
+        " up to and including ://",
+        "https://",
+        "",
+    ),
+    "a ConfigMap in the ConfigMap": Mistake(
+        f"kind: ConfigMap\n{HEADER}".replace("kind: MPIJobPolicy\n", "") + "mode: warn\n",
+        "the document: is a ConfigMap: write here what is below its policy.yaml alone",
+        "kind: ConfigMap",
+        "kind: MPIJobPolicy",
+    ),
+    "a mere text": Mistake(
+        "hello\n",
+        "the document: expected one mapping of kind MPIJobPolicy, found a mere value, no `key: value`",
+        "hello\n",
+        f"{HEADER}mode: warn\n",
+    ),
+    "nothing": Mistake(
+        "# to do\n",
+        "the document: expected one mapping of kind MPIJobPolicy, found nothing",
+        "# to do\n",
+        f"{HEADER}mode: warn\n",
+    ),
 }
 
 
-def test_they_are_nineteen() -> None:
-    assert len(MISTAKES) == 19
+def test_they_are_all_there() -> None:
+    assert len(MISTAKES) == 35
 
 
 def answer(key: str, text: str) -> str:
@@ -175,7 +275,7 @@ def test_one_round(found: Mistake, tmp_path: Path) -> None:
 def test_what_is_proposed_as_it_stands_is_what_was_written() -> None:
     """Where the answer has YAML to write, the fix of the table is that and no better one."""
     for found in MISTAKES.values():
-        proposed = found.said.partition("must be a list: ")[2] or found.said.partition("must be a label selector: ")[2]
+        proposed = next((text for lead in PROPOSING if (text := found.said.partition(lead)[2])), "")
         if proposed:
             assert proposed.partition(" (it is")[0] in found.right
             assert yaml.load_all(found.right)

@@ -40,9 +40,31 @@ def test_said_as_a_warning(changes: dict[str, Any], said: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"metadata.labels": {"project": "llm training"}},
+            'metadata.labels[project]: "llm training" contains " ". Correct the value. [upstream-contract]',
+        ),
+        (
+            {"metadata.annotations": {"my note": "x"}},
+            'metadata.annotations[my note]: its key contains " ". Correct the key. [upstream-contract]',
+        ),
+        ({"metadata.labels": {"k" * 300: "x y" * 100}}, None),
+    ],
+)
+def test_labels_and_annotations(changes: dict[str, Any], said: str | None) -> None:
+    found = warnings(changes)
+    assert said is None or found == [said]
+    assert found
+    assert all(len(each) <= 120 for each in found)
+
+
+@pytest.mark.parametrize(
     "changes",
     [
         {},
+        {"metadata.labels": {"a": "", "example.com/B": "c"}, "metadata.annotations": {"Example.com/A": "any text"}},
         {"metadata.name": "50-resnet"},  # no DNS label, but a name: the rule is asked
         {"metadata.name": "a" * 70},
         {MEMORY: {"limits": {"memory": "1e1.5"}}},  # no quantity, but of the pattern

@@ -11,6 +11,10 @@ from webhook.api.names import closest_name
         ("data", ["models", "cache"], None),
         ("data", [], None),
         ("", ["data"], None),
+        ("gpu", ["gpu-nodes-of-the-team"], "gpu-nodes-of-the-team"),
+        ("d", ["shared-memory"], None),
+        ("a", ["apiVersion"], None),
+        ("db", ["dbs"], "dbs"),
     ],
 )
 def test_meant(name: str, known: list[str], expected: str | None) -> None:

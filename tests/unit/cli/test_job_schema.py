@@ -19,6 +19,7 @@ from webhook.cli.main import main
 Json = dict[str, Any]
 SCHEMA = crd_schema.packaged()
 UNKNOWN = "is no field of an MPIJob (mpi-operator v0.8.0): kubectl refuses it, other clients lose it"
+OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "u"}
 CONTAINER = "spec.mpiReplicaSpecs[Worker].template.spec.containers[0]"
 SPEC = "Worker.template.spec"
 OF_CONTAINER = f"{SPEC}.containers.0"
@@ -35,7 +36,7 @@ def told(changes: Json) -> list[tuple[str, str, str]]:
         {"spec.slotsPerWorker": None},
         {f"{SPEC}.nodeSelector": {"any.example.com/key": "value", "null": None}},
         {"spec.runPolicy.schedulingPolicy": {"minResources": {"cpu": 1, "memory": "1Gi", "vendor.io/any": 0}}},
-        {"metadata": {"generateName": "a-", "labels": {"a": "b"}, "ownerReferences": [{"anything": 1}]}},
+        {"metadata": {"generateName": "a-", "labels": {"a": "b"}, "ownerReferences": [OWNER]}},
         {f"{OF_CONTAINER}.ports": [{"containerPort": 1}, {"containerPort": 1, "protocol": "UDP"}]},
         {f"{OF_CONTAINER}.livenessProbe": {"httpGet": {"port": "http"}}},
         {"status": {"startTime": "2026-01-01T00:00:00Z"}},
@@ -77,6 +78,14 @@ def test_good(changes: Json) -> None:
             ("spec.mpiReplicaSpecs[Worker].template.metadata.creationTimestamp", UNKNOWN, "Remove it."),
         ),
         ({"metadata.label": {"a": "b"}}, ("metadata.label", UNKNOWN, "Write labels.")),
+        (
+            {"metadata.ownerReferences": [{**OWNER, "owner": True}]},
+            ("metadata.ownerReferences[0].owner", UNKNOWN, "Remove it."),
+        ),
+        (
+            {"metadata.ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x"}]},
+            ("metadata.ownerReferences[0].uid", "is missing", "Add it."),
+        ),
         ({"zzz": 1}, ("zzz", UNKNOWN, "Remove it.")),
         ({"spec.slotsPerWorker": "8"}, ("spec.slotsPerWorker", "must be a whole number, not text", "Write 8.")),
         (

@@ -367,3 +367,11 @@ def test_every_kind_of_job_keeps_the_promises():
         job = with_workers(count, metadata=metadata, runLauncherAsWorker=as_worker)
         for view in (NODES, NothingKnown()):
             hold(job, only(ID, keys=keys), view=view)
+
+
+@pytest.mark.parametrize("name", ["bert-", "b" * 70])
+def test_a_name_that_is_no_label_is_left_to_the_rule(name):
+    """In a selector it would be told as a second fault, and of what its user did not write."""
+    job = mpijob()
+    job["metadata"]["name"] = name
+    assert inject(job)[0] == {}

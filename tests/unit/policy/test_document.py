@@ -52,9 +52,9 @@ def test_a_ceiling_on_all_injections(text: str, at_work: set[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected one mapping of kind MPIJobPolicy, found 0 documents"),
+        ("", "expected one mapping of kind MPIJobPolicy, found nothing"),
         ("[]", "expected one mapping of kind MPIJobPolicy, found a list"),
-        ("a\n---\nb", "expected one mapping of kind MPIJobPolicy, found a str"),
+        ("a\n---\nb", "expected one mapping of kind MPIJobPolicy, found a mere value"),
         ("kind: MPIJobPolicy", "apiVersion: is missing, write apiVersion: policy.training.openshift.io/v1"),
         ("apiVersion: policy.training.openshift.io/v1", "kind: is missing, write kind: MPIJobPolicy"),
         (HEADER.replace("v1", "v2"), "apiVersion: must be policy.training.openshift.io/v1 (it is "),

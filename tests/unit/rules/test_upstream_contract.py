@@ -15,6 +15,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     # 1 the name
     ({"metadata.name": "x" * 55}, "metadata.name", "has 64 characters, at most 63 are allowed"),
     ({"metadata.name": "x" * 54, "Worker.replicas": 11}, "metadata.name", "has 64 characters"),
+    ({"metadata.name": ""}, "metadata.name", "is missing"),
     ({"metadata.name": "my.job"}, "metadata.name", 'contains "."'),
     ({"metadata.name": "1-foo"}, "metadata.name", "must start with a lower case letter"),
     ({"metadata.name": "Train"}, "metadata.name", 'contains "T"'),

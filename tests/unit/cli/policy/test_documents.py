@@ -102,9 +102,9 @@ def test_syntax_errors_in_a_configmap_have_the_line_of_the_file_too(tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "expected one mapping of kind MPIJobPolicy, found 0 documents"),
-        ("# nothing\n---\n", "expected one mapping of kind MPIJobPolicy, found 0 documents"),
-        ("just text", "expected one mapping of kind MPIJobPolicy, found a str"),
+        ("", "expected one mapping of kind MPIJobPolicy, found nothing"),
+        ("# nothing\n---\n", "expected one mapping of kind MPIJobPolicy, found nothing"),
+        ("just text", "expected one mapping of kind MPIJobPolicy, found a mere value"),
         ("rules: {}", "is missing, write apiVersion: policy.training.openshift.io/v1"),
         ("apiVersion: policy.training.openshift.io/v1\nkind: MpiJobPolicy", "must be MPIJobPolicy"),
         (b"\xff", "is not text in UTF-8"),

@@ -1,0 +1,85 @@
+"""The metadata of jobs in files: what the API server refuses of it, whatever the schema and the rules say."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.jobs import changed
+from webhook.cli.job_metadata import judge
+
+OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "u"}
+ALLOWED = 'allowed are letters, digits, "-", "_" and "."'
+
+
+def told(changes: dict[str, Any]) -> list[str]:
+    return [f"{each.path}: {each.message}. {each.fix}" for each in judge(changed(changes)["metadata"])]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"name": "a.b-c1"},
+        {"name": "", "generateName": "a-"},
+        {"name": "a", "labels": {"a": "", "example.com/B_c": "x.Y"}, "annotations": {"Example.com/A": "any text"}},
+        {"name": "a", "finalizers": ["wait", "example.com/wait"], "namespace": "team-a"},
+        {"name": "a", "ownerReferences": [{**OWNER, "controller": True}, OWNER]},
+        # the schema says what is wrong with these
+        {"name": 1, "labels": [1], "annotations": {"a": 1}, "finalizers": {"a": 1}, "ownerReferences": ["x"]},
+    ],
+)
+def test_good(metadata: dict[str, Any]) -> None:
+    assert told({"metadata": metadata}) == []
+
+
+@pytest.mark.parametrize("metadata", [None, "x", [1]])
+def test_no_metadata_is_for_others_to_say(metadata: Any) -> None:
+    assert judge(metadata) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"metadata.labels": {"project": "llm training"}},
+            f'metadata.labels[project]: "llm training" contains " "; {ALLOWED}. Correct the value.',
+        ),
+        (
+            {"metadata.labels": {"my project": "x"}},
+            f'metadata.labels[my project]: its key contains " "; {ALLOWED}. Correct the key.',
+        ),
+        (
+            {"metadata.annotations": {"my note": "x"}},
+            f'metadata.annotations[my note]: its key contains " "; {ALLOWED}. Correct the key.',
+        ),
+        (
+            {"metadata.finalizers": ["wait", "a b"]},
+            f'metadata.finalizers[1]: "a b" contains " "; {ALLOWED}. Correct the finalizer.',
+        ),
+        (
+            {"metadata.name": "bert-"},
+            'metadata.name: "bert-" must start and end with a lower case letter or a digit, and so must every part '
+            'between two ".". Correct the name.',
+        ),
+        (
+            {"metadata": {"generateName": "Bert-"}},
+            'metadata.generateName: "Bert-" contains "B"; allowed are lower case letters, digits, "-" and ".". Correct'
+            " the name.",
+        ),
+        (
+            {"metadata.namespace": "Team_A"},
+            'metadata.namespace: "Team_A" contains "T"; allowed are lower case letters, digits and "-". Name a '
+            "namespace that exists.",
+        ),
+        ({"metadata.ownerReferences": [{**OWNER, "uid": ""}]}, "metadata.ownerReferences[0].uid: is empty. Set it."),
+        (
+            {"metadata.ownerReferences": [{**OWNER, "apiVersion": "a/b/c"}]},
+            'metadata.ownerReferences[0].apiVersion: contains more than one "/". Write it as apps/v1 or v1.',
+        ),
+        (
+            {"metadata.ownerReferences": [{**OWNER, "controller": True}] * 2},
+            "metadata.ownerReferences[1].controller: is true, but another owner is the controller. Remove it.",
+        ),
+    ],
+)
+def test_refused(changes: dict[str, Any], said: str) -> None:
+    assert told(changes) == [said]
