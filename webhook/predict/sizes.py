@@ -1,17 +1,23 @@
 """How large a job may be: what all rules admit of its workers and their accelerators, and what of that fits."""
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
+from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.quantity import Quantity
 from webhook.api.resources import DEVICES_OF_CLASS, is_accelerator
+from webhook.cluster.resources.nodes import NODES, NodeShape
+from webhook.cluster.view import UNKNOWN
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.predict.devices import claimed_resource, of_each, of_pod
 
 _WAIT_FOR_WORKERS = "WaitForWorkersReady"
+# No node has more, and what users write is not searched without end.
+_MOST_IN_A_NODE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,30 @@ class Sizes:
                 if gpus:
                     return Size(count, gpus)
         return None
+
+    def spread(self, most: int) -> Size | None:
+        """The same number of accelerators in all, with at most `most` in each worker: more workers, all admitted."""
+        if self.computing_launcher:
+            return None  # it would need fewer too, so the number in all is another
+        total = self.own.workers * self.own.gpus
+        for gpus in range(min(most, self.own.gpus - 1, _MOST_IN_A_NODE), 0, -1):
+            workers, rest = divmod(total, gpus)
+            if not rest and workers in self.replicas(gpus) and gpus in self.gpus(workers):
+                return Size(workers, gpus)
+        return None
+
+    def on_nodes(self, ctx: Context) -> Size | None:
+        """What the job would be with as many in each worker as a node has, where none has what it asks for."""
+        groups = ctx.view.groups(NODES)
+        if groups is UNKNOWN or not self.resource or not self.own.gpus:
+            return None
+        shapes: Collection[NodeShape] = groups.keys()  # type: ignore[assignment]  # what NODES groups by
+        most = quantity.whole(
+            max((shape.allocatable.get(self.resource, Quantity(0)) for shape in shapes), default=Quantity(0))
+        )
+        if not 0 < most < self.own.gpus:
+            return None
+        return self.spread(most) or Size(self.own.workers, most)
 
     def in_words(self, size: Size) -> str:
         """What to set to get this size: `worker count to 4`."""

@@ -10,6 +10,10 @@ labels that are different on every node, such as `kubernetes.io/hostname`.
 
 Tolerations are not compared where others add some that are unknown here: the flavors of Kueue for a queued job, or a
 RuntimeClass. What other webhooks add is a setting. In a cluster without any node nothing is checked.
+
+A violation is a warning, for nodes may come, or get labels and devices. Where `autoscaled: false` says that none come
+by themselves, a pod that asks for more of something than any node has is refused. For a queued job, for which Kueue may
+provision nodes, and beside nodes that Karpenter made, it stays a warning.
 """
 
 from collections.abc import Collection, Iterator
@@ -18,7 +22,7 @@ from pydantic import Field
 
 from webhook.api import quantity
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import LAUNCHER, MPIJob
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.pod import Toleration
 from webhook.api.quantity import Quantity
 from webhook.api.resources import is_accelerator
@@ -27,7 +31,7 @@ from webhook.cluster.resources.nodes import NODES, NodeShape
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
-from webhook.kit.settings import ResourceNames, WarningRuleSettings
+from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.devices import backed
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.scheduler import (
@@ -41,21 +45,24 @@ from webhook.predict.scheduler import (
     lacks,
     requirement_met,
 )
+from webhook.predict.sizes import Sizes
 from webhook.rules import CauseReason, Violation, rule
 
 Shapes = Collection[NodeShape]
 
 _SHOWN = 3
+_KARPENTER = "karpenter.sh/"
 _LONG = 10
 _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
-class Settings(WarningRuleSettings):
+class Settings(RuleSettings):
     """What cannot be seen on the nodes."""
 
-    autoscaled: bool = Field(
-        False,
-        description="Whether nodes of other kinds may be added when pods wait; a violation is then only audited.",
+    autoscaled: bool | None = Field(
+        None,
+        description="Whether nodes of other kinds may be added when pods wait. true: a violation is only audited; "
+        "false: more than any node has is refused; null, not known: it is never more than a warning.",
     )
     tolerated_taints: tuple[str, ...] = Field(
         (),
@@ -86,7 +93,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         wanted = demands(pods.template, requests, _tolerations(job, pods, settings))
         if not fits(wanted, shapes):
             for lack in _causes(lacks(wanted, shapes)):
-                yield _violation(pods, lack, settings, ctx)
+                yield _violation(job, pods, lack, settings, ctx)
 
 
 def _causes(found: list[Lack]) -> list[Lack]:
@@ -115,25 +122,61 @@ def _tolerations(job: MPIJob, pods: JobPods, settings: Settings) -> list[Tolerat
     return [*((spec and spec.tolerations) or ()), *added]
 
 
-def _violation(pods: JobPods, lack: Lack, settings: Settings, ctx: Context) -> Violation:
+def _violation(job: MPIJob, pods: JobPods, lack: Lack, settings: Settings, ctx: Context) -> Violation:
     node = "no node" if lack.everywhere else "no node that otherwise fits"
     match lack.demand:
+        case Room() as room if fix := _spread(job, pods, room, _most(room, lack.near), ctx):
+            path, fault = "", f"{node} has {_shown(room.amount)} {room.resource}"
         case Room() as room:
-            path = "containers"
+            path = ".template.spec.containers"
             fault, fix = _room(pods.role, room, lack.near, node, ctx)
         case Label(key, value):
-            path = f"nodeSelector[{key}]"
+            path = f".template.spec.nodeSelector[{key}]"
             fault, fix = _label(key, value, lack.near, node, ctx)
         case Affinity() as affinity:
-            path = "affinity.nodeAffinity"
+            path = ".template.spec.affinity.nodeAffinity"
             fault, fix = _affinity(affinity, lack.near, node)
         case Tolerated(tolerations):
-            path = "tolerations"
+            path = ".template.spec.tolerations"
             taints = {str(taint) for shape in lack.near for taint in untolerated(shape.taints, tolerations)}
             fault = f"nodes that otherwise fit have the taint {_listed(sorted(taints))}"
             fix = "Tolerate it, if the job may run there."
-    where = f"{pods.path}.template.spec.{path}"
-    return Violation(where, fault, fix=fix, reason=CauseReason.NOT_SUPPORTED, audit_only=settings.autoscaled)
+    where = f"{pods.path}{path}"
+    return Violation(
+        where,
+        fault,
+        fix=fix,
+        reason=CauseReason.NOT_SUPPORTED,
+        advisory=not _is_certain(job, lack, settings, ctx),
+        audit_only=settings.autoscaled is True,
+    )
+
+
+def _is_certain(job: MPIJob, lack: Lack, settings: Settings, ctx: Context) -> bool:
+    """Whether nodes have too little of it, and others do not come; Kueue may provision some for a queued job."""
+    demand = lack.demand
+    if settings.autoscaled is not False or QUEUE_NAME in job.labels:
+        return False
+    too_little = isinstance(demand, Room) and lack.everywhere and _most(demand, lack.near) > 0
+    groups = ctx.view.groups(NODES)
+    return too_little and groups is not UNKNOWN and not _by_karpenter(groups.keys())  # type: ignore[arg-type]
+
+
+def _by_karpenter(shapes: Shapes) -> bool:
+    """Whether Karpenter has made any of them, so that it makes others."""
+    return any(key.startswith(_KARPENTER) for shape in shapes for key in (*shape.labels, *shape.varying))
+
+
+def _spread(job: MPIJob, pods: JobPods, room: Room, most: Quantity, ctx: Context) -> str:
+    """The advice to have the same accelerators on more workers, where that is all it takes and every rule admits it."""
+    sizes = Sizes.of(job, ctx)
+    if pods.role != WORKER or (room.resource, quantity.whole(room.amount)) != (sizes.resource, sizes.own.gpus):
+        return ""
+    size = sizes.spread(quantity.whole(most))
+    if size is None:
+        return ""
+    slots_too = ", slots too" if sizes.slots == sizes.own.gpus and size.gpus in ctx.admitted.slots else ""
+    return f"Use {size.workers} workers with {size.gpus}{slots_too}."
 
 
 def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tuple[str, str]:

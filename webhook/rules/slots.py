@@ -11,8 +11,10 @@ warnings, since only the program knows how it uses its ranks:
 * more ranks in the launcher's `mpirun -np` than there are slots: Open MPI and Horovod refuse to start, MPICH and Intel
   MPI put several ranks on one slot; fewer ranks than slots leave GPUs idle.
 
-A launcher whose command is such an `mpirun` of Open MPI itself, not a script, fails for certain, and is refused. Where
-that is meant, `--oversubscribe` on its command line says so.
+A launcher whose command is such an `mpirun` of Open MPI itself, not a script, fails for certain, and is refused, where
+it reads the operator's hostfile (by an option, or as the injection `mpi-env` tells it) and is given nothing that could
+allow more: other parameters of Open MPI, a rank file, variables from elsewhere, folders over its configuration. What
+the image itself sets is not seen. `--oversubscribe` on the command line says that several ranks on a slot are meant.
 
 Only what the command line shows for certain is compared; a call with variables or unknown options is not compared.
 """
@@ -32,6 +34,8 @@ from webhook.kit.importance import Importance
 from webhook.kit.mpirun_calls import mpirun_calls
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.predict.devices import of_pod
+from webhook.predict.open_mpi import is_certain_to_refuse
+from webhook.predict.sizes import Sizes
 from webhook.rules import Degree, Violation, rule
 
 PATH = "spec.slotsPerWorker"
@@ -91,15 +95,22 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield Violation(PATH, fault, fix=fix, degree=Degree("too many", slots - most))
         yield from _too_many_ranks(job, most, ctx)
         return
-    wanted = max(min(gpus[-1], most), settings.min) if gpus else 0
-    if gpus and gpus[-1] and slots != wanted and not _meant(job, slots, ctx):
+    size = Sizes.of(job, ctx).on_nodes(ctx)
+    nodes = size.workers if size is not None else 0
+    fewest = size.gpus if size is not None else 0  # of its GPUs, where no node has so many
+    wanted = max(min(fewest or gpus[-1], most), settings.min) if gpus else 0
+    # With its GPUs `accelerator-available` changes its slots, where there were as many.
+    with_gpus = bool(fewest) and slots == gpus[-1]
+    if gpus and gpus[-1] and not with_gpus and slots != wanted and not _meant(job, slots, ctx):
         fault = f"{_count(slots, 'slot')} but {_count(gpus[-1], 'GPU')} per worker"
         yield Violation(PATH, fault, fix=f"Set it to {wanted}.", advisory=True)
-        yield from _too_many_ranks(job, wanted, ctx)
+        yield from _too_many_ranks(job, wanted, ctx, nodes=nodes)
     else:  # with other slots, other CPUs and fewer ranks are right
         cpus = _least_cpus(pods)
         yield from _cpus(slots, cpus, fixed=slots in gpus or cpus.amount < settings.min)
-        yield from _ranks(job, slots, min(most, max(gpus, default=0) or most, cpus.amount or most), ctx, gpus=any(gpus))
+        then = fewest if with_gpus and nodes > job.workers else slots
+        highest = min(most, max(gpus, default=0) or most, cpus.amount or most)
+        yield from _ranks(job, then, highest, ctx, nodes=nodes, gpus=any(gpus))
     yield from _unlike_launcher(gpus, ctx)
 
 
@@ -169,11 +180,11 @@ def _cpu_count(container: Container) -> int:
     return max(quantity.whole(read(limits.get("cpu", requests.get("cpu", 0)))), 0)
 
 
-def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, gpus: bool) -> Iterator[Violation]:
+def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus: bool) -> Iterator[Violation]:
     """The number of ranks in the launcher's command line against the slots of all workers, of which each could have
-    `most`."""
+    `most`, and of which there have to be `nodes` at least."""
     there = _nodes(job)
-    nodes = _admitted_nodes(job, ctx)  # with as many as there are, the job is refused anyway
+    nodes = _admitted_nodes(job, ctx, nodes)  # with as many as there are, the job is refused anyway
     total = slots * nodes
     in_all = f"{_count(total, 'slot')} {'in all' if nodes == there else f'with {nodes} workers'}"
     for container in _launcher(job) if total else ():
@@ -192,7 +203,7 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, gpus: bool) -> I
                 PATH,
                 f"{shown} {effect}: {in_all}",
                 fix=fix,
-                advisory=not (largest.refuses and _is_certain(container, largest)),
+                advisory=not is_certain_to_refuse(container, largest),
                 degree=Degree("ranks", largest.ranks - total),
             )
         elif (
@@ -207,9 +218,9 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, gpus: bool) -> I
             yield Violation(PATH, fault, fix=fix, advisory=True)
 
 
-def _too_many_ranks(job: MPIJob, slots: int, ctx: Context) -> Iterator[Violation]:
+def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) -> Iterator[Violation]:
     """More ranks than there are slots even when each worker has so many, as the job has been told."""
-    nodes = _admitted_nodes(job, ctx)
+    nodes = _admitted_nodes(job, ctx, nodes)
     ranks = [call for call in mpirun_calls(job, ctx) if (call.ranks or 0) > slots * nodes > 0]
     if not ranks or any(call.oversubscribe for call in ranks) or any(map(_oversubscribes, _launcher(job))):
         return
@@ -218,18 +229,10 @@ def _too_many_ranks(job: MPIJob, slots: int, ctx: Context) -> Iterator[Violation
     yield Violation(replica_path(LAUNCHER), fault, fix=f"Set -np to {slots * nodes}.", advisory=True)
 
 
-def _admitted_nodes(job: MPIJob, ctx: Context) -> int:
+def _admitted_nodes(job: MPIJob, ctx: Context, fewest: int) -> int:
     """How many pods run ranks, once there are no fewer and no more than the job may have."""
-    nodes, admitted = max(_nodes(job), ctx.admitted.workers.least), ctx.admitted.workers
+    nodes, admitted = max(_nodes(job), fewest, ctx.admitted.workers.least), ctx.admitted.workers
     return nodes if admitted.most is None or admitted.empty else min(nodes, admitted.most)
-
-
-def _is_certain(container: Container, call: mpirun.Invocation) -> bool:
-    """Whether it is the container's one command, with no settings of Open MPI that are not known here."""
-    program = (container.command or ("",))[0].rpartition("/")[2]
-    if program != call.program or container.env_from:
-        return False
-    return not any("_MCA_" in variable.name for variable in container.env or ())
 
 
 def _oversubscribes(container: Container) -> bool:

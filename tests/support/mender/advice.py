@@ -105,6 +105,12 @@ def _set(at: Path, found: re.Match[str]) -> Iterator[Edit]:
 
 def _size(at: Path, found: re.Match[str]) -> Iterator[Edit]:
     """The size of the whole job, in the words that only this has: what is smaller fits as well."""
+    if spread := re.match(r"Use (\d+) workers with (\d+)(, slots too)?", found.string):
+        yield Edit(_BOUNDS["more"], REPLICAS, int(spread[1]))
+        yield Edit(Verb.ASK, REPLICAS[:-1], (Verb.AT_MOST, spread[2], "GPUs"))
+        if spread[3]:
+            yield Edit(Verb.SET, _BESIDES["slotsPerWorker"], int(spread[2]))
+        return
     for count in re.finditer(r"(?:worker count|replicas) to (\d+)(?: or (more|fewer))?|(\d+) workers?\b", found.string):
         yield Edit(_BOUNDS[count[2] or "fewer"], REPLICAS, int(count[1] or count[3]))
     for count in re.finditer(r"GPUs per worker to (\d+)|(\d+) GPUs?(?: or fewer)? in each", found.string):

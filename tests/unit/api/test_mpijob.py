@@ -96,5 +96,5 @@ def test_a_wrong_shape_has_a_path(data: bytes, path: str, message: str) -> None:
 def test_every_field_that_upstream_examples_use_decodes() -> None:
     job = decode(GOOD)
     assert job.launcher is not None
-    assert job.launcher.template.containers[0].command == ["mpirun", "-np", "8", "python", "train.py"]
+    assert (job.launcher.template.containers[0].command or [])[-2:] == ["python", "train.py"]
     assert job.metadata.name == "train"

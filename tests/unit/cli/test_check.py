@@ -313,7 +313,7 @@ def test_the_faults_of_a_job_that_stands_unchanged_are_shown(check: Check) -> No
         "1 worker, at least 2 required. Set replicas to 2 or more. [worker-count]\n"
     ) in result.stdout
     (verdict,) = as_json(check("a.yaml", "--cluster", "c.yaml", "-o", "json"))
-    assert {cause["rule"] for cause in verdict["standing"]} == {"slots", "worker-count"}
+    assert {cause["rule"] for cause in verdict["standing"]} == {"worker-count"}
 
 
 def test_what_a_job_takes_itself_is_no_fault_of_it(check: Check) -> None:

@@ -1,5 +1,6 @@
 """Whether any node could hold a pod of the job, and what the user is told where none could."""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -9,17 +10,28 @@ from pydantic import ValidationError
 from tests.controlplane.nodes import GPU, gpu_nodes
 from tests.support.any_job import Json, any_job
 from tests.support.devices import device_class
+from tests.support.jobs import changed, request
 from tests.support.rule_checks import found, run, violations
 from tests.support.strategies import PROPERTY
-from webhook.admission.messages import Finding
+from webhook.admission.messages import MAX_WARNING_LENGTH, Finding
+from webhook.admission.pipelines import load_policy, validate
 from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.rules import REGISTRY
 
 RULE = "accelerator-available"
+WORKERS = "spec.mpiReplicaSpecs[Worker]"
 POD = "spec.mpiReplicaSpecs[Worker].template.spec"
 SPEC = "Worker.template.spec"
 LIMITS = f"{SPEC}.containers.0.resources.limits"
 PRODUCT = "nvidia.com/gpu.product"
+SLOTS, COMMAND = "spec.slotsPerWorker", "Launcher.template.spec.containers.0.command"
+RANKS = "Set it to 9, or -np to 64."
+TODAY = date(2026, 1, 1)
+ASK = (
+    "16 nvidia.com/gpu, but no node has more than 8. "
+    "Ask for 8 nvidia.com/gpu or less for each worker, overhead and sidecars included."
+)
 TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
 
 
@@ -78,10 +90,22 @@ def test_one_cause_for_a_machine_that_is_not_there() -> None:
     ("changes", "path", "fault", "fix"),
     [
         (
-            gpus(16),
-            "containers",
-            "16 nvidia.com/gpu, but no node has more than 8",
-            "Ask for 8 nvidia.com/gpu or less for each worker, overhead and sidecars included.",
+            {**gpus(16), "Worker.replicas": 4},
+            "",
+            "no node has 16 nvidia.com/gpu",
+            "Use 8 workers with 8.",
+        ),
+        (
+            gpus(9),
+            "",
+            "no node has 9 nvidia.com/gpu",
+            "Use 6 workers with 6.",
+        ),
+        (
+            {**gpus(11), "Worker.replicas": 1},
+            "",
+            "no node has 11 nvidia.com/gpu",
+            "Use 11 workers with 1.",
         ),
         (
             {LIMITS: {"memory": "1.2Ti"}},
@@ -164,13 +188,13 @@ def test_one_cause_for_a_machine_that_is_not_there() -> None:
 )  # fmt: skip
 def test_nothing_could_hold_a_worker(changes: Json, path: str, fault: str, fix: str) -> None:
     (result,) = violations(RULE, changes, view=CLUSTER)
-    assert (result.path, result.message, result.fix) == (f"{POD}.{path}", fault, fix)
+    assert (result.path, result.message, result.fix) == (f"{POD}.{path}" if path else WORKERS, fault, fix)
 
 
 def test_every_demand_that_no_node_meets_is_told() -> None:
     changes = {**gpus(16, cpu="500"), **selected(**{PRODUCT: "A100"})}
     assert [one.path for one in violations(RULE, changes, view=CLUSTER)] == [
-        f"{POD}.containers",
+        WORKERS,
         f"{POD}.nodeSelector[{PRODUCT}]",
         f"{POD}.containers",
     ]
@@ -187,7 +211,7 @@ class TestTaints:
 
     def test_that_keep_the_job_off(self) -> None:
         assert found(violations(RULE, view=self.TAINTED)) == [
-            f"{POD}.tolerations: nodes that otherwise fit have the taint nvidia.com/gpu:NoSchedule"
+            f"(advice) {POD}.tolerations: nodes that otherwise fit have the taint nvidia.com/gpu:NoSchedule"
         ]
 
     @pytest.mark.parametrize(
@@ -217,18 +241,118 @@ def test_resources_that_no_node_shows() -> None:
     assert violations(RULE, changes, settings={"ignoredResources": ["vendor.io/*"]}, view=CLUSTER) == []
 
 
-def test_where_nodes_are_added_it_is_only_audited() -> None:
-    (result,) = violations(RULE, gpus(16), settings={"autoscaled": True}, view=CLUSTER)
-    assert result.audit_only
+QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "team"}}
+BY_KARPENTER = Snapshot(
+    [
+        {
+            **node,
+            "metadata": {**node["metadata"], "labels": {**node["metadata"]["labels"], "karpenter.sh/nodepool": "a"}},
+        }
+        for node in nodes()
+    ]
+)
 
 
-def test_it_only_warns() -> None:
-    assert REGISTRY[RULE].settings().action == "warn"
+@pytest.mark.parametrize(
+    ("changes", "autoscaled", "view", "ceiling"),
+    [
+        (gpus(16), False, CLUSTER, "deny"),
+        ({LIMITS: {"memory": "1.2Ti"}}, False, CLUSTER, "deny"),
+        (gpus(16), None, CLUSTER, "warn"),
+        (gpus(16), True, CLUSTER, "audit"),
+        ({**gpus(16), **QUEUED}, False, CLUSTER, "warn"),  # Kueue may provision nodes
+        (gpus(16), False, BY_KARPENTER, "warn"),
+        # What comes without another node: a device plugin, a label, an untainted node.
+        ({LIMITS: {"vendor.io/card": 1}}, False, CLUSTER, "warn"),
+        (selected(zone="zone-z"), False, CLUSTER, "warn"),
+        ({**gpus(8), **selected(**{"topology.kubernetes.io/zone": "zone-b"})}, False, CLUSTER, "warn"),
+        ({}, False, Snapshot(nodes(taints=[TAINT])), "warn"),
+    ],
+)
+def test_it_refuses_where_no_node_comes(changes: Json, autoscaled: bool | None, view: Snapshot, ceiling: str) -> None:
+    result = violations(RULE, changes, settings={"autoscaled": autoscaled}, view=view)
+    assert [each.ceiling for each in result] == [ceiling]
+
+
+@pytest.mark.parametrize("view", [NothingKnown(), Snapshot([])])
+def test_unknown_nodes_refuse_nothing(view: ClusterView) -> None:
+    assert violations(RULE, gpus(1000), settings={"autoscaled": False}, view=view) == []
+
+
+def test_by_default_it_only_warns() -> None:
+    [result] = violations(RULE, gpus(16), view=CLUSTER)
+    assert result.advisory
+    assert REGISTRY[RULE].settings().action == "deny"
+
+
+class TestTheSameNumberInAll:
+    """What is advised goes with every rule and with what `slots` says."""
+
+    @staticmethod
+    def told(changes: Json, policy: str = "", autoscaled: str = "null") -> list[str]:
+        text = f"rules: {{accelerator-available: {{autoscaled: {autoscaled}}}{policy}}}"
+        document = f"apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n{text}\n"
+        decision = validate(request(changed(changes)), policy=load_policy(document), view=CLUSTER, today=TODAY)
+        rules = {RULE, "slots", "worker-count", "gpus", "job-size"}
+        found = [*decision.denied, *decision.warned]
+        return [f"{one.violation.message}. {one.violation.fix}" for one in found if one.rule in rules]
+
+    @pytest.mark.parametrize(
+        ("policy", "fix"),
+        [
+            ("", "no node has 16 nvidia.com/gpu. Use 8 workers with 8."),
+            (", gpus: {max: 16, min: 5}", "no node has 16 nvidia.com/gpu. Use 8 workers with 8."),
+            (", gpus: {max: 16, min: 9}", ASK),
+            (", worker-count: {max: 7}", ASK),
+            (", worker-count: {max: 7, action: warn}", "no node has 16 nvidia.com/gpu. Use 8 workers with 8."),
+        ],
+    )
+    def test_within_what_all_rules_admit(self, policy: str, fix: str) -> None:
+        changes = {**gpus(16), SLOTS: 8, COMMAND: ["mpirun", "-np", "32", "x"]}
+        assert self.told(changes, policy) == [fix]
+
+    @pytest.mark.parametrize("autoscaled", ["null", "false"])
+    @pytest.mark.parametrize(
+        ("slots", "ranks", "first", "then"),
+        [
+            (8, "64", "Use 8 workers with 8.", []),
+            (16, "64", "Use 8 workers with 8, slots too.", []),
+            (4, "x", "Use 8 workers with 8.", ["4 slots but 16 GPUs per worker. Set it to 8."]),
+            (8, "32", "Use 8 workers with 8.", []),  # how many ranks fit is said of the workers that it will have
+            (8, "72", "Use 8 workers with 8.", [f"mpirun -np 72 refuses to start: 64 slots with 8 workers. {RANKS}"]),
+        ],
+    )
+    def test_it_is_said_before_what_is_said_of_slots(
+        self, slots: int, ranks: str, first: str, then: list[str], autoscaled: str
+    ) -> None:
+        changes = {**gpus(16), SLOTS: slots, COMMAND: ["mpirun", "-np", ranks, "x"]}
+        said = self.told(changes, ", slots: {max: 16}", autoscaled)
+        assert said == [f"no node has 16 nvidia.com/gpu. {first}", *then]
+
+    def test_followed_it_is_enough(self) -> None:
+        changes = {**gpus(8), "Worker.replicas": 8, SLOTS: 8, COMMAND: ["mpirun", "-np", "64", "x"]}
+        assert self.told(changes, ", slots: {max: 16}") == []
+
+    def test_a_launcher_that_computes_has_too_many_itself(self) -> None:
+        launcher = {"Launcher.template.spec.containers.0.resources.limits": {"nvidia.com/gpu": 16}}
+        changes = {**gpus(16), **launcher, "spec.runLauncherAsWorker": True, SLOTS: 8, COMMAND: ["mpirun", "x"]}
+        assert {line.partition(". ")[2] for line in self.told(changes)} == {
+            f"Ask for 8 nvidia.com/gpu or less for {pod}, overhead and sidecars included."
+            for pod in ("the launcher", "each worker")
+        }
 
 
 def test_a_warning_says_what_would_fit() -> None:
     (result,) = violations(RULE, selected(**{PRODUCT: "NVIDIA-A100-SXM4-80GB"}), view=CLUSTER)
     assert f'no node has "NVIDIA-A100-SXM4-80GB", but {GPU}' in Finding(RULE, result).warning
+
+
+def test_a_warning_has_room_for_the_longest_advice() -> None:
+    (result,) = violations(RULE, {**gpus(16), SLOTS: 16, "Worker.replicas": 40}, view=CLUSTER)
+    assert result.fix == "Use 80 workers with 8, slots too."
+    warning = Finding(RULE, result).warning
+    assert result.fix in warning
+    assert len(warning) <= MAX_WARNING_LENGTH
 
 
 @PROPERTY

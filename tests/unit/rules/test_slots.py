@@ -11,7 +11,7 @@ from tests.support.devices import claim_template, claims, exactly
 from tests.support.jobs import REMOVE, changed, request
 from tests.support.rule_checks import fits_a_warning, run, violations
 from tests.support.strategies import PROPERTY
-from webhook.admission.pipelines import load_policy, validate
+from webhook.admission.pipelines import load_policy, mutate, validate
 from webhook.api.mpijob import LAUNCHER, replica_path
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
@@ -222,31 +222,128 @@ def test_refused(slots: int, settings: Json, message: str, fix: str) -> None:
     ],
 )
 def test_warned(changes: Json, message: str, fix: str) -> None:
-    certain = "refuses to start" in message and changes[COMMAND][0] == "mpirun"
     found = violations("slots", changes)
-    assert found == [Violation(PATH, message, fix=fix, advisory=not certain)]
+    assert found == [Violation(PATH, message, fix=fix, advisory=True)]
     assert all(fits_a_warning("slots", violation) for violation in found)
 
 
+HOSTFILE = {"name": "PRTE_MCA_prte_default_hostfile", "value": "/etc/mpi/hostfile"}
+INJECTED = [HOSTFILE, {"name": "PRTE_MCA_plm_ssh_args", "value": "-o ConnectionAttempts=10"}]
+MOUNTS = "Launcher.template.spec.containers.0.volumeMounts"
+
+
+def started_by(options: str, program: str = "mpirun") -> Json:
+    return {COMMAND: [program, *options.split(), "-np", "9", "x"]}
+
+
+def with_variable(name: str, **source: Any) -> Json:
+    return {ENV: [*INJECTED, {"name": name, **source}]}
+
+
 @pytest.mark.parametrize(
-    ("changes", "certain"),
+    "changes",
     [
-        ({}, True),
-        ({COMMAND: ["/usr/bin/mpirun", "-np", "9", "x"]}, True),
-        ({COMMAND: ["bash", "-c", "mpirun -np 9 x || mpirun -np 8 x"]}, False),
-        ({COMMAND: ["bash", "-c", "mpirun -np 9 x"]}, False),
-        ({COMMAND: None, ARGS: ["mpirun", "-np", "9", "x"]}, False),  # after an entry point that is not known
-        ({COMMAND: ["/entry"], ARGS: ["mpirun", "-np", "9", "x"]}, False),
-        ({ENV: [{"name": "OMPI_MCA_mca_param_files", "value": "/etc/mpi.conf"}]}, False),
-        ({ENV_FROM: [{"configMapRef": {"name": "mpi"}}]}, False),
-        ({ENV: [{"name": "NCCL_DEBUG", "value": "INFO"}]}, True),
-        ({"spec.mpiImplementation": "MPICH"}, False),
+        {},
+        {ENV: [HOSTFILE]},
+        {ENV: [], COMMAND: ["mpirun", "--hostfile", "/etc/mpi/hostfile", "-np", "9", "x"]},
+        started_by("", "/usr/bin/mpirun"),
+        started_by("", "/opt/amazon/openmpi/bin/mpiexec"),
+        started_by("--allow-run-as-root -bind-to none -map-by slot -x NCCL_DEBUG=INFO -mca btl ^openib --mca pml ob1"),
+        {COMMAND: ["mpirun"], ARGS: ["-np", "9", "x"]},
+        with_variable("NCCL_DEBUG", value="INFO"),
+        with_variable("OMPI_MCA_plm_rsh_args", value="-p 2222"),
+        with_variable("TOKEN", valueFrom={"secretKeyRef": {"name": "a", "key": "b"}}),
+        {MOUNTS: [{"name": "data", "mountPath": "/data"}, {"name": "shm", "mountPath": "/dev/shm"}]},
     ],
 )
-def test_a_launcher_that_is_certain_to_refuse_is_refused(changes: Json, certain: bool) -> None:
-    [found] = violations("slots", sized(2, 2, "mpirun -np 9 x") | changes)
-    assert found.advisory is not certain
+def test_a_launcher_that_is_certain_to_refuse_is_refused(changes: Json) -> None:
+    [found] = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
+    assert not found.advisory
     assert found.degree == Degree("ranks", 1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {COMMAND: ["bash", "-c", "mpirun -np 9 x || mpirun -np 8 x"]},
+        {COMMAND: ["bash", "-c", "mpirun -np 9 x"]},
+        {COMMAND: None, ARGS: ["mpirun", "-np", "9", "x"]},  # after an entry point that is not known
+        {COMMAND: ["/entry"], ARGS: ["mpirun", "-np", "9", "x"]},
+        # Open MPI 5 does not read the hostfile then: all ranks run on the launcher, where it has the cores.
+        {ENV: []},
+        {ENV: [{"name": HOSTFILE["name"], "value": "/other/hostfile"}]},
+        {ENV: [HOSTFILE, {"name": HOSTFILE["name"], "value": "/other/hostfile"}]},
+        # What allows more, or may.
+        started_by("--rankfile /data/ranks"),
+        started_by("-rf /data/ranks"),
+        started_by("--map-by seq"),
+        started_by("--map-by slot:PE=2"),
+        started_by("--map-by $(MAPPING)"),
+        started_by("--use-hwthread-cpus"),
+        started_by("--cpu-set 0,1"),
+        started_by("-N 3"),
+        started_by("--am /data/parameters"),
+        started_by("--tune /data/parameters"),
+        started_by("--mca rmaps_base_no_oversubscribe 0"),
+        started_by("--mca orte_default_hostfile /data/hosts"),
+        started_by("--mca $(NAME) $(VALUE)"),
+        started_by("--mca mca_base_param_files /data/parameters"),
+        started_by("--mca plm isolated"),
+        started_by("--prtemca rmaps seq"),
+        started_by("--personality x"),
+        with_variable("OMPI_MCA_mca_param_files", value="/etc/mpi.conf"),
+        with_variable("OMPI_MCA_rmaps_base_mapping_policy", valueFrom={"configMapKeyRef": {"name": "a", "key": "b"}}),
+        with_variable("PRTE_MCA_rmaps_default_mapping_policy", value="$(MAPPING)"),
+        with_variable("HOME", value="/data/home"),
+        with_variable("OPAL_PREFIX", value="/data/openmpi"),
+        {ENV_FROM: [{"configMapRef": {"name": "mpi"}}]},
+        {MOUNTS: [{"name": "hosts", "mountPath": "/etc/mpi/hostfile", "subPath": "hostfile"}]},
+        {MOUNTS: [{"name": "parameters", "mountPath": "/usr/local/etc/openmpi"}]},
+        {MOUNTS: [{"name": "home", "mountPath": "/root"}]},
+        # Programs that share slots, or may.
+        {"spec.mpiImplementation": "MPICH"},
+        {"spec.mpiImplementation": "Intel"},
+        started_by("", "/opt/intel/oneapi/mpi/2021.13/bin/mpirun"),
+        started_by("", "/usr/lib64/mpich/bin/mpirun"),
+        started_by("--hostfile /etc/mpi/hostfile", "horovodrun"),
+    ],
+)
+def test_where_it_may_start_it_is_a_warning(changes: Json) -> None:
+    [found] = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
+    assert found.advisory
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        started_by("--oversubscribe"),
+        started_by("--map-by :OVERSUBSCRIBE"),
+        started_by("--map-by core:oversubscribe"),
+        started_by("--mca rmaps_base_oversubscribe 1"),
+        started_by("--host a:8,b:8"),
+        started_by("--hostfile /data/hosts"),
+        started_by("--machinefile /data/hosts"),
+        started_by("--min-np 2 --max-np 9 --host-discovery-script /discover.sh", "horovodrun"),
+        {AS_WORKER: True, **resources("Launcher", gpu=2)},
+        with_variable("OMPI_MCA_rmaps_base_oversubscribe", value="1"),
+        with_variable("OMPI_MCA_rmaps_base_oversubscribe", valueFrom={"configMapKeyRef": {"name": "a", "key": "b"}}),
+        with_variable("PRTE_MCA_rmaps_default_mapping_policy", value=":oversubscribe"),
+    ],
+)
+def test_where_it_starts_nothing_is_said(changes: Json) -> None:
+    found = violations("slots", sized(2, 2, "mpirun -np 9 x") | {ENV: INJECTED} | changes)
+    assert not [each for each in found if "refuses to start" in each.message]
+
+
+def test_what_the_service_injects_leaves_it_certain() -> None:
+    """The validating hook sees the variables of `mpi-env`."""
+    job = changed(sized(2, 2, "mpirun -np 9 x"))
+    mutated = mutate(request(job), policy=load_policy(None), view=NothingKnown())
+    assert mutated.document is not None
+    decision = validate(
+        request(mutated.document), policy=load_policy(None), view=NothingKnown(), today=date(2026, 1, 1)
+    )
+    assert [each.rule for each in decision.denied] == ["slots"]
 
 
 def test_what_to_do_about_ranks_goes_with_what_to_do_about_too_few_workers() -> None:

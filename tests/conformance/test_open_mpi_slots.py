@@ -1,0 +1,96 @@
+"""More ranks than slots: what we call certain against real releases of Open MPI."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.mpi.releases import installed
+from webhook.api import mpirun
+from webhook.api.mpirun import HOSTFILE
+from webhook.api.pod import Container, EnvVar
+from webhook.predict.open_mpi import is_certain_to_refuse
+
+pytestmark = pytest.mark.timeout(600)  # the first run downloads the releases
+RELEASES = ("openmpi-4", "openmpi-5")
+OURS = {"PRTE_MCA_prte_default_hostfile": HOSTFILE, "PRTE_MCA_plm_ssh_args": "-o ConnectionAttempts=10"}
+# Three ranks for two slots; RANKS is a rank file.
+REFUSED = (
+    "-np 3",
+    "-c 3",
+    "--np 3 --allow-run-as-root --tag-output",
+    "-n 3 --bind-to core",
+    "-np 3 --bind-to none --map-by slot",
+    "-np 3 --map-by node",
+    "-np 3 --map-by core",
+    "-np 3 --map-by socket",
+    "-np 3 --map-by numa",
+    "-np 3 --report-bindings --display-map -x PATH",
+    "-np 3 --mca btl self,tcp --mca pml ob1",
+    "-np 3 --mca plm_rsh_args -p2222",
+)
+OPEN = (
+    "-np 3 --rankfile RANKS",
+    "-np 3 --oversubscribe",
+    "-np 3 --map-by :OVERSUBSCRIBE",
+    "-np 3 --mca rmaps_base_oversubscribe 1",
+    "-np 3 --use-hwthread-cpus",
+    "-np 3 -N 3",
+    "-np 3 --host localhost:8",
+)
+
+
+def is_certain(options: str, env: Mapping[str, str]) -> bool:
+    container = Container(
+        command=["mpirun", *options.split(), "true"], env=[EnvVar(name, value) for name, value in env.items()]
+    )
+    [call] = mpirun.find(container.command, None, "OpenMPI")
+    return call.ranks == 3 and not call.oversubscribe and is_certain_to_refuse(container, call)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "hosts").write_text("localhost slots=2\n")
+    (tmp_path / "ranks").write_text("".join(f"rank {rank}=localhost slot=0\n" for rank in range(3)))
+    return tmp_path
+
+
+def starts(release: str, options: str, files: Path, env: Mapping[str, str]) -> bool:
+    """Whether the release starts the ranks on a machine that stands for the workers."""
+    machine = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    hosts = str(files / "hosts")
+    given = {name: hosts if value == HOSTFILE else value for name, value in env.items()}
+    operators = {"OMPI_MCA_orte_default_hostfile": hosts, "OMPI_MCA_orte_set_default_slots": "2"}
+    done = subprocess.run(
+        ["mpirun", *options.replace("RANKS", str(files / "ranks")).split(), "true"],
+        env={**machine, **as_root, **operators, **installed(release).environment, **given},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode == 0
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("options", REFUSED)
+def test_what_is_certain_is_refused_by_every_release(release: str, options: str, files: Path) -> None:
+    assert is_certain(options, OURS)
+    assert not starts(release, options, files, OURS)
+
+
+@pytest.mark.parametrize("options", OPEN)
+def test_what_may_start_is_not_certain(options: str) -> None:
+    assert not is_certain(options, OURS)
+
+
+@pytest.mark.parametrize("options", OPEN[:4])
+def test_what_a_release_starts(options: str, files: Path) -> None:
+    assert starts("openmpi-4", options, files, OURS)
+
+
+def test_as_many_ranks_as_slots_start(files: Path) -> None:
+    assert all(starts(release, "-np 2", files, OURS) for release in RELEASES)

@@ -1,0 +1,86 @@
+"""Whether Open MPI is certain to refuse more ranks than there are slots, for all that a job can tell it otherwise.
+
+Releases 4 and 5 differ in what they read, and only its path may say whose `mpirun` an image has: what is not known to
+leave the slots alone in both leaves it open. A rank file, for one, lets release 4 put several ranks on a slot.
+
+https://docs.open-mpi.org/en/v5.0.x/launching-apps/scheduling.html
+"""
+
+from typing import Final
+
+from webhook.api.mpirun import HOSTFILE, Invocation
+from webhook.api.mpirun_options import HOSTS
+from webhook.api.pod import Container
+
+# horovodrun may start another MPI, or none.
+_PROGRAMS: Final = frozenset(("mpirun", "mpiexec", "orterun"))
+_OTHER_MPI: Final = ("hydra", "impi", "intel", "mpich", "mvapich")
+# None of them changes how many ranks a host takes.
+_NEUTRAL: Final = frozenset(
+    (
+        *("allow-run-as-root", "bind-to", "bind-to-core", "bind-to-socket", "c", "display-allocation", "display-map"),
+        *("merge-stderr-to-stdout", "n", "nooversubscribe", "np", "output-filename", "q", "quiet", "report-bindings"),
+        *("tag-output", "timestamp-output", "v", "verbose", "wd", "wdir", "x"),
+    )
+)
+_PARAMETERS: Final = frozenset(("gmca", "gomca", "mca", "omca"))
+# Frameworks of Open MPI that move data or start daemons: https://docs.open-mpi.org/en/v5.0.x/mca.html
+_TRANSPORTS: Final = ("btl", "coll", "io", "mtl", "oob", "osc", "plm_rsh", "plm_ssh", "pml")
+_MAPPED_BY: Final = frozenset(("core", "l3cache", "node", "numa", "slot", "socket"))
+_OUR_HOSTFILE: Final = "PRTE_MCA_prte_default_hostfile"
+# With another home or prefix it reads another file of parameters.
+_PLACES: Final = frozenset(("HOME", "OPAL_PREFIX", "OMPI_PREFIX", "PMIX_PREFIX", "PRTE_PREFIX"))
+# Where such a file, or another hostfile, may come from.
+_FOLDERS: Final = ("/etc", "/home", "/opt", "/root", "/usr")
+
+
+def is_certain_to_refuse(container: Container, call: Invocation) -> bool:
+    """Whether `call`, which asks for more ranks than there are slots, is all that the container does, and fails."""
+    path = (container.command or ("",))[0]
+    program = path.rpartition("/")[2]
+    if program not in _PROGRAMS or program != call.program or not call.refuses or call.options is None:
+        return False
+    if any(name in path.lower() for name in _OTHER_MPI) or container.env_from or _mounts_settings(container):
+        return False
+    if not all(_is_neutral(name, values) for name, values in call.options):
+        return False
+    return _reads_hostfile(container, call) and all(
+        variable.name not in _PLACES and (_is_ours(variable.name, variable.value) or _is_harmless(variable.name))
+        for variable in container.env or ()
+    )
+
+
+def _is_neutral(name: str, values: tuple[str, ...]) -> bool:
+    if any("$(" in value for value in values):
+        return False  # Kubernetes puts the value of a variable there
+    if name in HOSTS:
+        return values == (HOSTFILE,)
+    if name in _PARAMETERS:
+        return _is_transport(values[0])
+    return name in _NEUTRAL or (name == "map-by" and "".join(values) in _MAPPED_BY)
+
+
+def _is_transport(parameter: str) -> bool:
+    return parameter.startswith(_TRANSPORTS)
+
+
+def _reads_hostfile(container: Container, call: Invocation) -> bool:
+    """Release 5 does so only where it is told; else it starts as many ranks as the launcher's node has cores."""
+    named = any(name in HOSTS for name, _ in call.options or ())
+    return named or any(_is_ours(variable.name, variable.value) for variable in container.env or ())
+
+
+def _is_ours(name: str, value: object) -> bool:
+    return name == _OUR_HOSTFILE and value == HOSTFILE
+
+
+def _is_harmless(name: str) -> bool:
+    _, is_parameter, parameter = name.partition("_MCA_")
+    return not is_parameter or _is_transport(parameter)
+
+
+def _mounts_settings(container: Container) -> bool:
+    return any(
+        (path := mount.mount_path or "") in _FOLDERS or path.startswith(tuple(f"{folder}/" for folder in _FOLDERS))
+        for mount in container.volume_mounts or ()
+    )
