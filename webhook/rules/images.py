@@ -3,13 +3,15 @@
 Kubernetes itself checks no more than that there is a name, so a typing error shows only on the node, as
 `InvalidImageName`, one pod after the other. Init containers count too.
 
-Off unless set: `allowedRegistries` (a registry, or one with a path: `registry.example.com/team`), `requireDigest`,
-`refuseLatest`, and `pullSecretsFor`, registries that need a pull secret. That one only warns, because the secret may
-come with the service account.
+Off unless set: `allowedRegistries` (a registry, or one with a path: `registry.example.com/team`), `requireDigest`, and
+`pullSecretsFor`, registries that need a pull secret. That one only warns, because the secret may come with the service
+account. An image without a tag, or with the tag `latest`, is a warning, once for each image: nodes may run different
+versions of it. `refuseLatest` refuses it, or lets it pass.
 """
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -37,7 +39,10 @@ class Settings(RuleSettings):
         (), description="Registries, or paths in them, that images may come from; none means all."
     )
     require_digest: bool = Field(False, description="Whether every image must be named by its digest.")
-    refuse_latest: bool = Field(False, description="Whether the tag latest, also where it is only implied, is refused.")
+    refuse_latest: bool | None = Field(
+        None,
+        description="The tag latest, also where it is only implied: true refuses it, false lets it pass, null warns.",
+    )
     pull_secrets_for: Registries = Field(
         (), description="Registries, or paths in them, whose images need an imagePullSecret."
     )
@@ -46,6 +51,7 @@ class Settings(RuleSettings):
 @rule("images", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each container's image; then, once for each template, the pull secrets."""
+    moving: dict[str, list[Violation]] = {}
     for _, path, replica in job.replicas():
         references = []
         for where, container in replica.template.each_container(f"{path}.template"):
@@ -60,7 +66,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
                 yield _unreadable(field, container.image, error)
                 continue
             references.append(reference)
-            yield from _policy(field, container.image, reference, settings)
+            refused = [*_policy(field, container.image, reference, settings)]
+            yield from refused
+            if settings.refuse_latest is None and not refused:
+                moving.setdefault(container.image, []).extend(_moving(field, container.image, reference))
         for field, image in _volumes(f"{path}.template.spec", replica.template.spec):
             try:
                 reference = images.parse(image)
@@ -68,9 +77,27 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
                 yield _unreadable(field, image, error)
                 continue
             references.append(reference)
-            yield from _policy(field, image, reference, settings)
+            refused = [*_policy(field, image, reference, settings)]
+            yield from refused
+            if settings.refuse_latest is None and not refused:
+                moving.setdefault(image, []).extend(_moving(field, image, reference))
         if settings.pull_secrets_for:
             yield from _pull_secrets(path, replica.template.spec, references, settings)
+    for first, *others in filter(None, moving.values()):
+        again = f" (in {len(others) + 1} places)" if others else ""
+        yield replace(first, message=f"{first.message}{again}")
+
+
+def _moving(where: str, image: str, reference: ImageReference) -> Iterator[Violation]:
+    """That the image has no version; which one it is stands at `where`."""
+    if reference.digest is None and reference.effective_tag == "latest":
+        yield Violation(
+            where,
+            f"has {'the tag latest' if reference.tag else 'no tag'}, so it may change",
+            fix="Name a version.",
+            advisory=True,
+            degree=Degree("latest", frozenset({image})),
+        )
 
 
 def _volumes(path: str, pod: PodSpec | None) -> Iterator[tuple[str, str]]:

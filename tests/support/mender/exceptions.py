@@ -23,7 +23,7 @@ FAULTS: Final[Mapping[str, str]] = {
 
 PROSE: Final[Mapping[str, str]] = {
     r"Use an image": "images are the user's",
-    r"Name the tag of a version": "images are the user's",
+    r"Name (the tag of )?a version": "images are the user's",
     r"Set runAsUser to a user above 0 that the image has": "images are the user's",
     r"Start sshd with a configuration of the user": "images are the user's",
     r"Run both as the same user": "images are the user's",

@@ -7,6 +7,7 @@ from tests.support.any_job import Json, any_job
 from tests.support.jobs import REMOVE
 from tests.support.rule_checks import fits_a_warning, run, violations
 from tests.support.strategies import PROPERTY
+from webhook.admission.messages import Finding
 from webhook.rules import CauseReason, Violation
 from webhook.rules.images import Settings
 
@@ -20,13 +21,13 @@ OURS = {"allowedRegistries": ["registry.example.com/ml"]}
 @pytest.mark.parametrize(
     ("image", "settings"),
     [
-        ("ubuntu", {}),
+        ("ubuntu", {"refuseLatest": False}),
         ("mpioperator/mpi-pi:openmpi", {}),
-        ("docker.io/kubeflow/mpi-horovod-mnist", {}),
-        ("localhost:5000/app:latest", {}),
+        ("docker.io/kubeflow/mpi-horovod-mnist:1", {}),
+        ("localhost:5000/app:latest", {"refuseLatest": False}),
         (f"quay.io/team/app@{DIGEST}", {}),
-        ("registry.example.com/ml/app", OURS),
-        ("docker.io/library/ubuntu", {"allowedRegistries": ["registry.example.com/ml", "docker.io"]}),
+        ("registry.example.com/ml/app:1", OURS),
+        ("docker.io/library/ubuntu:24.04", {"allowedRegistries": ["registry.example.com/ml", "docker.io"]}),
         (f"registry.example.com/ml/app:1@{DIGEST}", {"requireDigest": True}),
         (f"registry.example.com/ml/app:latest@{DIGEST}", {"refuseLatest": True}),
         ("registry.example.com/ml/app:1", {"refuseLatest": True}),
@@ -34,6 +35,47 @@ OURS = {"allowedRegistries": ["registry.example.com/ml"]}
 )
 def test_accepted(image: str, settings: Json) -> None:
     assert violations("images", {IMAGE: image, "Launcher.template.spec.containers": []}, settings=settings) == []
+
+
+@pytest.mark.parametrize(
+    ("image", "fault"),
+    [
+        ("registry.example.com/ml/app", "has no tag, so it may change"),
+        ("registry.example.com/ml/app:latest", "has the tag latest, so it may change"),
+        ("localhost:5000/app", "has no tag, so it may change"),
+        ("registry.example.com/ml/app:1", None),
+        (f"registry.example.com/ml/app:latest@{DIGEST}", None),
+        (f"registry.example.com/ml/app@{DIGEST}", None),
+    ],
+)
+def test_an_image_that_may_change_is_a_warning(image: str, fault: str | None) -> None:
+    found = violations("images", {IMAGE: image})
+    expected = [Violation(PATH, fault, fix="Name a version.", advisory=True)] if fault else []
+    assert found == expected
+    assert all(fits_as_it_is(violation) for violation in found)
+
+
+def fits_as_it_is(violation: Violation) -> bool:
+    return violation.fix in Finding("images", violation).warning
+
+
+def test_the_same_image_in_several_containers_is_one_warning() -> None:
+    both = {IMAGE: "app", "Launcher.template.spec.containers.0.image": "app"}
+    [found] = violations("images", both)
+    assert found.path == "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].image"
+    assert found.message == "has no tag, so it may change (in 2 places)"
+    assert fits_as_it_is(found)
+    assert len(violations("images", {**both, IMAGE: "other"})) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "ceilings"),
+    [({"refuseLatest": True}, ["deny"]), ({"requireDigest": True}, ["deny"]), ({"refuseLatest": False}, [])],
+)
+def test_what_a_policy_says_of_such_images_is_all(settings: Json, ceilings: list[str]) -> None:
+    good = f"registry.example.com/ml/app:1@{DIGEST}"
+    changes = {IMAGE: "app", "Launcher.template.spec.containers.0.image": good}
+    assert [each.ceiling for each in violations("images", changes, settings=settings)] == ceilings
 
 
 @pytest.mark.parametrize(
@@ -177,7 +219,7 @@ def test_long_names_are_cut() -> None:
 
 
 def test_every_container_at_its_own_path() -> None:
-    pod = {"containers": [{"image": "ok"}, {"image": "A B"}], "initContainers": [{}]}
+    pod = {"containers": [{"image": "ok:1"}, {"image": "A B"}], "initContainers": [{}]}
     found = violations("images", {"Worker.template.spec": pod, "Launcher.template.spec": pod})
     assert [violation.path for violation in found] == [
         f"spec.mpiReplicaSpecs[{role}].template.spec.{container}.image"
