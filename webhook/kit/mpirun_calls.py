@@ -16,6 +16,17 @@ def mpirun_calls(job: MPIJob, ctx: Context) -> Sequence[Invocation]:
     return known
 
 
+def ranks_with_slots(job: MPIJob, ctx: Context) -> int:
+    """The most ranks that a call starts with a slot for each; 0 where none is shown, or several may share a slot."""
+    calls = mpirun_calls(job, ctx)
+    if any(call.oversubscribe for call in calls) or not job.launcher:
+        return 0
+    env = job.launcher.template.containers[0].env if calls else ()
+    if any(mpirun.oversubscribes(f"{variable.name} {variable.value}") for variable in env or ()):
+        return 0
+    return max((call.ranks or 0 for call in calls), default=0)
+
+
 def _calls(job: MPIJob) -> Sequence[Invocation]:
     if job.launcher is None or not job.launcher.template.containers:
         return ()

@@ -13,6 +13,7 @@ from webhook.cluster.resources.nodes import NODES, NodeShape
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
+from webhook.kit.mpirun_calls import ranks_with_slots
 from webhook.predict.devices import claimed_resource, of_each, of_pod
 
 _WAIT_FOR_WORKERS = "WaitForWorkersReady"
@@ -42,6 +43,8 @@ class Sizes:
     """Accelerators of the launcher."""
     computing_launcher: bool
     slots: int
+    ranks: int
+    """The most that the launcher starts with a slot for each; 0 where that is not known."""
     gang: int | None
     """How many pods have to be there before any starts; None for all."""
     waits: bool
@@ -71,6 +74,7 @@ class Sizes:
             launcher=totals[LAUNCHER],
             computing_launcher=bool(job.spec.run_launcher_as_worker),
             slots=job.spec.slots_per_worker or 0,
+            ranks=ranks_with_slots(job, ctx),
             gang=policy.min_available if policy is not None else None,
             waits=job.spec.launcher_creation_policy == _WAIT_FOR_WORKERS,
             resource=_resource(job, names, ctx),
@@ -132,11 +136,16 @@ class Sizes:
     def in_words(self, size: Size) -> str:
         """What to set to get this size: `worker count to 4`."""
         parts = [f"worker count to {size.workers}"] * (size.workers != self.own.workers)
+        slots = self.slots
         if size.gpus != self.own.gpus:
             by_claim = " by another ResourceClaimTemplate" if self.resource.endswith(DEVICES_OF_CLASS) else ""
             parts.append(f"GPUs per worker to {size.gpus}{by_claim}")
             if self.slots == self.own.gpus and size.gpus in self.admitted.slots:
-                parts.append(f"slotsPerWorker to {size.gpus}")
+                slots = size.gpus
+                parts.append(f"slotsPerWorker to {slots}")
+        total = slots * (size.workers + (1 if self.computing_launcher else 0))
+        if self.ranks > total > 0:
+            parts.append(f"-np to {total}")
         pods = size.workers + (0 if self.waits else 1)
         if self.gang is not None and self.gang > pods:
             parts.append(f"minAvailable to {pods}")

@@ -117,6 +117,8 @@ def _size(at: Path, found: re.Match[str]) -> Iterator[Edit]:
         yield Edit(Verb.ASK, REPLICAS[:-1], (Verb.AT_MOST, count[1] or count[2], "GPUs"))
     for field, number in re.findall(r"(slotsPerWorker|minAvailable) to (\d+)", found.string):
         yield Edit(Verb.SET, _BESIDES[field], int(number))
+    for ranks in re.finditer(r"-np to (?P<value>\d+)", found.string):
+        yield from _ranks(at, ranks)
 
 
 def _use(at: Path, found: re.Match[str]) -> Iterator[Edit]:

@@ -128,6 +128,18 @@ SET_TO = {
 }
 
 
+def test_fewer_slots_are_for_fewer_ranks() -> None:
+    """mpirun would refuse to start."""
+
+    def advice(ranks: int, *more: str) -> str:
+        command = ["mpirun", "-np", str(ranks), "--hostfile", "/etc/mpi/hostfile", *more, "train"]
+        return suggested(decide(job(8, **{COMMAND: command}), {}, of_team({GPUS: 8})))[0]
+
+    assert advice(16) == "Reduce worker count to 4 and -np to 8 (8 GPUs total)"
+    assert advice(8) == "Reduce worker count to 4 (8 GPUs total)"
+    assert advice(16, "--oversubscribe") == "Reduce worker count to 4 (8 GPUs total)"
+
+
 @PROPERTY
 @given(JOBS, SETTINGS, st.integers(0, 40), st.integers(0, 40))
 def test_what_is_suggested_is_refused_by_no_rule(changes: Json, rules: Json, hard: int, used: int) -> None:
