@@ -26,6 +26,9 @@ TO_TRY = [
     ("get mpijob openmpi-pi -o yaml", "with what the webhook injected"),
     (f"apply -f {BAD}", "refused, with every reason at once"),
     (f"apply --dry-run=server -o yaml -f {GPUS}", "what would be stored"),
+    ("create quota gpus --hard=requests.nvidia.com/gpu=64", "a quota, which counts the whole job from now on"),
+    (f"apply -f {GPUS}", "within the quota"),
+    ("get quota gpus", ""),
     ("get nodes -L topology.kubernetes.io/rack -L nvidia.com/gpu.product", ""),
 ]
 GUIDE = """
@@ -94,6 +97,8 @@ def try_examples(cluster: Cluster) -> None:
     shown(cluster, "apply", "-f", str(GOOD))
     shown(cluster, "wait", "--for=condition=Succeeded", "mpijob/openmpi-pi", "--timeout=60s")
     shown(cluster, "apply", "--dry-run=server", "-f", str(GPUS))
+    shown(cluster, "create", "quota", "gpus", "--hard=requests.nvidia.com/gpu=64")
+    shown(cluster, "apply", "-f", str(GPUS))
     if not shown(cluster, "apply", "-f", str(BAD), refused=True):
         raise ControlPlaneError(f"{BAD} was admitted")
 

@@ -1,11 +1,13 @@
 """`make playground` as its user meets it: a job that succeeds, one that is refused, and nothing left at the end."""
 
+import json
 import re
 import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,11 +36,18 @@ def cluster_folder(output: str) -> str:
     return match[1]
 
 
+def told_of_absent_kinds(log: Path) -> list[dict[str, Any]]:
+    """What the webhook's log says of Kueue and Multus, which are not there."""
+    return [json.loads(line) for line in log.read_text().splitlines() if "localqueues" in line]
+
+
 def test_once_shows_a_success_and_a_refusal() -> None:
     done = subprocess.run([*COMMAND, "--once"], capture_output=True, text=True, timeout=150, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "mpijob.kubeflow.org/openmpi-pi condition met" in done.stdout
     assert "mpijob.kubeflow.org/horovod-resnet created (server dry run)" in done.stdout
+    assert "resourcequota/gpus created" in done.stdout
+    assert "mpijob.kubeflow.org/horovod-resnet created\n" in done.stdout, "a quota counts it"
     assert "200 workers, at most 100 allowed" in done.stdout
     assert not Path(cluster_folder(done.stdout)).exists()
 
@@ -52,6 +61,9 @@ def test_stays_until_it_is_told_to_stop(tmp_path: Path) -> None:
             assert len(processes_of(folder)) >= 7
             (path,) = re.findall(r"export PATH=(\S+):\$PATH", output.read_text())
             assert [shutil.which(name, path=path) is None for name in ("kubectl", "mpijob-webhook")] == [False, False]
+            (absent,) = told_of_absent_kinds(Path(folder, "mpijob-webhook.log"))
+            assert {"localqueues", "network-attachment-definitions"} <= {*absent["kinds"]}
+            assert absent["level"] == "info"
             playground.send_signal(signal.SIGTERM)  # becomes what Ctrl-C is
             assert playground.wait(30) == 0, output.read_text()
         finally:

@@ -228,11 +228,31 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         'there is no volume "d". Add the volume under volumes, or correct the name.',
         {f"{POD}.volumes": [EMPTY]},
     ),
+    "volumes in the container": Mistake(
+        {f"{FIRST}.volumes": [EMPTY], f"{FIRST}.volumeMounts": [{"name": "d", "mountPath": "/d"}]},
+        f"containers[0].volumes: {NO_FIELD} Move it to spec.mpiReplicaSpecs[Worker].template.spec.volumes.",
+        {f"{FIRST}.volumes": REMOVE, f"{POD}.volumes": [EMPTY]},
+    ),
+    "the name of a secret in a volume": Mistake(
+        {f"{POD}.volumes": [{"name": "d", "secret": {"name": "s"}}]},
+        f"volumes[0].secret.name: {NO_FIELD} Write secretName.",
+        {f"{POD}.volumes": [{"name": "d", "secret": {"secretName": "s"}}]},
+    ),
+    "pvc": Mistake(
+        {f"{POD}.volumes": [{"name": "d", "pvc": {"claimName": "c"}}]},
+        f"volumes[0].pvc: {NO_FIELD} Write persistentVolumeClaim.",
+        {f"{POD}.volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]},
+    ),
+    "the name of a claim": Mistake(
+        {f"{POD}.volumes": [{"name": "d", "persistentVolumeClaim": {"name": "c"}}]},
+        f"volumes[0].persistentVolumeClaim.name: {NO_FIELD} Write claimName.",
+        {f"{POD}.volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]},
+    ),
 }
 
 
 def test_they_are_all_there() -> None:
-    assert len(MISTAKES) == 46
+    assert len(MISTAKES) == 50
 
 
 @pytest.mark.parametrize("name", MISTAKES)

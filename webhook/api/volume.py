@@ -9,6 +9,9 @@ from webhook.api.requirements import ResourceFieldRef, ResourceRequirements
 # `storage/volume/helpers.go`, `GetPersistentVolumeClaimClass`).
 STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 
+SHARED_MEMORY = "shared-memory"
+"""The volume that the injection of this name adds: nobody who mistypes the name of his own means it."""
+
 
 class ConfigMapSource(msgspec.Struct, gc=False):
     """A ConfigMap in the job's namespace; pods start without it only if it is `optional`."""

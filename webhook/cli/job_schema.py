@@ -7,7 +7,7 @@ them out and sends a warning. A value of a wrong type is refused for all.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from webhook.api.names import closest_name
 from webhook.cli.crd_schema import ANY, CrdSchema, Shape
@@ -52,10 +52,20 @@ def judge(document: Mapping[str, Any], schema: CrdSchema) -> SchemaVerdict:
     return _Walk(schema).judge(document)
 
 
+class _Around(NamedTuple):
+    """An object that is being read, the outermost first."""
+
+    value: Mapping[str, Any]
+    shape: Shape
+    path: str
+    mended: dict[str, Any]
+
+
 class _Walk:
     def __init__(self, schema: CrdSchema) -> None:
         self.schema = schema
         self.verdict = SchemaVerdict()
+        self._around: list[_Around] = []
 
     def judge(self, document: Mapping[str, Any]) -> SchemaVerdict:
         moved = self._moved(document)
@@ -80,26 +90,46 @@ class _Walk:
             inner = shape.values
             return {key: self._value(each, inner, f"{path}[{key}]") for key, each in value.items() if each is not None}
         mended: dict[str, Any] = {}
+        self._around.append(_Around(value, shape, path, mended))
+        self._fields(value, shape, path, mended)
+        self._around.pop()
+        return mended
+
+    def _home(self, key: str, value: Any) -> str | None:
+        """Where an object around this one has the field and it is free; there it is from now on, for the rules."""
+        for around in reversed(self._around[:-1]):
+            field = around.shape.fields.get(key)
+            if field is not None and key not in around.value and key not in around.mended and _takes(field, value):
+                where = f"{around.path}.{key}".lstrip(".")
+                around.mended[key] = self._value(value, field, where)
+                return where
+        return None
+
+    def _fields(self, value: dict[str, Any], shape: Shape, path: str, mended: dict[str, Any]) -> None:
         for key, each in value.items():
             where = f"{path}.{key}".lstrip(".")
             name: str | None = key
             if key not in shape.fields:
                 name = self._near(key, value, shape)
-                self._report(where, self._unknown(), f"Write {name}." if name else "Remove it.")
+                home = None if name else self._home(key, each)
+                fix = f"Write {name}." if name else f"Move it to {home}." if home else "Remove it."
+                self._report(where, self._unknown(), fix)
             if name is not None and each is not None:
                 mended[name] = self._value(each, shape.fields[name], where)
         for name in shape.required:
             if name not in mended and (name not in shape.fields or shape.fields[name].default is None):
                 where = f"{path}.{name}".lstrip(".")
                 self._report(where, "is missing", "Add it.", CauseReason.REQUIRED)
-        return mended
 
     def _near(self, key: str, value: dict[str, Any], shape: Shape) -> str | None:
         """The field that was probably meant, as long as there is room to say so."""
         if len(self.verdict.violations) >= MAX_FAULTS:
             return None
-        fitting = (name for name, field in shape.fields.items() if name not in value and _takes(field, value[key]))
-        return closest_name(key, fitting)
+        fitting = [name for name, field in shape.fields.items() if name not in value and _takes(field, value[key])]
+        lower = key.lower()
+        # `name` of a claim or Secret is claimName or secretName, and pvc is persistentVolumeClaim.
+        longer = (name for name in fitting if name.lower().endswith(lower) or _initials(name) == lower)
+        return closest_name(key, fitting) or next(longer, None)
 
     def _value(self, value: Any, shape: Shape, path: str) -> Any:
         if shape.type == ANY:
@@ -149,6 +179,10 @@ class _Walk:
     def _report(self, path: str, fault: str, fix: str, reason: CauseReason = CauseReason.INVALID) -> None:
         if len(self.verdict.violations) < MAX_FAULTS:
             self.verdict.violations.append(Violation(shortened(path, 300), fault, fix, reason))
+
+
+def _initials(name: str) -> str:
+    return (name[:1] + "".join(filter(str.isupper, name))).lower()
 
 
 def _is(value: Any, kind: str) -> bool:

@@ -24,13 +24,13 @@ from webhook.api.pod import Container, PodTemplate
 from webhook.api.pod_resources import PodResources
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, read
+from webhook.api.volume import SHARED_MEMORY
 from webhook.injections import injection
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings, ResourceNames
 from webhook.predict.job_pods import job_pods
 
-VOLUME: Final = "shared-memory"
 SHM: Final = "/dev/shm"  # noqa: S108 - a path in a container
 # A mount there hides what the runtime has at /dev/shm, or brings the host's.
 AROUND: Final = frozenset({SHM, "/dev", "/"})
@@ -74,11 +74,11 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         resources = next((pods.resources for pods in job_pods(job, ctx) if pods.role == role), PodResources())
         size = _size(settings, [resources.limits.get("memory"), *_limits(resources, chosen, spec, patch)])
         source = {"medium": "Memory", **({"sizeLimit": size} if size else {})}
-        volume: dict[str, object] = {"name": VOLUME, "emptyDir": source}
+        volume: dict[str, object] = {"name": SHARED_MEMORY, "emptyDir": source}
         if not patch.append((*spec, "volumes"), volume):
             continue
         for index in chosen:
-            mount: dict[str, object] = {"name": VOLUME, "mountPath": SHM}
+            mount: dict[str, object] = {"name": SHARED_MEMORY, "mountPath": SHM}
             patch.append((*spec, "containers", index, "volumeMounts"), mount, key="mountPath")
         yield f"mounted a memory volume{f' of {size}' if size else ''} at {SHM} of the {role.lower()}"
 
@@ -86,7 +86,12 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 def _containers(template: PodTemplate, patterns: tuple[str, ...]) -> list[int]:
     """Which containers of the template get the volume."""
     spec = template.spec
-    if spec is None or spec.host_ipc or spec.for_windows or any(volume.name == VOLUME for volume in spec.volumes or ()):
+    if (
+        spec is None
+        or spec.host_ipc
+        or spec.for_windows
+        or any(volume.name == SHARED_MEMORY for volume in spec.volumes or ())
+    ):
         return []
     return [index for index, container in enumerate(template.containers) if _needs_it(container, patterns)]
 

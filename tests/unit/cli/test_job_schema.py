@@ -86,6 +86,27 @@ def test_good(changes: Json) -> None:
             {"metadata.ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x"}]},
             ("metadata.ownerReferences[0].uid", "is missing", "Add it."),
         ),
+        (
+            {f"{SPEC}.volumes": [{"name": "d", "secret": {"name": "s"}}]},
+            ("spec.mpiReplicaSpecs[Worker].template.spec.volumes[0].secret.name", UNKNOWN, "Write secretName."),
+        ),
+        (
+            {f"{SPEC}.volumes": [{"name": "d", "pvc": {"claimName": "d"}}]},
+            (
+                "spec.mpiReplicaSpecs[Worker].template.spec.volumes[0].pvc",
+                UNKNOWN,
+                "Write persistentVolumeClaim.",
+            ),
+        ),
+        # of the pod, but written in a container
+        (
+            {f"{OF_CONTAINER}.volumes": [{"name": "d", "emptyDir": {}}]},
+            (f"{CONTAINER}.volumes", UNKNOWN, "Move it to spec.mpiReplicaSpecs[Worker].template.spec.volumes."),
+        ),
+        (
+            {"spec.runPolicy": REMOVE, "Worker.runPolicy": {"suspend": True}},
+            ("spec.mpiReplicaSpecs[Worker].runPolicy", UNKNOWN, "Move it to spec.runPolicy."),
+        ),
         ({"zzz": 1}, ("zzz", UNKNOWN, "Remove it.")),
         ({"spec.slotsPerWorker": "8"}, ("spec.slotsPerWorker", "must be a whole number, not text", "Write 8.")),
         (
@@ -135,6 +156,14 @@ def test_good(changes: Json) -> None:
 )
 def test_refused(changes: Json, expected: tuple[str, str, str]) -> None:
     assert told(changes) == [expected]
+
+
+def test_what_belongs_around_is_there_for_the_rules() -> None:
+    volumes = [{"name": "d", "emptyDir": {}}]
+    verdict = judge(changed({f"{OF_CONTAINER}.volumes": volumes, f"{SPEC}.volumes": REMOVE}), SCHEMA)
+    pod = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    assert pod["volumes"] == volumes
+    assert "volumes" not in pod["containers"][0]
 
 
 def test_what_is_mended_is_good() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Set
 from typing import NamedTuple
 
 from webhook.api import names
+from webhook.api.volume import SHARED_MEMORY
 from webhook.predict.pod_template import texts
 from webhook.predict.pod_template.check_files import check_field, check_resource_field
 from webhook.predict.pod_template.check_security import check_security
@@ -166,7 +167,8 @@ def _mounts(container: Container, path: str, pod: Pod, found: Faults) -> None:
 
 
 def _no_volume(name: str, path: str, pod: Pod, found: Faults) -> None:
-    meant = names.closest_name(name, pod.volumes) if len(found) < _SUGGESTIONS else None
+    written = pod.volumes - {SHARED_MEMORY}
+    meant = names.closest_name(name, written) if len(found) < _SUGGESTIONS else None
     fix = f'Write "{meant}", or add the volume.' if meant else "Add the volume under volumes, or correct the name."
     found.add(path, f'there is no volume "{shown(name)}"', fix)
 

@@ -9,7 +9,7 @@ from webhook.api.quantity import QuantityError
 from webhook.predict.pod_template import texts
 from webhook.predict.pod_template.check_claims import check_claim
 from webhook.predict.pod_template.check_files import check_downward, check_items
-from webhook.predict.pod_template.fault import MANY, Faults, Kind
+from webhook.predict.pod_template.fault import MANY, Faults, Kind, shown
 from webhook.predict.pod_template.volumes import SOURCES, Csi, ProjectedSource, Volume
 
 # Of the sources of a volume at least so many are not there.
@@ -41,6 +41,9 @@ def _source(volume: Volume, path: str, found: Faults) -> None:
     if volume.config_map is not None:
         check_items(volume.config_map.items, f"{path}.configMap", found)
     elif volume.empty_dir is not None:
+        if (medium := volume.empty_dir.medium) and medium != "Memory" and not medium.startswith("HugePages"):
+            fault = f'"{shown(medium)}" is known to no node, so the pods never start'
+            found.add(f"{path}.emptyDir.medium", fault, "Write Memory, or remove it.", advisory=True)
         _size_limit(volume.empty_dir.size_limit, f"{path}.emptyDir.sizeLimit", found)
     elif volume.secret is not None:
         check_items(volume.secret.items, f"{path}.secret", found)

@@ -22,6 +22,15 @@ MOUNTS = f"{BOX}.volumeMounts"
                 )
             ],
         ),
+        (  # the volume of the injection is not what was meant
+            {VOLUMES: [{"name": "shared-memory"}], MOUNTS: [{"name": "shared-memry", "mountPath": "/data"}]},
+            [
+                (
+                    'spec.containers[0].volumeMounts[0].name: there is no volume "shared-memry". Add the volume under '
+                    "volumes, or correct the name."
+                )
+            ],
+        ),
         (
             {MOUNTS: [{"name": "data", "mountPath": "/data"}]},
             [

@@ -22,6 +22,13 @@ VOLUMES = f"{SPEC}.volumes"
             ],
         ),
         (
+            {VOLUMES: [{"name": "a", "emptyDir": {"medium": "memory"}}]},
+            [
+                '(advice) spec.volumes[0].emptyDir.medium: "memory" is known to no node, so the pods never start. '
+                "Write Memory, or remove it."
+            ],
+        ),
+        (
             {VOLUMES: [{"name": "My_Data"}]},
             [
                 (
