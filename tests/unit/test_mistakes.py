@@ -248,11 +248,26 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         f"volumes[0].persistentVolumeClaim.name: {NO_FIELD} Write claimName.",
         {f"{POD}.volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]},
     ),
+    "a pull secret as text": Mistake(
+        {f"{POD}.imagePullSecrets": ["regcred"]},
+        'imagePullSecrets[0]: must be a mapping, not text. Write {"name": "regcred"}.',
+        {f"{POD}.imagePullSecrets": [{"name": "regcred"}]},
+    ),
+    "env as a mapping": Mistake(
+        {f"{FIRST}.env": {"A": "x"}},
+        'containers[0].env: must be a list, not a mapping. Write [{"name": "A", "value": "x"}].',
+        {f"{FIRST}.env": [{"name": "A", "value": "x"}]},
+    ),
+    "a toleration that is no list": Mistake(
+        {f"{POD}.tolerations": {"key": "a", "operator": "Exists"}},
+        'tolerations: must be a list, not a mapping. Write [{"key": "a", "operator": "Exists"}].',
+        {f"{POD}.tolerations": [{"key": "a", "operator": "Exists"}]},
+    ),
 }
 
 
 def test_they_are_all_there() -> None:
-    assert len(MISTAKES) == 50
+    assert len(MISTAKES) == 53
 
 
 @pytest.mark.parametrize("name", MISTAKES)

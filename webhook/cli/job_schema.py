@@ -152,6 +152,9 @@ class _Walk:
         wanted = _IN_WORDS.get(shape.type, shape.type)
         fault = f"must be {wanted}, not {_IN_WORDS.get(_KINDS.get(type(value), ''), 'empty')}"
         meant = _converted(value, shape.type)
+        if meant is None and (wrapped := _wrapped(value, shape)) is not None:
+            self._report(path, fault, f"Write {shortened(json.dumps(wrapped, ensure_ascii=False))}.")
+            return self._value(wrapped, shape, path)
         if meant is None:
             self._report(path, fault, f"Write {wanted}.")
             self.verdict.readable = False
@@ -208,6 +211,21 @@ def _converted(value: Any, kind: str) -> Any:
             return int(text)
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
+    return None
+
+
+def _wrapped(value: Any, shape: Shape) -> Any:
+    """A name for the object that has it, and an object for the list of such; None where that is not what was meant."""
+    if shape.type == "object" and isinstance(value, str) and value and "name" in shape.fields:
+        return {"name": value}
+    item = shape.items
+    if shape.type != "array" or item is None or not isinstance(value, dict) or not value:
+        return None
+    if value.keys() <= item.fields.keys():
+        return [value]
+    texts = all(isinstance(each, str | int | float) for each in value.values())
+    if texts and item.fields.keys() >= {"name", "value"}:
+        return [{"name": name, "value": _converted(each, "string") or each} for name, each in value.items()]
     return None
 
 

@@ -107,6 +107,30 @@ def test_good(changes: Json) -> None:
             {"spec.runPolicy": REMOVE, "Worker.runPolicy": {"suspend": True}},
             ("spec.mpiReplicaSpecs[Worker].runPolicy", UNKNOWN, "Move it to spec.runPolicy."),
         ),
+        (
+            {f"{SPEC}.imagePullSecrets": ["regcred"]},
+            (
+                "spec.mpiReplicaSpecs[Worker].template.spec.imagePullSecrets[0]",
+                "must be a mapping, not text",
+                'Write {"name": "regcred"}.',
+            ),
+        ),
+        (
+            {f"{OF_CONTAINER}.env": {"A": "x", "N": 1}},
+            (
+                f"{CONTAINER}.env",
+                "must be a list, not a mapping",
+                'Write [{"name": "A", "value": "x"}, {"name": "N", "value": "1"}].',
+            ),
+        ),
+        (
+            {f"{SPEC}.tolerations": {"key": "a"}},
+            (
+                "spec.mpiReplicaSpecs[Worker].template.spec.tolerations",
+                "must be a list, not a mapping",
+                'Write [{"key": "a"}].',
+            ),
+        ),
         ({"zzz": 1}, ("zzz", UNKNOWN, "Remove it.")),
         ({"spec.slotsPerWorker": "8"}, ("spec.slotsPerWorker", "must be a whole number, not text", "Write 8.")),
         (
