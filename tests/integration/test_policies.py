@@ -54,7 +54,9 @@ def apply(cluster: Cluster, manifest: dict[str, Any], *flags: str) -> str:
 
 
 def create(cluster: Cluster, namespace: str, workers: int, *flags: str, **metadata: Any) -> str:
-    job = changed({"Worker.replicas": workers}, example(PI, namespace=namespace, **metadata))
+    # One worker alone would have too few slots for the ranks: a fault of its own.
+    slots = {"spec.slotsPerWorker": 8} if workers == 1 else {}
+    job = changed({"Worker.replicas": workers, **slots}, example(PI, namespace=namespace, **metadata))
     done = cluster.kubectl("create", "--dry-run=server", *flags, "-f", "-", stdin=job, check=False)
     return done.stdout + done.stderr
 

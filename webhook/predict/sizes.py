@@ -95,6 +95,13 @@ class Sizes:
         span = self.admitted.gpus & Span(1)
         return span if most is None else span & Span(0, (most - self.launcher) // max(workers, 1))
 
+    def fewest_slots(self, least: int) -> int:
+        """The fewest slots from `least` on with which the launcher's ranks start, as far as rules admit so many."""
+        admitted = self.admitted.slots & Span(max(least, 1))
+        nodes = max(self.own.workers, self.replicas(gpus=0).least) + (1 if self.computing_launcher else 0)
+        needed = -(-self.ranks // nodes)
+        return max(admitted.least, needed if admitted.most is None else min(needed, admitted.most))
+
     def largest(self, fits: Fits) -> Size | None:
         """The largest smaller size that is admitted and fits: fewer workers, else fewer accelerators in each."""
         span = self.replicas()

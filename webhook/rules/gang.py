@@ -21,6 +21,7 @@ from webhook.api.mpijob import VOLCANO_QUEUE, MPIJob, SchedulingPolicy
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
+from webhook.predict.sizes import Sizes
 from webhook.rules import CauseReason, Degree, Violation, rule
 
 PATH = "spec.runPolicy.schedulingPolicy"
@@ -59,7 +60,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     # A launcher that was created while its job was suspended is there when the job resumes.
     queued = _queued(job) or (ctx.old is not None and _queued(ctx.old))
     if settings.scheduler or job.run_policy.scheduling_policy is not None:
-        yield from _min_available(job, policy.min_available, settings, waits=waits and not queued)
+        yield from _min_available(job, policy.min_available, settings, ctx, waits=waits and not queued)
     if policy.schedule_timeout_seconds is not None:
         yield from _timeout(policy.schedule_timeout_seconds, settings)
     yield from _queues(job, policy.queue, settings)
@@ -74,10 +75,15 @@ def _queued(job: MPIJob) -> bool:
     return job.suspended or QUEUE_NAME in job.labels
 
 
-def _min_available(job: MPIJob, asked: int | None, settings: Settings, *, waits: bool) -> Iterator[Violation]:
-    """`waits`: the launcher is created only when all workers run."""
-    pods = job.workers + 1
-    most = job.workers if waits else pods
+def _min_available(
+    job: MPIJob, asked: int | None, settings: Settings, ctx: Context, *, waits: bool
+) -> Iterator[Violation]:
+    """`waits`: the launcher is created only when all workers run. Workers beyond what is admitted do not count."""
+    admitted = Sizes.of(job, ctx).replicas(gpus=0)
+    too_many = admitted.most is not None and not admitted.empty and job.workers > admitted.most
+    workers = admitted.most if too_many and admitted.most is not None else job.workers
+    pods = workers + 1
+    most = workers if waits else pods
     if asked is None:
         if waits:
             yield Violation(
@@ -92,7 +98,11 @@ def _min_available(job: MPIJob, asked: int | None, settings: Settings, *, waits:
         degree = Degree("negative", -asked)
         yield Violation(MIN_AVAILABLE, f"is {asked}, must not be negative", fix=f"Set it to {most}.", degree=degree)
     elif asked > most:
-        there = f"the job has {pods}" if asked > pods else f"the launcher waits until all {most} workers run"
+        there = (
+            f"the job {'may have' if too_many else 'has'} {pods}"
+            if asked > pods
+            else f"the launcher waits until all {most} workers run"
+        )
         fix, degree = f"Set it to {most} or fewer.", Degree("too many", asked - most)
         yield Violation(MIN_AVAILABLE, f"{asked} pods, but {there}", fix=fix, degree=degree)
     elif asked == 0:

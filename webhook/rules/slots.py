@@ -31,9 +31,9 @@ from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, read
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
-from webhook.kit.mpirun_calls import mpirun_calls
+from webhook.kit.mpirun_calls import mpirun_calls, ranks_with_slots
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
-from webhook.predict.devices import of_pod
+from webhook.predict.devices import Devices, of_pod
 from webhook.predict.open_mpi import is_certain_to_refuse
 from webhook.predict.sizes import Sizes
 from webhook.rules import Degree, Violation, rule
@@ -80,12 +80,14 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if slots < 0:
         return  # upstream-contract refuses it
     if slots < settings.min:
-        fix = f"Set slotsPerWorker to {settings.min} or more."
+        least = Sizes.of(job, ctx).fewest_slots(settings.min)
         fault = f"{_count(slots, 'slot')} per worker, at least {settings.min} required"
-        yield Violation(PATH, fault, fix=fix, degree=Degree("too few", -slots))
+        yield Violation(PATH, fault, fix=f"Set slotsPerWorker to {least} or more.", degree=Degree("too few", -slots))
+        yield from _too_many_ranks(job, least, ctx)
         return
     pods = [(role, spec) for role, _, spec in job.computing()]
-    gpus = [of_pod(pod.template, settings.resources, ctx).known for _, pod in pods]
+    devices = [of_pod(pod.template, settings.resources, ctx) for _, pod in pods]
+    gpus = [found.known for found in devices]
     on_cores = not any(gpus) and not any(_has_claims(pod) for _, pod in pods)
     most = settings.max_cpu if on_cores and settings.max_cpu is not None else settings.max
     most = max(most, *(of_pod(pod.template, settings.core_resources, ctx).least for _, pod in pods), 0)
@@ -107,18 +109,23 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _too_many_ranks(job, wanted, ctx, nodes=nodes)
     else:  # with other slots, other CPUs and fewer ranks are right
         cpus = _least_cpus(pods)
-        yield from _cpus(slots, cpus, fixed=slots in gpus or cpus.amount < settings.min)
+        needed = ranks_with_slots(job, ctx) > cpus.amount * _admitted_nodes(job, ctx, nodes)
+        fixed = slots in {*gpus, wanted} or cpus.amount < settings.min or needed
+        yield from _cpus(slots, cpus, fixed=fixed)
         then = fewest if with_gpus and nodes > job.workers else slots
         highest = min(most, max(gpus, default=0) or most, cpus.amount or most)
         yield from _ranks(job, then, highest, ctx, nodes=nodes, gpus=any(gpus))
-    yield from _unlike_launcher(gpus, ctx)
+    yield from _unlike_launcher(devices, ctx)
 
 
-def _unlike_launcher(gpus: list[int], ctx: Context) -> Iterator[Violation]:
+def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Violation]:
     """Where the launcher's number is refused as such, that says it."""
+    gpus = [found.known for found in devices]
     if gpus and gpus[0] != gpus[-1] and gpus[0] in ctx.admitted.gpus:
         fault = f"asks for {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
         fix = f"Ask for {_count(gpus[-1], 'GPU')}." if gpus[-1] else "Ask for none."
+        if devices[-1].by_claim:  # limits alone would ask for another number
+            fix = "Use the same claims and limits in both."
         yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
 
 

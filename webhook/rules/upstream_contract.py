@@ -30,7 +30,7 @@ from webhook.api.quantities import Written
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
-from webhook.predict.sizes import more_workers
+from webhook.predict.sizes import Sizes, more_workers
 from webhook.rules import CauseReason, Degree, Violation, rule
 
 CREATION_POLICIES = ("AtStartup", "WaitForWorkersReady")
@@ -131,7 +131,7 @@ def _replica(role: str, path: str, spec: ReplicaSpec, job: MPIJob, ctx: Context)
 
 def _spec(job: MPIJob, ctx: Context) -> Iterator[Violation]:
     if (job.spec.slots_per_worker or 0) < 0:
-        slots, least = job.spec.slots_per_worker, max(ctx.admitted.slots.least, 1)
+        slots, least = job.spec.slots_per_worker, Sizes.of(job, ctx).fewest_slots(ctx.admitted.slots.least)
         yield Violation("spec.slotsPerWorker", f"is {slots}, must not be negative", f"Use {least} or more.")
     if not job.spec.ssh_auth_mount_path:
         yield Violation("spec.sshAuthMountPath", "is empty", "Remove it, or name a folder.", CauseReason.REQUIRED)

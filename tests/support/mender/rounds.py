@@ -34,7 +34,7 @@ class Cause:
     @property
     def same(self) -> tuple[str, str, str]:
         """What is equal where the same thing is wrong in two rounds."""
-        return self.rule, self.path, re.sub(r'"[^"]*"|\d+', "", self.message)
+        return self.rule, self.path, re.sub(r'"[^"]*"|\([^)]*\)|\d+', "", self.message)
 
     def edits(self, job: Json) -> list[Edit]:
         """What it tells the user to write, for every container that the message names."""

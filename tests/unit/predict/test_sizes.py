@@ -210,6 +210,11 @@ def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: in
         ),
         ({SLOTS: -1}, {"slots": {"min": 2}}, ["Use 2 or more."]),
         (job(2, 4), {"gpus": {"max": 2}}, ["Ask for 2 or fewer for each, and use more workers."]),
+        (
+            job(5, **{GANG: {"minAvailable": 6}}),
+            {"worker-count": {"max": 4}},
+            ["Set it to 5 or fewer.", "Set replicas to 4 or fewer."],
+        ),
         (job(2, 4), {"gpus": {"max": 2}, "worker-count": {"max": 2}}, ["Ask for 2 or fewer for each."]),
         ({SLOTS: -1}, {"slots": {"min": 0}}, ["Use 1 or more."]),
     ],
@@ -217,6 +222,14 @@ def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: in
 def test_what_other_rules_suggest(changes: Json, rules: Json, fixes: list[str]) -> None:
     decision = decide(changes, rules)
     assert [finding.violation.fix.partition(" your administrator for")[0] for finding in decision.denied] == fixes
+
+
+def test_slots_are_enough_for_the_ranks() -> None:
+    changes = job(4, 0, **{COMMAND: ["mpirun", "-np", "16", "--hostfile", "/etc/mpi/hostfile", "train"], SLOTS: 0})
+    (finding,) = decide(changes, {}).denied
+    assert finding.violation.fix == "Set slotsPerWorker to 4 or more."
+    (finding,) = decide(changes | {SLOTS: -1}, {}).denied
+    assert finding.violation.fix == "Use 4 or more."
 
 
 def test_spans() -> None:

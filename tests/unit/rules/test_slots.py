@@ -444,6 +444,8 @@ def test_a_slot_for_each_core_of_accelerators(slots: int, cores: int, settings: 
 def test_gpus_by_claim_count_where_their_number_is_known() -> None:
     changes = {**claims("t"), "spec.slotsPerWorker": 2, "Launcher.template.spec.containers.0.command": ["train.sh"]}
     known = Snapshot([claim_template("t", exactly(count=4))])
+    both = changes | {AS_WORKER: True, "spec.slotsPerWorker": 4, COMMAND: ["train.sh"]} | resources("Launcher", cpu=4)
+    assert [each.fix for each in violations("slots", both, view=known)] == ["Use the same claims and limits in both."]
     assert [each.message for each in violations("slots", changes, view=known)] == ["2 slots but 4 GPUs per worker"]
     assert violations("slots", changes, view=Snapshot([claim_template("t", exactly(allocationMode="All"))])) == []
     assert violations("slots", changes) == []
