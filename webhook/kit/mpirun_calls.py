@@ -18,13 +18,18 @@ def mpirun_calls(job: MPIJob, ctx: Context) -> Sequence[Invocation]:
 
 def ranks_with_slots(job: MPIJob, ctx: Context) -> int:
     """The most ranks that a call starts with a slot for each; 0 where none is shown, or several may share a slot."""
+    if may_share_slots(job, ctx):
+        return 0
+    return max((call.ranks or 0 for call in mpirun_calls(job, ctx)), default=0)
+
+
+def may_share_slots(job: MPIJob, ctx: Context) -> bool:
+    """Whether the user says, in a call or in the launcher's environment, that a slot may have several ranks."""
     calls = mpirun_calls(job, ctx)
-    if any(call.oversubscribe for call in calls) or not job.launcher:
-        return 0
-    env = job.launcher.template.containers[0].env if calls else ()
-    if any(mpirun.oversubscribes(f"{variable.name} {variable.value}") for variable in env or ()):
-        return 0
-    return max((call.ranks or 0 for call in calls), default=0)
+    if any(call.oversubscribe for call in calls):
+        return True
+    env = job.launcher.template.containers[0].env if job.launcher and calls else ()
+    return any(mpirun.oversubscribes(f"{variable.name} {variable.value}") for variable in env or ())
 
 
 def _calls(job: MPIJob) -> Sequence[Invocation]:

@@ -25,7 +25,7 @@ from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.pod import Toleration
 from webhook.api.quantity import Quantity
-from webhook.api.resources import is_accelerator
+from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.taints import untolerated
 from webhook.cluster.resources.nodes import NODES, NodeShape
 from webhook.cluster.view import UNKNOWN
@@ -78,10 +78,9 @@ class Settings(RuleSettings):
 @rule("accelerator-available", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """One pod of each role against each shape of nodes."""
-    groups = ctx.view.groups(NODES)
-    if groups is UNKNOWN or not groups:
+    shapes = _shapes(ctx)
+    if not shapes:
         return
-    shapes: Shapes = groups.keys()  # type: ignore[assignment]  # what NODES groups by
     for pods in job_pods(job, ctx):
         requests = {
             name: amount
@@ -158,8 +157,7 @@ def _is_certain(job: MPIJob, lack: Lack, settings: Settings, ctx: Context) -> bo
     if settings.autoscaled is not False or QUEUE_NAME in job.labels:
         return False
     too_little = isinstance(demand, Room) and lack.everywhere and _most(demand, lack.near) > 0
-    groups = ctx.view.groups(NODES)
-    return too_little and groups is not UNKNOWN and not _by_karpenter(groups.keys())  # type: ignore[arg-type]
+    return too_little and not _by_karpenter(_shapes(ctx))
 
 
 def _by_karpenter(shapes: Shapes) -> bool:
@@ -186,10 +184,23 @@ def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tup
         each = "the launcher" if role == LAUNCHER else "each worker"
         fix = f"Ask for {had} {name} or less for {each}, overhead and sidecars included."
         return f"{_shown(demand.amount)} {name}, but {node} has more than {had}", fix
-    others = sorted({other for shape in near for other in shape.allocatable if "/" in other})
-    other = ctx.closest_name(name, lambda: others)
+    other = _meant(name, ctx)
     fix = f"Use {other} instead of {name}." if other else "Check its name and the nodes."
     return f"{node} has {name}{f', but {other}' if other else ''}", fix
+
+
+def _meant(name: str, ctx: Context) -> str | None:
+    """The device of some node that was probably meant; None for the name of another vendor's, or near to one."""
+    devices = {device for shape in _shapes(ctx) for device in shape.allocatable if "/" in device}
+    if name in devices or is_accelerator(name, DEFAULT_ACCELERATORS):
+        return None
+    meant = ctx.closest_name(name, lambda: sorted(devices.union(DEFAULT_ACCELERATORS)))
+    return meant if meant in devices else None
+
+
+def _shapes(ctx: Context) -> Shapes:
+    groups = ctx.view.groups(NODES)
+    return () if groups is UNKNOWN else groups.keys()  # type: ignore[return-value]  # what NODES groups by
 
 
 def _shown(amount: Quantity) -> str:

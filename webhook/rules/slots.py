@@ -26,12 +26,13 @@ from pydantic import Field, model_validator
 
 from webhook.api import mpirun, quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec, replica_path
+from webhook.api.mpirun import Invocation
 from webhook.api.pod import Container
 from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, read
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
-from webhook.kit.mpirun_calls import mpirun_calls, ranks_with_slots
+from webhook.kit.mpirun_calls import may_share_slots, mpirun_calls, ranks_with_slots
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.predict.devices import Devices, of_pod
 from webhook.predict.open_mpi import is_certain_to_refuse
@@ -123,9 +124,9 @@ def _unlike_launcher(devices: Sequence[Devices], ctx: Context) -> Iterator[Viola
     gpus = [found.known for found in devices]
     if gpus and gpus[0] != gpus[-1] and gpus[0] in ctx.admitted.gpus:
         fault = f"asks for {_count(gpus[0], 'GPU')} and a worker for {gpus[-1]}, but both run ranks"
-        fix = f"Ask for {_count(gpus[-1], 'GPU')}." if gpus[-1] else "Ask for none."
-        if devices[-1].by_claim:  # limits alone would ask for another number
-            fix = "Use the same claims and limits in both."
+        fix = f"Ask for {_count(gpus[-1], 'GPU')}."
+        if not gpus[-1] or devices[-1].by_claim:  # which of the two is meant cannot be seen, or is no limit
+            fix = "Use the same limits and claims in both."
         yield Violation(replica_path(LAUNCHER), fault, fix=fix, advisory=True)
 
 
@@ -140,11 +141,6 @@ def _meant(job: MPIJob, slots: int, ctx: Context) -> bool:
         mpirun.ranks_per_node(call) == slots or call.ranks == slots * _nodes(job) or mpirun.starter(call)
         for call in mpirun_calls(job, ctx)
     )
-
-
-def _launcher(job: MPIJob) -> Sequence[Container]:
-    """The container that starts the ranks, if there is one."""
-    return job.launcher.template.containers[:1] if job.launcher else ()
 
 
 def _nodes(job: MPIJob) -> int:
@@ -193,57 +189,51 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus
     there = _nodes(job)
     nodes = _admitted_nodes(job, ctx, nodes)  # with as many as there are, the job is refused anyway
     total = slots * nodes
+    calls = mpirun_calls(job, ctx)
+    largest = max(calls, key=lambda call: call.ranks or 0, default=None)
+    if not total or largest is None or largest.ranks is None:
+        return
     in_all = f"{_count(total, 'slot')} {'in all' if nodes == there else f'with {nodes} workers'}"
-    for container in _launcher(job) if total else ():
-        calls = mpirun_calls(job, ctx)
-        largest = max(calls, key=lambda call: call.ranks or 0, default=None)
-        if largest is None or largest.ranks is None:
-            return
-        shown = f"{largest.program} -np {largest.ranks}"
-        if largest.ranks > total and not (largest.oversubscribe or _oversubscribes(container)):
-            needed = -(-largest.ranks // nodes)
-            effect = "refuses to start" if largest.refuses else "puts several ranks on a slot"
-            may_add = nodes + -(-(largest.ranks - total) // slots) in ctx.admitted.workers
-            fewer = f"Set -np to {total}{' or add workers' if may_add else ''}."
-            fix = f"Set it to {needed}, or -np to {total}." if needed <= most else fewer
-            yield Violation(
-                PATH,
-                f"{shown} {effect}: {in_all}",
-                fix=fix,
-                advisory=not is_certain_to_refuse(container, largest),
-                degree=Degree("ranks", largest.ranks - total),
-            )
-        elif (
-            there == nodes
-            and largest.ranks < total
-            and gpus
-            and all(call.ranks and not call.per_node for call in calls)
-        ):
-            fault = f"{shown} leaves GPUs idle: {in_all}"
-            starter = mpirun.starter(largest)
-            fix = f"Set it to 1: {starter} starts the rest." if starter else f"Set -np to {total}."
-            yield Violation(PATH, fault, fix=fix, advisory=True)
+    if largest.ranks > total:
+        needed = -(-largest.ranks // nodes)
+        may_add = nodes + -(-(largest.ranks - total) // slots) in ctx.admitted.workers
+        fewer = f"Set -np to {total}{' or add workers' if may_add else ''}."
+        fix = f"Set it to {needed}, or -np to {total}." if needed <= most else fewer
+        yield from _beyond(job, largest, total, ctx, in_all=in_all, fix=fix)
+    elif there == nodes and largest.ranks < total and gpus and all(call.ranks and not call.per_node for call in calls):
+        fault = f"{largest.program} -np {largest.ranks} leaves GPUs idle: {in_all}"
+        starter = mpirun.starter(largest)
+        fix = f"Set it to 1: {starter} starts the rest." if starter else f"Set -np to {total}."
+        yield Violation(PATH, fault, fix=fix, advisory=True)
 
 
 def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) -> Iterator[Violation]:
     """More ranks than there are slots even when each worker has so many, as the job has been told."""
-    nodes = _admitted_nodes(job, ctx, nodes)
-    ranks = [call for call in mpirun_calls(job, ctx) if (call.ranks or 0) > slots * nodes > 0]
-    if not ranks or any(call.oversubscribe for call in ranks) or any(map(_oversubscribes, _launcher(job))):
+    total = slots * _admitted_nodes(job, ctx, nodes)
+    largest = max(mpirun_calls(job, ctx), key=lambda call: call.ranks or 0, default=None)
+    if largest is not None and (largest.ranks or 0) > total > 0:
+        in_all = f"{_count(total, 'slot')} with {slots} per worker"
+        yield from _beyond(job, largest, total, ctx, in_all=in_all, fix=f"Set -np to {total}.")
+
+
+def _beyond(job: MPIJob, call: Invocation, total: int, ctx: Context, *, in_all: str, fix: str) -> Iterator[Violation]:
+    """`call` starts more ranks than the `total` of slots."""
+    if job.launcher is None or call.ranks is None or may_share_slots(job, ctx):
         return
-    largest = max(ranks, key=lambda call: call.ranks or 0)
-    fault = f"{largest.program} -np {largest.ranks}: {slots * nodes} slots with {slots} per worker"
-    yield Violation(replica_path(LAUNCHER), fault, fix=f"Set -np to {slots * nodes}.", advisory=True)
+    effect = "refuses to start" if call.refuses else "puts several ranks on a slot"
+    yield Violation(
+        PATH,
+        f"{call.program} -np {call.ranks} {effect}: {in_all}",
+        fix=fix,
+        advisory=not is_certain_to_refuse(job.launcher.template.containers[0], call),
+        degree=Degree("ranks", call.ranks - total),
+    )
 
 
 def _admitted_nodes(job: MPIJob, ctx: Context, fewest: int) -> int:
     """How many pods run ranks, once there are no fewer and no more than the job may have."""
     nodes, admitted = max(_nodes(job), fewest, ctx.admitted.workers.least), ctx.admitted.workers
     return nodes if admitted.most is None or admitted.empty else min(nodes, admitted.most)
-
-
-def _oversubscribes(container: Container) -> bool:
-    return any(mpirun.oversubscribes(f"{variable.name} {variable.value}") for variable in container.env or ())
 
 
 def _count(number: int, noun: str) -> str:

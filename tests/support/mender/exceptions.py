@@ -14,6 +14,7 @@ RULES: Final[Mapping[str, str]] = {
 FAULTS: Final[Mapping[str, str]] = {
     r"new: \[accelerator-available\] .*nodeSelector": "a pod that asks for other things fits other nodes",
     r"still there: \[pod-template\] .*\. Use cpu, memory, ephemeral-storage": "which resource was meant cannot be seen",
+    r"(?s)new: \[slots\] .*-np \d+ refuses to start.*tight policy": "the tier takes the launcher's slots away too",
     r"new: \[gang\] .*: unset means": "without the label of a queue the job no longer waits in it",
 }
 """Advice that does not lead to an admitted job at once."""
@@ -27,7 +28,7 @@ PROSE: Final[Mapping[str, str]] = {
     r"Rename the (job|volume|container)|Set one of resourceClaimName": "names are the user's",
     r"Add it to resourceClaims of the pod": "which claim was meant cannot be seen",
     r"Set it to a multiple of|Write the unit": "which amount was meant cannot be seen",
-    r"Use the same claims": "claims are the user's",
+    r"Use the same limits and claims": "which of the two is meant cannot be seen",
     r"Keep within the bounds by yourself": "only the user knows the number",
     r"Mount the volume elsewhere": "paths are the user's",
     r"Use an? (PersistentVolumeClaim|claim|emptyDir)|Reach storage": "it depends on the data",

@@ -79,6 +79,23 @@ def test_accepted(changes: Json) -> None:
     assert violations(RULE, changes, view=CLUSTER) == []
 
 
+@pytest.mark.parametrize(
+    ("asked", "there", "fix"),
+    [
+        ("nvida.com/gpu", ["nvidia.com/gpu", "amd.com/gpu"], "Use nvidia.com/gpu instead of nvida.com/gpu."),
+        ("nvida.com/gpu", ["amd.com/gpu"], "Check its name and the nodes."),
+        ("aws.amazon.com/neuron", ["vpc.amazonaws.com/efa"], "Check its name and the nodes."),
+        ("rdma/hca_shared_device_a", ["rdma/hca_shared_devices_a"], "Use rdma/hca_shared_devices_a instead of {}."),
+    ],
+)
+def test_a_device_that_no_node_has(asked: str, there: list[str], fix: str) -> None:
+    (node,) = gpu_nodes(1, gpus=0)
+    devices = {**node["status"]["allocatable"], **dict.fromkeys(there, "8")}
+    listed = [{"apiVersion": "v1", "kind": "Node", **node, "status": {**node["status"], "allocatable": devices}}]
+    found = violations(RULE, {LIMITS: {asked: 1}}, view=Snapshot(listed))
+    assert [each.fix for each in found] == [fix.format(asked)]
+
+
 def test_one_cause_for_a_machine_that_is_not_there() -> None:
     """What else nodes with the device would have is unknown; what is not on any node either may be misspelt."""
     limits = {"habana.ai/gaudi": 8, "rdma/ib": 1, "cpu": "1k", "memory": "1Pi", "hugepages-2Mi": "95000Mi"}
