@@ -12,7 +12,7 @@ again if it has the same ones. Of thousands of jobs only the number is compared.
 
 A refusal has to be right as well. A new pod is in a quota's `used` before anybody can see it, so for a moment it counts
 twice. Who is refused while pods come and go is judged again, and not refused while the pods as they are after the
-quotas were read would let the job in.
+quotas were read would let the job in. Only that last time are pods listed: with thousands it takes a second.
 
 Jobs that arrive together are judged one after the other and written in one go, and replicas that meet each other's
 writes leave each other time. One Lease for a namespace is enough: 2,000 reservations fit, and several would have to be
@@ -169,7 +169,7 @@ class QuotaLedger:
             batch[:] = [asked for asked in batch if not asked.answer.done()]
             started = loop.time()
             # Pods first: one that is newer than the quotas would neither be in `used` nor count as still to come.
-            pods = await self._sight.pods(namespace, fresh=any(asked.refusals for asked in batch))
+            pods = await self._sight.pods(namespace)
             jobs = await self._sight.jobs(namespace)
             lease, quotas = await asyncio.gather(self._now.reservations(namespace), self._now.quotas(namespace))
             kept = {entry.reservation.name: entry for entry in self._sight.kept(lease.entries)}

@@ -38,12 +38,10 @@ class Sight:
         view.on_change(MPI_JOBS, self._job_changed)
         view.on_change(PODS, self._pod_changed)
 
-    async def pods(self, namespace: str, *, fresh: bool) -> Mapping[ByNamespace, Owned] | Unknown:
-        """The pods of jobs: as in the cache, or as they are now."""
+    async def pods(self, namespace: str) -> Mapping[ByNamespace, Owned] | Unknown:
+        """The pods of jobs, as in the cache where that knows them: a list of thousands takes long."""
         seen = self._view.within(PODS, namespace)
-        if fresh or isinstance(seen, Answer):
-            return await self._now.pods(namespace)
-        return copy(seen)
+        return await self._now.pods(namespace) if isinstance(seen, Answer) else copy(seen)
 
     async def jobs(self, namespace: str) -> Mapping[ByNamespace, MPIJobRecord] | None:
         """The jobs as they are now; None where the cache is as good."""

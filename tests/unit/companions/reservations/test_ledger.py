@@ -418,7 +418,8 @@ async def test_a_job_is_not_judged_again_and_again_for_ever(monkeypatch: pytest.
     await world.submit("a", "b", "c")
     world.api.listed.clear()
     assert await world.submit("d") == []
-    assert len([each for each in world.api.listed if "/pods" in each]) == DOUBTS
+    assert len([each for each in world.api.listed if "/resourcequotas" in each]) == DOUBTS
+    assert len([each for each in world.api.listed if "/pods" in each]) == 1
 
 
 @pytest.mark.parametrize(("until_pods", "admitted", "seconds"), [(12, True, 60), (10**9, False, 1)])
