@@ -1,0 +1,89 @@
+"""What an ordinary review waits beside hostile ones: `python -m tests.bench.beside_hostile`.
+
+One client sends one costly job after the other to a real server, each as large as `job-size` lets it be judged; another
+sends the example job every few milliseconds.
+"""
+# ruff: noqa: T201 - a command prints
+
+import argparse
+import http.client
+import json
+import ssl
+import sys
+import tempfile
+import time
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+from tests.bench.body import user_job, validate_body
+from tests.bench.hostile import BYTES, admitted
+from tests.bench.machine import this_machine
+from tests.bench.servers import Server, Servers
+from tests.support.jobs import body
+
+PAUSE = 0.01
+HOOKS = ("validate-mpijob", "mutate-mpijob")
+
+
+class Client:
+    """One connection."""
+
+    def __init__(self, server: Server, ca: Path) -> None:
+        context = ssl.create_default_context(cafile=ca)
+        self._connection = http.client.HTTPSConnection(server.address, context=context, timeout=30)
+
+    def review(self, hook: str, sent: bytes) -> float:
+        """Milliseconds until the whole answer was there."""
+        began = time.perf_counter()
+        self._connection.request("POST", f"/{hook}?timeout=10s", sent, {"Content-Type": "application/json"})
+        self._connection.getresponse().read()
+        return (time.perf_counter() - began) * 1000
+
+
+def beside(server: Server, ca: Path, job: dict[str, Any], seconds: float) -> tuple[list[float], list[float]]:
+    """Milliseconds of each ordinary review, sorted, and of the hostile ones."""
+    older = json.loads(json.dumps(job))
+    older["spec"]["slotsPerWorker"] = 5
+    hostile, ordinary = [body(job), body(job, old=older)], validate_body(user_job(1))
+    over, own, others = Event(), list[float](), list[float]()
+
+    def attack() -> None:
+        client = Client(server, ca)
+        while not over.is_set():
+            others.extend(client.review(hook, sent) for hook in HOOKS for sent in hostile)
+
+    attacker = Thread(target=attack)
+    attacker.start()
+    client, until = Client(server, ca), time.monotonic() + seconds
+    while time.monotonic() < until:
+        own.append(client.review(HOOKS[0], ordinary))
+        time.sleep(PAUSE)
+    over.set()
+    attacker.join()
+    return sorted(own), sorted(others)
+
+
+def main() -> int:
+    """Print the table, the worst first; 1 if any ordinary review took longer than allowed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=3, help="for each shape of job")
+    parser.add_argument("--most", type=float, default=300, help="milliseconds that an ordinary review may take")
+    parser.add_argument("--lines", type=int, default=10, help="lines of the table")
+    chosen = parser.parse_args()
+    print(this_machine().summary)
+    found = []
+    with tempfile.TemporaryDirectory() as folder, Servers(Path(folder), core=0) as servers:
+        server = servers.service("hostile")
+        for name, job in admitted(BYTES):
+            own, others = beside(server, servers.ca, job, chosen.seconds)
+            found.append((own[-1], name, own[len(own) // 2], others[-1]))
+    found.sort(reverse=True)
+    print(f"{'beside':24}{'most ms':>9}{'median ms':>11}{'hostile ms':>12}")
+    for most, name, median, hostile in found[: chosen.lines]:
+        print(f"{name:24}{most:>9.0f}{median:>11.1f}{hostile:>12.0f}")
+    return int(found[0][0] > chosen.most)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
