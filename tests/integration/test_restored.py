@@ -74,7 +74,7 @@ def test_a_file_that_asks_for_something_else_gets_that(cluster: Cluster, namespa
     policy = stored(cluster, namespace)["spec"]["runPolicy"]
     assert (policy["activeDeadlineSeconds"], policy["cleanPodPolicy"]) == (72 * 3600, "None")
     replace(**{"timeout-action": "notify-only"})
-    assert "activeDeadlineSeconds" not in stored(cluster, namespace)["spec"]["runPolicy"]
+    assert stored(cluster, namespace)["spec"]["runPolicy"]["activeDeadlineSeconds"] == 7 * 24 * 3600
 
 
 def test_a_file_with_its_own_placement_loses_ours(cluster: Cluster, namespace: str, job: dict[str, Any]) -> None:

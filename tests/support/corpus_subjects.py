@@ -114,8 +114,8 @@ SUBJECTS: Final = {
     "end-of-job": Subject(
         "The end of the job",
         "194 set `cleanPodPolicy` to Running or All; one sets `activeDeadlineSeconds`; two are meant to run for ever.",
-        "`clean-pod-policy` and `job-timeout` inject what is missing. A service that runs for ever writes the "
-        "annotation `training.openshift.io/timeout-action: notify-only`.",
+        "`clean-pod-policy` and `job-timeout` inject what is missing. A service that runs for ever annotates "
+        "`training.openshift.io/timeout: 3650d`, which takes the right to exempt jobs from the rule `job-timeout`.",
     ),
     "istio": Subject(
         "Istio",

@@ -3,14 +3,15 @@
 `training.openshift.io/timeout: "72h"` becomes `spec.runPolicy.activeDeadlineSeconds`, which the operator copies to the
 launcher's Job: when it is over, Kubernetes ends the launcher, and the job has failed, however far it has come. The time
 counts from the start of the launcher, and anew after a suspension. For longer, write the annotation, or
-`activeDeadlineSeconds` itself: a value of the user's stays. With `training.openshift.io/timeout-action: notify-only` no
-limit is injected.
+`activeDeadlineSeconds` itself: a value of the user's stays. With `training.openshift.io/timeout-action: notify-only` the
+limit is the longest that the rule `job-timeout` allows, and none where that allows any.
 
 A new job that says that a controller owns it, or that it is a copy by Kueue, gets the limit as well, since anyone may
 write that; but not from one of the policy's `controllers`. Kueue does not compare this field.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from pydantic import Field
 
@@ -28,6 +29,10 @@ NO_LIMIT = "no limit"
 class Settings(InjectionSettings):
     """The limit of jobs that ask for none."""
 
+    skippable: bool = Field(
+        False, description="Whether a job may go without, by the annotation training.openshift.io/skip."
+    )
+
     default: DurationOrNone = Field(
         "24h",
         description="How long a job without the annotation may run, as 90m, 72h or 7d; null for no limit. Where the "
@@ -42,6 +47,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
         return
     action = job.annotations.get(annotations.TIMEOUT_ACTION, annotations.TERMINATE)
     if action == annotations.NOTIFY_ONLY:
+        yield from _longest(job, ctx, patch)
         return
     if action != annotations.TERMINATE:
         shown = annotations.mention(annotations.TIMEOUT_ACTION, action)
@@ -57,6 +63,22 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     if timeout is not None and patch.add(PATH, duration.parse(timeout)):
         seconds = duration.parse(timeout)
         yield Note(f"the job is ended and fails after {timeout} ({seconds} s); {origin}", brief=timeout)
+
+
+def _longest(job: MPIJob, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """For a job that is only told when its time is over: what the rules admit, or what it asks for where that is more
+    and somebody may exempt it.
+    """
+    seconds = ctx.admitted.seconds.most
+    if seconds is None:
+        return
+    with suppress(duration.DurationError):  # which the rule refuses
+        seconds = max(seconds, duration.parse(job.annotations.get(annotations.TIMEOUT, "")))
+    if patch.add(PATH, seconds):
+        yield Note(
+            f"notify-only: the job is ended and fails after {seconds} s all the same, the most that it may take",
+            brief=f"{seconds}s",
+        )
 
 
 def _default(settings: Settings, ctx: Context) -> str | None:

@@ -4,11 +4,11 @@ The limit is the annotation `training.openshift.io/timeout`, which becomes `spec
 the job is created, or that field itself. A limit above `max` is for those whom RBAC allows to exempt jobs from this
 rule: they write `training.openshift.io/exempt: job-timeout` and a reason.
 
-A job without any limit passes, unless `unlimited` is false. That is the default because nobody is without a limit by
-accident: the injection `job-timeout` gives every job one, and who leaves it out has to write so into the job, with
-`training.openshift.io/timeout-action: notify-only` or `training.openshift.io/skip: job-timeout`, as services that are
-meant to run for ever do. Where nobody may run longer than `max` but those whom RBAC allows, set `unlimited: false`:
-such a job is then refused too, whatever it skips, unless it is exempt.
+While there is a `max`, nobody is without a limit by their own wish: it cannot be taken out of a job, and a job with
+`training.openshift.io/timeout-action: notify-only` has one too. The injection `job-timeout` gives it `max`, and every
+other job its default, so that a refusal for a missing limit is rare. Where nothing is injected a job that does not ask
+for it may be without one. For services that run for ever set `max: null`, or allow those who run them to exempt jobs:
+they annotate a time such as `3650d`.
 
 A change of the annotation on a job that exists changes nothing, since only the field counts then: that is a warning.
 """
@@ -36,8 +36,6 @@ class Settings(RuleSettings):
 
     max: DurationOrNone = Field("7d", description="The longest limit that a job may have, as 72h or 7d; null for any.")
 
-    unlimited: bool = Field(True, description="Whether a job may have no limit at all.")
-
 
 def admits(settings: Settings) -> Admitted:
     """No limit beyond `max`."""
@@ -59,11 +57,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         except DurationError as error:
             yield Violation(ANNOTATION, f"{mention(TIMEOUT, asked)} {error}", "Write it as 90m, 72h or 7d.")
     most = None if settings.max is None else duration.parse(settings.max)
-    if wanted is not None and seconds is not None and wanted != seconds:
+    if seconds == 0:
+        yield Violation(FIELD, "is 0 s, so the job fails as soon as it starts", _limit(wanted, None))
+    elif wanted is not None and seconds is not None and _disagree(wanted, seconds, action):
         beyond = most if most is not None and wanted > most else None
         yield _disagreement(asked or "", wanted, seconds, stored=ctx.operation == "UPDATE", beyond=beyond)
-    if seconds is None and not settings.unlimited:
-        yield Violation(FIELD, "is missing, and every job has a limit here", _limit(wanted, most), CauseReason.REQUIRED)
+    if seconds is None and most is not None and _gives_up_its_limit(action, ctx):
+        as_annotated = None if action == NOTIFY_ONLY else wanted
+        fix = _limit(as_annotated, most)
+        yield Violation(FIELD, "is missing, and no job goes without a limit here", fix, CauseReason.REQUIRED)
     # The annotation becomes the field: of one that says the same it is not known who wrote it.
     longest, path = (wanted, ANNOTATION) if seconds in {None, wanted} else (seconds, FIELD)
     if most is not None and longest is not None and longest > most:
@@ -77,6 +79,17 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             reason=CauseReason.FORBIDDEN,
             degree=Degree("too long", longest),
         )
+
+
+def _disagree(wanted: int, seconds: int, action: str) -> bool:
+    """Of a job that is only told when its time is over, the end is another moment, but no earlier one."""
+    return seconds < wanted if action == NOTIFY_ONLY else seconds != wanted
+
+
+def _gives_up_its_limit(action: str, ctx: Context) -> bool:
+    if ctx.old is not None:
+        return ctx.old.run_policy.active_deadline_seconds is not None
+    return action == NOTIFY_ONLY
 
 
 def _allowed(most: int | str | None) -> str:

@@ -32,7 +32,7 @@ TIGHT: Final[Mapping[str, Mapping[str, Any]]] = {
     "gang": {"scheduler": "volcano", "maxScheduleTimeoutSeconds": 600},
     "gpus": {"min": 1, "max": 8},
     "images": {"allowedRegistries": ["registry.example.com"], "refuseLatest": True},
-    "job-timeout": {"max": "2d", "unlimited": False},
+    "job-timeout": {"max": "2d"},
     "mpi-implementation": {"allowed": ["OpenMPI", "MPICH"]},
     "priority": {"allowed": ["high", "low"], "allowedWorkload": ["batch"]},
     "retention": {"minSeconds": 600},

@@ -69,9 +69,30 @@ def test_the_users_deadline_stays(seconds, values):
     assert inject("job-timeout", job) == ({}, [])
 
 
-@pytest.mark.parametrize("values", [{}, {"timeout": "72h"}, {"timeout": "soon"}])
-def test_notify_only_puts_nothing_in(values):
-    assert inject("job-timeout", annotated(action="notify-only", **values)) == ({}, [])
+@pytest.mark.parametrize(
+    ("timeout", "rule", "seconds"),
+    [
+        ({}, {}, 604_800),
+        ({"timeout": "72h"}, {}, 604_800),
+        ({"timeout": "soon"}, {}, 604_800),
+        ({"timeout": "8d"}, {}, 691_200),
+        ({}, {"max": "12h"}, 43_200),
+        ({"timeout": "72h"}, {"max": None}, None),
+        ({"timeout": "72h"}, {"action": "warn"}, None),
+    ],
+)
+def test_with_notify_only_the_longest_that_is_allowed_counts(timeout, rule, seconds):
+    policy = load_policy(json.dumps({**HEAD, "rules": {"job-timeout": rule}}))
+    decision = hold(annotated(action="notify-only", **timeout), policy)
+    run_policy = decision.document["spec"].get("runPolicy", {})
+    assert run_policy.get("activeDeadlineSeconds") == seconds
+    told = f"notify-only: the job is ended and fails after {seconds} s all the same, the most that it may take"
+    assert (told in decision.told.get("job-timeout", [])) is (seconds is not None)
+    assert len(f"job-timeout: {told}") <= 120
+
+
+def test_by_default_no_job_skips_it():
+    assert not only("job-timeout").injections[0][1].skippable
 
 
 @pytest.mark.parametrize("action", ["Notify-Only", "kill", ""])

@@ -38,7 +38,7 @@ def job(seconds: int | None = None, **annotations: str) -> Json:
         job(7 * DAY),
         job(timeout="7d"),
         job(3 * DAY, timeout="72h"),
-        job(action="notify-only"),
+        job(DAY, action="notify-only"),
         job(DAY, action="terminate"),
     ],
 )
@@ -118,44 +118,109 @@ def test_the_annotation_of_a_job_that_exists_asks_for_too_much(stored: int) -> N
     assert violation.advisory
 
 
+NONE = "is missing, and no job goes without a limit here"
+
+
 @pytest.mark.parametrize(
-    ("without", "most", "fix"),
+    ("without", "fix"),
     [
-        (job(), "7d", "Set it to 604800 or less, or ask who may exempt jobs from it."),
-        (job(action="notify-only"), None, "Set it to the seconds that the job may take."),
-        (job(timeout="72h"), "7d", "Set it to 259200, as annotated."),
-        (job(timeout="9d"), None, "Set it to 777600, as annotated."),
-        (job(timeout="9d"), "7d", "Set it to as many seconds as you annotate instead."),
+        (job(action="notify-only"), "Set it to 604800 or less, or ask who may exempt jobs from it."),
+        (job(action="notify-only", timeout="72h"), "Set it to 604800 or less, or ask who may exempt jobs from it."),
     ],
 )
-def test_no_limit_at_all(without: Json, most: str | None, fix: str) -> None:
-    allowed = violations("job-timeout", without, settings={"max": most})
-    violation, *others = violations("job-timeout", without, settings={"max": most, "unlimited": False})
-    assert others == allowed, "what is wrong otherwise"
-    assert (violation.path, violation.reason) == (FIELD, CauseReason.REQUIRED)
-    assert (violation.message, violation.fix) == ("is missing, and every job has a limit here", fix)
+def test_whoever_asks_for_no_limit(without: Json, fix: str) -> None:
+    [violation] = violations("job-timeout", without)
+    assert (violation.path, violation.message, violation.fix) == (FIELD, NONE, fix)
+    assert violation.reason is CauseReason.REQUIRED
+    assert violations("job-timeout", without, settings={"max": None}) == []
 
 
-def test_a_limit_is_no_fault_where_every_job_has_one() -> None:
-    assert violations("job-timeout", job(DAY), settings={"unlimited": False}) == []
+@pytest.mark.parametrize(
+    ("without", "fix"),
+    [
+        (job(), "Set it to 604800 or less, or ask who may exempt jobs from it."),
+        (job(timeout="72h"), "Set it to 259200, as annotated."),
+        (job(timeout="9d"), "Set it to as many seconds as you annotate instead."),
+    ],
+)
+def test_a_limit_is_not_taken_out(without: Json, fix: str) -> None:
+    violation, *_ = violations("job-timeout", without, old=job(DAY))
+    assert (violation.path, violation.message, violation.fix) == (FIELD, NONE, fix)
+    assert found(violations("job-timeout", job(), old=job(DAY), settings={"max": None})) == []
+    assert found(violations("job-timeout", without, old=job())) == found(violations("job-timeout", without))
 
 
-def test_nobody_gets_around_a_limit_that_every_job_has() -> None:
-    policy = load_policy(f"{HEADER}rules: {{job-timeout: {{unlimited: false}}}}")
+def test_no_time_at_all() -> None:
+    """The Job controller ends a Job whose deadline is 0 as soon as it starts."""
+    for given, fix in (
+        (job(0), "Set it to the seconds that the job may take."),
+        (job(0, timeout="72h"), "Set it to 259200, as annotated."),
+    ):
+        [violation] = violations("job-timeout", given)
+        assert (violation.path, violation.message) == (FIELD, "is 0 s, so the job fails as soon as it starts")
+        assert violation.fix == fix
+        assert not violation.advisory
 
-    def denied(made: Json, stored: Json | None = None) -> list[str]:
-        mutated = pipelines.mutate(request(made, old=stored), policy=policy, view=NothingKnown())
-        sent = request(mutated.document if mutated.patch else made, old=stored)
-        decision = pipelines.validate(sent, policy=policy, view=NothingKnown(), today=date.min)
-        return [finding.rule for finding in decision.denied]
 
-    for values in ({TIMEOUT: "72h"}, {}):
-        assert denied(changed({"metadata.annotations": values})) == []
-    for values in ({ACTION: "notify-only"}, {"training.openshift.io/skip": "job-timeout"}):
-        assert denied(changed({"metadata.annotations": values})) == ["job-timeout"]
-    assert denied(changed(job()), changed(job(DAY))) == ["job-timeout"], "taken out"
-    labelled = changed({"metadata.labels": {"a": "b"}})
-    assert denied(labelled, changed(job())) == [], "it never had one"
+@pytest.mark.parametrize(("seconds", "good"), [(DAY, False), (3 * DAY, True), (7 * DAY, True)])
+def test_notify_only_is_told_before_the_end(seconds: int, good: bool) -> None:
+    assert (violations("job-timeout", job(seconds, timeout="72h", action="notify-only")) == []) is good
+
+
+def outcome(made: Json, stored: Json | None = None, policy: str = "") -> tuple[int | None, list[str]]:
+    """The limit of the job that is stored, and what refuses it."""
+    document = load_policy(HEADER + policy)
+    mutated = pipelines.mutate(request(made, old=stored), policy=document, view=NothingKnown())
+    sent = mutated.document if mutated.patch else made
+    decision = pipelines.validate(request(sent, old=stored), policy=document, view=NothingKnown(), today=date.min)
+    return sent["spec"]["runPolicy"].get("activeDeadlineSeconds"), [finding.rule for finding in decision.denied]
+
+
+WEEK = 7 * DAY
+OWNED = {"apiVersion": "a/v1", "kind": "B", "name": "c", "uid": "d", "controller": True}
+
+
+@pytest.mark.parametrize(
+    ("made", "seconds", "refused"),
+    [
+        (job(), DAY, False),
+        (job(timeout="72h"), 3 * DAY, False),
+        (job(timeout="8d"), 8 * DAY, True),
+        (job(timeout="soon"), DAY, True),
+        (job(8 * DAY), 8 * DAY, True),
+        (job(0), 0, True),
+        (job(action="notify-only"), WEEK, False),
+        (job(action="notify-only", timeout="72h"), WEEK, False),
+        (job(action="notify-only", timeout="8d"), 8 * DAY, True),
+        (job(DAY, action="notify-only"), DAY, False),
+        ({"metadata.annotations": {"training.openshift.io/skip": "job-timeout"}}, DAY, False),
+        ({"metadata.ownerReferences": [OWNED]}, DAY, False),
+        ({"metadata.labels": {"kueue.x-k8s.io/prebuilt-workload-name": "x"}}, DAY, False),
+        ({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}, DAY, False),
+        ({"spec.runPolicy.suspend": True}, DAY, False),
+        ({FIELD: None}, DAY, False),
+    ],
+)
+def test_no_way_leads_past_the_longest(made: Json, seconds: int, refused: bool) -> None:
+    """By default a job runs for seven days at most, whatever its user writes, unless RBAC allows more."""
+    assert outcome(changed(made)) == (seconds, ["job-timeout"] * refused)
+
+
+def test_no_update_leads_past_the_longest() -> None:
+    stored = changed(job(DAY) | {"spec.runPolicy.suspend": True})
+    assert outcome(changed(job()), stored) == (None, ["job-timeout"]), "taken out"
+    assert outcome(changed(job(8 * DAY)), stored) == (8 * DAY, ["job-timeout"])
+    assert outcome(changed(job(DAY)), stored) == (DAY, []), "resumed"
+    never = changed({"metadata.annotations": {ACTION: "notify-only"}})
+    assert outcome(changed({"metadata.annotations": {ACTION: "notify-only", "a": "b"}}), never) == (None, [])
+
+
+def test_without_a_longest_and_where_the_policy_lets_users_skip_there_may_be_no_limit() -> None:
+    unbounded = "rules: {job-timeout: {max: null}}\n"
+    assert outcome(changed(job(action="notify-only")), policy=unbounded) == (None, [])
+    skipping = changed({"metadata.annotations": {"training.openshift.io/skip": "job-timeout"}})
+    assert outcome(skipping, policy="injections: {job-timeout: {skippable: true}}\n") == (None, [])
+    assert outcome(changed(job()), policy="injectOnly: []\n") == (None, [])
 
 
 def test_the_limit_is_a_setting() -> None:
@@ -167,16 +232,18 @@ def test_the_limit_is_a_setting() -> None:
 
 def test_longer_for_whom_rbac_allows() -> None:
     exempt = {"training.openshift.io/exempt": "job-timeout", "training.openshift.io/exempt-reason": "OPS-1"}
-    sent = request(changed(job(8 * DAY) | {"metadata.annotations": exempt}))
 
-    def denied(granted: dict[str, bool] | None) -> list[str]:
+    def denied(made: Json, granted: dict[str, bool]) -> list[str]:
         decision = pipelines.validate(
-            sent, policy=load_policy(None), view=NothingKnown(), granted=granted, today=date.min
+            request(made), policy=load_policy(None), view=NothingKnown(), granted=granted, today=date.min
         )
         return [finding.rule for finding in decision.denied]
 
-    assert denied({"job-timeout": False}) == ["job-timeout"]
-    assert denied({"job-timeout": True}) == []
+    for asked in (job(8 * DAY), job(timeout="8d"), job(action="notify-only")):
+        made = changed(asked)
+        made["metadata"]["annotations"] = made["metadata"].get("annotations", {}) | exempt
+        assert denied(made, {"job-timeout": False}) == ["job-timeout"]
+        assert denied(made, {"job-timeout": True}) == []
 
 
 @PROPERTY
