@@ -97,6 +97,21 @@ def test_what_the_operator_refuses_is_refused_at_creation(operator_cluster: Clus
             assert "[upstream-contract]" not in said, said
 
 
+def test_a_limit_of_no_time_fails_the_job_at_once(operator_cluster: Cluster, namespace: str) -> None:
+    cluster, changes = operator_cluster, {"spec.runPolicy.activeDeadlineSeconds": 0}
+    assert "created" in create(cluster, namespace, "no-time", changes)
+
+    def failed() -> dict[str, Any] | None:
+        job = cluster.get("mpijob", "no-time", "-n", namespace)
+        return job if has_condition(job, "Failed") else None
+
+    job = cluster.wait_for("the job to fail", failed)
+    assert any(each.get("reason") == "DeadlineExceeded" for each in job["status"]["conditions"])
+    with service.running(cluster):
+        said = create(cluster, namespace, "no-time-again", changes, "--dry-run=server")
+    assert "is 0 s, so the job fails as soon as it starts" in said
+
+
 @pytest.mark.parametrize(
     ("name", "path"), [("worker", "spec.mpiReplicaSpecs[worker]"), ("Master", "spec.mpiReplicaSpecs[Master]")]
 )
