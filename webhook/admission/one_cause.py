@@ -1,7 +1,7 @@
 """One cause, one message: what is mended by following one rule's advice, another rule does not refuse too.
 
-A request above its limit, out of the bounds of a LimitRange as well: the advice for the bounds names both amounts, and
-that of the API server's own rule would lead back out of them.
+A request above its limit, or other than that where it may not be, out of the bounds of a LimitRange as well: the advice
+for the bounds names both amounts, and that of the rules for amounts would lead back out of them.
 """
 
 import re
@@ -9,17 +9,23 @@ from collections.abc import Iterable
 from typing import Final
 
 from webhook.admission.messages import Finding
+from webhook.rules import CauseReason
 
 _BOUNDS: Final = "limit-range"
-_ABOVE_ITS_LIMIT: Final = "pod-template"
-_PAIR: Final = re.compile(r"(.+\.resources)\.(?:limits|requests)\[(cpu|memory|ephemeral-storage)\]")
+_OF_AMOUNTS: Final = frozenset({"pod-template", "gpus"})
+_PAIR: Final = re.compile(r"(.+\.resources)\.(?:limits|requests)\[(.+)\]")
 
 
 def told_once(denied: Iterable[Finding]) -> list[Finding]:
     """The findings that refuse a job, without those that another one mends."""
     found = list(denied)
     bounded = {_pair(each) for each in found if each.rule == _BOUNDS} - {None}
-    return [each for each in found if each.rule != _ABOVE_ITS_LIMIT or _pair(each) not in bounded]
+    return [each for each in found if not _of_amount(each) or _pair(each) not in bounded]
+
+
+def _of_amount(finding: Finding) -> bool:
+    """Whether it is about how much, and not about what is asked for."""
+    return finding.rule in _OF_AMOUNTS and finding.violation.reason is not CauseReason.NOT_SUPPORTED
 
 
 def _pair(finding: Finding) -> tuple[str, ...] | None:

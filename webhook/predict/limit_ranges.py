@@ -101,6 +101,7 @@ def faults(
     of_containers, of_pods, of_claims = (bounds(ranges, kind) for kind in (CONTAINER, POD, CLAIM))
     written = [each.resources or Written() for each in (*template.containers, *template.init_containers)]
     alone = len(written) == 1
+    without_limit = set()
     for container, wrote in zip(resources.containers, written, strict=True):
         yield from _huge_pages_alone(container, wrote)
         left_to_defaults = container.requests.keys() - (wrote.limits or {}).keys()
@@ -109,6 +110,7 @@ def faults(
             own, sources = of_containers.get(name, _UNBOUND)
             both = own & of_pods[name][0] if alone and name in of_pods else own
             if _without_limit(asked):
+                without_limit.add(name)
                 yield NoLimit(asked, replace(asked, limit=None).fitting(both))
             else:
                 yield from _broken(CONTAINER, asked, own, both, sources)
@@ -123,6 +125,8 @@ def faults(
                 request = resources.requests.get(name, requests.get(name))
                 limit = resources.limits.get(name, limits.get(name))
                 asked = Asked("spec.resources", name, request, limit, own_request=request != limit)
+            elif alone and name in without_limit:
+                continue  # what was said of the container keeps these bounds too
             elif alone:
                 asked = _of_container(resources.containers[0], written[0], name)
                 both = own & of_containers.get(name, _UNBOUND)[0]
@@ -149,7 +153,7 @@ def _without_limit(asked: Asked) -> bool:
     if asked.own_limit or asked.request is None:
         return False
     if asked.limit is None:
-        return not (asked.own_request or is_overcommitted(asked.name))
+        return not is_overcommitted(asked.name)
     return asked.request > asked.limit or (asked.request != asked.limit and not is_overcommitted(asked.name))
 
 

@@ -23,6 +23,8 @@ from webhook.api.pod import PodTemplate
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.requirements import ResourceRequirements
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, read
+from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
+from webhook.cluster.view import UNKNOWN
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -56,10 +58,14 @@ def admits(settings: Settings) -> Admitted:
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each quantity, then the kinds, then the number for each pod."""
     kinds: dict[str, str] = {}
+    ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
+    filled_in = ranges is not UNKNOWN and bool(ranges)
     for role, path, replica in job.replicas():
         for where, container in devices.asking(replica.template, ctx):
             if container.resources is not None:
-                yield from _quantities(f"{path}.template.{where}.resources", container.resources, settings, kinds)
+                yield from _quantities(
+                    f"{path}.template.{where}.resources", container.resources, settings, kinds, filled_in
+                )
         if not replica.template.containers:
             continue  # upstream-contract refuses it
         if role == WORKER or job.spec.run_launcher_as_worker:
@@ -89,11 +95,11 @@ def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
 
 
 def _quantities(
-    path: str, asked: ResourceRequirements, settings: Settings, kinds: dict[str, str]
+    path: str, asked: ResourceRequirements, settings: Settings, kinds: dict[str, str], filled_in: bool
 ) -> Iterator[Violation]:
     """Whole, requests equal to limits; notes in `kinds` where each accelerator first appears.
 
-    The same fault in both is one.
+    The same fault in both is one. Where missing limits are `filled_in`, `limit-range` judges them.
     """
     limits, requests = asked.limits or {}, asked.requests or {}
     for field, amounts, others in (("limits", limits, requests), ("requests", requests, limits)):
@@ -116,9 +122,9 @@ def _quantities(
             if not quantity.is_whole(amount):
                 fault = f"{quantity.format(amount)} is not whole, and GPUs are not divided"
                 yield Violation(where, fault, fix=f"Set it to {quantity.whole(amount)}{both}.")
-                if name not in limits:
+                if name not in limits and not filled_in:
                     yield from _equal(path, name, Quantity(quantity.whole(amount) * quantity.NANO), limits)
-            elif field == "requests":
+            elif field == "requests" and (name in limits or not filled_in):
                 yield from _equal(path, name, amount, limits)
 
 

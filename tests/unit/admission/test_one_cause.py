@@ -46,6 +46,43 @@ def test_a_pair_is_told_once(
     assert refused(asked, bounds, policy) == told
 
 
+GPU, FPGA, RDMA = "nvidia.com/gpu", "example.com/fpga", "rdma/ib"
+
+
+def limits_to(name: str, *fields: str) -> tuple[str, str]:
+    return "limit-range", f"Set {' and '.join(f'{field}[{name}] to 1' for field in fields)}."
+
+
+@pytest.mark.parametrize("name", [GPU, FPGA, RDMA])
+@pytest.mark.parametrize(
+    ("request_", "limit", "fields"),
+    [
+        (1, 2, ("limits",)),
+        (2, 4, ("limits", "requests")),
+        (2, 1, ("requests",)),
+        ("1500m", "1500m", ("limits", "requests")),
+    ],
+)
+def test_what_is_not_overcommitted_and_out_of_bounds_is_told_once(
+    name: str, request_: int | str, limit: int | str, fields: tuple[str, ...]
+) -> None:
+    asked = {"requests": {"cpu": "1", name: request_}, "limits": {"cpu": "1", name: limit}}
+    assert refused(asked, {name: "1"}) == [limits_to(name, *fields)]
+
+
+@pytest.mark.parametrize("name", [GPU, FPGA])
+def test_a_missing_limit_that_is_filled_in_is_told_once(name: str) -> None:
+    asked = {"requests": {"cpu": "1", name: 2}, "limits": {"cpu": "1"}}
+    assert refused(asked, {name: "1"}) == [limits_to(name, "requests")]
+    assert refused({"requests": {"cpu": "1", name: 1}, "limits": {"cpu": "1"}}, {name: "1"}) == []
+    assert refused(asked, {"cpu": "1"}) == [("limit-range", f"Set limits[{name}] to 2.")]
+
+
+def test_another_kind_of_accelerator_is_told_beside_it() -> None:
+    asked = {"limits": {"cpu": "1", GPU: 2, "amd.com/gpu": 1}}
+    assert [rule for rule, _ in refused(asked, {GPU: "1"})] == ["gpus", "limit-range"]
+
+
 def test_other_pairs_are_told_beside_it() -> None:
     asked = {"requests": {"cpu": "16", "memory": "2Gi"}, "limits": {"cpu": "8", "memory": "1Gi"}}
     assert refused(asked, {"cpu": "4"}) == [BOTH, ("pod-template", "Set it to 1Gi or less, or raise the limit.")]

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from tests.support.any_job import Json, any_job
 from tests.support.devices import claim_template, claims, device_class, exactly, shared_claim
 from tests.support.jobs import REMOVE
+from tests.support.limit_ranges import limit_range
 from tests.support.rule_checks import fits_a_warning, run, violations
 from tests.support.strategies import PROPERTY
 from webhook.admission.messages import Finding
@@ -231,6 +232,15 @@ def test_each_further_kind_is_named_once() -> None:
 def test_broken_settings(settings: Json, message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         Settings.model_validate(settings)
+
+
+def test_a_limit_that_a_limit_range_may_fill_in_is_left_to_that_rule() -> None:
+    alone = gpus(request=2)
+    filling = Snapshot([limit_range("a", {"type": "Container", "default": {GPU: 2}})])
+    assert violations("gpus", alone, view=filling) == []
+    elsewhere = Snapshot([limit_range("a") | {"metadata": {"name": "a", "namespace": "team-b"}}])
+    for view in (None, elsewhere):
+        assert [each.path for each in violations("gpus", alone, view=view)] == [LIMIT]
 
 
 @PROPERTY

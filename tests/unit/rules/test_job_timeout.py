@@ -152,11 +152,11 @@ def test_a_limit_is_not_taken_out(without: Json, fix: str) -> None:
 
 def test_no_time_at_all() -> None:
     """The Job controller ends a Job whose deadline is 0 as soon as it starts."""
-    for given, fix in (
+    for without, fix in (
         (job(0), "Set it to the seconds that the job may take."),
         (job(0, timeout="72h"), "Set it to 259200, as annotated."),
     ):
-        [violation] = violations("job-timeout", given)
+        [violation] = violations("job-timeout", without)
         assert (violation.path, violation.message) == (FIELD, "is 0 s, so the job fails as soon as it starts")
         assert violation.fix == fix
         assert not violation.advisory

@@ -159,6 +159,20 @@ def of_pod(**limit: Any) -> Json:
             ),
         ),
         (
+            asks({"x/y": 2}),
+            of_container(default={"cpu": 4}),
+            (f"{FIRST}.limits[x/y]", "no limit for the request 2; the pods are refused", "Set limits[x/y] to 2."),
+        ),
+        (
+            asks({"x/y": 2}),
+            of_pod(max={"x/y": 1}),
+            (
+                f"{FIRST}.limits[x/y]",
+                "no limit for the request 2; the pods are refused",
+                "Set limits[x/y] to 1 and requests[x/y] to 1.",
+            ),
+        ),
+        (
             asks(),
             of_container(default={"hugepages-2Mi": "2Mi"}),
             (
