@@ -60,7 +60,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _uncounted(found, ctx)
         return
     short.sort(key=lambda each: _urgency(each, found, settings))
-    first, fits = short[0], found.largest_now()
+    first, fits = short[0], found.largest_now(short)
     path = _path(job, ctx)
     queued = _queued(job, ctx)
     if not first.impossible and (job.suspended or queued):
@@ -78,7 +78,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             several=len(found.quotas) > 1,
         ),
         of_lines=True,
-        fix=wording.numbered(_suggestions(first, found, fits, settings)),
+        fix=wording.numbered(_suggestions(short, found, fits, settings)),
         reason=CauseReason.FORBIDDEN,
     )
 
@@ -140,11 +140,12 @@ def _busy(path: str, short: Shortage, fitting: str, settings: Settings, *, wait:
     )
 
 
-def _suggestions(short: Shortage, found: Assessment, fits: Size | None, settings: Settings) -> Iterator[str]:
+def _suggestions(every: list[Shortage], found: Assessment, fits: Size | None, settings: Settings) -> Iterator[str]:
     """A smaller size that all rules admit: what fits now, else once other jobs are done. To wait, where it helps. To
     ask for more.
     """
-    ever = found.largest_ever() if short.impossible else found.sizes.own
+    short = every[0]
+    ever = found.largest_ever(every) if short.impossible else found.sizes.own
     in_use = short.taken > 0
     if fits:
         yield _reduce(fits, short, found, settings)

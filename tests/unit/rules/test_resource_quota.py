@@ -1,4 +1,5 @@
 import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import date
 from typing import Any
@@ -18,6 +19,7 @@ from tests.support.strategies import PROPERTY
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding, denial
 from webhook.admission.pipelines import load_policy, validate
+from webhook.cluster.resources.resource_quotas import ResourceQuota
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY, CauseReason, Violation
 from webhook.rules.resource_quota import Settings
@@ -71,6 +73,30 @@ def test_the_words() -> None:
     assert finding.sentence == f"{told(found)}\n[resource-quota]"
     warned = f"{REPLICAS}: Requested 40 GPUs, but namespace quota is 32 GPUs [resource-quota]"
     assert finding.warning == warned
+
+
+def test_more_quotas_than_anybody_reads_are_counted() -> None:
+    short = [quota({GPUS: 32 - number % 7}, {GPUS: 24}, name=f"q{number:04}") for number in range(1000)]
+    [violation] = violations(RULE, job(20), view=cluster(*short))
+    assert "; and 994 more\n" in f"{violation.message}\n"
+    assert len(violation.message) < 600
+
+
+def test_of_many_quotas_only_those_that_are_short_are_asked_for_another_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: Counter[str] = Counter()
+    counts = ResourceQuota.counts
+
+    def counting(self: ResourceQuota, *args: Any) -> bool:
+        asked[self.name] += 1
+        return counts(self, *args)
+
+    monkeypatch.setattr(ResourceQuota, "counts", counting)
+    good = [quota({GPUS: 1000}, {GPUS: 0}, name=f"q{number:04}") for number in range(50)]
+    short = [quota({GPUS: 9}, {GPUS: 4}, name=name) for name in ("a", "z")]
+    [violation] = violations(RULE, job(20), view=cluster(*good, *short))
+    assert "1. Reduce worker count to 2 (4 GPUs total)" in violation.fix
+    assert max(asked[f"q{number:04}"] for number in range(50)) <= 8, "for the whole job alone"
+    assert asked["z"] < asked["a"], "where one does not fit, no other is asked"
 
 
 def test_busy() -> None:

@@ -80,15 +80,19 @@ class Assessment:
             return demand
         return demand.with_each(self.sizes.resource, Quantity(size.gpus * NANO))
 
-    def largest_now(self) -> Size | None:
-        """The largest smaller size that all rules admit and that fits now."""
-        return self.sizes.largest(lambda size: not self.shortages(demand=self.resized(size)))
+    def largest_now(self, short: Iterable[Shortage]) -> Size | None:
+        """The largest smaller size that all rules admit and that fits now; `short` is where this one does not."""
+        return self.sizes.largest(lambda size: not any(self._shortages_of(size, short)))
 
-    def largest_ever(self) -> Size | None:
+    def largest_ever(self, short: Iterable[Shortage]) -> Size | None:
         """The largest smaller size that all rules admit and that fits once nothing else runs."""
-        return self.sizes.largest(
-            lambda size: not any(each.impossible for each in self.shortages(demand=self.resized(size)))
-        )
+        return self.sizes.largest(lambda size: not any(each.impossible for each in self._shortages_of(size, short)))
+
+    def _shortages_of(self, size: Size, short: Iterable[Shortage]) -> Iterator[Shortage]:
+        """Those of a smaller size, one after the other: quotas that have room for the job are not asked again."""
+        demand = self.resized(size)
+        for quota in {each.quota.name: each.quota for each in short}.values():
+            yield from self.shortages((quota,), demand)
 
     def jobs_using(self, short: Shortage) -> int | None:
         """How many jobs that are not suspended have a part in what is used; None when unknown."""

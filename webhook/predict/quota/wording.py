@@ -63,7 +63,9 @@ def details(
         f"Available: {available}",
     ]
     if others := [_other(each, first.quota.name, accelerators) for each in short[1 : MAX_OTHERS + 1]]:
-        lines.append(f"Also exceeded: {'; '.join(others)}{', ...' if len(short) > MAX_OTHERS + 1 else ''}")
+        if more_of_them := len(short) - 1 - len(others):
+            others.append(f"and {more_of_them} more")
+        lines.append(f"Also exceeded: {'; '.join(others)}")
     return "\n".join(lines)
 
 
