@@ -144,14 +144,15 @@ def _like(name: str, known: Iterable[str]) -> str | None:
 def _as_list(value: Any, annotation: Any) -> str:
     """The list that was meant by what stands in its place."""
     choices = list(_choices(annotation))
-    if isinstance(value, str) and "," in value and not choices:
-        entries: list[Any] = [part.strip() for part in value.split(",")]
-    else:
-        entries = [_plain(value) if isinstance(value, bool | int | float) else value]
-    if choices and not isinstance(value, dict):
-        entries = [closest_name(_plain(value), choices) or choices[0]]
-    example = yaml.dump_inline(entries)
-    return f": {example}" if len(example) <= _LONGEST else ", each entry after `- `"
+    entries: list[Any] = [value]
+    if not isinstance(value, dict):
+        entries = [part.strip() for part in _plain(value).split(",")]
+        if choices:
+            instead = choices[0] if len(choices) <= _LISTED else ""
+            entries = [closest_name(entry, choices) or instead or entry for entry in entries]
+    fitting = not isinstance(value, dict) or _fields(annotation)
+    example = yaml.dump_inline([*dict.fromkeys(entries)] if choices else entries)
+    return f": {example}" if fitting and len(example) <= _LONGEST else ", each entry after `- `"
 
 
 def _as_mapping(value: Any, annotation: Any) -> str:

@@ -141,6 +141,15 @@ def test_the_list_that_is_proposed_is_taken(path: tuple[str, ...]) -> None:
         ("controllers: [7]", 'controllers[0]: must be text, in quotes: "7"'),
         ("controllers: [1.5]", "controllers[0]: must be text, in quotes (it is 1.5)"),
         (
+            "exemptions: [{rules: 'gpu, worker_count', users: [a], reason: r}]",
+            "exemptions[0].rules: must be a list: [gpus, worker-count]",
+        ),
+        ("exemptions: [{rules: all, users: [a], reason: r}]", "exemptions[0].rules: must be a list: [all]"),
+        (
+            "exemptions: [{rules: [gpus], namespaces: {matchLabels: {a: b}}, reason: r}]",
+            "exemptions[0].namespaces: must be a list, each entry after `- `",
+        ),
+        (
             "exemptions: {rules: [gpus], users: [a], reason: r}",
             "exemptions: must be a list: [{rules: [gpus], users: [a], reason: r}]",
         ),
