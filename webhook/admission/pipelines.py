@@ -299,7 +299,7 @@ def _name(request: review.AdmissionRequest, job: MPIJob) -> str:
 
 
 def _wrong_shape(name: str, error: ShapeError, policy: Policy) -> Decision:
-    violation = Violation(error.path, error.message, fix="Correct the type.", reason=CauseReason.INVALID)
+    violation = Violation(error.path, error.message, fix="Correct the value.", reason=CauseReason.INVALID)
     decision = Decision(name=name)
     decision.add(Finding(SCHEMA, violation), policy.document.ceiling)
     return decision

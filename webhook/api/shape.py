@@ -14,6 +14,7 @@ _TYPES = {
     "null": "null",
 }
 _EXPECTED = re.compile(r"\AExpected `(?P<want>[^`]+)`, got `(?P<got>[^`]+)`\Z")
+_BEYOND = re.compile(r"\AExpected `int` (?P<side>[<>])= (?P<bound>-?[0-9]+)\Z")
 
 
 class ShapeError(ValueError):
@@ -37,4 +38,6 @@ def decode_error(error: Exception, map_key: Callable[[], str] = lambda: "...") -
     if expected := _EXPECTED.match(text):
         wants = [_TYPES.get(want, want) for want in expected["want"].split(" | ") if want != "null"]
         text = f"must be {' or '.join(wants)}, not {_TYPES.get(expected['got'], expected['got'])}"
+    elif beyond := _BEYOND.match(text):
+        text = f"must be a whole number of {beyond['bound']} or {'less' if beyond['side'] == '<' else 'more'}"
     return ShapeError(path, text)

@@ -214,7 +214,7 @@ class TestUpdate:
             {"Launcher.template.spec.containers.0.command": "mpirun"},
             "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].command: must be a list, not a string",
         ),
-        ({"spec.slotsPerWorker": 2**40}, "spec.slotsPerWorker: Expected `int` <= 2147483647"),
+        ({"spec.slotsPerWorker": 2**40}, "spec.slotsPerWorker: must be a whole number of 2147483647 or less"),
     ],
 )
 def test_a_wrong_shape_is_an_error_with_its_path(changes: dict[str, Any], message: str) -> None:

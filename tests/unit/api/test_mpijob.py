@@ -80,6 +80,16 @@ def test_workers_that_the_operator_would_not_make_count_as_none(workers: object)
             "spec.runPolicy.suspend",
             "must be true or false, not a string",
         ),
+        (
+            b'{"spec": {"slotsPerWorker": 2147483648}}',
+            "spec.slotsPerWorker",
+            "must be a whole number of 2147483647 or less",
+        ),
+        (
+            b'{"spec": {"slotsPerWorker": -2147483649}}',
+            "spec.slotsPerWorker",
+            "must be a whole number of -2147483648 or more",
+        ),
         (b"[" * 200_000, "", "must be a mapping, not a list"),
         (b'{"a":' * 200_000, "", "maximum recursion depth exceeded"),
         (b'{"spec": "\xff"}', "spec", "must be a mapping, not a string"),
