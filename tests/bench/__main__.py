@@ -9,13 +9,13 @@ from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
 
-from tests.bench import body, report
+from tests.bench import body, opa_server, report
 from tests.bench.machine import Machine, this_machine, two_cores
 from tests.bench.measure import Generator, Load, Sample
-from tests.bench.report import YARDSTICK, Budget, Row
+from tests.bench.report import OPA, PEERS, YARDSTICK, Budget, Row
 from tests.bench.servers import Server, Servers
 from tests.controlplane.assets import Assets, assets
-from tests.controlplane.process import ends_in_words
+from tests.controlplane.process import ControlPlaneError, ends_in_words
 from tests.controlplane.progress import Progress
 
 # As fast as the server answers; the rates of the latency budgets.
@@ -74,34 +74,42 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Run:
             seconds=arguments.seconds,
             warmup=min(1, arguments.seconds),
         )
-        subjects = start(Path(name), servers, programs)
+        subjects = start(Path(name), servers, programs, opa_server.program(progress) if arguments.opa else None)
+        if OPA in subjects and (
+            wrong := [*opa_server.disagreements(subjects[OPA][0], subjects["validate"][0], servers.ca)]
+        ):
+            raise ControlPlaneError("OPA's ten rules are not ours:\n" + "\n".join(wrong))
         samples = in_turns(subjects, generator, arguments.rounds, progress)
         rows = [
             Row(server=label, rate=rate, samples=taken, memory=subjects[label][0].peak_memory_mib)
             for (label, rate), taken in samples.items()
         ]
-        start_seconds = mean(server.start_seconds for label, (server, _) in subjects.items() if label != YARDSTICK)
+        start_seconds = mean(server.start_seconds for label, (server, _) in subjects.items() if label not in PEERS)
     return Run(machine=machine, rows=rows, budgets=report.budgets(rows, start_seconds=start_seconds))
 
 
-def start(folder: Path, servers: Servers, programs: Assets) -> dict[str, tuple[Server, Load]]:
+def start(folder: Path, servers: Servers, programs: Assets, opa: Path | None) -> dict[str, tuple[Server, Load]]:
     """Every server, each with what it is asked, by the name that it has in the table."""
     validate, mutate = folder / "validate.json", folder / "mutate.json"
     validate.write_bytes(body.validate_bodies())
     mutate.write_bytes(body.mutate_bodies())
     allowed = '"allowed":true'
     timeout = "?timeout=10s"
-    return {
-        YARDSTICK: (servers.yardstick(programs), Load(path=f"/{timeout}", bodies=validate, expect=allowed)),
-        "validate": (
-            servers.service("validate"),
-            Load(path=f"/validate-mpijob{timeout}", bodies=validate, expect=allowed),
-        ),
-        "mutate": (
-            servers.service("mutate"),
-            Load(path=f"/mutate-mpijob{timeout}", bodies=mutate, expect='"patchType":"JSONPatch"'),
-        ),
-    }
+    subjects = {YARDSTICK: (servers.yardstick(programs), Load(path=f"/{timeout}", bodies=validate, expect=allowed))}
+    if opa is not None:
+        subjects[OPA] = (
+            servers.opa(opa, opa_server.POLICY),
+            Load(path=opa_server.PATH, bodies=validate, expect=allowed),
+        )
+    subjects["validate"] = (
+        servers.service("validate"),
+        Load(path=f"/validate-mpijob{timeout}", bodies=validate, expect=allowed),
+    )
+    subjects["mutate"] = (
+        servers.service("mutate"),
+        Load(path=f"/mutate-mpijob{timeout}", bodies=mutate, expect='"patchType":"JSONPatch"'),
+    )
+    return subjects
 
 
 def in_turns(
@@ -119,8 +127,8 @@ def in_turns(
             wanted = f"{rate:,}/s" if rate else "saturated"
             progress.say(
                 f"round {number + 1}  {label:{len(YARDSTICK)}}  {wanted:>9}  {sample.rps:>6,.0f} requests/s"
-                f"  p50 {sample.p50:6.2f}  p99 {sample.p99:6.2f} ms  others {sample.others:.2f} cores"
-                + (f"  {sample.errors} errors" if sample.errors else "")
+                f"  p50 {sample.p50:6.2f}  p99 {sample.p99:6.2f}  p99.9 {sample.p999:6.2f} ms"
+                f"  others {sample.others:.2f} cores" + (f"  {sample.errors} errors" if sample.errors else "")
             )
     return samples
 
@@ -139,6 +147,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seconds", type=positive, default=5, help="length of each measurement (default: 5)")
     parser.add_argument("--rounds", type=positive, default=3, help="how often each is repeated (default: 3)")
     parser.add_argument("--connections", type=positive, default=50, help="kept-alive connections (default: 50)")
+    parser.add_argument(
+        "--opa", action=argparse.BooleanOptionalAction, default=True, help="measure Open Policy Agent too (default)"
+    )
     parser.add_argument("--markdown", action="store_true", help="print the tables as docs/benchmarks.md has them")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write every sample as JSON")
     return parser.parse_args()

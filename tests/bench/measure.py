@@ -40,6 +40,7 @@ class Sample:
     p50: float
     p90: float
     p99: float
+    p999: float
     max: float
     cpu_micros: float
     """Processor time of the server for each request."""
@@ -94,7 +95,7 @@ def children_seconds() -> float:
 def sample(result: Mapping[str, Any], *, server_cpu: float, others: float) -> Sample:
     """What the load generator printed, the seconds of processor time that the server took meanwhile, and the cores
     that others took."""
-    same = ("requests", "errors", "seconds", "rps", "p50", "p90", "p99", "max", "go")
+    same = ("requests", "errors", "seconds", "rps", "p50", "p90", "p99", "p999", "max", "go")
     return Sample(
         **{name: result[name] for name in same},
         error=result.get("error", ""),

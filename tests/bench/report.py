@@ -7,7 +7,10 @@ from statistics import median
 from tests.bench.measure import Sample
 
 YARDSTICK = "Go, allows only"
-HEADINGS = ("server", "load", "requests/s", "of Go", "p50 ms", "p99 ms", "CPU µs", "peak MiB")
+OPA = "OPA, ten rules"
+PEERS = {YARDSTICK, OPA}
+"""Those that are not ours."""
+HEADINGS = ("server", "load", "requests/s", "of Go", "p50 ms", "p99 ms", "p99.9 ms", "CPU µs", "peak MiB")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +78,7 @@ def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
                 f"{ratio(row, yardstick):.2f}" if saturated else "",
                 f"{row.median(lambda sample: sample.p50):.1f}",
                 f"{row.median(lambda sample: sample.p99):.1f}",
+                f"{row.median(lambda sample: sample.p999):.1f}",
                 f"{row.median(lambda sample: sample.cpu_micros):.0f}" if saturated else "",
                 f"{row.memory:.0f}",
             )
@@ -85,12 +89,19 @@ def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
 def budgets(rows: Sequence[Row], *, start_seconds: float) -> list[Budget]:
     """The budgets of the finished service that this run can speak of."""
     yardstick = next(row for row in rows if row.server == YARDSTICK and row.rate is None)
-    ours = [row for row in rows if row.server != YARDSTICK]
+    opa = next((row for row in rows if row.server == OPA and row.rate is None), None)
+    ours = [row for row in rows if row.server not in PEERS]
     found = [
         Budget(what=f"{row.server}: requests/s beside Go's", goal=1.0, now=ratio(row, yardstick), at_least=True)
         for row in ours
         if row.rate is None
     ]
+    if opa is not None:
+        found += [
+            Budget(what=f"{row.server}: requests/s beside OPA's", goal=5.0, now=ratio(row, opa), at_least=True)
+            for row in ours
+            if row.rate is None
+        ]
     for rate, goal in ((100, 5), (1000, 25)):
         found += [
             Budget(

@@ -76,6 +76,15 @@ class Servers:
         ready = lambda: responds(f"https://{host}:{port}/readyz", self.ca.read_bytes())  # noqa: E731
         return self._start("pod-security-webhook", command, (host, port), ready)
 
+    def opa(self, program: Path, policy: Path) -> Server:
+        """Open Policy Agent with this policy, as quiet as ours: it logs errors."""
+        host, port = "127.0.0.1", free_port()
+        command: list[str | Path] = [program, "run", "--server", "--addr", f"https://{host}:{port}", policy]
+        command += ["--tls-cert-file", self._certificate, "--tls-private-key-file", self._key]
+        command += ["--log-level", "error", "--skip-version-check"]
+        ready = lambda: responds(f"https://{host}:{port}/health", self.ca.read_bytes())  # noqa: E731
+        return self._start("opa", command, (host, port), ready)
+
     def service(self, name: str, *flags: str | Path) -> Server:
         """This project's service with the built-in policy, its log in a file; `flags` are added to those of `serve`."""
         host, port, ops = "127.0.0.1", free_port(), f"127.0.0.1:{free_port()}"

@@ -13,7 +13,16 @@ from pathlib import Path
 
 from tests.controlplane.process import ControlPlaneError, guarded
 from tests.controlplane.progress import Progress
-from tests.controlplane.recipe import DATA, FLAGS, HERE, TARGETS, Data, Target, cache_key, go_minimum, linker_flags
+from tests.controlplane.recipe import (
+    CONTROL_PLANE,
+    FLAGS,
+    Data,
+    Recipe,
+    Target,
+    cache_key,
+    go_minimum,
+    linker_flags,
+)
 from tests.controlplane.toolchain import find_go, go_environment
 
 
@@ -23,13 +32,13 @@ def cache_root() -> Path:
     return Path(home) / "mpijob-webhook" / "controlplane"
 
 
-def ensure_built(*, force: bool = False, progress: Progress | None = None) -> Path:
+def ensure_built(recipe: Recipe = CONTROL_PLANE, *, force: bool = False, progress: Progress | None = None) -> Path:
     """The folder with the programs (in `bin`) and the upstream YAML files; builds them if they are not there yet.
 
     Two callers at once build once: the second waits for the first. The folder appears complete or not at all.
     """
     progress = progress or Progress()
-    folder = cache_root() / cache_key()
+    folder = cache_root() / cache_key(recipe)
     if folder.is_dir() and not force:
         folder.touch()  # for remove_unused
         return folder
@@ -39,13 +48,13 @@ def ensure_built(*, force: bool = False, progress: Progress | None = None) -> Pa
         partial = folder.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)  # of a build that was killed
         (partial / "bin").mkdir(parents=True)
-        progress.say(f"Building the test control plane, once: it is kept in {cache_root()}.")
-        progress.say("This usually takes 5 to 15 minutes on 2 cores, less where Go has built it before.")
-        go = find_go(go_minimum(), say=progress.say)
-        for number, target in enumerate(TARGETS, start=1):
-            build_program(go, target, partial / "bin" / target.name, progress, f"[{number}/{len(TARGETS)}]")
-        for data in DATA:
-            copy_data(go, data, partial / data.into)
+        progress.say(f"Building {recipe.what}, once: it is kept in {cache_root()}.")
+        progress.say(f"This usually takes {recipe.takes} on 2 cores, less where Go has built it before.")
+        go = find_go(go_minimum(recipe.root), say=progress.say)
+        for target in recipe.targets:
+            build_program(go, recipe, target, partial / "bin" / target.name, progress)
+        for data in recipe.data:
+            copy_data(go, data, recipe.root / data.folder, partial / data.into)
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
         remove_unused(keep=folder)
@@ -69,15 +78,19 @@ def build_lock(progress: Progress) -> Iterator[None]:
         yield
 
 
-def build_program(go: Path, target: Target, output: Path, progress: Progress, number: str) -> None:
+def build_program(go: Path, recipe: Recipe, target: Target, output: Path, progress: Progress) -> None:
     """Run `go build -v` with a progress line; ControlPlaneError with the end of its output if it fails."""
-    command = guarded([go, "build", "-v", *FLAGS, "-ldflags", linker_flags(target), "-o", output, target.package])
-    label = f"{number} {target.name}" + (f" ({target.contains})" if target.contains else "")
+    flags = linker_flags(target, recipe.root)
+    command = guarded([go, "build", "-v", *FLAGS, "-ldflags", flags, "-o", output, target.package])
+    number = recipe.targets.index(target) + 1
+    label = f"[{number}/{len(recipe.targets)}] {target.name}" + (f" ({target.contains})" if target.contains else "")
     log = output.parent.parent / "go.log"
     with (
         log.open("wb") as sink,
         progress.step(label) as step,
-        subprocess.Popen(command, cwd=HERE / target.folder, env=go_environment(), stdout=sink, stderr=sink) as process,
+        subprocess.Popen(
+            command, cwd=recipe.root / target.folder, env=go_environment(), stdout=sink, stderr=sink
+        ) as process,
     ):
         try:
             while process.poll() is None:
@@ -102,10 +115,9 @@ def remove_unused(*, keep: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def copy_data(go: Path, data: Data, into: Path) -> None:
+def copy_data(go: Path, data: Data, folder: Path, into: Path) -> None:
     """Copy YAML files out of a module, so that the tests need no Go afterwards."""
     command = [str(go), "list", "-m", "-f", "{{.Dir}}", data.module]
-    folder = HERE / data.folder
     done = subprocess.run(command, cwd=folder, env=go_environment(), capture_output=True, text=True, check=False)
     if done.returncode:
         raise ControlPlaneError(f"`go list -m {data.module}` failed:\n{done.stderr.strip()}")

@@ -1,4 +1,4 @@
-"""What the control plane is built from, and the cache key that follows from it."""
+"""What is built from Go modules, such as the control plane, and the cache key that follows from it."""
 
 import hashlib
 import platform
@@ -34,6 +34,17 @@ class Data:
     into: str
     folder: str = "."
     tree: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What is built together from the Go modules below `root`; `what` and how long it `takes` are for people."""
+
+    what: str
+    takes: str
+    targets: tuple[Target, ...]
+    data: tuple[Data, ...] = ()
+    root: Path = HERE
 
 
 TARGETS = (
@@ -75,17 +86,20 @@ DATA = (
 )
 
 
+CONTROL_PLANE = Recipe(what="the test control plane", takes="5 to 15 minutes", targets=TARGETS, data=DATA)
+
+
 def sources(root: Path = HERE) -> list[Path]:
     """The files that decide what is built, in a fixed order."""
     return sorted(path for pattern in ("go.mod", "go.sum", "*.go") for path in root.rglob(pattern))
 
 
-def cache_key(root: Path = HERE) -> str:
+def cache_key(recipe: Recipe = CONTROL_PLANE) -> str:
     """Sixteen hex digits that change with any source, flag, program, copied file or platform."""
-    digest = hashlib.sha256(repr((TARGETS, DATA, FLAGS, sys.platform, platform.machine())).encode())
-    for path in sources(root):
+    digest = hashlib.sha256(repr((recipe.targets, recipe.data, FLAGS, sys.platform, platform.machine())).encode())
+    for path in sources(recipe.root):
         content = path.read_bytes()
-        digest.update(f"\n{path.relative_to(root)} {len(content)}\n".encode() + content)
+        digest.update(f"\n{path.relative_to(recipe.root)} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:16]
 
 

@@ -37,6 +37,7 @@ type Result struct {
 	P50        float64 `json:"p50"`
 	P90        float64 `json:"p90"`
 	P99        float64 `json:"p99"`
+	P999       float64 `json:"p999"`
 	Max        float64 `json:"max"`
 	Go         string  `json:"go"`
 }
@@ -151,15 +152,15 @@ func summary(workers []*worker, took time.Duration) Result {
 	result.Requests = len(all)
 	if len(all) > 0 {
 		result.RPS = float64(len(all)) / result.Seconds
-		result.P50, result.P90, result.P99 = percentile(all, 50), percentile(all, 90), percentile(all, 99)
-		result.Max = percentile(all, 100)
+		result.P50, result.P90, result.P99 = percentile(all, 500), percentile(all, 900), percentile(all, 990)
+		result.P999, result.Max = percentile(all, 999), percentile(all, 1000)
 	}
 	return result
 }
 
-// percentile is the smallest latency, in ms, that p percent of the sorted ones do not exceed (nearest rank).
-func percentile(sorted []time.Duration, p int) float64 {
-	rank := (len(sorted)*p + 99) / 100
+// percentile is the smallest latency, in ms, that `perMille` of a thousand of the sorted ones do not exceed (nearest rank).
+func percentile(sorted []time.Duration, perMille int) float64 {
+	rank := (len(sorted)*perMille + 999) / 1000
 	return float64(sorted[max(rank, 1)-1]) / float64(time.Millisecond)
 }
 

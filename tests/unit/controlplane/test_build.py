@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tests.controlplane import recipe
 from tests.controlplane.build import cache_root, ensure_built
 from tests.controlplane.process import ControlPlaneError, wait_for
 from tests.controlplane.progress import Progress
-from tests.controlplane.recipe import HERE, TARGETS, cache_key, go_minimum, linker_flags, sources
+from tests.controlplane.recipe import CONTROL_PLANE, HERE, TARGETS, cache_key, go_minimum, linker_flags, sources
 from tests.support.fake_go import FakeGo
 
 PACKAGES = [target.package for target in TARGETS]
@@ -139,22 +140,22 @@ def copy(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["main.go", "go.mod", "go.sum", "kwok/go.mod", "kueue/go.sum", "mpi-operator/main.go"])
 def test_key_follows_every_source(copy: Path, name: str) -> None:
-    assert cache_key(copy) == cache_key()
+    assert cache_key(replace(CONTROL_PLANE, root=copy)) == cache_key()
     (copy / name).write_text((copy / name).read_text() + "\n")
-    assert cache_key(copy) != cache_key()
+    assert cache_key(replace(CONTROL_PLANE, root=copy)) != cache_key()
 
 
 def test_key_follows_names_flags_and_platform(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = {cache_key(copy)}
+    keys = {cache_key(replace(CONTROL_PLANE, root=copy))}
     (copy / "README").write_text("of no concern")
-    keys.add(cache_key(copy))
+    keys.add(cache_key(replace(CONTROL_PLANE, root=copy)))
     assert len(keys) == 1
     (copy / "main.go").rename(copy / "other.go")
-    keys.add(cache_key(copy))
+    keys.add(cache_key(replace(CONTROL_PLANE, root=copy)))
     monkeypatch.setattr(recipe, "FLAGS", ("-race",))
-    keys.add(cache_key(copy))
+    keys.add(cache_key(replace(CONTROL_PLANE, root=copy)))
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
-    keys.add(cache_key(copy))
+    keys.add(cache_key(replace(CONTROL_PLANE, root=copy)))
     assert len(keys) == 4
 
 
