@@ -1,13 +1,14 @@
-"""More ranks than slots: what we call certain against real releases of Open MPI."""
+"""More ranks than slots, and what is no number: what we call certain against real releases of Open MPI."""
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.support.mpi.releases import installed
+from tests.support.rule_checks import violations
 from webhook.api import mpirun
 from webhook.api.mpirun import HOSTFILE
 from webhook.api.pod import Container, EnvVar
@@ -59,13 +60,17 @@ def files(tmp_path: Path) -> Path:
 
 def starts(release: str, options: str, files: Path, env: Mapping[str, str]) -> bool:
     """Whether the release starts the ranks on a machine that stands for the workers."""
+    return runs(release, options.replace("RANKS", str(files / "ranks")).split(), files, env)
+
+
+def runs(release: str, options: Sequence[str], files: Path, env: Mapping[str, str]) -> bool:
     machine = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     hosts = str(files / "hosts")
     given = {name: hosts if value == HOSTFILE else value for name, value in env.items()}
     operators = {"OMPI_MCA_orte_default_hostfile": hosts, "OMPI_MCA_orte_set_default_slots": "2"}
     done = subprocess.run(
-        ["mpirun", *options.replace("RANKS", str(files / "ranks")).split(), "true"],
+        ["mpirun", *options, "true"],
         env={**machine, **as_root, **operators, **installed(release).environment, **given},
         capture_output=True,
         text=True,
@@ -94,3 +99,39 @@ def test_what_a_release_starts(options: str, files: Path) -> None:
 
 def test_as_many_ranks_as_slots_start(files: Path) -> None:
     assert all(starts(release, "-np 2", files, OURS) for release in RELEASES)
+
+
+def told(*options: str) -> list[bool]:
+    """Of each violation of the rule about command lines whether it is advice."""
+    command = {"Launcher.template.spec.containers.0.command": ["mpirun", *options, "true"]}
+    return [violation.advisory for violation in violations("command-line", command)]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-np", "-1"],
+        ["-n", "-2", "--allow-run-as-root"],
+        ["-np 2"],
+        ["-n 2"],
+        ["--np 2"],
+        ["-np", "2", "--map-by core"],
+        ["-np", "2", "-x PATH"],
+        ["-mca btl self"],
+    ],
+)
+def test_what_is_certain_of_a_command_line(release: str, options: list[str], files: Path) -> None:
+    assert told(*options) == [False]
+    assert not runs(release, options, files, OURS)
+
+
+@pytest.mark.parametrize("text", ["two", "2x", "2.0", "+2"])
+def test_releases_differ_about_what_is_no_number(text: str, files: Path) -> None:
+    assert told("-np", text) == [True]
+    assert [runs(release, ["-np", text], files, OURS) for release in RELEASES] == [False, True]
+
+
+def test_none_is_a_rank_for_each_slot(files: Path) -> None:
+    assert told("-np", "0") == []
+    assert all(runs(release, ["-np", "0"], files, OURS) for release in RELEASES)

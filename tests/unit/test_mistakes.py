@@ -80,6 +80,15 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         "containers[0].command: must be a list, not text. Write a list",
         {f"{FIRST}.command": ["python", "train.py"]},
     ),
+    "mpirun with fewer ranks than none": Mistake(
+        {RUN: ["mpirun", "-np", "-1", "train"]},
+        "containers[0].command: -np -1 is no number of ranks (mpirun refuses it). Set -np to 8.",
+    ),
+    "an option and its value as one word": Mistake(
+        {RUN: ["mpirun", "-np 8", "train"]},
+        'containers[0].command: "-np 8" is one word, and no option. Split it: "-np", "8".',
+        {RUN: ["mpirun", "-np", "8", "train"]},
+    ),
     "a number in env": Mistake(
         {f"{FIRST}.env": [{"name": "N", "value": 1}]},
         'env[0].value: must be text, not a whole number. Write "1".',
@@ -267,7 +276,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
 
 
 def test_they_are_all_there() -> None:
-    assert len(MISTAKES) == 53
+    assert len(MISTAKES) == 55
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -39,6 +39,8 @@ class Invocation(msgspec.Struct, frozen=True, gc=False):
     """What follows it, as far as no shell is needed to know."""
     options: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     """(name without dashes, values) of those before the program that it starts; None if they are unknown."""
+    unread: str = ""
+    """The option of which nothing is known, and at which reading ended."""
 
 
 _OWN_DIALECT: Final = {
@@ -90,6 +92,14 @@ def find(command: Sequence[str] | None, args: Sequence[str] | None, implementati
         if program in SHELLS:
             return list(_calls(_script(argv[start + 1 :]), implementation))
     return []
+
+
+def taken_for_a_file(argv: Sequence[str]) -> str:
+    """What a shell looks for as a file because `-c` is missing, where it would start mpirun; empty for nothing."""
+    if argv[0].rpartition("/")[2] not in SHELLS or _script(argv[1:]):
+        return ""
+    word = next((word for word in argv[1:] if not word.startswith("-")), "")
+    return word if " " in word and any(call.words for call in _calls(word, None)) else ""
 
 
 class Exports:
@@ -177,7 +187,7 @@ def _read(program: str, words: Iterator[str], implementation: str | None) -> Inv
             plain, equals, value = word.lstrip("-").partition("=")
             option = spoken.options.get(plain)
             if option is None or (equals and option[1] != 1):
-                return Invocation(program, words=given)
+                return Invocation(program, words=given, unread=word)
             if equals:
                 options.append((option[0], (value,)))
                 continue

@@ -36,11 +36,9 @@ _FOLDERS: Final = ("/etc", "/home", "/opt", "/root", "/usr")
 
 def is_certain_to_refuse(container: Container, call: Invocation) -> bool:
     """Whether `call`, which asks for more ranks than there are slots, is all that the container does, and fails."""
-    path = (container.command or ("",))[0]
-    program = path.rpartition("/")[2]
-    if program not in _PROGRAMS or program != call.program or not call.refuses or call.options is None:
+    if not is_all_that_runs(container, call) or not call.refuses or call.options is None:
         return False
-    if any(name in path.lower() for name in _OTHER_MPI) or container.env_from or _mounts_settings(container):
+    if container.env_from or _mounts_settings(container):
         return False
     if not all(_is_neutral(name, values) for name, values in call.options):
         return False
@@ -48,6 +46,13 @@ def is_certain_to_refuse(container: Container, call: Invocation) -> bool:
         variable.name not in _PLACES and (_is_ours(variable.name, variable.value) or _is_harmless(variable.name))
         for variable in container.env or ()
     )
+
+
+def is_all_that_runs(container: Container, call: Invocation) -> bool:
+    """Whether the container does nothing but `call`, and its path names no other MPI."""
+    path = (container.command or ("",))[0]
+    program = path.rpartition("/")[2]
+    return program in _PROGRAMS and program == call.program and not any(name in path.lower() for name in _OTHER_MPI)
 
 
 def _is_neutral(name: str, values: tuple[str, ...]) -> bool:

@@ -90,7 +90,7 @@ def _way(at: Path, way: str) -> list[Edit]:
 
 def _set(at: Path, found: re.Match[str]) -> Iterator[Edit]:
     for each in _SET.finditer(found.string):
-        if each["field"] == "-np":
+        if each["field"] in {"-np", "-n", "-c"}:
             yield from _ranks(at, each)
         elif each["value"] not in _NO_VALUE:
             beside = found.string.endswith(" beside it")

@@ -14,8 +14,8 @@ from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 
 # Values come before the bounds on them, and fields have their old names until all is written.
 _ORDER: Final = {Verb.AT_MOST: 1, Verb.AT_LEAST: 1, Verb.RENAME: 2}
-_RANKS: Final = re.compile(r"((?:^|\s)(?:-np|-n|--np|--n)[ =])\d+")
-_FLAGS: Final = frozenset(("-np", "-n", "--np", "--n", "-c"))
+_RANKS: Final = re.compile(r"((?:^|\s)(?:-np|-n|--np|--n)[ =])\S+")
+_FLAGS: Final = frozenset(("-np", "-n", "--np", "--n"))
 # What resources are called in sentences; the accelerators are called GPUs.
 _NOUNS: Final = {"CPUs": "cpu", "GPUs": "", "GPU": "", "": ""}
 _WORKER: Final = places.parse("spec.mpiReplicaSpecs[Worker]")
@@ -73,7 +73,8 @@ def _start(job: Json, path: Path, ranks: int) -> None:
     for field in ("command", "args"):
         words = container.get(field) or []
         for index, word in enumerate(words):
-            if word.isdecimal() and index and words[index - 1] in _FLAGS:
+            before = words[index - 1] if index else ""
+            if before in _FLAGS or (before == "-c" and word.isdecimal()):
                 words[index] = str(ranks)
             else:
                 words[index] = _RANKS.sub(rf"\g<1>{ranks}", word)
