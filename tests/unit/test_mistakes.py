@@ -198,6 +198,10 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         'PriorityClass "hihg" does not exist',
         {f"{POD}.priorityClassName": REMOVE},
     ),
+    "a priority as a number": Mistake(
+        {f"{POD}.priority": 1000},
+        "spec.priority: is 1000, but only 0 is taken (no PriorityClass: the pods are refused).",
+    ),
     "a label with a space": Mistake(
         {"metadata.labels": {"project": "llm training"}},
         'metadata.labels[project]: "llm training" contains " "; allowed are letters, digits, "-", "_" and ".".',
@@ -276,7 +280,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
 
 
 def test_they_are_all_there() -> None:
-    assert len(MISTAKES) == 55
+    assert len(MISTAKES) == 56
 
 
 @pytest.mark.parametrize("name", MISTAKES)

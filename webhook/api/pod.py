@@ -210,7 +210,9 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
+    priority: int | None = None
     priority_class_name: str | None = None
+    preemption_policy: str | None = None
     security_context: PodSecurityContext | None = None
     service_account_name: str | None = None
     service_account: str | None = None

@@ -6,6 +6,9 @@ else from the first PriorityClass that is named in `schedulingPolicy.priorityCla
 that one does not exist Kueue builds no Workload: the job stays suspended, and in the second case no event says so. A
 label without a queue, and a `schedulingPolicy.priorityClass` that is Volcano's alone, only warn.
 
+A template's own `priority` and `preemptionPolicy` have to be those of the class, or the API server refuses the pods;
+without a class and a default one these are 0 and `PreemptLowerPriority`. They are best left out.
+
 A class is let through while it is unknown whether it exists, and suggested unless it is known to be absent. `allowed`
 and `allowedWorkload` narrow the choice; without them Kubernetes' own `system-cluster-critical` and
 `system-node-critical` may be named too.
@@ -17,11 +20,14 @@ from pydantic import Field
 
 from webhook.api.kueue import PRIORITY_CLASS, QUEUE_NAME
 from webhook.api.mpijob import MPIJob
-from webhook.cluster.view import Unknown
+from webhook.api.pod import PodSpec
+from webhook.cluster.resources.priority_classes import PREEMPTION_POLICIES
+from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import ObjectNames, RuleSettings
 from webhook.predict.kueue.priority import SCHEDULING_POLICY, has_class, has_workload_class, priority_classes
+from webhook.predict.pod_priority import NO_CLASS, class_of_pods
 from webhook.rules import CauseReason, Violation, rule, shortened
 
 LABEL = f"metadata.labels[{PRIORITY_CLASS}]"
@@ -64,6 +70,28 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             else:
                 effect = "" if path == SCHEDULING_POLICY else "so the API server refuses the pods"
             yield _absent(path, "PriorityClass", name, effect, _offer(settings.allowed, exists))
+    for _, path, replica in job.replicas():
+        pod = replica.template.spec
+        if pod is not None and (pod.priority is not None or pod.preemption_policy):
+            yield from _stated(pod, f"{path}.template.spec", ctx)
+
+
+def _stated(pod: PodSpec, path: str, ctx: Context) -> Iterator[Violation]:
+    """What a template states beside its class, of which nothing is said where the class is not there or not known."""
+    known = class_of_pods(ctx.view, pod.priority_class_name)
+    if known is None or (known is UNKNOWN and pod.priority_class_name):
+        return
+    meant = NO_CLASS if known is UNKNOWN else known
+    source = f'PriorityClass "{shortened(meant.name)}"' if meant.name else "no PriorityClass"
+    policy = pod.preemption_policy if pod.preemption_policy in PREEMPTION_POLICIES else None
+    fix = "Remove it." if meant.name else "Remove it, or set priorityClassName."
+    for field, stated, computed in (
+        ("priority", pod.priority, meant.value),
+        ("preemptionPolicy", policy, meant.preemption_policy),
+    ):
+        if stated is not None and stated != computed:
+            fault = f"is {shortened(str(stated))}, but only {computed} is taken ({source}: the pods are refused)"
+            yield Violation(f"{path}.{field}", fault, fix, advisory=known is UNKNOWN)
 
 
 def _offer(allowed: tuple[str, ...], exists: Exists) -> str | None:

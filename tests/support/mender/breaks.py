@@ -73,10 +73,6 @@ BREAKS: Final[Mapping[str, Changes]] = {
     },
     "too many ranks": {f"{LAUNCHED}.command": ["mpirun", "-np", "1000", "train"]},
     "too few ranks": {f"{LAUNCHED}.command": ["mpirun", "-np", "2", "train"]},
-    "ranks in words": {f"{LAUNCHED}.command": ["mpirun", "-np", "eight", "train"]},
-    "ranks below none": {f"{LAUNCHED}.command": ["mpirun", "-np", "-1", "train"]},
-    "a command in one word": {f"{LAUNCHED}.command": ["mpirun -np 8 train"]},
-    "an option in one word": {f"{LAUNCHED}.command": ["mpirun", "-np 8", "train"]},
     "one CPU": {f"{WORKING}.resources.limits.cpu": "1", f"{WORKING}.resources.requests.cpu": "1"},
     # nodes, bounds and quotas
     "more CPUs than a node has": {f"{WORKING}.resources.limits.cpu": "400"},
@@ -270,4 +266,10 @@ BREAKS: Final[Mapping[str, Changes]] = {
             }
         }
     },
+    # what the launcher starts, and what pods state beside their class
+    "ranks in words": {f"{LAUNCHED}.command": ["mpirun", "-np", "eight", "train"]},
+    "ranks below none": {f"{LAUNCHED}.command": ["mpirun", "-np", "-1", "train"]},
+    "a priority in numbers": {f"{WORKER}.priority": 1000, f"{WORKER}.preemptionPolicy": "Never"},
+    "a command in one word": {f"{LAUNCHED}.command": ["mpirun -np 8 train"]},
+    "an option in one word": {f"{LAUNCHED}.command": ["mpirun", "-np 8", "train"]},
 }  # fmt: skip

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from tests.support.any_job import Json, any_job
 from tests.support.rule_checks import found, run, violations
 from tests.support.strategies import PROPERTY
+from webhook.admission.messages import Finding
 from webhook.cluster.snapshot import Snapshot
 from webhook.rules import REGISTRY, CauseReason, Violation
 
@@ -157,6 +158,87 @@ def test_long_names_are_cut() -> None:
 def test_broken_settings(setting: str, name: str) -> None:
     with pytest.raises(ValidationError):
         REGISTRY["priority"].settings.model_validate({setting: [name]})
+
+
+def stating(priority: object = None, policy: object = None, name: str = "") -> Json:
+    spec = "Worker.template.spec"
+    return {f"{spec}.priority": priority, f"{spec}.preemptionPolicy": policy, f"{spec}.priorityClassName": name}
+
+
+def of_class(name: str, value: int, **more: object) -> Json:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    } | more
+
+
+CLASSES = [of_class("high", 10), of_class("meek", 5, preemptionPolicy="Never")]
+DEFAULTS = [*CLASSES, of_class("usual", 7, globalDefault=True), of_class("more", 9, globalDefault=True)]
+NEITHER = "no PriorityClass: the pods are refused"
+
+
+@pytest.mark.parametrize(
+    ("changes", "objects"),
+    [
+        (stating(0, "PreemptLowerPriority"), CLASSES),
+        (stating(0, "PreemptLowerPriority"), None),
+        (stating(10, "PreemptLowerPriority", "high"), CLASSES),
+        (stating(5, "Never", "meek"), CLASSES),
+        (stating(7), DEFAULTS),
+        (stating(2_000_001_000, name="system-node-critical"), None),
+        (stating(1000, "Never", "high"), None),  # it may well be so
+        (stating(None, ""), CLASSES),
+        (stating(None, "Sometimes"), CLASSES),  # pod-template says it
+    ],
+)
+def test_the_priority_of_the_class_may_be_stated(changes: Json, objects: list[Json] | None) -> None:
+    assert violations("priority", changes, view=Snapshot(objects) if objects else None) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "objects", "expected"),
+    [
+        (stating(1000), CLASSES, f"priority: is 1000, but only 0 is taken ({NEITHER})"),
+        (
+            stating(policy="Never"),
+            CLASSES,
+            f"preemptionPolicy: is Never, but only PreemptLowerPriority is taken ({NEITHER})",
+        ),
+        (
+            stating(1000, name="high"),
+            CLASSES,
+            'priority: is 1000, but only 10 is taken (PriorityClass "high": the pods are refused)',
+        ),
+        (
+            stating(policy="PreemptLowerPriority", name="meek"),
+            CLASSES,
+            'preemptionPolicy: is PreemptLowerPriority, but only Never is taken (PriorityClass "meek": the pods are '
+            "refused)",
+        ),
+        (
+            stating(0),
+            DEFAULTS,
+            'priority: is 0, but only 7 is taken (PriorityClass "usual": the pods are refused)',
+        ),
+    ],
+)
+def test_any_other_priority_is_refused(changes: Json, objects: list[Json], expected: str) -> None:
+    (result,) = violations("priority", changes, view=Snapshot(objects))
+    assert found([result]) == [f"spec.mpiReplicaSpecs[Worker].template.spec.{expected}"]
+    assert result.fix == ("Remove it, or set priorityClassName." if NEITHER in expected else "Remove it.")
+
+
+def test_there_may_be_a_default_class() -> None:
+    (result,) = violations("priority", stating(1000))
+    assert result.advisory
+    assert Finding("priority", result).warning.endswith(f"{result.fix} [priority]")
+
+
+@pytest.mark.parametrize("name", ["gone", ""])
+def test_a_class_that_is_not_there_is_told_once(name: str) -> None:
+    assert len(violations("priority", stating(1000, name=name), view=CLUSTER)) == 1
 
 
 @PROPERTY

@@ -4,6 +4,12 @@ from dataclasses import dataclass
 
 from webhook.cluster.resource import Wire, cluster_wide
 
+PREEMPTS = "PreemptLowerPriority"
+"""What pods of a class do that says nothing else."""
+
+PREEMPTION_POLICIES = frozenset({PREEMPTS, "Never"})
+"""All that there are."""
+
 
 @dataclass(frozen=True, slots=True)
 class PriorityClass:
@@ -12,15 +18,17 @@ class PriorityClass:
     name: str
     value: int = 0
     global_default: bool = False
+    preemption_policy: str = PREEMPTS
 
 
 class _PriorityClass(Wire):
     value: int = 0
     global_default: bool = False
+    preemption_policy: str | None = None
 
 
 def _record(found: _PriorityClass) -> PriorityClass:
-    return PriorityClass(found.metadata.name, found.value, found.global_default)
+    return PriorityClass(found.metadata.name, found.value, found.global_default, found.preemption_policy or PREEMPTS)
 
 
 PRIORITY_CLASSES = cluster_wide(

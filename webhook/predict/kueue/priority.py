@@ -11,10 +11,9 @@ from webhook.cluster.resource import Resource, T
 from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES
 from webhook.cluster.resources.workload_priority_classes import WORKLOAD_PRIORITY_CLASSES
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, Unknown
+from webhook.predict.pod_priority import BUILT_IN
 
 SCHEDULING_POLICY: Final = "spec.runPolicy.schedulingPolicy.priorityClass"
-# The API server makes them again when they are deleted (kubernetes `pkg/apis/scheduling/v1/helpers.go`).
-_BUILT_IN: Final = frozenset({"system-cluster-critical", "system-node-critical"})
 
 
 def priority_classes(job: MPIJob) -> Iterator[tuple[str, str]]:
@@ -30,7 +29,7 @@ def priority_classes(job: MPIJob) -> Iterator[tuple[str, str]]:
 
 def has_class(view: ClusterView, name: str) -> bool | Unknown:
     """Whether there is a PriorityClass of that name."""
-    return name in _BUILT_IN or _is_there(view, PRIORITY_CLASSES, name)
+    return name in BUILT_IN or _is_there(view, PRIORITY_CLASSES, name)
 
 
 def has_workload_class(view: ClusterView, name: str) -> bool | Unknown:

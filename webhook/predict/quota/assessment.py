@@ -14,7 +14,6 @@ from webhook.cluster.group import Group
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, defaults
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.pods import PODS
-from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES
 from webhook.cluster.resources.reservations import RESERVATIONS, Reservation, ReservedPods
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS, ResourceQuota
 from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
@@ -22,6 +21,7 @@ from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.predict import devices
 from webhook.predict.job_pods import JobPods, job_pods
+from webhook.predict.pod_priority import default_class
 from webhook.predict.quota.fit import Demand, RolePods, Shortage, charged, most_workers, shortages
 from webhook.predict.quota.outstanding import Made, PodCounts, pod_counts, promised, without_pods
 from webhook.predict.sizes import Size, Sizes
@@ -294,15 +294,8 @@ def _charges_of(
 
 
 def _default_priority(ctx: Context, quotas: Quotas) -> str | None:
-    """The PriorityClass of pods that name none, if it matters: the lowest of the global defaults, empty without one.
-
-    https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/priority/admission.go
-    """
+    """The PriorityClass of pods that name none, if it matters; empty without one."""
     if not any(quota.by_priority for quota in quotas):
         return ""
-    classes = ctx.view.all(PRIORITY_CLASSES)
-    if classes is UNKNOWN:
-        return None
-    candidates = (each for each in classes.values() if each.global_default)
-    lowest = min(candidates, key=lambda each: each.value, default=None)
-    return lowest.name if lowest else ""
+    found = default_class(ctx.view)
+    return None if found is UNKNOWN else found.name

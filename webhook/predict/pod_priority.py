@@ -1,0 +1,36 @@
+"""What the API server's Priority admission makes of pods: it fills in their class's priority, and refuses another.
+
+https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/priority/admission.go
+"""
+
+from typing import Final
+
+from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES, PriorityClass
+from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, Unknown
+
+# The API server makes them again when they are deleted (kubernetes `pkg/apis/scheduling/v1/helpers.go`).
+BUILT_IN: Final = {
+    name: PriorityClass(name, value)
+    for name, value in (("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000))
+}
+NO_CLASS: Final = PriorityClass("")
+"""What counts for pods where neither they name a class nor the cluster has a default one."""
+
+
+def class_of_pods(view: ClusterView, name: str | None) -> PriorityClass | Unknown | None:
+    """The class of pods that name this one, or none; None where there is none of that name."""
+    if not name:
+        return default_class(view)
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    found = view.get(PRIORITY_CLASSES, name)
+    return None if found is ABSENT else found
+
+
+def default_class(view: ClusterView) -> PriorityClass | Unknown:
+    """The class of pods that name none: the lowest of the global defaults."""
+    classes = view.all(PRIORITY_CLASSES)
+    if classes is UNKNOWN:
+        return UNKNOWN
+    candidates = (each for each in classes.values() if each.global_default)
+    return min(candidates, key=lambda each: each.value, default=NO_CLASS)
