@@ -95,7 +95,13 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "the same mount twice": Mistake(
         {f"{POD}.volumes": [EMPTY], f"{FIRST}.volumeMounts": [{"name": "d", "mountPath": "/d"}] * 2},
-        'volumeMounts[1]: is there twice (mountPath "/d"). Remove one of the two.',
+        'volumeMounts[1].mountPath: there is another mount at "/d". Mount it elsewhere, or keep one of the two.',
+        {f"{FIRST}.volumeMounts": [{"name": "d", "mountPath": "/d"}]},
+    ),
+    "two containers of one name": Mistake(
+        {f"{POD}.containers": [{"name": "a", "image": "a:1", "resources": limits()}, {"name": "a", "image": "a:1"}]},
+        'containers[1].name: there is another container "a". Rename one of the two.',
+        {f"{POD}.containers.1.name": "b"},
     ),
     "limits: {gpu: 2}": Mistake(
         {f"{FIRST}.resources": {"limits": {"gpu": 2}}},
@@ -280,7 +286,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
 
 
 def test_they_are_all_there() -> None:
-    assert len(MISTAKES) == 56
+    assert len(MISTAKES) == 57
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -169,7 +169,11 @@ class _Walk:
                 continue
             defaults = {key: shape.items.fields[key].default for key in shape.keys if key in shape.items.fields}
             identity = tuple(json.dumps(item.get(key, defaults.get(key))) for key in shape.keys)
-            if identity in seen:
+            if identity in seen and len(identity) == 1:
+                # Where a rule puts it too.
+                where, fault = f"{path}[{index}].{shape.keys[0]}", f"{shortened(identity[0], 40)} is there twice"
+                self._report(where, fault, "Change one of the two, or leave it out.")
+            elif identity in seen:
                 named = ", ".join(
                     f"{key} {shortened(text, 40)}" for key, text in zip(shape.keys, identity, strict=True)
                 )

@@ -170,7 +170,7 @@ def test_good(changes: Json) -> None:
         ),
         (
             {f"{OF_CONTAINER}.env": [{"name": "N"}, {"name": "N"}]},
-            (f"{CONTAINER}.env[1]", 'is there twice (name "N")', "Remove one of the two."),
+            (f"{CONTAINER}.env[1].name", '"N" is there twice', "Change one of the two, or leave it out."),
         ),
         (
             {f"{OF_CONTAINER}.ports": [{"containerPort": 1}, {"containerPort": 1, "protocol": "TCP"}]},
@@ -240,6 +240,26 @@ def test_what_a_rule_says_of_a_field_is_not_said_twice(tmp_path: Path) -> None:
     _, said = check(tmp_path, changed({"spec.mpiImplementation": "openmpi"}))
     assert said.count("spec.mpiImplementation:") == 1
     assert "[upstream-contract]" in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({f"{SPEC}.containers": [{"name": "a", "image": "a:1"}] * 2}, "containers[1].name"),
+        (
+            {
+                f"{SPEC}.volumes": [{"name": "d", "emptyDir": {}}],
+                f"{OF_CONTAINER}.volumeMounts": [{"name": "d", "mountPath": "/d"}] * 2,
+            },
+            "containers[0].volumeMounts[1].mountPath",
+        ),
+        ({f"{SPEC}.volumes": [{"name": "d", "emptyDir": {}}] * 2}, "volumes[1].name"),
+    ],
+)
+def test_what_is_there_twice_is_told_once(tmp_path: Path, changes: Json, path: str) -> None:
+    _, said = check(tmp_path, changed(changes))
+    assert f"{path}: there is another" in said
+    assert "[schema]" not in said
 
 
 def test_a_type_that_nothing_can_be_made_of_is_told_alone(tmp_path: Path) -> None:

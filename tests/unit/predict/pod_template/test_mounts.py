@@ -44,8 +44,8 @@ MOUNTS = f"{BOX}.volumeMounts"
             {VOLUMES: [{"name": "a"}], MOUNTS: [{"name": "a", "mountPath": "/a"}, {"name": "a", "mountPath": "/a"}]},
             [
                 (
-                    'spec.containers[0].volumeMounts[1].mountPath: something else is mounted at "/a" already. '
-                    "Mount it elsewhere."
+                    'spec.containers[0].volumeMounts[1].mountPath: there is another mount at "/a". '
+                    "Mount it elsewhere, or keep one of the two."
                 )
             ],
         ),
