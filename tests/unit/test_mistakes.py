@@ -204,6 +204,11 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         'PriorityClass "hihg" does not exist',
         {f"{POD}.priorityClassName": REMOVE},
     ),
+    "a service account with a space": Mistake(
+        {f"{POD}.serviceAccountName": "My SA"},
+        'spec.serviceAccountName: "My SA" contains "M"; allowed are lower case letters, digits, "-" and "."',
+        {f"{POD}.serviceAccountName": "default"},
+    ),
     "a priority as a number": Mistake(
         {f"{POD}.priority": 1000},
         "spec.priority: is 1000, but only 0 is taken (no PriorityClass: the pods are refused).",
@@ -286,7 +291,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
 
 
 def test_they_are_all_there() -> None:
-    assert len(MISTAKES) == 57
+    assert len(MISTAKES) == 58
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 
 from pydantic import Field
 
+from webhook.api import names
 from webhook.api.kueue import PRIORITY_CLASS, QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodSpec
@@ -64,6 +65,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     for index, (path, name) in enumerate(priority_classes(job)):
         if settings.allowed and name not in settings.allowed:
             yield _forbidden(path, name, _offer(settings.allowed, exists))
+        elif path != SCHEDULING_POLICY and (problem := names.dns_1123_subdomain_problem(name)):
+            yield Violation(path, f'"{shortened(name)}" {problem}', fix="Correct the name, or remove it.")
         elif exists(name) is False:
             if queued and not workload_class and index == 0:
                 effect = "so Kueue builds no Workload and says nothing: the job waits for ever"

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from webhook.api import networks
+from webhook.api import names, networks
 from webhook.api.mpijob import MPIJob
 from webhook.api.networks import NETWORKS, NetworksError
 from webhook.api.pod import Container, PodSpec
@@ -90,11 +90,17 @@ def _references(spec: PodSpec, path: str) -> list[Reference]:
                 _environment(container, f"{path}.{kind}[{index}]", found)
     for field, name in (("serviceAccountName", spec.service_account_name), ("serviceAccount", spec.service_account)):
         if name:  # the older name counts only without the newer one
-            found.append(Reference(f"{path}.{field}", SERVICE_ACCOUNTS, name))
+            if not _is_no_name(name):
+                found.append(Reference(f"{path}.{field}", SERVICE_ACCOUNTS, name))
             break
-    if spec.runtime_class_name:
+    if spec.runtime_class_name and not _is_no_name(spec.runtime_class_name):
         found.append(Reference(f"{path}.runtimeClassName", RUNTIME_CLASSES, spec.runtime_class_name))
     return found
+
+
+def _is_no_name(name: str) -> bool:
+    """Whether nothing can have the name: `pod-template` says so where the API server refuses the pods for it."""
+    return names.dns_1123_subdomain_problem(name) is not None
 
 
 def _volume(volume: Volume, path: str, found: list[Reference]) -> None:
@@ -110,10 +116,11 @@ def _volume(volume: Volume, path: str, found: list[Reference]) -> None:
 
 def _environment(container: Container, path: str, found: list[Reference]) -> None:
     for index, source in enumerate(container.env_from or ()):
-        if source.config_map_ref is not None:
+        if source.config_map_ref is not None and not _is_no_name(source.config_map_ref.name):
             _config_map(source.config_map_ref, f"{path}.envFrom[{index}].configMapRef", found)
     for index, variable in enumerate(container.env or ()):
-        if variable.value_from is not None and (key := variable.value_from.config_map_key_ref) is not None:
+        key = variable.value_from.config_map_key_ref if variable.value_from is not None else None
+        if key is not None and not _is_no_name(key.name):
             _config_map(key, f"{path}.env[{index}].valueFrom.configMapKeyRef", found)
 
 
@@ -140,6 +147,8 @@ def _missing(found: Reference, seen: set[Any], ctx: Context) -> Violation | None
     if (key := (resource, namespace, found.name)) in seen:
         return None
     seen.add(key)
+    if resource is not NETWORK_ATTACHMENT_DEFINITIONS and (problem := names.dns_1123_subdomain_problem(found.name)):
+        return Violation(found.path, f'{resource.kind} "{shortened(found.name, 60)}" {problem}', "Correct the name.")
     if ctx.view.get(resource, resource.key(namespace, found.name)) is not ABSENT:
         return None
     elsewhere = resource.is_namespaced and namespace != ctx.namespace

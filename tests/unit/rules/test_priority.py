@@ -241,6 +241,14 @@ def test_a_class_that_is_not_there_is_told_once(name: str) -> None:
     assert len(violations("priority", stating(1000, name=name), view=CLUSTER)) == 1
 
 
+@pytest.mark.parametrize("view", [None, CLUSTER])
+def test_a_name_that_no_class_can_have(view: Snapshot | None) -> None:
+    (result,) = violations("priority", job(worker="High Prio"), view=view)
+    fault = '"High Prio" contains "H"; allowed are lower case letters, digits, "-" and "."'
+    assert found([result]) == [f"{WORKER}: {fault}"]
+    assert result.fix == "Correct the name, or remove it."
+
+
 @PROPERTY
 @given(any_job(labels=st.just({**QUEUED, **OURS})))
 def test_never_raises(job: Json) -> None:

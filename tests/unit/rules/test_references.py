@@ -185,10 +185,33 @@ def test_it_only_warns() -> None:
 
 
 def test_a_warning_tells_what_and_where() -> None:
-    (result,) = violations("references", {f"{POD}.serviceAccountName": "x" * 300}, view=CLUSTER)
+    (result,) = violations("references", {f"{POD}.serviceAccountName": "x" * 200}, view=CLUSTER)
     assert result.message == f'ServiceAccount "{"x" * 57}..." does not exist'
     (result,) = violations("references", {f"{POD}.runtimeClassName": "gone"}, view=CLUSTER)
     assert not fits_a_warning("references", result), "the fix is left out, the rest is whole"
+
+
+@pytest.mark.parametrize("view", [None, CLUSTER])
+def test_a_name_that_nothing_can_have(view: Snapshot | None) -> None:
+    (result,) = violations("references", volume("persistentVolumeClaim", {"claimName": "My Data"}), view=view)
+    fault = 'PersistentVolumeClaim "My Data" contains "M"; allowed are lower case letters, digits, "-" and "."'
+    path = f"{WORKER}.spec.volumes[0].persistentVolumeClaim.claimName"
+    assert (result.path, result.message, result.fix) == (path, fault, "Correct the name.")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {f"{POD}.serviceAccountName": "My SA"},
+        {f"{POD}.serviceAccount": "My SA"},
+        {f"{POD}.runtimeClassName": "My Class"},
+        first("envFrom", [{"configMapRef": {"name": "My Map"}}]),
+        first("env", [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "My Map", "key": "a"}}}]),
+    ],
+)
+def test_names_in_pods_are_pod_templates_to_judge(changes: Json) -> None:
+    assert violations("references", changes, view=CLUSTER) == []
+    assert len(violations("pod-template", changes)) == 1
 
 
 @PROPERTY

@@ -14,6 +14,7 @@ def check_host(spec: PodSpec, path: str, found: Faults) -> None:
     _namespaces(spec, path, found)
     if spec.node_name:
         _node_name(spec, spec.node_name, path, found)
+    _objects(spec, path, found)
     if spec.dns_config is not None or spec.dns_policy == "None":
         _dns(spec, path, found)
     if spec.readiness_gates or spec.scheduling_gates:
@@ -48,6 +49,17 @@ def _node_name(spec: PodSpec, name: str, path: str, found: Faults) -> None:
         texts.note(found, f"{path}.nodeName", name, problem, "Name a node, or remove it.")
     elif spec.scheduling_gates:
         found.add(f"{path}.nodeName", "does not go with schedulingGates", "Remove one of the two.", Kind.FORBIDDEN)
+
+
+def _objects(spec: PodSpec, path: str, found: Faults) -> None:
+    """The names of objects that the pod belongs to; the older name of the account counts only without the newer one."""
+    account = "serviceAccountName" if spec.service_account_name else "serviceAccount"
+    for field, name in (
+        (account, spec.service_account_name or spec.service_account),
+        ("runtimeClassName", spec.runtime_class_name),
+    ):
+        if name and name not in texts.NAMES and (problem := texts.subdomain(name)):
+            texts.note(found, f"{path}.{field}", name, problem, "Correct the name.")
 
 
 def _dns(spec: PodSpec, path: str, found: Faults) -> None:

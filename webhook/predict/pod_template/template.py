@@ -93,6 +93,9 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     priority: Int32 | None = None
     readiness_gates: list[ReadinessGate] | None = None
     resource_claims: list[ResourceClaim] | None = None
+    runtime_class_name: str | None = None
+    service_account: str | None = None
+    service_account_name: str | None = None
     resources: Resources | None = None
     scheduling_gates: list[SchedulingGate] | None = None
     security_context: PodSecurityContext | None = None
