@@ -257,6 +257,16 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         f"containers[0].volumes: {NO_FIELD} Move it to spec.mpiReplicaSpecs[Worker].template.spec.volumes.",
         {f"{FIRST}.volumes": REMOVE, f"{POD}.volumes": [EMPTY]},
     ),
+    "GPUs beside limits": Mistake(
+        {f"{FIRST}.resources": {GPU: 2}},
+        f"containers[0].resources.{GPU}: {NO_FIELD} Write it below limits.",
+        {f"{FIRST}.resources": limits()},
+    ),
+    "containers beside spec": Mistake(
+        {"Worker.template": {"containers": WORKER["template"]["spec"]["containers"]}},
+        f"template.containers: {NO_FIELD} Write it below spec.",
+        {"Worker.template": WORKER["template"]},
+    ),
     "the name of a secret in a volume": Mistake(
         {f"{POD}.volumes": [{"name": "d", "secret": {"name": "s"}}]},
         f"volumes[0].secret.name: {NO_FIELD} Write secretName.",
@@ -291,7 +301,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
 
 
 def test_they_are_all_there() -> None:
-    assert len(MISTAKES) == 58
+    assert len(MISTAKES) == 60
 
 
 @pytest.mark.parametrize("name", MISTAKES)

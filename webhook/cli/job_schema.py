@@ -89,6 +89,7 @@ class _Walk:
         if shape.values is not None:
             inner = shape.values
             return {key: self._value(each, inner, f"{path}[{key}]") for key, each in value.items() if each is not None}
+        value = self._lowered(value, shape, path)
         mended: dict[str, Any] = {}
         self._around.append(_Around(value, shape, path, mended))
         self._fields(value, shape, path, mended)
@@ -104,6 +105,19 @@ class _Walk:
                 around.mended[key] = self._value(value, field, where)
                 return where
         return None
+
+    def _lowered(self, value: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
+        """The object with fields that stand beside the one inner object to which they belong in that one."""
+        for key, each in value.items():
+            if key in shape.fields or self._near(key, value, shape):
+                continue
+            inside = [name for name, inner in shape.fields.items() if _belongs(key, each, name, inner, shape)]
+            below = value.get(inside[0]) if len(inside) == 1 else ()
+            if (below is None or isinstance(below, dict)) and key not in (below or {}):
+                self._report(f"{path}.{key}".lstrip("."), self._unknown(), f"Write it below {inside[0]}.")
+                rest = {name: other for name, other in value.items() if name != key}
+                value = {**rest, inside[0]: {**(below or {}), key: each}}
+        return value
 
     def _fields(self, value: dict[str, Any], shape: Shape, path: str, mended: dict[str, Any]) -> None:
         for key, each in value.items():
@@ -190,6 +204,16 @@ class _Walk:
 
 def _initials(name: str) -> str:
     return (name[:1] + "".join(filter(str.isupper, name))).lower()
+
+
+def _belongs(key: str, value: Any, name: str, inner: Shape, around: Shape) -> bool:
+    """Whether a field belongs into the inner object of that name."""
+    if inner.values is not None:  # a mapping with any keys: of these only the amounts of resources are known
+        meant = "requests" if key == "storage" else "limits"
+        return name == meant and {"limits", "requests"} <= around.fields.keys() and _is(value, inner.values.type)
+    if name == "resources" and "containers" in around.fields:
+        return False  # those of the pod as a whole, where a container's are meant
+    return key in inner.fields and _takes(inner.fields[key], value)
 
 
 def _is(value: Any, kind: str) -> bool:

@@ -107,6 +107,56 @@ def test_good(changes: Json) -> None:
             {"spec.runPolicy": REMOVE, "Worker.runPolicy": {"suspend": True}},
             ("spec.mpiReplicaSpecs[Worker].runPolicy", UNKNOWN, "Move it to spec.runPolicy."),
         ),
+        # of an inner field, but written beside it
+        (
+            {f"{OF_CONTAINER}.resources": {"nvidia.com/gpu": 2}},
+            (f"{CONTAINER}.resources.nvidia.com/gpu", UNKNOWN, "Write it below limits."),
+        ),
+        (
+            {f"{OF_CONTAINER}.resources": {"cpu": 2, "limits": {"memory": "1Gi"}}},
+            (f"{CONTAINER}.resources.cpu", UNKNOWN, "Write it below limits."),
+        ),
+        (
+            {f"{OF_CONTAINER}.resources": {"cpu": 2, "limits": {"cpu": 2}}},
+            (f"{CONTAINER}.resources.cpu", UNKNOWN, "Remove it."),
+        ),
+        (
+            {f"{OF_CONTAINER}.resources": {"mode": {"a": 1}}},
+            (f"{CONTAINER}.resources.mode", UNKNOWN, "Remove it."),
+        ),
+        (
+            {
+                f"{SPEC}.volumes": [
+                    {
+                        "name": "d",
+                        "ephemeral": {"volumeClaimTemplate": {"spec": {"resources": {"storage": "1Gi"}}}},
+                    }
+                ]
+            },
+            (
+                "spec.mpiReplicaSpecs[Worker].template.spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.storage",
+                UNKNOWN,
+                "Write it below requests.",
+            ),
+        ),
+        (
+            {"Worker.template": {"containers": [{"name": "a", "image": "a:1"}]}},
+            ("spec.mpiReplicaSpecs[Worker].template.containers", UNKNOWN, "Write it below spec."),
+        ),
+        (
+            {"Worker.template.labels": {"a": "b"}},
+            ("spec.mpiReplicaSpecs[Worker].template.labels", UNKNOWN, "Write it below metadata."),
+        ),
+        (
+            {f"{OF_CONTAINER}.runAsUser": 1000},
+            (f"{CONTAINER}.runAsUser", UNKNOWN, "Write it below securityContext."),
+        ),
+        # of several, or of what stands there as something else
+        ({f"{OF_CONTAINER}.httpGet": {"port": 1}}, (f"{CONTAINER}.httpGet", UNKNOWN, "Remove it.")),
+        (
+            {f"{SPEC}.limits": {"cpu": 1}},
+            ("spec.mpiReplicaSpecs[Worker].template.spec.limits", UNKNOWN, "Remove it."),
+        ),
         (
             {f"{SPEC}.imagePullSecrets": ["regcred"]},
             (
@@ -188,6 +238,15 @@ def test_what_belongs_around_is_there_for_the_rules() -> None:
     pod = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
     assert pod["volumes"] == volumes
     assert "volumes" not in pod["containers"][0]
+
+
+def test_what_belongs_inside_is_there_for_the_rules() -> None:
+    container = {"name": "a", "image": "a:1", "resources": {"nvidia.com/gpu": 2, "limits": {"memory": "1Gi"}}}
+    verdict = judge(changed({"Worker.template": {"containers": [container], "spec": {"hostNetwork": True}}}), SCHEMA)
+    assert [each.fix for each in verdict.violations] == ["Write it below spec.", "Write it below limits."]
+    pod = verdict.mended["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    assert pod["hostNetwork"]
+    assert pod["containers"][0]["resources"] == {"limits": {"memory": "1Gi", "nvidia.com/gpu": 2}}
 
 
 def test_what_is_mended_is_good() -> None:
