@@ -1,0 +1,64 @@
+"""Truth: the rule `priority` on what templates state beside their class, against the API server's admission of pods."""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.support.api_client import DRY_RUN, Client, client
+from tests.support.rule_checks import violations
+from webhook.cluster.snapshot import Snapshot
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+NAMESPACE = "priorities"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+PRIORITIES = (None, 0, 5, 10, 2_000_000_000)
+POLICIES = (None, "PreemptLowerPriority", "Never")
+NAMES = (None, "high", "meek", "system-cluster-critical", "High Prio")
+Json = dict[str, Any]
+
+
+def of_class(name: str, value: int, **more: Any) -> Json:
+    head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    return {**head, "metadata": {"name": name}, "value": value, **more}
+
+
+HIGH, MEEK = of_class("high", 10), of_class("meek", 5, preemptionPolicy="Never")
+USUAL = of_class("usual", 5, globalDefault=True)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("pod-priority")) as running:
+        yield running
+
+
+async def differences(api: Client, classes: list[Json]) -> list[str]:
+    """Where only one of the two refuses."""
+    view, found = Snapshot(classes), []
+    for priority, policy, name in product(PRIORITIES, POLICIES, NAMES):
+        given = {"priority": priority, "preemptionPolicy": policy, "priorityClassName": name}
+        spec = {"containers": [{"name": "a", "image": "a:1"}], **given}
+        status, reply, _ = await api.send("POST", PODS, {"metadata": {"name": "p"}, "spec": spec}, **DRY_RUN)
+        ours = violations(
+            "priority", {f"Worker.template.spec.{field}": value for field, value in given.items()}, view=view
+        )
+        if (status == 201) == any(not each.advisory for each in ours):
+            found.append(f"{given}: {reply.get('message')} {ours}")
+    return found
+
+
+async def test_both_refuse_the_same(cluster: Cluster) -> None:
+    """Without a default class, then with one."""
+    async with client(cluster) as api:
+        await api.send("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        await api.send("POST", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", {"metadata": {"name": "default"}})
+        for each in (HIGH, MEEK):
+            await api.send("POST", CLASSES, each)
+        assert await differences(api, [HIGH, MEEK]) == []
+        await api.send("POST", CLASSES, USUAL)
+        assert await differences(api, [HIGH, MEEK, USUAL]) == []
