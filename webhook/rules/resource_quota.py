@@ -37,6 +37,7 @@ from webhook.rules.gpus import uncounted
 
 SUSPEND: Final = "spec.runPolicy.suspend"
 _MOST_WARNINGS: Final = 3
+_MOST_NAMED: Final = 5
 
 
 class Settings(RuleSettings):
@@ -183,7 +184,9 @@ def _unstated(found: Assessment) -> Iterator[Violation]:
         fields = dict.fromkeys(
             f"resources.{resource if '.' in resource else f'requests.{resource}'}" for resource in sorted(missing)
         )
-        quotas = ", ".join(f'"{name}"' for name, _ in refusing)
+        quotas = ", ".join(f'"{name}"' for name, _ in refusing[:_MOST_NAMED])
+        if len(refusing) > _MOST_NAMED:
+            quotas += f" and {len(refusing) - _MOST_NAMED} more"
         yield Violation(
             f"{pods.path}.template.{containers[first].path}.resources",
             f"must specify {named} (quota{'s' if len(refusing) > 1 else ''} {quotas})",

@@ -355,6 +355,8 @@ def test_what_pods_have_to_state() -> None:
     )
     assert both.message == UNSTATED.replace('(quota "q")', '(quotas "q", "r")')
     assert both.fix == fix
+    [many] = violations(RULE, bare, view=cluster(*(quota(hard, name=f"q{number}") for number in range(1000))))
+    assert many.message == UNSTATED.replace('(quota "q")', '(quotas "q0", "q1", "q2", "q3", "q4" and 995 more)')
     assert violations(RULE, bare, view=cluster(quota(hard, scopes=["Terminating"]))) == []
     assert violations(RULE, bare, view=Snapshot([quota(hard)])) == [], "LimitRanges may fill it in"
     filled_in = cluster(quota(hard), limit_range(cpu=1, memory="1Gi", namespace="team-a"))
