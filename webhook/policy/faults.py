@@ -149,9 +149,9 @@ def _as_list(value: Any, annotation: Any) -> str:
         entries = [part.strip() for part in _plain(value).split(",")]
         if choices:
             instead = choices[0] if len(choices) <= _LISTED else ""
-            entries = [closest_name(entry, choices) or instead or entry for entry in entries]
+            entries = [*dict.fromkeys(closest_name(entry, choices) or instead or entry for entry in entries)]
     fitting = not isinstance(value, dict) or _fields(annotation)
-    example = yaml.dump_inline([*dict.fromkeys(entries)] if choices else entries)
+    example = yaml.dump_inline(entries)
     return f": {example}" if fitting and len(example) <= _LONGEST else ", each entry after `- `"
 
 

@@ -144,6 +144,7 @@ def test_the_list_that_is_proposed_is_taken(path: tuple[str, ...]) -> None:
             "exemptions: [{rules: 'gpu, worker_count', users: [a], reason: r}]",
             "exemptions[0].rules: must be a list: [gpus, worker-count]",
         ),
+        ("injectOnly: {}", "injectOnly: must be a list, each entry after `- `"),
         ("exemptions: [{rules: all, users: [a], reason: r}]", "exemptions[0].rules: must be a list: [all]"),
         (
             "exemptions: [{rules: [gpus], namespaces: {matchLabels: {a: b}}, reason: r}]",
