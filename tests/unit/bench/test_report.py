@@ -7,7 +7,7 @@ import pytest
 from tests.bench.__main__ import Run
 from tests.bench.machine import Machine
 from tests.bench.measure import Sample, sample
-from tests.bench.report import YARDSTICK, Budget, Row, budgets, markdown, ratio, table, text
+from tests.bench.report import OPA, YARDSTICK, Budget, Row, budgets, markdown, ratio, table, text
 
 
 def taken(rps: float, *, p99: float = 2, errors: int = 0, load_cpu: float = 0.5, others: float = 0.02) -> Sample:
@@ -20,6 +20,7 @@ def taken(rps: float, *, p99: float = 2, errors: int = 0, load_cpu: float = 0.5,
         p50=1,
         p90=1.5,
         p99=p99,
+        p999=8,
         max=9,
         cpu_micros=100,
         load_cpu=load_cpu,
@@ -57,9 +58,9 @@ def test_rounds_that_do_not_pair_up_are_a_fault() -> None:
 def test_the_table_shows_medians_and_leaves_out_what_a_fixed_rate_cannot_tell() -> None:
     rows = [GO, row("validate", [7200, 3300, 6200]), row("validate", [1000, 1000, 999], rate=1000, p99=4.25)]
     assert table(rows)[1:] == [
-        (YARDSTICK, "saturated", "6,000", "1.00", "1.0", "2.0", "100", "16"),
-        ("validate", "saturated", "6,200", "1.10", "1.0", "2.0", "100", "60"),
-        ("validate", "1,000/s", "1,000", "", "1.0", "4.2", "", "60"),
+        (YARDSTICK, "saturated", "6,000", "1.00", "1.0", "2.0", "8.0", "100", "16"),
+        ("validate", "saturated", "6,200", "1.10", "1.0", "2.0", "8.0", "100", "60"),
+        ("validate", "1,000/s", "1,000", "", "1.0", "4.2", "8.0", "", "60"),
     ]
 
 
@@ -105,6 +106,13 @@ def test_a_quiet_run_without_errors_has_no_problems() -> None:
     assert run([GO, row("validate", [6000, 6000, 6000])]).problems() == []
 
 
+def test_a_budget_beside_opa_where_that_was_measured() -> None:
+    rows = [GO, row(OPA, [1000, 500, 1000]), row("validate", [6000, 2500, 4900])]
+    assert ("validate: requests/s beside OPA's", ">= 5", "5.0", "met") in [
+        budget.cells for budget in budgets(rows, start_seconds=0.5)
+    ]
+
+
 def test_what_speaks_against_the_figures_is_said() -> None:
     wrong = Row(server="validate", rate=100, memory=60, samples=[taken(100), taken(99, errors=3)])
     limited = Row(server="mutate", rate=None, memory=60, samples=[taken(9000, load_cpu=0.95)] * 3)
@@ -126,6 +134,7 @@ def test_processor_time_is_for_each_request_that_was_sent_in_the_warm_up_too() -
         "p50": 1.0,
         "p90": 2.0,
         "p99": 3.0,
+        "p999": 3.5,
         "max": 4.0,
         "go": "go1.26",
     }
