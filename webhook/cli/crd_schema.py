@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.mpijob import API_VERSION
@@ -77,7 +77,7 @@ class CrdSchema:
 @cache
 def packaged() -> CrdSchema:
     """That of the pinned release of mpi-operator."""
-    written = json.loads(files(__package__).joinpath(FILE).read_text(encoding="utf-8"))
+    written = json.loads(Path(__file__).with_name(FILE).read_text(encoding="utf-8"))
     shapes: list[Shape] = []
     for entry in written["shapes"]:  # each refers to earlier ones alone
         shapes.append(_shape(entry, shapes))

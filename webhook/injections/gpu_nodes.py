@@ -67,25 +67,25 @@ class Vendor(PolicySettings):
 
 VENDORS: Final = (
     # https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md
-    Vendor(
+    Vendor.model_construct(
         resources=("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-*"),
         present="nvidia.com/gpu.present",
         product="nvidia.com/gpu.product",
         taints=("nvidia.com/gpu",),
     ),
     # https://github.com/ROCm/gpu-operator, its rule for Node Feature Discovery, and its node labeller
-    Vendor(
+    Vendor.model_construct(
         resources=("amd.com/gpu",),
         present="feature.node.kubernetes.io/amd-gpu",
         product="amd.com/gpu.product-name",
     ),
     # https://intel.github.io/intel-device-plugins-for-kubernetes/cmd/gpu_plugin/labels.html
-    Vendor(
+    Vendor.model_construct(
         resources=("gpu.intel.com/i915", "gpu.intel.com/xe"),
         present="intel.feature.node.kubernetes.io/gpu",
         product="gpu.intel.com/product",
     ),
-    Vendor(resources=("habana.ai/gaudi",)),
+    Vendor.model_construct(resources=("habana.ai/gaudi",)),
 )
 
 Strength = Annotated[Literal["preferred", "required", "off"], OFF_UNQUOTED]

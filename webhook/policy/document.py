@@ -119,8 +119,8 @@ class PolicyDocument(Settings):
     exemptions: tuple[Exemption, ...] = Field(
         (), description="Who need not follow which rules, until when, and why. Those of all documents add up."
     )
-    rules: Settings
-    injections: Settings
+    rules: Settings = Field(default_factory=Settings.model_construct)
+    injections: Settings = Field(default_factory=Settings.model_construct)
 
     @cached_property
     def selector(self) -> Selector | None:
@@ -187,11 +187,11 @@ def load(text: str | bytes, model: type[PolicyDocument]) -> PolicyDocument:
 
 def _section(name: str, entries: Mapping[str, Described], description: str) -> Any:
     fields: dict[str, Any] = {
-        _attribute(key): (entry.settings, Field(default_factory=entry.settings, alias=key))
+        _attribute(key): (entry.settings, Field(default_factory=entry.settings.model_construct, alias=key))
         for key, entry in entries.items()
     }
     section = create_model(name, __base__=Settings, __doc__=description, **fields)
-    return (section, Field(default_factory=section, description=description))
+    return (section, Field(default_factory=section.model_construct, description=description))
 
 
 def _names_of(entries: Iterable[str], description: str) -> Any:

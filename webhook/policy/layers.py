@@ -71,7 +71,7 @@ def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     dropped: list[tuple[str, str]] = []
-    document = model()
+    document = model.model_construct()
     for layer in layers:
         ours = written(layer.document)
         candidate = _over(values, ours)

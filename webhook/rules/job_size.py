@@ -62,10 +62,10 @@ class Settings(RuleSettings):
         return Bounds({kind: getattr(self, f"max_{kind}") for kind in KINDS})
 
 
-CEILING: Final = Settings.model_validate(
-    {
-        field.alias: bound.le
-        for field in Settings.model_fields.values()
+CEILING: Final = Settings.model_construct(
+    **{
+        name: bound.le
+        for name, field in Settings.model_fields.items()
         for bound in field.metadata
         if hasattr(bound, "le")
     }

@@ -292,10 +292,12 @@ def _settled(service: Service) -> None:
 
 def _policy(path: Path | None) -> tuple[Layer, ...]:
     """The layer of the policy file, if there is one."""
+    model = policy_model()
+    model.model_rebuild()  # its validators now, and not while reviews wait
     if path is None:
         return ()
     try:
-        return store.load_file(str(path), path.read_bytes(), policy_model())
+        return store.load_file(str(path), path.read_bytes(), model)
     except OSError as error:
         raise StartError(f"cannot read the policy {path}: {error.strerror}") from None
     except PolicyError as error:

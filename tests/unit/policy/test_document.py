@@ -4,7 +4,8 @@ from tests.support.policies import HEADER
 from webhook import injections, rules
 from webhook.admission.pipelines import load_policy, policy_model
 from webhook.kit.settings import Action
-from webhook.policy.document import PolicyError
+from webhook.policy.document import API_VERSION, KIND, PolicyError
+from webhook.rules import job_size
 
 
 def test_the_defaults_hold_every_rule_and_injection() -> None:
@@ -123,3 +124,15 @@ def test_every_setting_is_described() -> None:
         summary, _ = entry.documentation
         assert summary.endswith("."), entry.id
         assert entry.since
+
+
+def test_the_defaults_are_valid() -> None:
+    """They are taken as they are written, without being looked at."""
+    model = policy_model()
+    assert model.model_validate({"apiVersion": API_VERSION, "kind": KIND}) == model.model_construct()
+    for entry in (*rules.REGISTRY.values(), *injections.REGISTRY.values()):
+        unchecked = entry.settings.model_construct()
+        assert entry.settings.model_validate(unchecked.model_dump(by_alias=True)) == unchecked
+    bounds = job_size.CEILING.model_dump(by_alias=True)
+    assert job_size.Settings.model_validate(bounds) == job_size.CEILING
+    assert all(isinstance(bound, int) for name, bound in bounds.items() if name != "action")

@@ -7,6 +7,8 @@ import pytest
 from certs.authority import Authority
 from tests.support import jobs
 from tests.support.live_service import Connection, live
+from webhook import injections, rules
+from webhook.policy import document
 from webhook.server.service import StartError
 
 GOOD = jobs.body(jobs.GOOD)
@@ -79,6 +81,13 @@ def test_a_policy_from_a_file(tmp_path):
     )
     with live(policy=policy) as service:
         assert "at least 9 required" in service.post("/validate-mpijob", GOOD).answer["status"]["message"]
+
+
+def test_the_first_policy_finds_its_validators_made(monkeypatch):
+    model = document.assemble(rules.REGISTRY, injections.REGISTRY)
+    monkeypatch.setattr("webhook.server.service.policy_model", lambda: model)
+    with live():
+        assert model.__pydantic_complete__
 
 
 def test_a_policy_that_cannot_be_used(tmp_path):
