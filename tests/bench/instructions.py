@@ -69,7 +69,7 @@ def mutating(data: bytes, policy: Policy) -> Iterator[str]:
     too_large.findings(job, ctx, policy)
     yield "size"
     builder = PatchBuilder(written)
-    decision = pipelines.Decision(name=job.metadata.name)
+    decision = pipelines.Decision(name=job.metadata.name, injection_warnings=policy.document.injection_warnings)
     for injection, settings in policy.injections:
         builder.author = injection.id
         if notes := list(injection.inject(job, settings, ctx, builder)):

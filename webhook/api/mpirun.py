@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from webhook.api.mpirun_options import HOROVODRUN, HOSTS, HYDRA, OPEN_MPI, PAIRS, PER_NODE, Dialect
+from webhook.api.pod import Container
 
 HOSTFILE: Final = "/etc/mpi/hostfile"
 """The operator's own list of workers and slots."""
@@ -262,6 +263,16 @@ def oversubscribes(text: str) -> bool:
     """Whether an option or environment variable lets more ranks start than there are slots."""
     plain = text.lower().replace("_", "")
     return "oversubscribe" in plain and "nooversubscribe" not in plain
+
+
+def oversubscribes_by_env(container: Container) -> bool:
+    """Whether a variable of the container does."""
+    env = container.env or ()
+    # All of them at once first: hardly any does.
+    texts = "".join([text for variable in env for text in (variable.name, variable.value or "")])
+    if "oversubscribe" not in texts.lower().replace("_", ""):
+        return False
+    return any(oversubscribes(f"{variable.name} {variable.value}") for variable in env)
 
 
 def _number(values: tuple[str, ...]) -> int | None:

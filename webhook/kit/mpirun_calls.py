@@ -28,8 +28,9 @@ def may_share_slots(job: MPIJob, ctx: Context) -> bool:
     calls = mpirun_calls(job, ctx)
     if any(call.oversubscribe for call in calls):
         return True
-    env = job.launcher.template.containers[0].env if job.launcher and calls else ()
-    return any(mpirun.oversubscribes(f"{variable.name} {variable.value}") for variable in env or ())
+    if job.launcher is None or not calls:
+        return False
+    return mpirun.oversubscribes_by_env(job.launcher.template.containers[0])
 
 
 def _calls(job: MPIJob) -> Sequence[Invocation]:

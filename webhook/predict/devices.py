@@ -99,7 +99,15 @@ def asking(template: PodTemplate, ctx: Context) -> Sequence[tuple[str, Container
 
 
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
-    """The accelerators of a pod of this template; `patterns` say which resources are."""
+    """The accelerators of a pod of this template, counted once in a review; `patterns` say which resources are."""
+    # With the template beside them, as in `asking`.
+    known: dict[tuple[str, ...], Devices] = ctx.memo.setdefault(("devices", id(template)), (template, {}))[1]
+    if (found := known.get(patterns)) is None:
+        found = known[patterns] = _of_pod(template, patterns, ctx)
+    return found
+
+
+def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
     counted = 0
     if asking(template, ctx):
         wanted = names(patterns, ctx)
