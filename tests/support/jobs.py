@@ -92,7 +92,7 @@ def request(
 
 
 def body(job: Any, *, old: Any = None, operation: str | None = None, username: str = "alice", **fields: Any) -> bytes:
-    """The AdmissionReview as bytes."""
+    """The AdmissionReview in bytes, as the API server writes it."""
     metadata = job.get("metadata") if isinstance(job, dict) else None
     metadata = metadata if isinstance(metadata, dict) else {}
     return json.dumps(
@@ -113,5 +113,6 @@ def body(job: Any, *, old: Any = None, operation: str | None = None, username: s
                 "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
                 **fields,
             },
-        }
+        },
+        separators=(",", ":"),
     ).encode()

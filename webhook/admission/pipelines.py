@@ -1,4 +1,7 @@
-"""The two pipelines: mutate(request) and validate(request). Pure: given request, policy and cluster view."""
+"""The two pipelines: mutate(request) and validate(request). Pure: given request, policy and cluster view.
+
+ReviewError for an object that is no JSON.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -109,6 +112,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
         if request.operation == "UPDATE":
             stored = msgspec.json.decode(request.old_object)
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        review.confirm(request)
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
     decision = Decision(name=_name(request, job), skipped=reason_to_inject_nothing(request, job, policy))
     decision.warned = preempted.findings(job)
@@ -180,6 +184,7 @@ def validate(
     try:
         job, templates = written.decode(request.object)
     except ShapeError as error:
+        review.confirm(request)
         return _wrong_shape(request.name, error, policy)
     job = mpijob.apply_operator_defaults(job)
     decision = Decision(name=_name(request, job))

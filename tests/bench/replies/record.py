@@ -56,7 +56,7 @@ def _reply(case: dict[str, Any], policies: PolicySet, view: Snapshot) -> bytes:
         "oldObject": case["old"],
     }
     body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    decoded = review.decode(json.dumps(body).encode())
+    decoded = review.decode(json.dumps(body, separators=(",", ":")).encode())
     decision = pipelines.decide(
         case["hook"], decoded, policies=policies, view=view, today=TODAY, time_left=lambda: float("inf")
     )

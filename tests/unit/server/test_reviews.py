@@ -133,9 +133,9 @@ NO_REVIEWS = {
     "another kind of review": GOOD.replace(b"AdmissionReview", b"TokenReview", 1),
     "unknown operation": GOOD.replace(b'"CREATE"', b'"PATCH"', 1),
     "100,000 lists": b"[" * 100_000,
-    "100,000 lists in a review": GOOD.replace(b'"dryRun": false', b'"dryRun": ' + b"[" * 100_000),
-    "100,000 objects in the job": GOOD.replace(b'"slotsPerWorker": 2', b'"x": ' + b'{"x":' * 100_000, 1),
-    "NaN": GOOD.replace(b'"slotsPerWorker": 2', b'"slotsPerWorker": NaN', 1),
+    "100,000 lists in a review": GOOD.replace(b'"dryRun":false', b'"dryRun":' + b"[" * 100_000),
+    "100,000 objects in the job": GOOD.replace(b'"slotsPerWorker":2', b'"x":' + b'{"x":' * 100_000, 1),
+    "NaN": GOOD.replace(b'"slotsPerWorker":2', b'"slotsPerWorker":NaN', 1),
     "half a surrogate": GOOD.replace(b'"alice"', b'"\\ud800"', 1),
     "invalid UTF-8": GOOD.replace(b'"alice"', b'"\xff"', 1),
     "a byte order mark": b"\xef\xbb\xbf" + GOOD,
@@ -157,7 +157,7 @@ def test_what_is_no_review_is_a_400(connection, path, body):
     "hidden", [b'"\xff"', b"1e999", b'"\\ud800"', b"[" * 900 + b"]" * 900], ids=["UTF-8", "float", "surrogate", "deep"]
 )
 def test_faults_inside_of_the_object_are_never_a_500(connection, hidden):
-    body = GOOD.replace(b'"slotsPerWorker": 2', b'"slotsPerWorker": 2, "unknown": ' + hidden, 1)
+    body = GOOD.replace(b'"slotsPerWorker":2', b'"slotsPerWorker":2, "unknown": ' + hidden, 1)
     for path in HOOKS:
         assert connection.post(path, body).status in {200, 400}
 
