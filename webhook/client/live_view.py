@@ -136,7 +136,10 @@ class LiveView:
                     return
 
     def _store(self, resource: Resource[K, T]) -> Store[K, T] | None:
-        return next((watch.store for watch in self._watches.get(resource, ()) if watch.known), None)
+        for watch in self._watches.get(resource, ()):
+            if watch.known:
+                return watch.store
+        return None
 
     def _unknown(self, resource: Resource[Any, Any]) -> Unknown:
         self.unknown[resource.name] += 1
