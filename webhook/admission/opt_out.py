@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from webhook import PROGRAM, injections
+from webhook import PROGRAM, injections, rules
 from webhook.api import annotations
 from webhook.api.mpijob import MPIJob
 from webhook.api.names import closest_name
 from webhook.injections import Caution
 from webhook.kit.settings import Action
+from webhook.policy import exemptions
 from webhook.policy.in_force import Policy
 
 # Room for every injection there is; what is beyond is not read.
@@ -37,11 +38,14 @@ def cautions(job: MPIJob, policy: Policy) -> Iterator[Caution]:
     ids = asked(job)
     if not ids:
         return
-    if unknown := [entry for entry in ids if entry not in injections.REGISTRY]:
+    unknown = [entry for entry in ids if entry not in injections.REGISTRY]
+    if others := [entry for entry in unknown if entry in rules.REGISTRY]:
+        yield Caution(f"no injection, but a rule: {shown(others)}; {exemptions.ASKED} is for rules")
+    if unknown := [entry for entry in unknown if entry not in others]:
         yield Caution(f"no injection is called {unknown_names(unknown, injections.REGISTRY)}")
     kept = _kept(policy)
     if refused := [entry for entry in ids if entry in kept]:
-        yield Caution(f"the policy has no job go without {_shown(refused)}")
+        yield Caution(f"the policy has no job go without {shown(refused)}")
 
 
 def _kept(policy: Policy) -> frozenset[str]:
@@ -64,6 +68,7 @@ def unknown_names(unknown: Sequence[str], known: Iterable[str]) -> str:
     return f"{'; '.join(shown)}{more}" + ("" if all(near.values()) else f"; `{PROGRAM} rules` lists them")
 
 
-def _shown(ids: list[str]) -> str:
-    shown = ", ".join(annotations.quoted(entry) for entry in ids[:MAX_SHOWN])
-    return f"{shown} and {len(ids) - MAX_SHOWN} more" if len(ids) > MAX_SHOWN else shown
+def shown(ids: Sequence[str]) -> str:
+    """The first few."""
+    quoted = ", ".join(annotations.quoted(entry) for entry in ids[:MAX_SHOWN])
+    return f"{quoted} and {len(ids) - MAX_SHOWN} more" if len(ids) > MAX_SHOWN else quoted

@@ -133,7 +133,8 @@ class TestByAnnotation:
         ("worker-count", []),
         ("*, required-injection", []),
         ("worker-cuont,gpus", ['no rule is called "worker-cuont", but worker-count']),
-        ("istio", ['no rule is called "istio"; `mpijob-webhook rules` lists them']),
+        ("istio", ['no rule, but an injection: "istio"; training.openshift.io/skip is for injections']),
+        ("zzz", ['no rule is called "zzz"; `mpijob-webhook rules` lists them']),
         (
             "gpu,gpu,slot,zzz,4,5",
             [

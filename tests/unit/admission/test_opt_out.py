@@ -47,11 +47,15 @@ def test_nothing_is_named(text):
         ("Istio,istio,x", f'"Istio", but istio; "x"; {LISTED}'),
         ("a,b,c,d,e", f'"a"; "b"; "c" and 2 more; {LISTED}'),
         ("\x1b[31m" + "x" * 300, f'"?[31mxxxx..."; {LISTED}'),
-        ("worker-count", f'"worker-count"; {LISTED}'),
     ],
 )
 def test_what_does_not_exist_is_told(text, shown):
     assert cautions(text) == [f"no injection is called {shown}"]
+
+
+def test_a_rule_belongs_in_another_annotation():
+    told = 'no injection, but a rule: "worker-count"; training.openshift.io/exempt is for rules'
+    assert cautions("worker-count, isto") == [told, 'no injection is called "isto", but istio']
 
 
 @pytest.mark.parametrize("settings", [{"skippable": False}, {"required": "deny"}, {"required": "warn"}])
