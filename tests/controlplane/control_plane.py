@@ -196,6 +196,7 @@ class ControlPlane:
         return [
             f"--etcd-servers={self._etcd}",
             "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",  # else it looks for a way out, which a machine without a network has not
             f"--secure-port={self._port}",
             f"--tls-cert-file={self.dir / 'server.crt'}",
             f"--tls-private-key-file={self.dir / 'server.key'}",
