@@ -137,7 +137,7 @@ def test_the_verdicts_are_those_of_the_api_server(world: World) -> None:
     assert 15 <= refused <= len(files) - 15
     assert "ten-workers" in {path.stem for path in files}
     unread = [line for line in said.splitlines() if line.startswith("not judged")]
-    assert unread in ([], ["not judged: what depends on own-leases (no permission to read them)"])
+    assert unread in ([], ["not judged: what depends on reservations of quotas (no permission to read them)"])
 
 
 def test_who_may_not_read_is_told_what_was_not_judged(world: World) -> None:

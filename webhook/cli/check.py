@@ -21,7 +21,7 @@ from webhook.cli.options import (
     with_api,
 )
 from webhook.cli.terminal import UNUSABLE, caution, complain, fail, faint, printable
-from webhook.client.access import Access
+from webhook.client.access import DEFAULT_NAMESPACE, Access
 
 if TYPE_CHECKING:
     from webhook.cli.files import Manifest
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @about_a_cluster("The cluster whose verdict counts, as far as you may read it. Default: none.")
 @POLICY_NAMESPACE
 @click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods by this Pod Security level, and no rules.")
-@click.option("-n", "--namespace", default="default", help="For jobs that name no namespace.")
+@click.option("-n", "--namespace", help="For jobs that name no namespace. Default: that of the cluster's context.")
 @click.option("-q", "--quiet", is_flag=True, help="Show refused jobs alone.")
 @OUTPUT
 def check(
@@ -46,7 +46,7 @@ def check(
     access: Access,
     policy_namespace: str,
     level: str | None,
-    namespace: str,
+    namespace: str | None,
     quiet: bool,
     output: str,
 ) -> NoReturn:
@@ -96,12 +96,11 @@ def check(
 
     found, errors = manifests.load(files)
     if level is not None:
-        checker = _level_checker(level, namespace)
+        checker = _level_checker(level, namespace or DEFAULT_NAMESPACE)
     else:
         spaces = [each.namespace or namespace for each in found if each.kind == "MPIJob"]
-        checker = _job_checker(
-            _world(policy, cluster, access if in_a_cluster else None, spaces, policy_namespace), namespace
-        )
+        world = _world(policy, cluster, access if in_a_cluster else None, spaces, policy_namespace)
+        checker = _job_checker(world, namespace or world.namespace)
     checked = [manifest for manifest in found if checker.concerns(manifest)]
     verdicts = [checker.check(manifest) for manifest in checked]
     shown = [verdict for verdict in verdicts if not (quiet and verdict.allowed)]
@@ -137,9 +136,13 @@ class Checker:
 
 
 def _world(
-    policy: Path | None, cluster: Path | None, access: Access | None, namespaces: Sequence[str], policy_namespace: str
+    policy: Path | None,
+    cluster: Path | None,
+    access: Access | None,
+    namespaces: Sequence[str | None],
+    policy_namespace: str,
 ) -> "JobWorld":
-    """All that the verdicts depend on besides the jobs."""
+    """All that the verdicts depend on besides the jobs, which are in these namespaces."""
     from webhook.cli import job_check, job_world
 
     instead = job_check.load_policy(policy) if policy else None

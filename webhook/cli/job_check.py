@@ -18,6 +18,7 @@ from webhook.admission import pipelines
 from webhook.admission.messages import Finding
 from webhook.admission.pipelines import SCHEMA, Decision, Policy
 from webhook.api import mpijob
+from webhook.api.names import closest_name
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
 from webhook.cli import files, injected, job_metadata, job_schema
 from webhook.cli.files import Manifest
@@ -26,12 +27,16 @@ from webhook.cli.job_world import POLICIES, USER, JobWorld
 from webhook.cli.older_versions import by_hand
 from webhook.cli.terminal import bad, caution, counted, fail, good, printable
 from webhook.cluster.noting import NotingView
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.view import ABSENT, Answer
 from webhook.cluster.without_jobs import WithoutJobs
+from webhook.injections import Caution
 from webhook.policy.document import PolicyError
 from webhook.policy.exemptions import Exemption
 from webhook.rules import CauseReason, Violation
 from webhook.server.clock import today
 
+NAMESPACE: Final = "namespace"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -148,12 +153,21 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
         new = msgspec.structs.replace(request, operation="CREATE", old_object=_encode(None))
         refused = decide(new, view=WithoutJobs(world.cluster)).denied
         standing = [finding for finding in refused if finding not in validation.denied]
+    if world.cluster.get(NAMESPACES, namespace) is ABSENT:
+        validation.told[NAMESPACE] = [Caution(_not_there(namespace, world))]
     unknown = {*view.unknown}
     if world.policies is None and world.instead is None:
         unknown.add(POLICIES)
     if world.user is None and (validation.requested or any(map(_of_users, policy.document.exemptions))):
         unknown.add(USER)
     return Verdict(manifest, namespace, validation, mutation, stored is not None, standing, frozenset(unknown))
+
+
+def _not_there(namespace: str, world: JobWorld) -> str:
+    known = world.cluster.all(NAMESPACES)
+    near = None if isinstance(known, Answer) else closest_name(namespace, map(str, known))
+    instead = f", but {near} does" if near else ""
+    return f'"{namespace}" does not exist{instead}; the API server takes no job there before it is created'
 
 
 def _of_users(exemption: Exemption) -> bool:

@@ -10,6 +10,7 @@ from typing import Final
 from webhook.api.review import UserInfo
 from webhook.cli import crd_schema
 from webhook.cli.crd_schema import CrdSchema
+from webhook.client.access import DEFAULT_NAMESPACE
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import NOT_INSTALLED, Snapshot
 from webhook.policy.in_force import Policy, PolicySet, load_policy
@@ -17,6 +18,13 @@ from webhook.policy.in_force import Policy, PolicySet, load_policy
 POLICIES: Final = "policies"
 USER: Final = "the user's exemptions"
 NO_CLUSTER: Final = "no cluster is known: see --kubeconfig and --cluster"
+
+# Of resources that nobody who submits jobs knows by their names.
+_IN_WORDS: Final = {
+    "kueue-configmaps": "Kueue's configuration",
+    "other-pods": "pods of others",
+    "own-leases": "reservations of quotas",
+}
 
 MayExempt = Callable[[str, Iterable[str]], Mapping[str, bool]]
 
@@ -35,6 +43,8 @@ class JobWorld:
     """The one that counts in place of all of them."""
     user: UserInfo | None = None
     """Who submits the job; None for unknown."""
+    namespace: str = DEFAULT_NAMESPACE
+    """Where a job goes that names no namespace."""
     may_exempt: MayExempt | None = None
     """Asks which rules the user may exempt jobs from in a namespace."""
     why: Mapping[str, str] = field(default_factory=dict)
@@ -59,8 +69,8 @@ class JobWorld:
         for name in sorted(unknown):
             why = self.why.get(name, self.otherwise)
             if why != NOT_INSTALLED:
-                found.setdefault(why, []).append(name)
-        return found
+                found.setdefault(why, []).append(_IN_WORDS.get(name, name))
+        return {why: sorted(names, key=str.casefold) for why, names in found.items()}
 
 
 def of_nothing() -> JobWorld:

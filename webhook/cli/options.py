@@ -90,9 +90,6 @@ def about_a_cluster(which: str = "The cluster. Default: as kubectl.") -> Callabl
             as_uid: str,
             **others: Any,
         ) -> NoReturn:
-            if not as_user and (as_groups or as_uid):
-                given = "--as-group" if as_groups else "--as-uid"
-                raise click.UsageError(f"{given} says more of the user that --as names, so it takes --as")
             access = Access(kubeconfig, context, Impersonation(as_user, as_groups, as_uid))
             command(*arguments, access=access, **others)
 

@@ -51,15 +51,21 @@ def of_file(path: Path, *, policy_namespace: str) -> JobWorld:
     )
 
 
-async def of_cluster(api: Client, namespaces: Iterable[str], *, policy_namespace: str) -> JobWorld:
-    """What the user may read of a cluster; ClusterError when it cannot be used at all."""
+async def of_cluster(api: Client, namespaces: Iterable[str | None], *, policy_namespace: str) -> JobWorld:
+    """What the user may read of a cluster; ClusterError when it cannot be used at all.
+
+    None among the namespaces stands for that of the kubeconfig's context.
+    """
     schema = await crd_schema.of_cluster(api)
     places = {WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: KUEUE_NAMESPACE}
-    reading = await read(api, places=places, namespaces=sorted({*namespaces}), more={"MPIJob": stored})
+    reading = await read(
+        api, places=places, namespaces=sorted({each or api.namespace for each in namespaces}), more={"MPIJob": stored}
+    )
     world = JobWorld(
         Snapshot(reading.documents()),
         schema,
         user=await _user(api),
+        namespace=api.namespace,
         why=_why(reading),
         otherwise="it was not read",
     )

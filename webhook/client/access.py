@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+# Where kubectl is when nobody says where.
+DEFAULT_NAMESPACE: Final = "default"
+
 
 class KubeconfigError(ValueError):
     """The kubeconfig asks for what is not supported here; the message says what."""

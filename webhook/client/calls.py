@@ -18,7 +18,7 @@ import aiohttp
 import msgspec
 import yaml
 
-from webhook.client.access import ONESELF, Access, Impersonation
+from webhook.client.access import DEFAULT_NAMESPACE, ONESELF, Access, Impersonation
 
 Address = tuple[str, int]
 
@@ -48,6 +48,8 @@ class Client:
 
     server_time: datetime | None = None
     """When the API server sent its last answer, by its own clock."""
+    namespace = DEFAULT_NAMESPACE
+    """Where it is that nobody names a namespace: that of the kubeconfig's context."""
 
     def __init__(self, api: Any, host: str, load: Callable[[], Awaitable[Any]]) -> None:
         self._api = api
@@ -146,19 +148,22 @@ async def connect(access: Access | Path | None) -> Client:
 
     configuration = aio.client.Configuration()
 
-    async def load() -> Impersonation:
+    async def load() -> tuple[Impersonation, str]:
         if source is not None:
             return await kubeconfig.load(source, access.context, configuration)
         aio.config.load_incluster_config(client_configuration=configuration)
-        return ONESELF
+        return ONESELF, DEFAULT_NAMESPACE
 
     try:
-        impersonation = access.impersonation.over(await load())
+        configured, namespace = await load()
+        impersonation = access.impersonation.over(configured)
         configuration.client_session_kwargs = {"headers": impersonation.headers}
         api = aio.client.ApiClient(configuration=configuration)
     except (aio.config.ConfigException, *UNUSABLE) as error:
         raise ClusterError(f"cannot use {source or 'the service account'}: {_words(error)}") from None
-    return Client(api, configuration.host, load)
+    client = Client(api, configuration.host, load)
+    client.namespace = namespace
+    return client
 
 
 def _source(kubeconfig: Path | None) -> Path | None:
@@ -172,6 +177,8 @@ def _source(kubeconfig: Path | None) -> Path | None:
             source.read_bytes()
         except OSError as error:
             raise ClusterError(f"cannot read the kubeconfig {source}: {error.strerror}") from None
+    elif not any(Path(each).expanduser().exists() for each in named.split(os.pathsep) if each):
+        raise ClusterError(f"cannot read the kubeconfig {source}: none of these files exists")
     return source
 
 

@@ -3,13 +3,14 @@
 https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from webhook.client.access import Impersonation, KubeconfigError
+from webhook.api.names import closest_name
+from webhook.client.access import DEFAULT_NAMESPACE, Impersonation, KubeconfigError
 
 _official: Any = import_module("kubernetes.aio.config.kube_config")
 
@@ -17,10 +18,12 @@ _CLUSTER: Final = frozenset({
     "server", "certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify", "tls-server-name",
     "proxy-url", "disable-compression", "extensions",
 })  # fmt: skip
+_AUTHORITIES: Final = ("certificate-authority", "certificate-authority-data")
 _USER: Final = frozenset({
     "client-certificate", "client-certificate-data", "client-key", "client-key-data", "token", "tokenFile", "username",
     "password", "exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra", "extensions",
 })  # fmt: skip
+_OF_CONTEXT: Final = ", which its context names"
 _PROXIES: Final = frozenset({"http", "https"})  # what aiohttp can talk to
 _REMOVED: Final = "kubectl has none but oidc since 1.26 either, a plugin under exec takes its place"
 
@@ -34,26 +37,54 @@ class _Loader(_official.KubeConfigLoader):  # type: ignore[misc]  # untyped
         return True
 
 
-async def load(source: Path, context: str | None, configuration: Any) -> Impersonation:
+async def load(source: Path, context: str | None, configuration: Any) -> tuple[Impersonation, str]:
     """Fill the official client's `configuration` from `source`, which may name several files as $KUBECONFIG does.
 
-    It raises KubeconfigError for what is not supported, and whatever the official client does for what is broken.
+    The answer is as whom to act, and in which namespace. It raises KubeconfigError
+    for what is not supported, and whatever the official client does for what is broken.
     """
-    merged = _official.KubeConfigMerger(str(source)).config
-    loader = _Loader(merged, active_context=context, config_base_path=None)
-    chosen = loader.current_context["context"]
-    cluster = _part(merged["clusters"].get_with_name(chosen["cluster"])["cluster"].value, "cluster", _CLUSTER)
+    merger = _official.KubeConfigMerger(str(source))
+    name = context or _current_context(merger.config_files.values())
+    merged = merger.config
+    chosen = _named(merged, "context", name, "")
+    cluster = _part(_named(merged, "cluster", chosen.get("cluster"), _OF_CONTEXT), "cluster", _CLUSTER)
     user: Mapping[str, Any] = {}
-    if name := chosen.get("user"):
-        found = merged["users"].get_with_name(name, safe=True) if merged.safe_get("users") else None
-        if found is None:
-            raise KubeconfigError(f'it has no user "{name}", which its context names')
-        user = _part(found.value.get("user") or {}, "user", _USER)
+    if who := chosen.get("user"):
+        user = _part(_named(merged, "user", who, _OF_CONTEXT), "user", _USER)
     _refuse_of_cluster(cluster)
     _refuse_of_user(user)
     impersonation = _impersonation(user)
-    await loader.load_and_set(configuration)
-    return impersonation
+    await _Loader(merged, active_context=name, config_base_path=None).load_and_set(configuration)
+    if token := configuration.api_key.get("BearerToken"):
+        configuration.api_key["BearerToken"] = _sendable(token)
+    return impersonation, chosen.get("namespace") or DEFAULT_NAMESPACE
+
+
+def _current_context(files: Iterable[Any]) -> str:
+    """That of the first file which names one: the official client goes by the last."""
+    for each in files:
+        if isinstance(each, dict) and (name := each.get("current-context")):
+            return str(name)
+    raise KubeconfigError("it has no current-context: name one with --context")
+
+
+def _named(merged: Any, kind: str, name: Any, who: str) -> Any:
+    """The context, cluster or user of this name; `who` asks for it."""
+    known = merged.safe_get(f"{kind}s") or []
+    found = merged[f"{kind}s"].get_with_name(name, safe=True) if known else None
+    if found is None:
+        near = closest_name(str(name), [str(each.value.get("name")) for each in known])
+        instead = f', but "{near}"' if near else ""
+        raise KubeconfigError(f'it has no {kind} "{name}"{who}{instead}')
+    return found.value.get(kind) or {}
+
+
+def _sendable(token: str) -> str:
+    """The token without the end of the line that a file has after it."""
+    token = token.strip()
+    if not token.isprintable():
+        raise KubeconfigError("its token is not text that can be sent")
+    return token
 
 
 def _part(value: Any, what: str, known: frozenset[str]) -> Mapping[str, Any]:
@@ -67,6 +98,8 @@ def _part(value: Any, what: str, known: frozenset[str]) -> Mapping[str, Any]:
 def _refuse_of_cluster(cluster: Mapping[str, Any]) -> None:
     if not cluster.get("server"):
         raise KubeconfigError("its cluster has no server")
+    if cluster.get("insecure-skip-tls-verify") and any(map(cluster.get, _AUTHORITIES)):
+        raise KubeconfigError("its cluster has a certificate-authority and insecure-skip-tls-verify, keep one of them")
     proxy = cluster.get("proxy-url")
     if proxy and urlsplit(str(proxy)).scheme not in _PROXIES:
         raise KubeconfigError(f"the proxy-url {proxy} is not supported, only those of http and https are")
@@ -82,6 +115,8 @@ def _refuse_of_user(user: Mapping[str, Any]) -> None:
     plugin = user.get("exec")
     if plugin is None:
         return
+    if user.get("token"):
+        raise KubeconfigError("its user has a token and a plugin under exec, keep one of them")
     command = plugin.get("command") if isinstance(plugin, dict) else None
     if not isinstance(command, str):
         raise KubeconfigError("exec of its user has no command")

@@ -54,8 +54,26 @@ def test_whom_to_impersonate(command: str, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+def test_more_about_whom_the_kubeconfig_names(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("job.yaml").write_text(JOB)
+    Path("policy.yaml").write_text(HEADER)
+    with fake_api() as api:
+        users = [{"name": "u", "user": {"token": "t0ken", "as": "alice", "as-groups": ["hers"]}}]
+        config = kubeconfig(tmp_path / "config", api.url, users=users)
+        CliRunner().invoke(main, [*COMMANDS[command], "--kubeconfig", str(config), "--as-group", "ml"])
+        assert api.impersonated
+        expected = [("Impersonate-User", "alice"), ("Impersonate-Group", "ml")]
+        assert all(each == expected for each in api.impersonated)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("option", ["--as-group", "--as-uid"])
-def test_more_about_nobody(command: str, option: str) -> None:
-    result = CliRunner().invoke(main, [*COMMANDS[command], option, "x"])
+def test_more_about_nobody(command: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("job.yaml").write_text(JOB)
+    Path("policy.yaml").write_text(HEADER)
+    config = kubeconfig(tmp_path / "config", "https://127.0.0.1:1")
+    result = CliRunner().invoke(main, [*COMMANDS[command], "--kubeconfig", str(config), option, "x"])
     assert result.exit_code == 2
-    assert f"{option} says more of the user that --as names, so it takes --as" in result.stderr
+    assert "it names groups, a uid or extra to impersonate, but no user: add --as or `as`" in result.stderr

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from tests.support.jobs import GOOD, REMOVE, changed
+from tests.support.object_api import fake_api, kubeconfig
 from tests.support.policies import configmap
 from tests.support.strategies import PROPERTY, json_values, mangled_jobs
 from webhook.admission.pipelines import load_policy, mutate
 from webhook.api import yaml
 from webhook.api.review import AdmissionRequest
+from webhook.cli import crd_schema
 from webhook.cli import files as manifests
 from webhook.cli.main import main
 from webhook.cluster.view import NothingKnown
@@ -196,6 +198,42 @@ def test_namespaces(check: Check) -> None:
     assert as_json(check("a.yaml", "-o", "json", a_yaml=homeless))[0]["namespace"] == "default"
     assert as_json(check("a.yaml", "-o", "json", "-n", "team-b"))[0]["namespace"] == "team-b"
     assert as_json(check("a.yaml", "-o", "json", "-n", "team-b", a_yaml=GOOD))[0]["namespace"] == "team-a"
+
+
+def test_the_namespace_is_that_of_the_context(check: Check, tmp_path: Path) -> None:
+    job = {**GOOD, "metadata": {"name": "train"}}
+    with fake_api() as api:
+        contexts = [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "team-z"}}]
+        config = str(kubeconfig(tmp_path / "config", api.url, contexts=contexts))
+        fields = {"apiVersion": {}, "kind": {}, "spec": {"x-kubernetes-preserve-unknown-fields": True}}
+        schema = {"properties": fields, "x-kubernetes-group-version-kind": [{"kind": "MPIJob"}]}
+        api.objects[crd_schema.OPENAPI] = {"components": {"schemas": {"MPIJob": schema}}}
+        result = check("a.yaml", "--kubeconfig", config, a_yaml=job)
+        assert result.stdout.startswith("a.yaml: team-z/train: ")
+        asked = [path for _, path in api.calls if "/namespaces/team-" in path]
+        assert asked
+        assert all("/namespaces/team-z" in path for path in asked)
+        given = check("a.yaml", "--kubeconfig", config, "--namespace", "team-a", a_yaml=job)
+        assert given.stdout.startswith("a.yaml: team-a/train: ")
+
+
+def test_a_namespace_that_is_not_there(check: Check) -> None:
+    job = {**GOOD, "metadata": {"name": "train"}}
+    result = check("a.yaml", "--cluster", "c.yaml", "-n", "taem-a", a_yaml=job, c_yaml=NAMESPACE)
+    assert result.exit_code == 0
+    said = '"taem-a" does not exist, but team-a does; the API server takes no job there before it is created'
+    assert f"  warning: namespace: {said}\n" in result.stdout
+    result = check("a.yaml", "--cluster", "c.yaml", "-n", "other", a_yaml=job, c_yaml=NAMESPACE)
+    said = '"other" does not exist; the API server takes no job there before it is created'
+    assert f"  warning: namespace: {said}\n" in result.stdout
+    assert "namespace:" not in check("a.yaml", "--cluster", "c.yaml", "-n", "team-a").stdout
+    assert "namespace:" not in check("a.yaml", "-n", "other").stdout
+
+
+def test_what_is_unknown_is_told_in_words(check: Check) -> None:
+    said = check("a.yaml", a_yaml=GOOD).stderr
+    assert "Kueue's configuration, limitranges" in said
+    assert "pods, pods of others, policies" in said
 
 
 def test_generate_name(check: Check) -> None:

@@ -70,6 +70,33 @@ async def test_the_context_counts(tmp_path: Path) -> None:
         assert api.impersonated == [[], HEADERS[:1]]
 
 
+async def test_of_several_files_the_first_says_which_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both of them, as kubectl would: the current context of the later one does not count, its contexts do."""
+    with fake_api() as api:
+        one = kubeconfig(tmp_path / "one", api.url)
+        clusters = [{"name": "d", "cluster": {"server": "https://127.0.0.1:1"}}]
+        contexts = [{"name": "y", "context": {"cluster": "d", "user": "u"}}]
+        two = kubeconfig(tmp_path / "two", "", clusters=clusters, contexts=contexts, **{"current-context": "y"})
+        monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'none'}:{one}:{two}")
+        await ask(Access())
+        assert len(api.calls) == 1
+        with pytest.raises(ClusterError, match="https://127"):
+            await ask(Access(context="y"))
+
+
+async def test_files_that_are_not_there_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'a'}:{tmp_path / 'b'}")
+    with pytest.raises(ClusterError, match="none of these files exists"):
+        await ask(Access())
+
+
+async def test_a_token_comes_from_a_file_with_an_end_of_line(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("t0ken\n")
+    with fake_api() as api:
+        await ask(kubeconfig(tmp_path / "config", api.url, users=[{"name": "u", "user": {"tokenFile": "token"}}]))
+        assert len(api.calls) == 1
+
+
 @pytest.mark.parametrize(
     ("user", "reason"),
     [
@@ -82,22 +109,24 @@ async def test_the_context_counts(tmp_path: Path) -> None:
         ({"as": "a", "as-user-extra": {"k": "v"}}, "as-user-extra of its user must be a mapping to lists of texts"),
         ({"as-user": "a", "x": 1}, "as-user, x of its user is not supported"),
         ({"tokenFile": "f"}, "its user has a token and a tokenFile, keep one of them"),
+        ({"exec": {"command": "login"}}, "its user has a token and a plugin under exec, keep one of them"),
+        ({"token": "a\nb"}, "its token is not text that can be sent"),
         (
             {"auth-provider": {"name": "gcp"}},
             "the auth-provider gcp is not supported: kubectl has none but oidc since 1.26 either, a plugin under exec"
             " takes its place",
         ),
-        ({"exec": {"args": []}}, "exec of its user has no command"),
+        ({"token": "", "exec": {"args": []}}, "exec of its user has no command"),
         (
-            {"exec": {"command": "login", "provideClusterInfo": True}},
+            {"token": "", "exec": {"command": "login", "provideClusterInfo": True}},
             "provideClusterInfo of the plugin login under exec is not supported",
         ),
         (
-            {"exec": {"command": "bin/login"}},
+            {"token": "", "exec": {"command": "bin/login"}},
             "the plugin bin/login under exec is not supported by a relative path: write it in full",
         ),
         (
-            {"exec": {"command": "/bin/false", "apiVersion": "client.authentication.k8s.io/v1"}},
+            {"token": "", "exec": {"command": "/bin/false", "apiVersion": "client.authentication.k8s.io/v1"}},
             "the plugin under exec of its user gave no credentials",
         ),
     ],
@@ -121,7 +150,29 @@ async def test_what_is_not_supported_of_a_user_is_refused(user: dict[str, Any], 
             {"clusters": [{"name": "c", "cluster": {"server": "https://c", "proxy-url": "socks5://p"}}]},
             "the proxy-url socks5://p is not supported, only those of http and https are",
         ),
+        (
+            {
+                "clusters": [
+                    {
+                        "name": "c",
+                        "cluster": {
+                            "server": "https://c",
+                            "insecure-skip-tls-verify": True,
+                            "certificate-authority-data": "Zm9v",
+                        },
+                    }
+                ]
+            },
+            "its cluster has a certificate-authority and insecure-skip-tls-verify, keep one of them",
+        ),
         ({"users": []}, 'it has no user "u", which its context names'),
+        ({"clusters": []}, 'it has no cluster "c", which its context names'),
+        (
+            {"current-context": "trian", "contexts": [{"name": "train", "context": {"cluster": "c"}}]},
+            'it has no context "trian", but "train"',
+        ),
+        ({"current-context": ""}, "it has no current-context: name one with --context"),
+        ({"contexts": [], "current-context": "y"}, 'it has no context "y"'),
         ({"users": [{"name": "u", "user": ["token"]}]}, "its user is not a mapping"),
     ],
 )
