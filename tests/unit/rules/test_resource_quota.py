@@ -99,6 +99,12 @@ def test_of_many_quotas_only_those_that_are_short_are_asked_for_another_size(mon
     assert asked["z"] < asked["a"], "where one does not fit, no other is asked"
 
 
+def test_what_nobody_has_counted_yet_is_not_called_free() -> None:
+    """Of a quota that has just been made."""
+    found = violations(RULE, job(20), view=cluster(quota({GPUS: 32}, {}), *THREE_JOBS))
+    assert "\nCurrent usage: not counted yet (3 running jobs)\n\nSuggestions:\n" in told(found)
+
+
 def test_busy() -> None:
     found = violations(RULE, job(8), view=cluster(quota({GPUS: 32}, {GPUS: 24}), *THREE_JOBS))
     assert told(found) == (

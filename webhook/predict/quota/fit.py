@@ -83,6 +83,8 @@ class Shortage:
     hard: Quantity
     taken: Quantity
     """What is used, or promised to other jobs."""
+    known: bool = True
+    """Whether the quota says what is used: a new one does not at once."""
 
     @property
     def available(self) -> Quantity:
@@ -131,7 +133,7 @@ def shortages(
                 continue
             used = quota.used.get(name)
             taken = Quantity((used or 0) + others.get(name, 0))
-            short = Shortage(quota, name, amount, whole[name], quota.hard[name], taken)
+            short = Shortage(quota, name, amount, whole[name], quota.hard[name], taken, known=used is not None)
             if short.impossible or (used is not None and taken + amount > short.hard):
                 found.append(short)
     return found

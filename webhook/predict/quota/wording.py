@@ -54,13 +54,14 @@ def details(
     hard, taken, available = (
         spelled(first.resource, amount, accelerators) for amount in (first.hard, first.taken, first.available)
     )
+    usage = taken if first.known else "not counted yet"
     users = f" ({running} running {_plural('job', running)})" if running else ""
     beyond = f"namespace {quota} is {hard}" if first.impossible else _free(first, hard, quota, accelerators)
     lines = [
         HEADLINE,
         f"Details: Requested {requested}{parts}, but {beyond}.",
-        f"Current usage: {taken}{users}",
-        f"Available: {available}",
+        f"Current usage: {usage}{users}",
+        *([f"Available: {available}"] if first.known else ()),
     ]
     if others := [_other(each, first.quota.name, accelerators) for each in short[1 : MAX_OTHERS + 1]]:
         if more_of_them := len(short) - 1 - len(others):
