@@ -130,6 +130,18 @@ def named(name: str, **labels: str) -> dict[str, Any]:
     return {"mutating": [found, KUEUE_WEBHOOK]}
 
 
+def by_register(configuration: Any) -> Any:
+    """As `serve --register` makes it."""
+    found = stored(configuration)
+    found["metadata"] = {"name": registration.NAME, "labels": {registration.MADE_BY: registration.BY_REGISTER}}
+    for each in found["webhooks"]:
+        each["clientConfig"] = {"url": "https://127.0.0.1:1/x"}
+    return found
+
+
+ON_TRIAL = {"mutating": [by_register(MUTATING)], "validating": [by_register(VALIDATING)]}
+
+
 def certificates(**changes: Any) -> dict[str, Any]:
     return {"certificates": replace(HEALTHY.certificates, **changes)}
 

@@ -9,7 +9,7 @@ from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.api.names import closest_name
 from webhook.policy import document
-from webhook.policy.document import PolicyDocument, PolicyError, PolicyFault
+from webhook.policy.document import KIND, PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.layers import Layer
 
 REMEMBERED = f"{PROGRAM}-last-good"
@@ -23,6 +23,8 @@ MAX_LENGTH = 256 * 1024
 MISSING = f"is missing: it belongs under the key {KEY} of data"
 
 # A block in which each line of the embedded document is a line of the file.
+# What makes a text a policy, in YAML and in JSON.
+_DOCUMENT: Final = re.compile(rf"""(?:^|[{{,])\s*["']?kind["']?:\s*["']?{KIND}\b""", re.MULTILINE)
 _BLOCK: Final = re.compile(r"""["']?policy\.yaml["']?:\s+\|[-+0-9]*\s*(#.*)?""")
 
 State = Literal["current", "last-good", "unusable"]
@@ -116,10 +118,17 @@ def embedded(data: Mapping[str, Any], text: str, path: tuple[str | int, ...]) ->
     return None
 
 
+def misplaced(data: Mapping[str, object]) -> str:
+    """The key under which a document stands that belongs under KEY, empty where none does."""
+    if KEY in data:
+        return ""
+    return next((key for key, text in data.items() if isinstance(text, str) and _DOCUMENT.search(text)), "")
+
+
 def read_from(data: Mapping[str, object], model: type[PolicyDocument]) -> PolicyDocument:
     """The document in a ConfigMap's data; PolicyError for a broken one, or one under another key."""
     text = data.get(KEY)
-    if KEY not in data and (near := closest_name(KEY, data)):
+    if KEY not in data and (near := misplaced(data) or closest_name(KEY, data)):
         raise PolicyError(PolicyFault("", f"{MISSING}; did you write {near} for it?"))
     if text is not None and not isinstance(text, str):
         raise PolicyError(PolicyFault("", f"must be text: write `{KEY}: |`, and the document below it, indented"))

@@ -21,6 +21,21 @@ def most_gpus(loaded: Loaded) -> int:
     return most
 
 
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        ({"policy.yaml": GOOD, "b.yaml": GOOD}, ""),
+        ({"a": "x", "base.yaml": GOOD}, "base.yaml"),
+        ({"base.json": '{"apiVersion": "x", "kind": "MPIJobPolicy"}'}, "base.json"),
+        ({"base.json": '{\n  "kind":"MPIJobPolicy"\n}'}, "base.json"),
+        ({"notes": "kind: MPIJobPolicyX\nabout a kind MPIJobPolicy", "n": 1}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_document_under_another_key_is_found(data: dict[str, object], key: str) -> None:
+    assert store.misplaced(data) == key
+
+
 def test_good_documents_are_in_force_and_remembered() -> None:
     loaded = load({"b": HEADER, "a": GOOD})
     assert [layer.name for layer in loaded.layers] == ["a", "b"]

@@ -142,7 +142,7 @@ def _in_configmap(
     """The policy in a ConfigMap, None for one that is about something else."""
     metadata, data = mapping(configmap, "metadata"), mapping(configmap, "data")
     label = mapping(metadata, "labels").get(store.LABEL)
-    if store.KEY not in data and label is None:
+    if store.KEY not in data and label is None and not store.misplaced(data):
         return None
     name = str(metadata.get("name", ""))
     title = f'{title}: ConfigMap "{name}"'

@@ -52,6 +52,8 @@ class Policies:
     """Of each broken one its state and its fault, by name."""
     unlabelled: Sequence[str] = ()
     """ConfigMaps beside them that hold a policy and lack the label."""
+    misplaced: Mapping[str, str] = field(default_factory=dict)
+    """ConfigMaps beside them that hold a policy under another key, which is the value."""
     elsewhere: Sequence[tuple[str, str]] | Unread = ()
     """(namespace, name) of ConfigMaps with the label in other namespaces."""
 
@@ -107,6 +109,13 @@ class Facts:
     """None if it was not asked for."""
 
     @property
+    def on_trial(self) -> bool:
+        """Whether a server of `serve --register` is all there is: it has nothing of what the manifests install."""
+        ours = [configuration(each) for each in (self.mutating, self.validating) if not isinstance(each, Unread)]
+        nothing_else = self.deployment is None and self.service is None
+        return nothing_else and any(ours) and all(each is None or made_by_register(each) for each in ours)
+
+    @property
     def kubernetes(self) -> tuple[int, int] | None:
         """Major and minor version of the API server."""
         if isinstance(self.version, Unread):
@@ -139,6 +148,11 @@ def configuration(found: Sequence[KubernetesObject]) -> KubernetesObject | None:
     named = [each for each in found if each["metadata"]["name"] == registration.NAME]
     alike = [each for each in found if any(hook["name"].endswith(f".{registration.DOMAIN}") for hook in hooks(each))]
     return next(iter(named + alike), None)
+
+
+def made_by_register(found: KubernetesObject) -> bool:
+    """Whether a configuration is of a development server."""
+    return (found["metadata"].get("labels") or {}).get(registration.MADE_BY) == registration.BY_REGISTER
 
 
 def hooks(found: KubernetesObject) -> list[KubernetesObject]:

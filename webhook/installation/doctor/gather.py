@@ -157,15 +157,14 @@ async def _policies(api: Client, namespace: str) -> Policies:
         PolicySource(each["metadata"]["name"], "", "", (each.get("data") or {}).get(store.KEY)) for each in found
     ]
     loaded = store.load(sources, remembered.get("data") or {}, policy_model())
-    named = {source.name for source in sources}
+    others = [each for each in beside if each not in found and each["metadata"]["name"] != REMEMBERED]
     return Policies(
         len(sources),
         {name: (loaded.states[name], error) for name, error in loaded.errors.items()},
-        unlabelled=[
-            each["metadata"]["name"]
-            for each in beside
-            if each["metadata"]["name"] not in named and store.KEY in (each.get("data") or {})
-        ],
+        unlabelled=[each["metadata"]["name"] for each in others if store.KEY in (each.get("data") or {})],
+        misplaced={
+            each["metadata"]["name"]: key for each in others if (key := store.misplaced(each.get("data") or {}))
+        },
         elsewhere=await attempt(_elsewhere(api, namespace)),
     )
 

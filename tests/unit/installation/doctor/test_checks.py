@@ -11,12 +11,14 @@ from tests.support.doctor_facts import (
     CRASHING,
     FILES_MOUNTED,
     GOOD_KUEUE,
+    HAS,
     HEALTHY,
     KUEUE,
     KUEUE_WEBHOOK,
     LEAF,
     MUTATING,
     NOW,
+    ON_TRIAL,
     OPERATOR,
     OTHER_KUEUE,
     ROOT,
@@ -91,6 +93,22 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "a development server": (
         {**with_kueue(GOOD_KUEUE), **named(registration.NAME, **{registration.MADE_BY: registration.BY_REGISTER})},
         {"configuration-development": "serve --register"},
+    ),
+    "a development server and nothing else": (
+        {
+            **ON_TRIAL,
+            "service": None,
+            "deployment": None,
+            "pods": [],
+            "endpoints": [],
+            "rights": dict.fromkeys(HAS, False),
+            **certificates(data=None, bundles=(), served={}),
+        },
+        {"configuration-development": "nothing is installed in mpijob-webhook"},
+    ),
+    "a development server beside an installation": (
+        ON_TRIAL,
+        {"configuration-development": "serve --register", "hook-elsewhere": "calls https://127.0.0.1:1"},
     ),
     "a hook of others": (
         {
@@ -181,6 +199,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "a policy without label": (
         {"policies": Policies(1, unlabelled=["base"])},
         {"policy-unlabelled": 'has no label training.openshift.io/mpijob-policy: "true"'},
+    ),
+    "a policy under another key": (
+        {"policies": Policies(1, misplaced={"base": "base.yaml"})},
+        {"policy-misplaced": 'ConfigMap "base" holds a policy under base.yaml'},
     ),
     "a policy elsewhere": (
         {"policies": Policies(1, elsewhere=[("team-a", "base")])},

@@ -6,7 +6,7 @@ from typing import Any, Final
 from webhook.client.objects import KubernetesObject
 from webhook.installation import registration
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import Facts, configuration, hooks
+from webhook.installation.doctor.facts import Facts, configuration, hooks, made_by_register
 from webhook.installation.doctor.unread import Unread
 
 CONFIGURATION_MISSING: Final = DiagnosisKind("configuration-missing", Severity.PROBLEM)
@@ -54,21 +54,22 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
             )
             continue
         total += len(hooks(actual))
-        yield from _about(expected["kind"], actual)
+        yield from _about(facts, expected["kind"], actual)
         yield from _hooks(facts, expected, actual)
     yield ok(f"{total} hooks, as this version installs them")
 
 
-def _about(kind: str, actual: KubernetesObject) -> Iterator[Diagnosis]:
+def _about(facts: Facts, kind: str, actual: KubernetesObject) -> Iterator[Diagnosis]:
     name = actual["metadata"]["name"]
     if name != registration.NAME:
         yield CONFIGURATION_RENAMED(
             f"the {kind} is called {name}: the service keeps the caBundles of {registration.NAME} alone",
             fix=f"kubectl delete {kind} {name}; then apply the manifests with the name that they have",
         )
-    if (actual["metadata"].get("labels") or {}).get(registration.MADE_BY) == registration.BY_REGISTER:
+    if made_by_register(actual):
+        besides = f", and nothing is installed in {facts.location.namespace}" if facts.on_trial else ""
         yield CONFIGURATION_DEVELOPMENT(
-            f"the {kind} is of a development server (serve --register)",
+            f"the {kind} is of a development server (serve --register){besides}",
             fix=f"end that server; if it is gone: kubectl delete {kind} {name}",
         )
 
@@ -89,7 +90,7 @@ def _hooks(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -
 def _hook(facts: Facts, expected: KubernetesObject, actual: KubernetesObject) -> Iterator[Diagnosis]:
     name = expected["name"]
     wanted, called = expected["clientConfig"]["service"], actual["clientConfig"].get("service") or {}
-    if any(wanted[key] != called.get(key) for key in ("namespace", "name", "path")):
+    if not facts.on_trial and any(wanted[key] != called.get(key) for key in ("namespace", "name", "path")):
         where = actual["clientConfig"].get("url") or "{namespace}/{name}{path}".format(**{"path": "", **called})
         target = f"{wanted['namespace']}/{wanted['name']}{wanted['path']}"
         yield HOOK_ELSEWHERE(f"the hook {name} calls {where}, not the Service {target}", fix=facts.again)

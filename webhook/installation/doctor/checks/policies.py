@@ -11,6 +11,7 @@ from webhook.policy import store
 
 POLICY_BROKEN: Final = DiagnosisKind("policy-broken", Severity.PROBLEM)
 POLICY_UNLABELLED: Final = DiagnosisKind("policy-unlabelled", Severity.WARNING)
+POLICY_MISPLACED: Final = DiagnosisKind("policy-misplaced", Severity.WARNING)
 POLICY_ELSEWHERE: Final = DiagnosisKind("policy-elsewhere", Severity.WARNING)
 
 
@@ -31,6 +32,12 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
             f'ConfigMap "{name}" holds a policy, and nothing of it is in force: it has no label {store.LABEL}: "true"',
             fix=f"kubectl -n {namespace} label configmap {name} --overwrite {store.LABEL}=true; before, see what that "
             f"changes: kubectl -n {namespace} get configmap {name} -o yaml | {PROGRAM} policy replay --policy -",
+        )
+    for name, key in facts.policies.misplaced.items():
+        yield POLICY_MISPLACED(
+            f'ConfigMap "{name}" holds a policy under {key}, and nothing of it is in force: that takes the key '
+            f'{store.KEY} and the label {store.LABEL}: "true"',
+            fix=f"apply it anew, with both; {PROGRAM} policy validate FILE says whether it has them",
         )
     if isinstance(facts.policies.elsewhere, Unread):
         yield not_known("whether there are policies in other namespaces", facts.policies.elsewhere.reason)
