@@ -17,6 +17,7 @@ from webhook.admission import (
     excuse,
     one_cause,
     opt_out,
+    overlooked,
     preempted,
     ratchet,
     record,
@@ -132,7 +133,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
             # Another webhook may have changed the job since an earlier round, of which the user has been told.
             known = record.holding(builder.document) if annotations.INJECTED in job.annotations else []
             earlier = {place.author for place in known}
-            decision.told = _inject(job, policy, ctx, builder)
+            decision.told = overlooked.cautions(job) | _inject(job, policy, ctx, builder)
             decision.news = [author for author in dict.fromkeys(builder.authors) if author not in earlier]
             record.write(builder)
     except PatchConflict as error:

@@ -35,6 +35,11 @@ NETWORKS: Final = "training.openshift.io/networks"
 RDMA: Final = "training.openshift.io/rdma"
 """`"true"`: the pods that compute get RDMA devices; `"false"`: they do not."""
 
+OF_USERS: Final = (
+    DEBUG_MODE, GPU_PRODUCT, INJECTED, NETWORKS, QUEUE, RDMA, SKIP, TIMEOUT, TIMEOUT_ACTION, WORKER_READINESS,
+)  # fmt: skip
+"""All of them."""
+
 _SHOWN: Final = 12
 """Bytes of UTF-8: the length of a warning is counted in them."""
 

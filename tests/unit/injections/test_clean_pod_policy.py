@@ -51,4 +51,5 @@ def test_debug_mode(debug, policy, notes):
 
 
 def test_debug_mode_is_an_annotation_not_a_label():
-    assert inject("clean-pod-policy", mpijob(metadata={"labels": {DEBUG: "true"}}))[1] == [RUNNING]
+    told = inject("clean-pod-policy", mpijob(metadata={"labels": {DEBUG: "true"}}))[1]
+    assert told == [f"{DEBUG}: has no effect as a label, make it an annotation", RUNNING]

@@ -1,0 +1,56 @@
+"""What a job asks for where nobody looks is told, where it is certain enough what was meant."""
+
+import pytest
+
+from tests.support.injecting import hold, mpijob
+from webhook.admission import overlooked
+from webhook.api import annotations
+
+PREFIX = "training.openshift.io/"
+
+
+def told(**metadata: dict[str, str]) -> list[str]:
+    return [text for text in hold(mpijob(metadata=metadata)).cautions if text.startswith(PREFIX)]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("timout", "timeout"),
+        ("timeoutaction", "timeout-action"),
+        ("queu", "queue"),
+        ("rmda", "rdma"),
+        ("network", "networks"),
+        ("gpu-products", "gpu-product"),
+        ("exempts", "exempt"),
+        ("exempt_reason", "exempt-reason"),
+        ("queued-at", ""),
+        ("team", ""),
+        ("tier", ""),
+        ("", ""),
+    ],
+)
+def test_a_letter_wrong(written: str, meant: str) -> None:
+    said = [f"{PREFIX}{written}: has no effect, did you mean {PREFIX}{meant}?"] if meant else []
+    assert told(annotations={f"{PREFIX}{written}": "x"}) == said
+
+
+def test_what_is_read_is_not_told_of() -> None:
+    for key in overlooked.KNOWN - {annotations.INJECTED}:
+        assert [text for text in told(annotations={key: "1"}) if "has no effect, did" in text] == []
+    assert told(annotations={"timout": "x"}, labels={"timout": "x", f"{PREFIX}tier": "gold"}) == []
+
+
+def test_a_label_is_no_annotation() -> None:
+    said = f"{annotations.QUEUE}: has no effect as a label, make it an annotation"
+    assert told(labels={annotations.QUEUE: "a", f"{PREFIX}tier": "gold"}) == [said]
+
+
+def test_only_the_first_few_are_told() -> None:
+    assert len(told(annotations={f"{PREFIX}queue{letter}": "x" for letter in "abcdefgh"})) == 5
+
+
+def test_in_every_mode_of_the_warnings_it_is_one_line() -> None:
+    key = f"{PREFIX}gpu-producs"
+    (warning,) = [text for text in hold(mpijob(metadata={"annotations": {key: "x"}})).warnings if key in text]
+    assert warning == f"{key}: has no effect, did you mean {annotations.GPU_PRODUCT}?"

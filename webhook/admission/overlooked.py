@@ -1,0 +1,34 @@
+"""What a job asks for where nobody looks: an annotation of ours with a letter wrong, or as a label."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from webhook.api import annotations
+from webhook.api.mpijob import MPIJob
+from webhook.injections import Caution
+from webhook.policy import exemptions
+
+PREFIX: Final = "training.openshift.io/"
+KNOWN: Final = frozenset({*annotations.OF_USERS, exemptions.ASKED, exemptions.REASON})
+_NAMES: Final = [key.removeprefix(PREFIX) for key in sorted(KNOWN)]
+# Others may have keys of this prefix too, so only what can hardly be meant otherwise is told.
+_ALIKE: Final = 0.75
+_LOOKED_AT: Final = 5
+
+
+def cautions(job: MPIJob) -> dict[str, list[str]]:
+    """By the key that nobody reads."""
+    found: dict[str, list[str]] = {}
+    for key in [key for key in _ours(job.annotations) if key not in KNOWN][:_LOOKED_AT]:
+        near = get_close_matches(key.removeprefix(PREFIX)[:64], _NAMES, n=1, cutoff=_ALIKE)
+        if near:
+            found[key] = [Caution(f"has no effect, did you mean {PREFIX}{near[0]}?")]
+    for key in _ours(job.labels):
+        if key in KNOWN:
+            found.setdefault(key, [Caution("has no effect as a label, make it an annotation")])
+    return found
+
+
+def _ours(keys: Mapping[str, str]) -> list[str]:
+    return [key for key in keys if key.startswith(PREFIX)]
