@@ -1,7 +1,7 @@
 """How large a job may be: what all rules admit of its workers and their accelerators, and what of that fits."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -143,21 +143,30 @@ class Sizes:
     def in_words(self, size: Size) -> str:
         """What to set to get this size: `worker count to 4`."""
         parts = [f"worker count to {size.workers}"] * (size.workers != self.own.workers)
-        slots = self.slots
         if size.gpus != self.own.gpus:
             by_claim = " by another ResourceClaimTemplate" if self.resource.endswith(DEVICES_OF_CLASS) else ""
             parts.append(f"GPUs per worker to {size.gpus}{by_claim}")
-            if self.slots == self.own.gpus and size.gpus in self.admitted.slots:
-                slots = size.gpus
-                parts.append(f"slotsPerWorker to {slots}")
+        return listed([*parts, *self.besides(size)])
+
+    def besides(self, size: Size) -> list[str]:
+        """What else to set, so that a job of this size starts: `-np to 8`."""
+        parts, slots = [], self.slots
+        if size.gpus != self.own.gpus == self.slots and size.gpus in self.admitted.slots:
+            slots = size.gpus
+            parts.append(f"slotsPerWorker to {slots}")
         total = slots * (size.workers + (1 if self.computing_launcher else 0))
         if self.ranks > total > 0:
             parts.append(f"-np to {total}")
         pods = size.workers + (0 if self.waits else 1)
         if self.gang is not None and self.gang > pods:
             parts.append(f"minAvailable to {pods}")
-        *first, last = parts
-        return f"{', '.join(first)} and {last}" if first else last
+        return parts
+
+
+def listed(parts: Sequence[str]) -> str:
+    """`a, b and c`."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def more_workers(job: MPIJob, ctx: Context, least: int) -> str:

@@ -32,7 +32,7 @@ from webhook.predict.kueue.feasibility import FlavorShortage, Obstacle, obstacle
 from webhook.predict.kueue.flavors import Mismatch, TemplatePart
 from webhook.predict.kueue.managed import configuration, manages
 from webhook.predict.kueue.pod_sets import PodSet, pod_sets
-from webhook.predict.sizes import Size, Sizes
+from webhook.predict.sizes import Size, Sizes, listed
 from webhook.rules import CauseReason, Violation, rule
 
 # Other queues of the namespace that are tried for a suggestion.
@@ -60,9 +60,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     fits: Fits = lambda other, pods: not any(obstacles(ctx.view, other, pods, config))  # noqa: E731
     elsewhere = _other_queue(ctx, name, sets, fits)
+    sizes = Sizes.of(job, ctx)
+    size = None if elsewhere else sizes.largest(lambda size: fits(queue, _resized(sets, size, sizes)))
     for obstacle in found:
-        fix = elsewhere or _fix(obstacle, Sizes.of(job, ctx), lambda pods: fits(queue, pods), sets)
+        fix = elsewhere or _fix(obstacle, size, sizes, lambda pods: fits(queue, pods), sets)
         yield Violation(_path(obstacle), _message(obstacle, queue), fix=fix, reason=CauseReason.NOT_SUPPORTED)
+    if size is not None and (besides := sizes.besides(size)) and all(each.unavailable is None for each in found):
+        yield Violation(
+            "spec", f"other numbers change with {_in_words(size, sizes.own)}", fix=f"Set {listed(besides)}."
+        )
 
 
 def _path(obstacle: Obstacle) -> str:
@@ -117,13 +123,19 @@ def _other_queue(ctx: Context, name: str | None, sets: tuple[PodSet, ...], fits:
     return ""
 
 
-def _fix(obstacle: Obstacle, sizes: Sizes, fits: Callable[[tuple[PodSet, ...]], bool], sets: tuple[PodSet, ...]) -> str:
-    """What would let the job into this queue, and all rules admit."""
+def _fix(
+    obstacle: Obstacle,
+    size: Size | None,
+    sizes: Sizes,
+    fits: Callable[[tuple[PodSet, ...]], bool],
+    sets: tuple[PodSet, ...],
+) -> str:
+    """What would let the job into this queue, and all rules admit: another `size`, if there is one."""
     if obstacle.unavailable is not None:
         # Without its devices (accelerators, RDMA) a job is another one.
         return "Use one with it." if "/" in obstacle.unavailable else "Leave it out."
-    if size := sizes.largest(lambda size: fits(_resized(sets, size, sizes))):
-        return _use(size, sizes.own)
+    if size is not None:
+        return f"Use {_in_words(size, sizes.own)}."
     if obstacle.shortages:
         fewest = sizes.replicas().least
         fewer = fewest > 1 and fits(_resized(sets, replace(sizes.own, workers=1), sizes))
@@ -131,12 +143,12 @@ def _fix(obstacle: Obstacle, sizes: Sizes, fits: Callable[[tuple[PodSet, ...]], 
     return (obstacle.mismatches and _mendable(obstacle).mend) or "Ask for another queue."
 
 
-def _use(size: Size, own: Size) -> str:
+def _in_words(size: Size, own: Size) -> str:
     workers = f"{size.workers} worker{'' if size.workers == 1 else 's'}"
     gpus = f"{size.gpus} GPU{'' if size.gpus == 1 else 's'} in each"
     if size.gpus == own.gpus:
-        return f"Use {workers}."
-    return f"Use {gpus}." if size.workers == own.workers else f"Use {workers}, with {gpus}."
+        return workers
+    return gpus if size.workers == own.workers else f"{workers}, with {gpus}"
 
 
 def _resized(sets: tuple[PodSet, ...], size: Size, sizes: Sizes) -> tuple[PodSet, ...]:

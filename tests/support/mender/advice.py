@@ -49,6 +49,7 @@ class Edit:
 _BESIDES: Final = {
     "slotsPerWorker": places.parse("spec.slotsPerWorker"),
     "minAvailable": places.parse("spec.runPolicy.schedulingPolicy.minAvailable"),
+    "runLauncherAsWorker": places.parse("spec.runLauncherAsWorker"),
 }
 REPLICAS: Final = places.parse("spec.mpiReplicaSpecs[Worker].replicas")
 LAUNCHER_CONTAINER: Final = places.parse("spec.mpiReplicaSpecs[Launcher].template.spec.containers[0]")
@@ -57,7 +58,7 @@ _VALUE: Final = r'(?P<value>"[^"]*"|\[[^\]]*\]|[^\s",;]+)'
 _NAMES: Final = r'"[^"]*"(?:, "[^"]*")*|[A-Z_]+(?:, [A-Z_]+)*'
 _BOUND: Final = r"(?: or (?P<bound>more|fewer|less)\b)?"
 _FIELD: Final = r"(?P<field>[^\s:,;]+)"
-_RESOURCE: Final = r"(?: (?P<resource>CPUs|GPUs?|[^\s/]+/[^\s:,;]+|cpu|memory|ephemeral-storage))?"
+_RESOURCE: Final = r"(?: (?P<resource>CPUs|GPUs?|[^\s/]+/[^\s:,;]+|cpu|memory|ephemeral-storage|hugepages-\w+))?"
 _NO_VALUE: Final = frozenset(("a", "an", "the", "one", "what", "its", "both"))
 _BOUNDS: Final = {"more": Verb.AT_LEAST, "fewer": Verb.AT_MOST, "less": Verb.AT_MOST, None: Verb.SET}
 # The end of a sentence: not the dot in a name or a number.
@@ -192,8 +193,8 @@ def _field(at: Path, name: str, *, beside: bool = False) -> Path:
         return (*at[: at.index("resources") + 1], first, *inner)
     if first in at:
         return (*at[: len(at) - at[::-1].index(first)], *inner)
-    if first == "runLauncherAsWorker":
-        return ("spec", first)
+    if name in _BESIDES:
+        return _BESIDES[name]
     return (*(at[:-1] if beside else at), first, *inner)
 
 

@@ -14,7 +14,9 @@ RULES: Final[Mapping[str, str]] = {
 FAULTS: Final[Mapping[str, str]] = {
     r"new: \[accelerator-available\] .*nodeSelector": "a pod that asks for other things fits other nodes",
     r"still there: \[pod-template\] .*\. Use cpu, memory, ephemeral-storage": "which resource was meant cannot be seen",
-    r"(?s)new: \[slots\] .*-np \d+ refuses to start.*tight policy": "the tier takes the launcher's slots away too",
+    r"(?s)(new|still there): \[slots\] .*-np \d+ refuses to start.*tight policy": (
+        "the tier takes the launcher's slots away too"
+    ),
     r"new: \[gang\] .*: unset means": "without the label of a queue the job no longer waits in it",
 }
 """Advice that does not lead to an admitted job at once."""

@@ -158,17 +158,17 @@ def test_what_is_suggested_is_refused_by_no_rule(changes: Json, rules: Json, har
 
 
 @pytest.mark.parametrize(
-    ("workers", "gpus", "rules", "nominal", "fix"),
+    ("workers", "gpus", "rules", "nominal", "fixes"),
     [
-        (4, 2, {}, 4, "Use 2 workers."),
-        (4, 2, {}, 2, "Use 2 workers, with 1 GPU in each."),
-        (2, 8, {}, 8, "Use 4 GPUs in each."),
-        (2, 8, {"gpus": {"min": 8}}, 8, "Ask for quota: fewer than 2 workers are refused."),
-        (2, 8, {"worker-count": {"min": 1}}, 8, "Use 1 worker."),
-        (2, 8, {"gpus": {"min": 8}}, 7, "Ask for less."),
+        (4, 2, {}, 4, ["Use 2 workers."]),
+        (4, 2, {}, 2, ["Use 2 workers, with 1 GPU in each.", "Set slotsPerWorker to 1."]),
+        (2, 8, {}, 8, ["Use 4 GPUs in each.", "Set slotsPerWorker to 4."]),
+        (2, 8, {"gpus": {"min": 8}}, 8, ["Ask for quota: fewer than 2 workers are refused."]),
+        (2, 8, {"worker-count": {"min": 1}}, 8, ["Use 1 worker."]),
+        (2, 8, {"gpus": {"min": 8}}, 7, ["Ask for less."]),
     ],
 )
-def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: int, fix: str) -> None:
+def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: int, fixes: list[str]) -> None:
     quotas = {"cpu": 9999, "memory": "9Ti", "nvidia.com/gpu": nominal}
     objects = [
         config(),
@@ -178,7 +178,7 @@ def test_what_a_queue_suggests(workers: int, gpus: int, rules: Json, nominal: in
     ]
     changes = job(workers, gpus) | {"metadata.labels": {"kueue.x-k8s.io/queue-name": "q"}}
     found = [each.violation.fix for each in decide(changes, rules, *objects).warned if each.rule == "ever-fits"]
-    assert found == [fix]
+    assert found == fixes
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,15 @@ SMALL = {"cpu": 100, "memory": "1Ti", GPU: 5}
             id="GPUs",
         ),
         pytest.param(
+            [queue({"h100": SMALL}), H100],
+            {"Launcher.template.spec.containers.0.command": ["mpirun", "-np", "8", "x"]},
+            [
+                f"{WORKER}: ExceedsMaxQuota: 8 {GPU} > 5 in flavor h100. Use 2 workers.",
+                "spec: other numbers change with 2 workers. Set -np to 4.",
+            ],
+            id="ranks",
+        ),
+        pytest.param(
             [queue({"h100": {**ROOMY, "cpu": 64}}), H100],
             {},
             [f"{WORKER}: ExceedsMaxQuota: 65 cpu > 64 in flavor h100. Use 3 workers."],
