@@ -195,7 +195,11 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
         {"spec.mpiImplementation": "openmpi"}, '"openmpi" is not supported. Use one of'
     ),
     "restartPolicy: Always": Mistake({"Worker.restartPolicy": "Always"}, '"Always" is not supported. Use one of Never'),
-    "an old API version": Mistake({"apiVersion": "kubeflow.org/v1"}, '"kubeflow.org/v1" is not served'),
+    "an old API version": Mistake(
+        {"apiVersion": "kubeflow.org/v1"},
+        "Run `mpijob-webhook convert FILE`",
+        {"apiVersion": "kubeflow.org/v2beta1"},
+    ),
     "a timeout in words": Mistake(
         {"metadata.annotations": {"training.openshift.io/timeout": "3 days"}}, '"3 days" is not a duration'
     ),

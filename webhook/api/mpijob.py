@@ -19,6 +19,8 @@ IMPLEMENTATIONS = ("OpenMPI", "Intel", "MPICH")
 
 GROUP = "kubeflow.org"
 API_VERSION = "kubeflow.org/v2beta1"
+# Of operators before it; training-operator has the first.
+OLDER_VERSIONS = ("kubeflow.org/v1", "kubeflow.org/v1alpha2", "kubeflow.org/v1alpha1")
 # Values of `managedBy`, by default the operator (`types.go`, `KubeflowJobController` and `MultiKueueController`).
 MPI_OPERATOR = "kubeflow.org/mpi-operator"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"

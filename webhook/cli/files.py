@@ -7,16 +7,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from webhook.api import yaml
+from webhook.api.metadata import SET_BY_SERVER
 
 STDIN: Final = "-"
 STDIN_TITLE: Final = "standard input"
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 MAX_BYTES: Final = 64 * 2**20
-# Cleared by the API server when an object is created (apiserver `pkg/registry/rest/create.go`).
-SET_BY_SERVER: Final = (
-    "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields",
-    "resourceVersion", "selfLink", "uid",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,17 +14,18 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from webhook import PROGRAM
 from webhook.admission import pipelines
 from webhook.admission.messages import Finding
 from webhook.admission.pipelines import SCHEMA, Decision, Policy
 from webhook.api import mpijob
+from webhook.api.metadata import LAST_APPLIED
 from webhook.api.names import closest_name
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
 from webhook.cli import files, injected, job_metadata, job_schema
 from webhook.cli.files import Manifest
 from webhook.cli.injected import Injected
 from webhook.cli.job_world import POLICIES, USER, JobWorld
-from webhook.cli.older_versions import by_hand
 from webhook.cli.terminal import bad, caution, counted, fail, good, printable
 from webhook.cluster.noting import NotingView
 from webhook.cluster.resources.namespaces import NAMESPACES
@@ -37,7 +38,6 @@ from webhook.rules import CauseReason, Violation
 from webhook.server.clock import today
 
 NAMESPACE: Final = "namespace"
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +216,14 @@ def _encode(document: Mapping[str, Any] | None) -> msgspec.Raw:
 
 
 def _not_served(manifest: Manifest) -> Decision:
+    if manifest.api_version in mpijob.OLDER_VERSIONS:
+        fix = f"Run `{PROGRAM} convert FILE`: it writes the job anew, and says what is left to do."
+    else:
+        fix = f"Set apiVersion to {mpijob.API_VERSION}, and check the fields: other versions have others."
     violation = Violation(
         "apiVersion",
         f'"{manifest.api_version[:100]}" is not served, the MPI operator knows only {mpijob.API_VERSION}',
-        fix=by_hand(manifest.api_version),
+        fix=fix,
         reason=CauseReason.NOT_SUPPORTED,
     )
     return Decision(denied=[Finding(SCHEMA, violation)], name=manifest.title)

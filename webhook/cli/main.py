@@ -10,6 +10,7 @@ import click
 from webhook import PROGRAM, __version__
 from webhook.cli.certs import certs
 from webhook.cli.check import check
+from webhook.cli.convert import convert
 from webhook.cli.demo import demo
 from webhook.cli.doctor import doctor
 from webhook.cli.explain import explain, rules
@@ -17,7 +18,7 @@ from webhook.cli.policy.commands import policy
 from webhook.cli.serve import serve
 from webhook.cli.snapshot import snapshot
 
-COMMANDS: Final = (certs, check, demo, doctor, explain, policy, rules, serve, snapshot)
+COMMANDS: Final = (certs, check, convert, demo, doctor, explain, policy, rules, serve, snapshot)
 
 
 @click.group(

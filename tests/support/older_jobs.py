@@ -1,0 +1,109 @@
+"""Jobs of the versions before v2beta1 that set every field of the Go types of their time.
+
+`FIELDS` is read out of those types: for v1 training-operator v1.9.3
+`pkg/apis/kubeflow.org/v1/{mpi_types,common_types}.go`, of which mpi-operator's has a part; else mpi-operator v0.3.0
+`pkg/apis/kubeflow/{v1alpha2,v1alpha1}/types.go`. What a pod template may hold comes out of the schema of MPIJobs.
+"""
+
+from typing import Any, Final
+
+from webhook.cli.crd_schema import Shape, packaged
+
+V1: Final = "kubeflow.org/v1"
+V1ALPHA2: Final = "kubeflow.org/v1alpha2"
+V1ALPHA1: Final = "kubeflow.org/v1alpha1"
+_REPLICAS: Final = tuple(
+    f"spec.mpiReplicaSpecs.{role}.{key}"
+    for role in ("Launcher", "Worker")
+    for key in ("replicas", "template", "restartPolicy")
+)
+_RUN_POLICY: Final = (
+    "spec.runPolicy.cleanPodPolicy",
+    "spec.runPolicy.ttlSecondsAfterFinished",
+    "spec.runPolicy.activeDeadlineSeconds",
+    "spec.runPolicy.backoffLimit",
+    "spec.runPolicy.schedulingPolicy.minAvailable",
+)
+_COMMON: Final = ("spec.slotsPerWorker", "spec.cleanPodPolicy", "spec.mainContainer", *_REPLICAS, *_RUN_POLICY)
+FIELDS: Final = {
+    V1: (
+        *_COMMON,
+        "spec.runPolicy.schedulingPolicy.queue",
+        "spec.runPolicy.schedulingPolicy.minResources",
+        "spec.runPolicy.schedulingPolicy.priorityClass",
+        "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
+        "spec.runPolicy.suspend",
+        "spec.runPolicy.managedBy",
+    ),
+    V1ALPHA2: (*_COMMON, "spec.backoffLimit", "spec.activeDeadlineSeconds", "spec.mpiDistribution"),
+    V1ALPHA1: (
+        "spec.gpus",
+        "spec.gpusPerNode",
+        "spec.processingUnits",
+        "spec.processingUnitsPerNode",
+        "spec.processingResourceType",
+        "spec.slotsPerWorker",
+        "spec.launcherOnMaster",
+        "spec.backoffLimit",
+        "spec.activeDeadlineSeconds",
+        "spec.replicas",
+        "spec.template",
+    ),
+}
+_SPECIAL: Final[dict[str, Any]] = {
+    "mpiDistribution": "IntelMPI",
+    "cleanPodPolicy": "Running",
+    "restartPolicy": "Never",
+    "mainContainer": "name",
+    "managedBy": "kubeflow.org/training-operator",
+    "queue": "research",
+    "priorityClass": "high",
+    "minResources": {"cpu": "8"},
+    "suspend": True,
+    "launcherOnMaster": True,
+    "processingResourceType": "nvidia.com/gpu",
+}
+METADATA: Final = {
+    "name": "train",
+    "namespace": "team-a",
+    "uid": "1",
+    "resourceVersion": "7",
+    "labels": {"team": "a"},
+    "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", "note": "mine"},
+}
+
+
+def full(version: str, *without: str) -> dict[str, Any]:
+    """A job of this version with every field, but for those in `without`."""
+    job: dict[str, Any] = {"apiVersion": version, "kind": "MPIJob", "metadata": METADATA, "status": {"startTime": "x"}}
+    for number, path in enumerate(FIELDS[version], start=1):
+        if path in without:
+            continue
+        *parents, key = path.split(".")
+        target = job
+        for parent in parents:
+            target = target.setdefault(parent, {})
+        target[key] = template() if key == "template" else _SPECIAL.get(key, number)
+    return job
+
+
+def template() -> dict[str, Any]:
+    """A pod template in which every field is set, to something of its type."""
+    shape = packaged().root
+    for key in ("spec", "mpiReplicaSpecs"):
+        shape = shape.fields[key]
+    assert shape.values
+    value: dict[str, Any] = _value(shape.values.fields["template"], "template")
+    return value
+
+
+def _value(shape: Shape, name: str) -> Any:
+    if shape.fields:
+        return {key: _value(field, key) for key, field in shape.fields.items()}
+    if shape.values is not None:
+        return {"example.com/key": _value(shape.values, name)}
+    if shape.items is not None:
+        return [_value(shape.items, name)]
+    if shape.choices:
+        return shape.choices[0]
+    return {"integer": 1, "number": 1, "boolean": True, "any": {"anything": 1}, "object": {}}.get(shape.type, name)

@@ -1,0 +1,229 @@
+"""The command `convert`: what it writes, what it tells, and its exit codes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.older_jobs import V1, V1ALPHA1, V1ALPHA2, full
+from webhook.api import yaml
+from webhook.cli.main import main
+
+Convert = Callable[..., Result]
+
+HOROVOD = """
+apiVersion: kubeflow.org/v1
+kind: MPIJob
+metadata: {name: horovod-mnist, namespace: team-a}
+spec:
+  slotsPerWorker: 1
+  runPolicy: {cleanPodPolicy: Running}
+  mpiReplicaSpecs:
+    Launcher:
+      replicas: 1
+      template:
+        spec:
+          containers:
+            - image: registry.example.com/horovod:0.28.1
+              name: mpi
+              command: [mpirun]
+              args: [-np, "2", --allow-run-as-root, -bind-to, none, -map-by, slot, -x, LD_LIBRARY_PATH,
+                     -mca, pml, ob1, -mca, plm_rsh_agent, /etc/mpi/kubexec.sh, python, /examples/mnist.py]
+              resources: {limits: {cpu: 1, memory: 2Gi}}
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers:
+            - image: registry.example.com/horovod:0.28.1
+              name: mpi
+              command: [sleep, infinity]
+              resources: {limits: {cpu: 2, memory: 4Gi, nvidia.com/gpu: 1}}
+"""
+TENSORFLOW = """
+apiVersion: kubeflow.org/v1alpha2
+kind: MPIJob
+metadata: {name: tensorflow-benchmarks, namespace: team-a}
+spec:
+  slotsPerWorker: 1
+  cleanPodPolicy: Running
+  backoffLimit: 2
+  mpiReplicaSpecs:
+    Launcher:
+      replicas: 1
+      template:
+        spec:
+          containers:
+            - image: registry.example.com/tensorflow-benchmarks:0.2.3
+              name: tensorflow-benchmarks
+              command: [mpirun, --allow-run-as-root, -np, "2", python, tf_cnn_benchmarks.py]
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers:
+            - image: registry.example.com/tensorflow-benchmarks:0.2.3
+              name: tensorflow-benchmarks
+              resources: {limits: {nvidia.com/gpu: 1}}
+"""
+UNITS = """
+apiVersion: kubeflow.org/v1alpha1
+kind: MPIJob
+metadata: {name: tensorflow-benchmarks-16, namespace: team-a}
+spec:
+  gpus: 16
+  template:
+    spec:
+      containers:
+        - image: registry.example.com/tensorflow-benchmarks:0.1.0
+          name: tensorflow-benchmarks
+          command: [mpirun, -np, "16", python, tf_cnn_benchmarks.py]
+"""
+GPU_LAUNCHER = """
+apiVersion: kubeflow.org/v1
+kind: MPIJob
+metadata: {name: pytorch, namespace: team-a}
+spec:
+  cleanPodPolicy: All
+  mainContainer: torch
+  runPolicy: {managedBy: kubeflow.org/training-operator}
+  mpiReplicaSpecs:
+    Launcher:
+      restartPolicy: OnFailure
+      template:
+        spec:
+          containers:
+            - {name: torch, image: "registry.example.com/torch:2.0", command: [mpirun, -np, "3", python, train.py],
+               resources: {limits: {nvidia.com/gpu: 1}}}
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers:
+            - {name: logs, image: "registry.example.com/logs:1.0", command: [logs]}
+            - {name: torch, image: "registry.example.com/torch:2.0", resources: {limits: {nvidia.com/gpu: 1}}}
+"""
+JOBS = {"horovod": HOROVOD, "tensorflow": TENSORFLOW, "units": UNITS, "gpu launcher": GPU_LAUNCHER}
+
+
+@pytest.fixture
+def convert(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Convert:
+    """Runs the command in an empty folder; files are given as name=content."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, stdin: str | None = None, command: str = "convert", **files: str) -> Result:
+        for name, content in files.items():
+            path = tmp_path / name.replace("__", "/").replace("_", ".")
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+        return CliRunner().invoke(main, [command, *arguments], input=stdin, catch_exceptions=False)
+
+    return run
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_what_was_converted_is_admitted_and_converting_it_again_changes_nothing(convert: Convert, name: str) -> None:
+    result = convert("old.yaml", "--gpus-per-node", "8", old_yaml=JOBS[name])
+    assert "  check: admitted" in result.stderr
+    assert result.exit_code == 0
+    checked = convert("-", stdin=result.stdout, command="check")
+    assert checked.exit_code == 0
+    again = convert("-", stdin=result.stdout)
+    assert again.stdout == result.stdout
+    assert "is of kubeflow.org/v2beta1 already, left as it is" in again.stderr
+    assert again.exit_code == 0
+
+
+def test_the_report(convert: Convert) -> None:
+    result = convert("old.yaml", old_yaml=GPU_LAUNCHER)
+    assert [line for line in result.stderr.splitlines() if not line.startswith("    ")] == [
+        "old.yaml: team-a/pytorch: kubeflow.org/v1 is kubeflow.org/v2beta1 now",
+        "  mapped:",
+        "  changed in meaning:",
+        "  lost:",
+        "  to be done:",
+        *(line for line in result.stderr.splitlines() if line.startswith("  check: admitted")),
+    ]
+    assert "    spec.cleanPodPolicy: is spec.runPolicy.cleanPodPolicy now\n" in result.stderr
+    assert (
+        '    image: "registry.example.com/torch:2.0" needs sshd and ssh, with StrictHostKeyChecking off'
+        in result.stderr
+    )
+    worker = yaml.load_all(result.stdout)[0]["spec"]["mpiReplicaSpecs"]["Worker"]
+    assert [container["name"] for container in worker["template"]["spec"]["containers"]] == ["torch", "logs"]
+
+
+@pytest.mark.parametrize("version", [V1, V1ALPHA2])
+def test_a_job_that_would_be_refused_says_what_is_first_to_be_done(convert: Convert, version: str) -> None:
+    result = convert("-", stdin=json.dumps(full(version)))
+    assert result.exit_code == 1
+    assert yaml.load_all(result.stdout)[0]["apiVersion"] == "kubeflow.org/v2beta1"
+    refused = result.stderr.partition("  check: refused before this is changed:\n    1. spec.")[2]
+    assert "[" in refused
+
+
+def test_units_without_the_flag_of_the_operator(convert: Convert) -> None:
+    result = convert("old.yaml", "new.yaml", old_yaml=UNITS, new_yaml=HOROVOD)
+    assert result.exit_code == 1
+    assert "error: old.yaml: team-a/tensorflow-benchmarks-16: spec.gpusPerNode: is not set" in result.stderr
+    assert [job["metadata"]["name"] for job in yaml.load_all(result.stdout)] == ["horovod-mnist"]
+
+
+def test_files_folders_lists_and_what_is_no_job(convert: Convert) -> None:
+    (item,) = yaml.load_all(HOROVOD)
+    jobs = json.dumps({"apiVersion": "v1", "kind": "List", "items": [item, {"apiVersion": "v1", "kind": "ConfigMap"}]})
+    result = convert("jobs", "two.yaml", jobs__all_json=jobs, two_yaml=f"{TENSORFLOW}---{HOROVOD}")
+    assert result.exit_code == 0
+    kinds = [(document["kind"], document["apiVersion"]) for document in yaml.load_all(result.stdout)]
+    new = ("MPIJob", "kubeflow.org/v2beta1")
+    assert kinds == [new, ("ConfigMap", "v1"), new, new]
+    assert "jobs/all.json: ConfigMap : is no MPIJob, left as it is\n" in result.stderr
+
+
+def test_options(convert: Convert) -> None:
+    result = convert("-", "--ssh-path", "/home/user/.ssh", "--keep-launcher-small", stdin=GPU_LAUNCHER)
+    (job,) = yaml.load_all(result.stdout)
+    assert job["spec"]["sshAuthMountPath"] == "/home/user/.ssh"
+    assert "runLauncherAsWorker" not in job["spec"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [", "error: standard input: "),
+        ("kind: ConfigMap\n", "error: no MPIJob in -\n"),
+        ("- a\n", "error: standard input: is a list, not a Kubernetes object\n"),
+    ],
+)
+def test_unusable_input(convert: Convert, text: str, said: str) -> None:
+    result = convert("-", stdin=text)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{apiVersion: kubeflow.org/v2, kind: MPIJob}", 'apiVersion: "kubeflow.org/v2" is no version of MPIJob'),
+        ("{apiVersion: kubeflow.org/v1, kind: MPIJob}", "spec: is not set"),
+        (HOROVOD.replace("kubeflow.org/v1", V1ALPHA1), "spec.mpiReplicaSpecs: is of later versions"),
+        (UNITS.replace("gpus: 16", "gpus: 16\n  processingUnits: 16"), "spec.gpus: excludes processingUnits"),
+    ],
+)
+def test_what_cannot_be_converted(convert: Convert, text: str, said: str) -> None:
+    result = convert("-", stdin=text)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert said in result.stderr
+
+
+def test_text_of_users_is_made_harmless_in_the_report(convert: Convert) -> None:
+    job: dict[str, Any] = yaml.load_all(HOROVOD)[0]
+    job["spec"]["\x1b[31m\n"] = 1
+    job["metadata"]["name"] = "\x1b]0;x\x07"
+    job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = "a\x1b[2J"
+    result = convert("-", stdin=json.dumps([job])[1:-1])
+    assert "\x1b" not in result.stderr + result.stdout
+    assert "spec.\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}: MPIJobs have no such field\n" in result.stderr

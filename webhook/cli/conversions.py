@@ -1,0 +1,68 @@
+"""What becomes of each object in files of older jobs: its new text, and the report about it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from webhook.api import mpijob, yaml
+from webhook.cli import job_check, job_world
+from webhook.cli.files import Manifest
+from webhook.cli.job_check import Verdict
+from webhook.cli.terminal import bad, caution, counted, good, heading, printable
+from webhook.converters import older_jobs
+from webhook.converters.options import Options
+from webhook.converters.report import ConversionError, Outcome, Report
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What became of one object."""
+
+    text: str = ""
+    """Its YAML; empty where it cannot be converted."""
+    report: Sequence[str] = ()
+    """In lines; colours are in them."""
+    problems: Sequence[str] = ()
+    """Why it cannot be converted."""
+    is_job: bool = True
+    good: bool = True
+    """Nothing has to be done before it can be submitted, as far as `check` sees."""
+
+
+def convert(manifest: Manifest, options: Options) -> Conversion:
+    """The object as v2beta1, checked; one that is no older job as it is."""
+    if not job_check.is_job(manifest):
+        told = f"{manifest.source}: {manifest.kind} {manifest.title}: is no MPIJob, left as it is"
+        return Conversion(_text(manifest.written or manifest.document), [printable(told)], is_job=False)
+    title = printable(f"{manifest.source}: {'/'.join(filter(None, (manifest.namespace, manifest.title)))}")
+    if manifest.api_version == mpijob.API_VERSION:
+        told = f"{title}: is of {mpijob.API_VERSION} already, left as it is"
+        return Conversion(_text(manifest.written or manifest.document), [told])
+    try:
+        converted = older_jobs.convert(manifest.document, options)
+    except ConversionError as error:
+        return Conversion(problems=[f"{title}: {error}"], good=False)
+    text = _text(converted.document)
+    verdict = job_check.check(replace(manifest, document=converted.document, written=None), job_world.of_nothing())
+    head = f"{heading(title)}: {manifest.api_version} is {mpijob.API_VERSION} now"
+    return Conversion(text, [head, *_notes(converted.report), *_verdict(verdict)], good=verdict.allowed)
+
+
+def _text(document: dict[str, object]) -> str:
+    return f"---\n{yaml.dump(document)}"
+
+
+def _notes(report: Report) -> Iterator[str]:
+    for outcome in Outcome:
+        notes = list(report.of(outcome))
+        if notes:
+            yield f"  {caution(outcome.value) if outcome is not Outcome.MAPPED else outcome.value}:"
+            yield from (f"    {printable(f'{note.field[:300]}: {note.text}')}" for note in notes)
+
+
+def _verdict(verdict: Verdict) -> Iterator[str]:
+    if verdict.allowed:
+        warnings = f", with {counted(len(verdict.warnings), 'warning')}" if verdict.warnings else ""
+        yield f"  check: {good('admitted')}{warnings}"
+    else:
+        yield f"  check: {bad('refused')} before this is changed:"
+        yield from (f"    {printable(line)}" for line in verdict.validation.message.splitlines()[1:])
