@@ -7,7 +7,7 @@ RUN := $(BIN)/python -W error
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test lint types unit integration bench instructions compare burst chaos soak fuzz integration-under-load playground docs sessions corpus schema mender manifests lock clean
+.PHONY: help install demo test lint types unit integration bench bench-compare instructions compare burst chaos soak fuzz integration-under-load playground docs sessions corpus schema mender manifests lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ integration: install  ## Only the tests against the real control plane.
 
 bench: install  ## Throughput, latency and memory beside a Go server, in one run.
 	@$(BIN)/python -m tests.bench
+
+bench-compare: install  ## The same beside another revision, in one run: make bench-compare BASE=main~1.
+	@$(BIN)/python -m tests.bench --no-opa --base $(or $(BASE),HEAD)
 
 instructions: install  ## Instructions that a review costs, by stage, rule and injection.
 	@$(BIN)/python -m tests.bench.instructions

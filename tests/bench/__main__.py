@@ -4,6 +4,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -12,11 +13,13 @@ from tempfile import TemporaryDirectory
 from tests.bench import body, opa_server, report
 from tests.bench.machine import Machine, this_machine, two_cores
 from tests.bench.measure import Generator, Load, Sample
-from tests.bench.report import OPA, PEERS, YARDSTICK, Budget, Row
+from tests.bench.report import HOOKS, OPA, YARDSTICK, Budget, Row
+from tests.bench.revision import tree
 from tests.bench.servers import Server, Servers
 from tests.controlplane.assets import Assets, assets
 from tests.controlplane.process import ControlPlaneError, ends_in_words
 from tests.controlplane.progress import Progress
+from tests.support.paths import ROOT
 
 # As fast as the server answers; the rates of the latency budgets.
 RATES = (None, 100, 1000)
@@ -33,6 +36,8 @@ class Run:
     machine: Machine
     rows: list[Row]
     budgets: list[Budget]
+    base: str = ""
+    """Another revision that was measured too."""
 
     @property
     def others(self) -> float:
@@ -43,7 +48,9 @@ class Run:
         """Both tables."""
         render = report.markdown if markdown else report.text
         verdicts = [("budget", "goal", "now", ""), *(budget.cells for budget in self.budgets)]
-        tables = render(report.table(self.rows), left=2), render(verdicts, left=1)
+        tables = [render(report.table(self.rows), left=2), render(verdicts, left=1)]
+        if self.base:
+            tables.append(render(report.compared(self.rows, self.base), left=2))
         return "\n\n".join([*tables, f"{self.machine.summary}. Other programs used {self.others:.2f} cores meanwhile."])
 
     def problems(self) -> list[str]:
@@ -74,7 +81,11 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Run:
             seconds=arguments.seconds,
             warmup=min(1, arguments.seconds),
         )
-        subjects = start(Path(name), servers, programs, opa_server.program(progress) if arguments.opa else None)
+        trees = {"": ROOT}
+        if arguments.base:
+            trees[report.of(arguments.base)] = tree(arguments.base, Path(name))
+        opa = opa_server.program(progress) if arguments.opa else None
+        subjects = start(Path(name), servers, programs, opa=opa, trees=trees)
         if OPA in subjects and (
             wrong := [*opa_server.disagreements(subjects[OPA][0], subjects["validate"][0], servers.ca)]
         ):
@@ -84,12 +95,16 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Run:
             Row(server=label, rate=rate, samples=taken, memory=subjects[label][0].peak_memory_mib)
             for (label, rate), taken in samples.items()
         ]
-        start_seconds = mean(server.start_seconds for label, (server, _) in subjects.items() if label not in PEERS)
-    return Run(machine=machine, rows=rows, budgets=report.budgets(rows, start_seconds=start_seconds))
+        start_seconds = mean(server.start_seconds for label, (server, _) in subjects.items() if label in HOOKS)
+    budgets = report.budgets(rows, start_seconds=start_seconds)
+    return Run(machine=machine, rows=rows, budgets=budgets, base=arguments.base)
 
 
-def start(folder: Path, servers: Servers, programs: Assets, opa: Path | None) -> dict[str, tuple[Server, Load]]:
-    """Every server, each with what it is asked, by the name that it has in the table."""
+def start(
+    folder: Path, servers: Servers, programs: Assets, *, opa: Path | None, trees: Mapping[str, Path]
+) -> dict[str, tuple[Server, Load]]:
+    """Every server, each with what it is asked, by the name that it has in the table; `trees` have the revisions of our
+    own, by what is added to their names."""
     validate, mutate = folder / "validate.json", folder / "mutate.json"
     validate.write_bytes(body.validate_bodies())
     mutate.write_bytes(body.mutate_bodies())
@@ -97,18 +112,16 @@ def start(folder: Path, servers: Servers, programs: Assets, opa: Path | None) ->
     timeout = "?timeout=10s"
     subjects = {YARDSTICK: (servers.yardstick(programs), Load(path=f"/{timeout}", bodies=validate, expect=allowed))}
     if opa is not None:
-        subjects[OPA] = (
-            servers.opa(opa, opa_server.POLICY),
-            Load(path=opa_server.PATH, bodies=validate, expect=allowed),
+        subjects[OPA] = servers.opa(opa, opa_server.POLICY), Load(path=opa_server.PATH, bodies=validate, expect=allowed)
+    for number, (of, files) in enumerate(trees.items()):
+        subjects[f"validate{of}"] = (
+            servers.service(f"validate-{number}", tree=files),
+            Load(path=f"/validate-mpijob{timeout}", bodies=validate, expect=allowed),
         )
-    subjects["validate"] = (
-        servers.service("validate"),
-        Load(path=f"/validate-mpijob{timeout}", bodies=validate, expect=allowed),
-    )
-    subjects["mutate"] = (
-        servers.service("mutate"),
-        Load(path=f"/mutate-mpijob{timeout}", bodies=mutate, expect='"patchType":"JSONPatch"'),
-    )
+        subjects[f"mutate{of}"] = (
+            servers.service(f"mutate-{number}", tree=files),
+            Load(path=f"/mutate-mpijob{timeout}", bodies=mutate, expect='"patchType":"JSONPatch"'),
+        )
     return subjects
 
 
@@ -150,6 +163,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--opa", action=argparse.BooleanOptionalAction, default=True, help="measure Open Policy Agent too (default)"
     )
+    parser.add_argument("--base", default="", metavar="REVISION", help="measure this revision too")
     parser.add_argument("--markdown", action="store_true", help="print the tables as docs/benchmarks.md has them")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write every sample as JSON")
     return parser.parse_args()

@@ -8,8 +8,8 @@ from tests.bench.measure import Sample
 
 YARDSTICK = "Go, allows only"
 OPA = "OPA, ten rules"
-PEERS = {YARDSTICK, OPA}
-"""Those that are not ours."""
+HOOKS = ("validate", "mutate")
+"""Ours, as they are now."""
 HEADINGS = ("server", "load", "requests/s", "of Go", "p50 ms", "p99 ms", "p99.9 ms", "CPU µs", "peak MiB")
 
 
@@ -86,11 +86,32 @@ def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     return lines
 
 
+def of(revision: str) -> str:
+    """What the names of the hooks of another revision end with."""
+    return f" of {revision}"
+
+
+def compared(rows: Sequence[Row], revision: str) -> list[tuple[str, ...]]:
+    """The headings and a line for each hook and load: now beside `revision`, above 1 where there is more of it now."""
+    lines = [("server", "load", "requests/s", "p50", "p99", "CPU", "peak memory")]
+    for row in rows:
+        if row.server in HOOKS:
+            before = next(each for each in rows if (each.server, each.rate) == (row.server + of(revision), row.rate))
+            latencies = (
+                row.median(value) / before.median(value)
+                for value in (lambda sample: sample.p50, lambda sample: sample.p99, lambda sample: sample.cpu_micros)
+            )
+            beside = (ratio(row, before), *latencies, row.memory / before.memory)
+            load = "saturated" if row.rate is None else f"{row.rate:,}/s"
+            lines.append((row.server, load, *(f"{each:.2f}" for each in beside)))
+    return lines
+
+
 def budgets(rows: Sequence[Row], *, start_seconds: float) -> list[Budget]:
     """The budgets of the finished service that this run can speak of."""
     yardstick = next(row for row in rows if row.server == YARDSTICK and row.rate is None)
     opa = next((row for row in rows if row.server == OPA and row.rate is None), None)
-    ours = [row for row in rows if row.server not in PEERS]
+    ours = [row for row in rows if row.server in HOOKS]
     found = [
         Budget(what=f"{row.server}: requests/s beside Go's", goal=1.0, now=ratio(row, yardstick), at_least=True)
         for row in ours

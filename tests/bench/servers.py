@@ -13,6 +13,7 @@ from pathlib import Path
 from certs.authority import Authority
 from tests.controlplane.assets import Assets
 from tests.controlplane.process import Program, free_port, responds
+from tests.support.paths import ROOT
 
 LIFETIME = timedelta(days=1)
 
@@ -85,21 +86,29 @@ class Servers:
         ready = lambda: responds(f"https://{host}:{port}/health", self.ca.read_bytes())  # noqa: E731
         return self._start("opa", command, (host, port), ready)
 
-    def service(self, name: str, *flags: str | Path) -> Server:
-        """This project's service with the built-in policy, its log in a file; `flags` are added to those of `serve`."""
+    def service(self, name: str, *flags: str | Path, tree: Path = ROOT) -> Server:
+        """This project's service with the built-in policy, its log in a file; `flags` are added to those of `serve`.
+        `tree` has another revision of it.
+        """
         host, port, ops = "127.0.0.1", free_port(), f"127.0.0.1:{free_port()}"
         addresses = ["--listen", f"{host}:{port}", "--ops-listen", ops, "--drain-seconds", "0"]
         addresses += ["--ssh-keys-ready", "0"]  # else they would be made while reviews are measured
         certificate = ["--tls-cert", str(self._certificate), "--tls-key", str(self._key)]
-        command = [sys.executable, "-m", "webhook", "serve", *addresses, *certificate, *flags]
-        return self._start(name, command, (host, port), lambda: responds(f"http://{ops}/readyz"))
+        command = [sys.executable, "-P", "-m", "webhook", "serve", *addresses, *certificate, *flags]
+        ready = lambda: responds(f"http://{ops}/readyz")  # noqa: E731
+        return self._start(name, command, (host, port), ready, PYTHONPATH=str(tree))
 
     def _start(
-        self, name: str, command: Sequence[str | Path], address: tuple[str, int], ready: Callable[[], bool]
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        address: tuple[str, int],
+        ready: Callable[[], bool],
+        **environment: str,
     ) -> Server:
         started = time.monotonic()
         with pinned(self._core):
-            program = Program(name, command, log=self._folder / f"{name}.log", env=os.environ)
+            program = Program(name, command, log=self._folder / f"{name}.log", env=os.environ | environment)
         self._stack.callback(program.stop, grace=10)
         program.wait_ready(ready)
         host, port = address

@@ -7,9 +7,10 @@ from io import StringIO
 import pytest
 
 from tests.bench.__main__ import RATES, measure
-from tests.bench.report import YARDSTICK
+from tests.bench.report import HOOKS, YARDSTICK, of
 from tests.controlplane.assets import assets
 from tests.controlplane.progress import Progress
+from tests.support.paths import ROOT
 
 assets()  # builds, if nothing is built, before the time limit of a test counts
 
@@ -17,9 +18,9 @@ assets()  # builds, if nothing is built, before the time limit of a test counts
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core is for the server, one for the load")
 def test_a_short_run_fills_the_whole_table() -> None:
     progress = StringIO()
-    found = measure(Namespace(seconds=0.2, rounds=1, connections=4, opa=False), Progress(progress))
+    found = measure(Namespace(seconds=0.2, rounds=1, connections=4, opa=False, base=str(ROOT)), Progress(progress))
     assert {(row.server, row.rate) for row in found.rows} == {
-        (server, rate) for server in (YARDSTICK, "validate", "mutate") for rate in RATES
+        (server, rate) for server in (YARDSTICK, *HOOKS, *(hook + of(str(ROOT)) for hook in HOOKS)) for rate in RATES
     }
     for row in found.rows:
         (sample,) = row.samples
@@ -28,5 +29,5 @@ def test_a_short_run_fills_the_whole_table() -> None:
         assert row.memory > 5
     assert {budget.what for budget in found.budgets} >= {"memory", "start", "validate: p99 at 1,000/s"}
     assert found.text(markdown=False).count("\n") > 15
-    assert found.text(markdown=True).count("| --- |") == 2
+    assert found.text(markdown=True).count("| --- |") == 3
     assert "round 1" in progress.getvalue()

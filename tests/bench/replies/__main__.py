@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.bench.replies import record
 from tests.bench.replies.cases import cases, clusters, policies
+from tests.bench.revision import tree
 from tests.support.paths import ROOT
 
 SHOWN = 5
@@ -55,17 +56,6 @@ def answers(folder: Path, given: Path, target: Path) -> list[str]:
     command = [sys.executable, "-P", str(script), str(given), str(target)]
     subprocess.run(command, env=environment, cwd=folder, check=True)
     return target.read_text().splitlines()
-
-
-def tree(revision: str, work: Path) -> Path:
-    """A folder with the files of `revision`."""
-    if Path(revision).is_dir():
-        return Path(revision)
-    archive = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, capture_output=True).stdout
-    target = work / "tree"
-    target.mkdir()
-    subprocess.run(["tar", "-x", "-C", str(target)], input=archive, check=True)
-    return target
 
 
 if __name__ == "__main__":

@@ -26,7 +26,8 @@ PRIORITY = "kueue.x-k8s.io/priority-class"
 
 def strict() -> Policy:
     """Every rule denies, so that a verdict shows whatever a rule sees."""
-    actions = {name: {"action": "deny"} for name in rules.REGISTRY}
+    actions: dict[str, Manifest] = {name: {"action": "deny"} for name in rules.REGISTRY}
+    actions["accelerator-available"]["autoscaled"] = False  # else nodes may come, and it is a warning
     document = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "rules": actions}
     return load_policy(yaml.safe_dump(document))
 

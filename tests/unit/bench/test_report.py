@@ -7,7 +7,7 @@ import pytest
 from tests.bench.__main__ import Run
 from tests.bench.machine import Machine
 from tests.bench.measure import Sample, sample
-from tests.bench.report import OPA, YARDSTICK, Budget, Row, budgets, markdown, ratio, table, text
+from tests.bench.report import OPA, YARDSTICK, Budget, Row, budgets, compared, markdown, of, ratio, table, text
 
 
 def taken(rps: float, *, p99: float = 2, errors: int = 0, load_cpu: float = 0.5, others: float = 0.02) -> Sample:
@@ -111,6 +111,13 @@ def test_a_budget_beside_opa_where_that_was_measured() -> None:
     assert ("validate: requests/s beside OPA's", ">= 5", "5.0", "met") in [
         budget.cells for budget in budgets(rows, start_seconds=0.5)
     ]
+
+
+def test_another_revision_is_beside_the_one_that_is_now() -> None:
+    before = row("validate" + of("main"), [3000, 3000, 3000], memory=40, p99=4)
+    rows = [GO, row("validate", [6000, 6000, 6000]), before]
+    assert compared(rows, "main")[1:] == [("validate", "saturated", "2.00", "1.00", "0.50", "1.00", "1.50")]
+    assert len([each for each in budgets(rows, start_seconds=1) if each.what.startswith("validate")]) == 1
 
 
 def test_what_speaks_against_the_figures_is_said() -> None:
