@@ -159,7 +159,9 @@ def test_the_file_is_looked_at_while_the_service_runs(
         path.write_bytes(b"half of")
         while "[!]client-ca: " not in service.ops("/readyz"):
             time.sleep(0.01)
-        path.write_bytes(another.pem)
+        # At once: of a file that is being written, another fault would be met first, and be told only when it stays.
+        (tmp_path / "new.crt").write_bytes(another.pem)
+        (tmp_path / "new.crt").rename(path)
         while "client-ca" in service.ops("/readyz"):
             time.sleep(0.01)
         pair = another.pair(tmp_path, "kube-apiserver")
