@@ -95,6 +95,8 @@ def body(job: Any, *, old: Any = None, operation: str | None = None, username: s
     """The AdmissionReview in bytes, as the API server writes it."""
     metadata = job.get("metadata") if isinstance(job, dict) else None
     metadata = metadata if isinstance(metadata, dict) else {}
+    given = (metadata.get(key) for key in ("name", "namespace"))
+    name, namespace = (value if isinstance(value, str) else "" for value in given)  # it writes texts whatever is given
     return json.dumps(
         {
             "apiVersion": "admission.k8s.io/v1",
@@ -104,8 +106,8 @@ def body(job: Any, *, old: Any = None, operation: str | None = None, username: s
                 "kind": {"group": "kubeflow.org", "version": "v2beta1", "kind": "MPIJob"},
                 "resource": {"group": "kubeflow.org", "version": "v2beta1", "resource": "mpijobs"},
                 "operation": operation or ("CREATE" if old is None else "UPDATE"),
-                "name": metadata.get("name", ""),
-                "namespace": metadata.get("namespace", ""),
+                "name": name,
+                "namespace": namespace,
                 "userInfo": {"username": username, "groups": ["system:authenticated"]},
                 "object": job,
                 "oldObject": old,
