@@ -1,6 +1,6 @@
 """What is true of the nodes taken together: the labels that there are, the taints beside a device, the version."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from webhook.api.taints import Taint
@@ -20,6 +20,12 @@ class AllNodes:
     labels: frozenset[str]
     taints: Mapping[str, tuple[Taint, ...]]
     kubelet: tuple[int, int]
+
+
+def node_shapes(view: ClusterView) -> Collection[NodeShape]:
+    """What nodes there are, each kind once; none where they are unknown."""
+    groups = view.groups(NODES)
+    return () if groups is UNKNOWN else groups.keys()  # type: ignore[return-value]  # what NODES groups by
 
 
 def all_nodes(view: ClusterView) -> AllNodes | Unknown:

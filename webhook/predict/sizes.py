@@ -1,7 +1,7 @@
 """How large a job may be: what all rules admit of its workers and their accelerators, and what of that fits."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,12 +9,11 @@ from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.quantity import Quantity
 from webhook.api.resources import DEVICES_OF_CLASS, is_accelerator
-from webhook.cluster.resources.nodes import NODES, NodeShape
-from webhook.cluster.view import UNKNOWN
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.mpirun_calls import ranks_with_slots
 from webhook.predict.devices import claimed_resource, of_each, of_pod
+from webhook.predict.nodes import node_shapes
 
 _WAIT_FOR_WORKERS = "WaitForWorkersReady"
 # No node has more, and what users write is not searched without end.
@@ -129,13 +128,10 @@ class Sizes:
 
     def on_nodes(self, ctx: Context) -> Size | None:
         """What the job would be with as many in each worker as a node has, where none has what it asks for."""
-        groups = ctx.view.groups(NODES)
-        if groups is UNKNOWN or not self.resource or not self.own.gpus:
+        if not self.resource or not self.own.gpus:
             return None
-        shapes: Collection[NodeShape] = groups.keys()  # type: ignore[assignment]  # what NODES groups by
-        most = quantity.whole(
-            max((shape.allocatable.get(self.resource, Quantity(0)) for shape in shapes), default=Quantity(0))
-        )
+        amounts = (shape.allocatable.get(self.resource, Quantity(0)) for shape in node_shapes(ctx.view))
+        most = quantity.whole(max(amounts, default=Quantity(0)))
         if not 0 < most < self.own.gpus:
             return None
         return self.spread(most) or Size(self.own.workers, most)

@@ -27,13 +27,13 @@ from webhook.api.pod import Toleration
 from webhook.api.quantity import Quantity
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.api.taints import untolerated
-from webhook.cluster.resources.nodes import NODES, NodeShape
-from webhook.cluster.view import UNKNOWN
+from webhook.cluster.resources.nodes import NodeShape
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import ResourceNames, RuleSettings
 from webhook.predict.devices import backed
 from webhook.predict.job_pods import JobPods, job_pods
+from webhook.predict.nodes import node_shapes
 from webhook.predict.scheduler import (
     Affinity,
     Label,
@@ -78,7 +78,7 @@ class Settings(RuleSettings):
 @rule("accelerator-available", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """One pod of each role against each shape of nodes."""
-    shapes = _shapes(ctx)
+    shapes = node_shapes(ctx.view)
     if not shapes:
         return
     for pods in job_pods(job, ctx):
@@ -157,7 +157,7 @@ def _is_certain(job: MPIJob, lack: Lack, settings: Settings, ctx: Context) -> bo
     if settings.autoscaled is not False or QUEUE_NAME in job.labels:
         return False
     too_little = isinstance(demand, Room) and lack.everywhere and _most(demand, lack.near) > 0
-    return too_little and not _by_karpenter(_shapes(ctx))
+    return too_little and not _by_karpenter(node_shapes(ctx.view))
 
 
 def _by_karpenter(shapes: Shapes) -> bool:
@@ -191,16 +191,11 @@ def _room(role: str, demand: Room, near: Shapes, node: str, ctx: Context) -> tup
 
 def _meant(name: str, ctx: Context) -> str | None:
     """The device of some node that was probably meant; None for the name of another vendor's, or near to one."""
-    devices = {device for shape in _shapes(ctx) for device in shape.allocatable if "/" in device}
+    devices = {device for shape in node_shapes(ctx.view) for device in shape.allocatable if "/" in device}
     if name in devices or is_accelerator(name, DEFAULT_ACCELERATORS):
         return None
     meant = ctx.closest_name(name, lambda: sorted(devices.union(DEFAULT_ACCELERATORS)))
     return meant if meant in devices else None
-
-
-def _shapes(ctx: Context) -> Shapes:
-    groups = ctx.view.groups(NODES)
-    return () if groups is UNKNOWN else groups.keys()  # type: ignore[return-value]  # what NODES groups by
 
 
 def _shown(amount: Quantity) -> str:

@@ -8,13 +8,13 @@ from msgspec import structs
 
 from webhook.api import mpijob, quantity
 from webhook.api.kueue import QUEUE_NAME
-from webhook.cluster.resources.nodes import NODES, NodeShape
-from webhook.cluster.view import UNKNOWN
+from webhook.cluster.resources.nodes import NodeShape
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.predict.job_pods import JobPods
 from webhook.predict.kueue.coverage import not_covered
 from webhook.predict.never import never_has
+from webhook.predict.nodes import node_shapes
 from webhook.predict.rdma_devices import holding
 
 Amounts = Mapping[str, str]
@@ -60,5 +60,4 @@ def on_no_node(pods: JobPods, amounts: Amounts, ctx: Context) -> str:
 
 def shapes_for(pods: JobPods, ctx: Context) -> list[NodeShape]:
     """The nodes that could hold the pods, by what they have in common; none where they are not known."""
-    groups = ctx.view.groups(NODES)
-    return [] if groups is UNKNOWN else holding(pods, groups.keys())  # type: ignore[arg-type]  # what NODES groups by
+    return holding(pods, node_shapes(ctx.view))

@@ -159,11 +159,8 @@ def _mounts(container: Container, path: str, pod: Pod, found: Faults) -> None:
         if mount.name not in pod.volumes and mount.name not in pod.operators and mount.name:
             _no_volume(mount.name, f"{path}.volumeMounts[{index}].name", pod, found)
         if mount.mount_path in places and mount.mount_path:
-            fault, fix = (
-                f'there is another mount at "{shown(mount.mount_path)}"',
-                "Mount it elsewhere, or keep one of the two.",
-            )
-            found.add(f"{path}.volumeMounts[{index}].mountPath", fault, fix)
+            fault = f'there is another mount at "{shown(mount.mount_path)}"'
+            found.add(f"{path}.volumeMounts[{index}].mountPath", fault, "Mount it elsewhere, or keep one of the two.")
         places.add(mount.mount_path)
         if mount.sub_path or mount.sub_path_expr or mount.mount_propagation or mount.recursive_read_only:
             _mount(mount, container, f"{path}.volumeMounts[{index}]", found)
