@@ -6,10 +6,9 @@ from datetime import date
 
 from msgspec import structs
 
-from webhook import injections, rules
+from webhook import rules
 from webhook.admission import opt_out, required
 from webhook.admission.messages import Finding, shorten
-from webhook.api.annotations import SKIP
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution
 from webhook.kit.context import Context
@@ -82,10 +81,7 @@ def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
     """What the job's annotation asks for in vain: exemptions from rules that there are not."""
     known = {*rules.REGISTRY, required.RULE, EVERY_RULE}
     unknown = [entry for entry in _asked(job, ctx) if entry not in known]
-    if others := [entry for entry in unknown if entry in injections.REGISTRY]:
-        yield Caution(f"no rule, but an injection: {opt_out.shown(others)}; {SKIP} is for injections")
-    if unknown := [entry for entry in unknown if entry not in others]:
-        yield Caution(f"no rule is called {opt_out.unknown_names(unknown, rules.REGISTRY)}")
+    yield from opt_out.misplaced(unknown, opt_out.RULES, opt_out.INJECTIONS)
 
 
 def _asked(job: MPIJob, ctx: Context) -> dict[str, None]:

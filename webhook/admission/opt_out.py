@@ -1,6 +1,7 @@
 """Which injections a job goes without, by the annotation `training.openshift.io/skip: topology,rdma` on it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 from webhook import PROGRAM, injections, rules
 from webhook.api import annotations
@@ -16,6 +17,19 @@ MAX_LENGTH = 1024
 MAX_SHOWN = 3
 # What is shorter is in many names.
 SHORTEST = 3
+
+
+class Kind(NamedTuple):
+    """What an annotation of users names."""
+
+    article: str
+    noun: str
+    known: Collection[str]
+    annotation: str
+
+
+INJECTIONS: Final = Kind("an", "injection", injections.REGISTRY, annotations.SKIP)
+RULES: Final = Kind("a", "rule", rules.REGISTRY, exemptions.ASKED)
 
 
 def asked(job: MPIJob) -> tuple[str, ...]:
@@ -38,14 +52,10 @@ def cautions(job: MPIJob, policy: Policy) -> Iterator[Caution]:
     ids = asked(job)
     if not ids:
         return
-    unknown = [entry for entry in ids if entry not in injections.REGISTRY]
-    if others := [entry for entry in unknown if entry in rules.REGISTRY]:
-        yield Caution(f"no injection, but a rule: {shown(others)}; {exemptions.ASKED} is for rules")
-    if unknown := [entry for entry in unknown if entry not in others]:
-        yield Caution(f"no injection is called {unknown_names(unknown, injections.REGISTRY)}")
+    yield from misplaced([entry for entry in ids if entry not in INJECTIONS.known], INJECTIONS, RULES)
     kept = _kept(policy)
     if refused := [entry for entry in ids if entry in kept]:
-        yield Caution(f"the policy has no job go without {shown(refused)}")
+        yield Caution(f"the policy has no job go without {_shown(refused)}")
 
 
 def _kept(policy: Policy) -> frozenset[str]:
@@ -56,7 +66,16 @@ def _kept(policy: Policy) -> frozenset[str]:
     )
 
 
-def unknown_names(unknown: Sequence[str], known: Iterable[str]) -> str:
+def misplaced(entries: Sequence[str], kind: Kind, other: Kind) -> Iterator[Caution]:
+    """What to say of entries that are no `kind`: some may be an `other`, for which there is another annotation."""
+    if others := [entry for entry in entries if entry in other.known]:
+        told = f"no {kind.noun}, but {other.article} {other.noun}: {_shown(others)}"
+        yield Caution(f"{told}; {other.annotation} is for {other.noun}s")
+    if unknown := [entry for entry in entries if entry not in others]:
+        yield Caution(f"no {kind.noun} is called {_unknown_names(unknown, kind.known)}")
+
+
+def _unknown_names(unknown: Sequence[str], known: Iterable[str]) -> str:
     """The first few, each with the name that was probably meant; where the names are listed if that is not certain."""
     known = tuple(known)
     near = {entry: closest_name(entry, known) if len(entry) >= SHORTEST else None for entry in unknown[:MAX_SHOWN]}
@@ -68,7 +87,6 @@ def unknown_names(unknown: Sequence[str], known: Iterable[str]) -> str:
     return f"{'; '.join(shown)}{more}" + ("" if all(near.values()) else f"; `{PROGRAM} rules` lists them")
 
 
-def shown(ids: Sequence[str]) -> str:
-    """The first few."""
+def _shown(ids: Sequence[str]) -> str:
     quoted = ", ".join(annotations.quoted(entry) for entry in ids[:MAX_SHOWN])
     return f"{quoted} and {len(ids) - MAX_SHOWN} more" if len(ids) > MAX_SHOWN else quoted

@@ -16,11 +16,15 @@ def mpirun_calls(job: MPIJob, ctx: Context) -> Sequence[Invocation]:
     return known
 
 
+def largest_call(job: MPIJob, ctx: Context) -> Invocation | None:
+    """The call that shows the most ranks; None without any call."""
+    return max(mpirun_calls(job, ctx), key=lambda call: call.ranks or 0, default=None)
+
+
 def ranks_with_slots(job: MPIJob, ctx: Context) -> int:
     """The most ranks that a call starts with a slot for each; 0 where none is shown, or several may share a slot."""
-    if may_share_slots(job, ctx):
-        return 0
-    return max((call.ranks or 0 for call in mpirun_calls(job, ctx)), default=0)
+    largest = largest_call(job, ctx)
+    return 0 if largest is None or may_share_slots(job, ctx) else largest.ranks or 0
 
 
 def may_share_slots(job: MPIJob, ctx: Context) -> bool:

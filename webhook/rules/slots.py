@@ -32,7 +32,7 @@ from webhook.api.resources import CORES, DEFAULT_ACCELERATORS, read
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
-from webhook.kit.mpirun_calls import may_share_slots, mpirun_calls, ranks_with_slots
+from webhook.kit.mpirun_calls import largest_call, may_share_slots, mpirun_calls, ranks_with_slots
 from webhook.kit.settings import RangeRuleSettings, ResourceNames
 from webhook.predict.devices import Devices, of_pod
 from webhook.predict.open_mpi import is_certain_to_refuse
@@ -189,8 +189,7 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus
     there = _nodes(job)
     nodes = _admitted_nodes(job, ctx, nodes)  # with as many as there are, the job is refused anyway
     total = slots * nodes
-    calls = mpirun_calls(job, ctx)
-    largest = max(calls, key=lambda call: call.ranks or 0, default=None)
+    calls, largest = mpirun_calls(job, ctx), largest_call(job, ctx)
     if not total or largest is None or largest.ranks is None:
         return
     in_all = f"{_count(total, 'slot')} {'in all' if nodes == there else f'with {nodes} workers'}"
@@ -210,7 +209,7 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus
 def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) -> Iterator[Violation]:
     """More ranks than there are slots even when each worker has so many, as the job has been told."""
     total = slots * _admitted_nodes(job, ctx, nodes)
-    largest = max(mpirun_calls(job, ctx), key=lambda call: call.ranks or 0, default=None)
+    largest = largest_call(job, ctx)
     if largest is not None and (largest.ranks or 0) > total > 0:
         in_all = f"{_count(total, 'slot')} with {slots} per worker"
         yield from _beyond(job, largest, total, ctx, in_all=in_all, fix=f"Set -np to {total}.")
