@@ -96,8 +96,8 @@ mender: install  ## Do what the messages say to every bad job, and print in how 
 schema: install  ## Write the packaged schema of MPIJobs anew, out of the pinned mpi-operator.
 	@$(BIN)/python -m tests.support.mpijob_schema
 
-manifests: install  ## Write those parts of manifests/base anew that follow from the code.
-	@$(BIN)/python -m webhook.installation.manifests manifests/base
+manifests: install  ## Write those parts of manifests/ anew that follow from the code.
+	@$(BIN)/python -m webhook.installation.manifests manifests
 
 lock: install  ## Renew the hashed lock files.
 	@$(BIN)/python -m pip install --quiet uv

@@ -74,7 +74,7 @@ KUEUE_WEBHOOK: dict[str, Any] = {
     "webhooks": [{"name": "mmpijob.kb.io", "reinvocationPolicy": "Never"}],
 }
 LOCATION = Location()
-NEEDED = rights.purposes(LOCATION, ca_secret="mpijob-webhook-ca", remove_keys=False)
+NEEDED = rights.purposes(LOCATION, ca_secret="mpijob-webhook-ca", options=())
 HAS = dict.fromkeys((right for purpose in NEEDED for right in purpose.rights), True)
 HEALTHY = Facts(
     location=LOCATION,

@@ -26,6 +26,8 @@ Address = tuple[str, int]
 # Seconds; the API server itself gives most requests 60.
 CALL_TIMEOUT = 10.0
 CLOCK_STEP = 1.0
+JSON_PATCH = "application/json-patch+json"
+APPLY = "application/apply-patch+yaml"
 DEFAULT_KUBECONFIG = "~/.kube/config"
 # What the loader raises for a file that is no kubeconfig, or that names certificates that are none.
 UNUSABLE = (yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, LookupError)
@@ -90,11 +92,12 @@ class Client:
     ) -> dict[str, Any]:
         """The object that the API server returns; ClusterError when there is none.
 
-        The body of a PATCH is a JSON patch. A call that takes longer than `CALL_TIMEOUT` has failed.
+        The body of a PATCH is a JSON patch, which is a list, or an object for a server-side apply. A call that takes
+        longer than `CALL_TIMEOUT` has failed.
         """
         headers = {"Accept": accept}
         if method == "PATCH":
-            headers["Content-Type"] = "application/json-patch+json"
+            headers["Content-Type"] = JSON_PATCH if isinstance(body, list) else APPLY
         try:
             return await self._request(method, path, body, headers)
         except ApiError as error:

@@ -1,6 +1,6 @@
 """Single objects and whole lists as plain JSON, for those who ask once and need all of each object."""
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.connection import JSON, METADATA
@@ -12,7 +12,15 @@ PAGE: Final = 200
 KubernetesObject = dict[str, Any]
 
 
-async def get(api: Client, path: str) -> KubernetesObject | None:
+class Caller(Protocol):
+    """Whoever calls the API server: a Client, or something in front of one."""
+
+    async def request(self, method: str, path: str, /) -> KubernetesObject:
+        """The object that the API server returns; ClusterError when there is none."""
+        ...
+
+
+async def get(api: Caller, path: str) -> KubernetesObject | None:
     """The object at `path`, None for one that does not exist; ClusterError when that is unknown."""
     try:
         return await api.request("GET", path)

@@ -10,6 +10,7 @@ from webhook.api import yaml
 from webhook.client.objects import KubernetesObject
 from webhook.cluster.resource import Resource, WatchedPlace
 from webhook.cluster.resources import watched_resources
+from webhook.installation.companions import COMPANIONS
 from webhook.installation.registration import by_service, configurations
 
 READ: Final = ["get", "list", "watch"]
@@ -17,9 +18,9 @@ NOTICE: Final = "# Written by `make manifests` out of the code: changes here are
 
 
 def files() -> dict[str, str]:
-    """The text of every generated file by its name."""
+    """The text of every generated file by its path in manifests/."""
     return {
-        "cluster-view.yaml": _text(
+        "base/cluster-view.yaml": _text(
             "What rules and injections ask about. Nothing of it is ever written.",
             (
                 _role(f"{PROGRAM}-view", None),
@@ -27,7 +28,11 @@ def files() -> dict[str, str]:
                 _role(f"{PROGRAM}-kueue", WatchedPlace.KUEUE),
             ),
         ),
-        "webhooks.yaml": _text("What the API server sends to the service, and when.", webhooks()),
+        "base/webhooks.yaml": _text("What the API server sends to the service, and when.", webhooks()),
+        **{
+            f"components/{each.component}/rbac.yaml": _text(f"What `{each.option}` needs.", each.role())
+            for each in COMPANIONS
+        },
     }
 
 

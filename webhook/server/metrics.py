@@ -197,5 +197,31 @@ METRICS = (
         "of room), conflict (tried again), late (504) or "
         "unavailable (the verdict is then that of this replica's cache).",
     ),
+    Metric(
+        PREFIX + "companion_reconciles_total",
+        "counter",
+        ("companion", "result"),
+        "How often a companion looked after an object: done, or failed and to be tried again.",
+        kept="elsewhere",
+    ),
+    Metric(
+        PREFIX + "companion_requests_total",
+        "counter",
+        ("companion",),
+        "Calls of the API server by a companion, without lists and watches.",
+        kept="elsewhere",
+    ),
+    Metric(
+        PREFIX + "companion_waiting",
+        "gauge",
+        ("companion",),
+        "Objects that a companion should have looked after by now, those that it is at included.",
+    ),
+    Metric(
+        PREFIX + "companion_failing",
+        "gauge",
+        ("companion",),
+        "Objects for which a companion failed when it last tried; it goes on trying.",
+    ),
     Metric(PREFIX + "build_info", "gauge", ("version", "python"), "1 for the version that runs."),
 )

@@ -14,6 +14,7 @@ import msgspec
 from webhook import PROGRAM
 from webhook.client.access_reviews import Right, have_right
 from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.events import MAX_MESSAGE, event
 from webhook.client.objects import get
 from webhook.client.store import Kind, by_name
 from webhook.client.watch import Watch
@@ -21,7 +22,6 @@ from webhook.policy import store
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import KEY, LABEL, REMEMBERED, Loaded, PolicySource
-from webhook.server.events import MAX_MESSAGE, event
 
 # Seconds until a write that failed is tried again.
 RETRY = 30.0

@@ -15,7 +15,6 @@ from webhook.client import calls
 from webhook.client.calls import Address, ClusterError
 from webhook.cluster.view import NothingKnown
 from webhook.companions.ssh.pool import KeyPool
-from webhook.companions.ssh.removal import KeyRemoval
 from webhook.installation import registration
 from webhook.installation.registration import Registration
 from webhook.policy import store
@@ -25,9 +24,11 @@ from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
 from webhook.server import certificates, configuration_concerns, memory, ops
 from webhook.server import settings as serve_settings
-from webhook.server.certificates.source import CertificateSource, in_background
+from webhook.server.background import in_background
+from webhook.server.certificates.source import CertificateSource
 from webhook.server.client_ca import ClientCaFile
 from webhook.server.cluster_link import ClusterLink, linked
+from webhook.server.companions import Surroundings, start_companions
 from webhook.server.connections import Connections, most_connections
 from webhook.server.ops import AskedCheck, Readiness
 from webhook.server.ports import ListenError, Port, listen
@@ -196,7 +197,7 @@ async def _require_clients(
     except CertificateError as error:
         raise StartError(str(error)) from None
     readiness.concerns_of(client_ca.concerns)
-    await stack.enter_async_context(in_background(client_ca.run, telemetry))
+    await stack.enter_async_context(in_background("certificates", client_ca.run, log=telemetry.log))
 
 
 def _connections(telemetry: Telemetry, in_all: int) -> Connections:
@@ -234,10 +235,13 @@ async def _start(stack: AsyncExitStack, source: CertificateSource) -> ServingCer
 async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[Layer, ...]) -> ClusterLink:
     """Keep view and policies up to date until `stack` ends; the checks pass once the caches are filled."""
     handler, telemetry = service.handler, service.telemetry
+    on_policies: list[Callable[[], None]] = []
 
     def apply(policies: PolicySet, loaded: Loaded) -> None:
         handler.policies = policies
         telemetry.policies_in_force(_digest(policies), loaded.states.values())
+        for changed in on_policies:
+            changed()
 
     try:
         link = await stack.enter_async_context(
@@ -257,15 +261,14 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     telemetry.caches(link.watches)
     telemetry.faults(link.view.unknown, link.view.faults, policies=lambda: link.policies.problem)
     telemetry.unknown_answers(link.view.unknown)
-    if service.settings.remove_keys:
-        removal = KeyRemoval(
-            api=link.api,
-            view=link.view,
-            namespace=service.settings.policy_namespace,
-            log=telemetry.log,
-            on_give_up=lambda reason: service.readiness.concern("keys-left", reason),
-        )
-        stack.callback(asyncio.create_task(removal.run()).cancel)
+    companions = Surroundings(
+        settings=service.settings,
+        link=link,
+        telemetry=telemetry,
+        readiness=service.readiness,
+        policies=lambda: handler.policies,
+    )
+    on_policies += await start_companions(stack, companions)
 
     service.readiness.follow("policy", AskedCheck(lambda: "" if link.policies.in_force else link.policies.problem))
     service.readiness.follow("cluster", AskedCheck(lambda: "" if link.read.is_set() else _unread(link)))

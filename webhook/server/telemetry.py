@@ -22,6 +22,8 @@ from webhook.admission.pipelines import Decision
 from webhook.api.review import AdmissionRequest, AdmissionResponse
 from webhook.client import wire
 from webhook.client.watch import Watch
+from webhook.companions.paced import PacedClient
+from webhook.companions.reconciler import Reconciler
 from webhook.companions.reservations.ledger import OUTCOMES
 from webhook.server import requests
 from webhook.server.asked_counter import AskedCounter
@@ -79,6 +81,7 @@ class Telemetry:
         self._key_waits = Children(made["ssh_key_wait_seconds"])
         self._keys: tuple[Gauge, Gauge] = made["ssh_keys_ready"], made["ssh_keys_waiting"]
         self._caches = {name: made[name] for name in made if name.startswith("cache_")}
+        self._companions = {name: made[name] for name in made if name.startswith("companion_")}
         self._begin()
         made["build_info"].labels(__version__, platform.python_version()).set(1)
 
@@ -128,6 +131,16 @@ class Telemetry:
     def key_waited(self, algorithm: str, seconds: float) -> None:
         """Count a review that needed an SSH key pair, and the time it waited for it."""
         self._key_waits[algorithm,].observe(seconds)
+
+    def companion(self, reconciler: Reconciler[Any], api: PacedClient) -> None:
+        """From now on ask a companion how it does whenever the metrics are read."""
+        name = reconciler.name
+        for result in reconciler.results:
+            value = partial(reconciler.results.__getitem__, result)
+            self._companions["companion_reconciles_total"].ask(name, result, value=value)
+        self._companions["companion_requests_total"].ask(name, value=lambda: api.requests)
+        self._companions["companion_waiting"].labels(name).set_function(lambda: reconciler.waiting)
+        self._companions["companion_failing"].labels(name).set_function(lambda: reconciler.failing)
 
     def caches(self, watches: Iterable[Watch[Any, Any]]) -> None:
         """From now on ask these caches for their state whenever the metrics are read."""

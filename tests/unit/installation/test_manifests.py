@@ -11,6 +11,7 @@ from webhook.api.yaml import load_all
 from webhook.cli.main import main
 from webhook.cluster.resources import watched_resources
 from webhook.installation import manifests, registration
+from webhook.installation.companions import COMPANIONS, CompanionRights
 from webhook.server.metrics import METRICS
 
 OVERLAYS = ("default", "cert-manager", "openshift")
@@ -45,7 +46,7 @@ def arguments(component: str = "") -> list[str]:
 
 @pytest.mark.parametrize("name", sorted(manifests.files()))
 def test_the_generated_files_are_as_the_code_is(name: str) -> None:
-    written = (MANIFESTS / "base" / name).read_text(encoding="utf-8")
+    written = (MANIFESTS / name).read_text(encoding="utf-8")
     assert written == manifests.files()[name], "run `make manifests`"
 
 
@@ -93,6 +94,14 @@ def test_a_server_without_match_conditions_gets_the_form_that_fails_open() -> No
                 case "remove":
                     del hook[field]
     assert configurations == legacy
+
+
+@pytest.mark.parametrize("companion", COMPANIONS, ids=lambda companion: companion.component)
+def test_a_companion_is_switched_on_by_the_component_that_brings_its_rights(companion: CompanionRights) -> None:
+    (kustomization,) = documents(f"components/{companion.component}/kustomization.yaml")
+    assert companion.option in arguments(companion.component)
+    assert companion.option not in arguments()
+    assert "rbac.yaml" in kustomization["resources"]
 
 
 @pytest.mark.parametrize("component", ["", *sorted(COMPONENTS)])

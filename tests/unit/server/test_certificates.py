@@ -197,20 +197,3 @@ async def test_without_a_cluster_there_is_no_self_managed_certificate(telemetry:
     with pytest.raises(ClusterError, match="cannot read the kubeconfig"):
         async with source_for(settings, telemetry).start():
             pass
-
-
-async def test_work_that_fails_is_begun_again(telemetry: Telemetry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "RESTART_SECONDS", 0)
-    runs = 0
-
-    async def work() -> None:
-        nonlocal runs
-        runs += 1
-        raise ValueError("the text of an object")
-
-    async with source.in_background(work, telemetry):
-        await until(lambda: runs > 1)
-    ended = runs
-    await asyncio.sleep(0)
-    assert runs == ended
-    assert all("object" not in line["fault"] for line in telemetry.log.events("certificates"))

@@ -140,10 +140,9 @@ async def _rights(api: Client, location: Location, ours: _ServiceState) -> Mappi
     options, account = arguments(ours.deployment), PROGRAM
     if isinstance(ours.deployment, Mapping):
         account = ours.deployment["spec"]["template"]["spec"].get("serviceAccountName") or "default"
-    remove_keys = "--remove-keys" in options
-    wanted = rights.purposes(location, ca_secret=ours.certificates.ca_secret, remove_keys=remove_keys)
+    wanted = rights.purposes(location, ca_secret=ours.certificates.ca_secret, options=options)
     asked = [right for purpose in wanted for right in purpose.rights]
-    asked += rights.excess(location, remove_keys=remove_keys)
+    asked += rights.excess(location, options=options)
     return await rights.ask(api, account, location.namespace, asked)
 
 

@@ -1,7 +1,7 @@
 """The rights that the service needs, one by one as in the manifests, and those on Secrets that it must not have."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +9,7 @@ from webhook.client.access_reviews import Right, has_right
 from webhook.client.calls import Client
 from webhook.cluster.resource import WatchedPlace
 from webhook.installation import manifests, registration
+from webhook.installation.companions import COMPANIONS
 from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Location
 from webhook.policy.store import REMEMBERED
 
@@ -30,8 +31,8 @@ class Purpose:
     """Whether the service cannot do its work at all without them."""
 
 
-def purposes(location: Location, *, ca_secret: str, remove_keys: bool) -> tuple[Purpose, ...]:
-    """All the rights that the service needs, by what they are for."""
+def purposes(location: Location, *, ca_secret: str, options: Container[str]) -> tuple[Purpose, ...]:
+    """All the rights that the service needs with these `options`, by what they are for."""
     own = location.namespace
     found = [
         Purpose("what rules ask about them is unknown, which refuses nobody", _view(location)),
@@ -69,14 +70,33 @@ def purposes(location: Location, *, ca_secret: str, remove_keys: bool) -> tuple[
         ]
         secret = _each(["get", "patch"], "", "secrets", own, ca_secret)
         found.append(Purpose("certificates are not renewed", (*secret, *bundles), essential=True))
-    if remove_keys:
-        found.append(Purpose("keys of ended jobs stay", (Right("delete", "", "secrets"),)))
+    found += [
+        Purpose(
+            companion.without,
+            tuple(
+                Right(verb, rule.group, resource)
+                for rule in companion.rules
+                for resource in rule.resources
+                for verb in rule.verbs
+            ),
+        )
+        for companion in COMPANIONS
+        if companion.option in options
+    ]
     return tuple(found)
 
 
-def excess(location: Location, *, remove_keys: bool) -> tuple[Right, ...]:
-    """Rights on Secrets that the service does not need."""
-    verbs = [verb for verb in SECRET_VERBS if not (remove_keys and verb == "delete")]
+def excess(location: Location, *, options: Container[str]) -> tuple[Right, ...]:
+    """Rights on Secrets that the service does not need with these `options`."""
+    needed = {
+        verb
+        for companion in COMPANIONS
+        if companion.option in options
+        for rule in companion.rules
+        if "secrets" in rule.resources
+        for verb in rule.verbs
+    }
+    verbs = [verb for verb in SECRET_VERBS if verb not in needed]
     return tuple(Right(verb, "", "secrets", namespace) for namespace in ("", location.namespace) for verb in verbs)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from certs.notice import Notice
+from webhook.client import events
 from webhook.client.calls import Client, ClusterError
-from webhook.server import events
 from webhook.server.telemetry import Telemetry
 
 

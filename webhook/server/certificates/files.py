@@ -10,8 +10,9 @@ from certs.notice import Notice
 from certs.serving import CertificateError, ServingCertificate
 from webhook import PROGRAM
 from webhook.client import calls
+from webhook.server.background import in_background
 from webhook.server.certificates.announcer import Announcer
-from webhook.server.certificates.source import CertificateSource, in_background
+from webhook.server.certificates.source import CertificateSource
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
 
@@ -49,7 +50,7 @@ class FileSource(CertificateSource):
             except CertificateError as error:
                 raise StartError(f"{self._certificate}: {error}") from None
             self._update(files.serving)
-            async with in_background(files.run, self._telemetry):
+            async with in_background("certificates", files.run, log=self._telemetry.log):
                 yield files.serving
         finally:
             if api is not None:

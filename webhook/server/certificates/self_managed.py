@@ -7,8 +7,9 @@ from certs.self_managed import SelfManaged
 from certs.serving import ServingCertificate
 from webhook.client import calls
 from webhook.installation.certificate_store import CertificateStore
+from webhook.server.background import in_background
 from webhook.server.certificates.announcer import Announcer
-from webhook.server.certificates.source import CertificateSource, in_background
+from webhook.server.certificates.source import CertificateSource
 from webhook.server.settings import ServeSettings, rotation
 from webhook.server.telemetry import Telemetry
 
@@ -36,7 +37,7 @@ class SelfManagedSource(CertificateSource):
                 listener=Announcer(api, namespace, about, self._telemetry).announce,
                 after_pass=lambda: self._update(keeper),
             )
-            async with in_background(keeper.run, self._telemetry):
+            async with in_background("certificates", keeper.run, log=self._telemetry.log):
                 yield await keeper.first_certificate()
         finally:
             await api.close()

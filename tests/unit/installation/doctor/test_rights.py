@@ -7,6 +7,7 @@ import pytest
 from tests.support.doctor_facts import LOCATION, MANIFESTS
 from webhook.api import yaml
 from webhook.client.access_reviews import Right
+from webhook.installation.companions import COMPANIONS
 from webhook.installation.doctor import rights
 
 
@@ -26,12 +27,15 @@ def granted(*files: str) -> set[Any]:
     return found
 
 
-@pytest.mark.parametrize("remove_keys", [False, True])
+OPTIONS = [companion.option for companion in COMPANIONS]
+
+
+@pytest.mark.parametrize("options", [[], *([option] for option in OPTIONS), OPTIONS])
 @pytest.mark.parametrize("ca_secret", ["", "mpijob-webhook-ca"])
-def test_the_rights_are_those_of_the_manifests(ca_secret: str, remove_keys: bool) -> None:
+def test_the_rights_are_those_of_the_manifests(ca_secret: str, options: list[str]) -> None:
     files = ["base/cluster-view.yaml", "base/rbac.yaml"]
     files += ["components/self-managed-certificates/rbac.yaml"] if ca_secret else []
-    files += ["components/key-removal/rbac.yaml"] if remove_keys else []
+    files += [f"components/{each.component}/rbac.yaml" for each in COMPANIONS if each.option in options]
     asked = {
         (
             right.verb,
@@ -40,18 +44,18 @@ def test_the_rights_are_those_of_the_manifests(ca_secret: str, remove_keys: bool
             "" if right.namespace == "kueue-system" else right.namespace,
             right.name,
         )
-        for purpose in rights.purposes(LOCATION, ca_secret=ca_secret, remove_keys=remove_keys)
+        for purpose in rights.purposes(LOCATION, ca_secret=ca_secret, options=options)
         for right in purpose.rights
     }
     assert asked == granted(*files)
 
 
-@pytest.mark.parametrize("remove_keys", [False, True])
-def test_no_right_is_both_needed_and_too_much(remove_keys: bool) -> None:
+@pytest.mark.parametrize("options", [[], OPTIONS])
+def test_no_right_is_both_needed_and_too_much(options: list[str]) -> None:
     needed = {
         right
-        for purpose in rights.purposes(LOCATION, ca_secret="mpijob-webhook-ca", remove_keys=remove_keys)
+        for purpose in rights.purposes(LOCATION, ca_secret="mpijob-webhook-ca", options=options)
         for right in purpose.rights
     }
-    assert not needed & set(rights.excess(LOCATION, remove_keys=remove_keys)) - {Right("delete", "", "secrets")}
-    assert (Right("delete", "", "secrets") in rights.excess(LOCATION, remove_keys=True)) is False
+    assert not needed & set(rights.excess(LOCATION, options=options))
+    assert (Right("delete", "", "secrets") in rights.excess(LOCATION, options=options)) is not bool(options)

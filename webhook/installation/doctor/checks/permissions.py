@@ -20,14 +20,14 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
     if isinstance(facts.rights, Unread):
         yield not_known("the rights of the service", facts.rights.reason)
         return
-    remove_keys = "--remove-keys" in arguments(facts.deployment)
-    wanted = rights.purposes(facts.location, ca_secret=facts.certificates.ca_secret, remove_keys=remove_keys)
+    options = arguments(facts.deployment)
+    wanted = rights.purposes(facts.location, ca_secret=facts.certificates.ca_secret, options=options)
     for purpose in wanted:
         missing = [right for right in purpose.rights if not facts.rights.get(right)]
         if missing:
             kind = RIGHT_ESSENTIAL if purpose.essential else RIGHT_MISSING
             yield kind(f"the service may not {_words(missing)}: {purpose.without}", fix=facts.again)
-    if open_ := [right for right in rights.excess(facts.location, remove_keys=remove_keys) if facts.rights.get(right)]:
+    if open_ := [right for right in rights.excess(facts.location, options=options) if facts.rights.get(right)]:
         yield SECRETS_OPEN(
             f"the service may {_words(open_)}, and needs it for nothing",
             fix=f"kubectl get clusterrolebindings,rolebindings -A -o wide | grep {PROGRAM}; "

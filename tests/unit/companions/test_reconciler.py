@@ -1,0 +1,149 @@
+"""Every key that was added is worked on, again after a failure, and never two of the same at a time."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.support.logs import Log
+from tests.support.watch_api import until
+from webhook.client.calls import ApiError
+from webhook.companions import reconciler as module
+from webhook.companions.reconciler import DONE, FAILED, Reconciler
+
+
+@asynccontextmanager
+async def running(
+    reconcile: Callable[[Any], Awaitable[float | None]], **settings: Any
+) -> AsyncIterator[tuple[Reconciler[Any], Log]]:
+    """A reconciler that runs until the block ends, and its log."""
+    log = Log()
+    reconciler = Reconciler("tests", reconcile, log=log, **settings)
+    task = asyncio.create_task(reconciler.run())
+    try:
+        yield reconciler, log
+    finally:
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+async def test_a_thousand_keys_at_once_are_worked_on_a_few_at_a_time() -> None:
+    at_work: set[int] = set()
+    worked: Counter[int] = Counter()
+    most = 0
+
+    async def reconcile(key: int) -> None:
+        nonlocal most
+        assert key not in at_work
+        at_work.add(key)
+        most = max(most, len(at_work))
+        await asyncio.sleep(0)
+        at_work.discard(key)
+        worked[key] += 1
+
+    async with running(reconcile, at_once=4) as (reconciler, _):
+        for key in [*range(1000), *range(1000)]:
+            reconciler.add(key)
+        assert reconciler.waiting == 1000
+        await until(lambda: reconciler.waiting == 0)
+    assert most == 4
+    assert worked == dict.fromkeys(range(1000), 1)
+    assert reconciler.results == {DONE: 1000, FAILED: 0}
+
+
+async def test_what_fails_is_tried_again_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FIRST_DELAY", 0)
+    failures = {"denied": 2, "broken": 1}
+
+    async def reconcile(key: str) -> None:
+        if failures.get(key):
+            failures[key] -= 1
+            raise ApiError(403, "the API server refuses: no") if key == "denied" else ValueError("text of an object")
+
+    async with running(reconcile) as (reconciler, log):
+        for key in ("denied", "broken", "good"):
+            reconciler.add(key)
+        await until(lambda: reconciler.results == {DONE: 3, FAILED: 3})
+        assert reconciler.failing == 0
+        assert reconciler.problem == ""
+    assert [level for level, event, _ in log.lines if event == "companion failed"] == ["warning", "error"]
+    assert log.events("companion failed")[0]["reason"] == "the API server refuses: no"
+    assert "object" not in log.events("companion failed")[1]["reason"]
+    assert log.told[-1] == "companion recovered"
+
+
+async def test_a_lasting_failure_is_tried_ever_less_often_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    tries: list[float] = []
+
+    async def reconcile(_: str) -> None:
+        tries.append(now)
+        raise ApiError(403, "no right")
+
+    def failed(reconciler: Reconciler[Any], times: int) -> bool:
+        return reconciler.results[FAILED] == times and reconciler._queue.next_due() > now
+
+    async with running(reconcile, clock=lambda: now, uniform=lambda _, most: most) as (reconciler, log):
+        reconciler.add("a")
+        for times in range(1, 13):
+            await until(partial(failed, reconciler, times))
+            now = reconciler._queue.next_due()
+            reconciler._added.set()
+        assert reconciler.problem == "1 failed and will be tried again; the last: no right"
+        assert reconciler.failing == 1
+    pauses = [later - earlier for earlier, later in pairwise(tries)]
+    assert pauses[:10] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]
+    assert len(log.events("companion failed")) == 1
+
+
+async def test_it_looks_again_when_it_wanted_to() -> None:
+    looks: list[str] = []
+
+    async def reconcile(key: str) -> float | None:
+        looks.append(key)
+        return 0 if len(looks) < 3 else None
+
+    async with running(reconcile) as (reconciler, _):
+        reconciler.add("a")
+        await until(lambda: len(looks) == 3)
+        await until(lambda: reconciler.waiting == 0)
+    assert looks == ["a"] * 3
+
+
+async def test_a_later_time_waits_and_an_earlier_one_wins() -> None:
+    looks: list[str] = []
+
+    async def reconcile(key: str) -> None:
+        looks.append(key)
+
+    async with running(reconcile) as (reconciler, _):
+        reconciler.add("later", 3600)
+        reconciler.add("now")
+        await until(lambda: looks == ["now"])
+        assert reconciler.waiting == 0
+        reconciler.add("later")
+        await until(lambda: looks == ["now", "later"])
+
+
+async def test_its_end_ends_what_is_at_work() -> None:
+    ended: list[str] = []
+
+    async def reconcile(key: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(key)
+
+    async with running(reconcile) as (reconciler, _):
+        reconciler.add("a")
+        reconciler.add("b")
+        await until(lambda: reconciler.waiting == 2)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    assert sorted(ended) == ["a", "b"]

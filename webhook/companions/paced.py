@@ -1,0 +1,47 @@
+"""Calls at a bounded rate: whatever happens in the cluster, a companion makes no storm of requests."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from webhook.client.calls import Client
+
+# Calls a second and of one companion, and how many of them at once after a pause. An operator with its usual limits
+# makes 5 objects a second, and several for each job.
+RATE: Final = 40.0
+BURST: Final = 80
+
+
+class PacedClient:
+    """A client whose calls wait for their turn."""
+
+    requests: int = 0
+    """Calls made so far."""
+
+    def __init__(
+        self,
+        api: Client,
+        *,
+        rate: float = RATE,
+        burst: int = BURST,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self._api = api
+        self._rate = rate
+        self._burst = burst
+        self._sleep = sleep
+        self._clock = clock or asyncio.get_running_loop().time
+        self._full = self._clock()
+
+    async def request(
+        self, method: str, path: str, body: dict[str, Any] | list[dict[str, Any]] | None = None
+    ) -> dict[str, Any]:
+        """As `Client.request`, when it is its turn."""
+        now = self._clock()
+        # The generic cell rate algorithm: when the bucket will be full again, were there no more calls.
+        self._full = max(self._full, now) + 1 / self._rate
+        if (wait := self._full - now - self._burst / self._rate) > 0:
+            await self._sleep(wait)
+        self.requests += 1
+        return await self._api.request(method, path, body)

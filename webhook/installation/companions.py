@@ -1,0 +1,61 @@
+"""What `serve` does besides reviews where an option asks for it, each with rights of its own.
+
+Each has a component in manifests/components that adds the option and the rights. Without it the service has neither.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from webhook import PROGRAM
+from webhook.client.objects import KubernetesObject
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRule:
+    """Some rights in all namespaces."""
+
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompanionRights:
+    """A companion as an installation knows it."""
+
+    component: str
+    """Of manifests/components; its ClusterRole is called after it."""
+    option: str
+    """The option of `serve` that switches it on."""
+    without: str
+    """What happens without the rights."""
+    rules: tuple[RoleRule, ...]
+
+    def role(self) -> list[KubernetesObject]:
+        """The ClusterRole, and its binding to the service."""
+        name, api = f"{PROGRAM}-{self.component}", "rbac.authorization.k8s.io"
+        return [
+            {
+                "apiVersion": f"{api}/v1",
+                "kind": "ClusterRole",
+                "metadata": {"name": name},
+                "rules": [
+                    {"apiGroups": [rule.group], "resources": list(rule.resources), "verbs": list(rule.verbs)}
+                    for rule in self.rules
+                ],
+            },
+            {
+                "apiVersion": f"{api}/v1",
+                "kind": "ClusterRoleBinding",
+                "metadata": {"name": name},
+                "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": name},
+                "subjects": [{"kind": "ServiceAccount", "name": PROGRAM, "namespace": PROGRAM}],
+            },
+        ]
+
+
+KEY_REMOVAL: Final = CompanionRights(
+    "key-removal", "--remove-keys", "keys of ended jobs stay", (RoleRule("", ("secrets",), ("delete",)),)
+)
+
+COMPANIONS: Final = (KEY_REMOVAL,)

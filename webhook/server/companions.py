@@ -1,0 +1,59 @@
+"""The companions that the service was asked to run, beside reviews and without any effect on them."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.client.watch import Watch
+from webhook.companions.paced import PacedClient
+from webhook.companions.reconciler import Reconciler
+from webhook.companions.ssh.removal import KeyRemoval
+from webhook.policy.in_force import PolicySet
+from webhook.server.background import in_background
+from webhook.server.cluster_link import ClusterLink
+from webhook.server.ops import Readiness
+from webhook.server.settings import ServeSettings
+from webhook.server.telemetry import Telemetry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a companion is started with."""
+
+    settings: ServeSettings
+    link: ClusterLink
+    telemetry: Telemetry
+    readiness: Readiness
+    policies: Callable[[], PolicySet]
+    """Those in force now."""
+
+
+async def start_companions(stack: AsyncExitStack, around: Surroundings) -> list[Callable[[], None]]:
+    """Run until `stack` ends what the settings ask for; what is returned is to be called when policies have changed."""
+    if around.settings.remove_keys:
+        removal = KeyRemoval(
+            api=around.link.api,
+            view=around.link.view,
+            namespace=around.settings.policy_namespace,
+            log=around.telemetry.log,
+            on_give_up=lambda reason: around.readiness.concern("keys-left", reason),
+        )
+        stack.callback(asyncio.create_task(removal.run()).cancel)
+    return []
+
+
+async def run_reconciler(
+    stack: AsyncExitStack,
+    around: Surroundings,
+    reconciler: Reconciler[Any],
+    api: PacedClient,
+    *watches: Watch[Any, Any],
+) -> None:
+    """Run a reconciler, and the watches that only it needs, until `stack` ends."""
+    around.telemetry.companion(reconciler, api)
+    around.telemetry.caches(watches)
+    around.readiness.concerns_of(lambda: {reconciler.name: reconciler.problem} if reconciler.problem else {})
+    for work in (*(watch.run for watch in watches), reconciler.run):
+        await stack.enter_async_context(in_background(reconciler.name, work, log=around.telemetry.log))
