@@ -118,6 +118,13 @@ CASES = [
     Case("MPIJobWebhookLedgerUnavailable", {f'{OURS}quota_ledger_total{{outcome="late"}}': "0+9x60"}, 50, fires=False),
     Case("MPIJobWebhookKeysWait", {f"{OURS}ssh_keys_waiting": "1x60"}, 12, fires=True),
     Case("MPIJobWebhookKeysWait", {f"{OURS}ssh_keys_waiting": "1x8 0 1x50"}, 12, fires=False),
+    *pairs(
+        "MPIJobWebhookCompanionFails",
+        f'{OURS}companion_failing{{companion="network-policies"}}',
+        above="1x60",
+        below="1x10 0 1x49",
+        minutes=20,
+    ),
     *pairs("MPIJobWebhookCABundle", f'{OURS}ca_bundles_untrusting{{pod="a"}}', above="1x60", below="0x60", minutes=3),
     *(
         Case(alert, {f'{OURS}cert_not_after_seconds{{cert="serving"}}': f"{end}x60"}, at, fires=fires)
