@@ -112,3 +112,13 @@ def test_output_that_the_terminal_cannot_show(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert ": default/\\u4e00: refused\n" in result.stdout
     assert result.stderr.startswith("not judged: ")
+
+
+def test_what_a_command_imports_is_hardly_looked_through_for_garbage() -> None:
+    code = (
+        "import atexit, gc; from webhook.cli.main import main\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0, gc.get_stats()[0]['collections'] < 100))\n"
+        f"main(['check', {JOB!r}])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.endswith("True True\n")
