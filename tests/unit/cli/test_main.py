@@ -122,3 +122,16 @@ def test_what_a_command_imports_is_hardly_looked_through_for_garbage() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.endswith("True True\n")
+
+
+def test_serve_does_not_read_the_cas_of_the_system_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", "/somewhere")
+    code = (
+        "import os, sys; from webhook.cli.main import main\n"
+        "try: main(['serve', '--policy', '/no/such/file', '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'])\n"
+        "finally: print(sys.modules['aiohttp.connector']._SSL_CONTEXT_VERIFIED.cert_store_stats()['x509'],"
+        " os.environ.get('SSL_CERT_FILE'), os.environ.get('SSL_CERT_DIR'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "0 None /somewhere\n"
