@@ -114,8 +114,10 @@ def serve(
 
 @contextmanager
 def _without_trusted_cas() -> Iterator[None]:
-    """What is imported in this block finds no CA of the system: aiohttp would read all of them for a context that nothing
-    here uses, which is a tenth of the start."""
+    """What is imported in this block finds no CA of the system.
+
+    aiohttp would read them all, a tenth of the start, for a context that nothing here uses.
+    """
     paths = ssl.get_default_verify_paths()
     before = {name: os.environ.get(name) for name in (paths.openssl_cafile_env, paths.openssl_capath_env)}
     os.environ.update(dict.fromkeys(before, os.devnull))
