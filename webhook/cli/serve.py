@@ -1,7 +1,6 @@
 """The command `serve`: how the service listens, where its certificate comes from, what it follows."""
 
 import os
-import ssl
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -118,8 +117,7 @@ def _without_trusted_cas() -> Iterator[None]:
 
     aiohttp would read them all, a tenth of the start, for a context that nothing here uses.
     """
-    paths = ssl.get_default_verify_paths()
-    before = {name: os.environ.get(name) for name in (paths.openssl_cafile_env, paths.openssl_capath_env)}
+    before = {name: os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")}
     os.environ.update(dict.fromkeys(before, os.devnull))
     try:
         yield

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -145,24 +144,22 @@ async def connect(access: Access | Path | None) -> Client:
     """
     access = access if isinstance(access, Access) else Access(access)
     source = _source(access.kubeconfig)
-    # Imported late: it takes a quarter of a second, and most commands need no cluster.
-    aio: Any = import_module("kubernetes.aio")
-    from webhook.client import kubeconfig  # noqa: PLC0415
+    from webhook.client import kubeconfig, official  # noqa: PLC0415 - takes its time, and most commands need no cluster
 
-    configuration = aio.client.Configuration()
+    configuration = official.client.Configuration()
 
     async def load() -> tuple[Impersonation, str]:
         if source is not None:
             return await kubeconfig.load(source, access.context, configuration)
-        aio.config.load_incluster_config(client_configuration=configuration)
+        official.config.load_incluster_config(client_configuration=configuration)
         return ONESELF, DEFAULT_NAMESPACE
 
     try:
         configured, namespace = await load()
         impersonation = access.impersonation.over(configured)
         configuration.client_session_kwargs = {"headers": impersonation.headers}
-        api = aio.client.ApiClient(configuration=configuration)
-    except (aio.config.ConfigException, *UNUSABLE) as error:
+        api = official.client.ApiClient(configuration=configuration)
+    except (official.config.ConfigException, *UNUSABLE) as error:
         raise ClusterError(f"cannot use {source or 'the service account'}: {_words(error)}") from None
     client = Client(api, configuration.host, load)
     client.namespace = namespace

@@ -4,15 +4,13 @@ https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
 """
 
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from webhook.api.names import closest_name
+from webhook.client import official
 from webhook.client.access import DEFAULT_NAMESPACE, Impersonation, KubeconfigError
-
-_official: Any = import_module("kubernetes.aio.config.kube_config")
 
 _CLUSTER: Final = frozenset({
     "server", "certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify", "tls-server-name",
@@ -28,7 +26,7 @@ _PROXIES: Final = frozenset({"http", "https"})  # what aiohttp can talk to
 _REMOVED: Final = "kubectl has none but oidc since 1.26 either, a plugin under exec takes its place"
 
 
-class _Loader(_official.KubeConfigLoader):  # type: ignore[misc]  # untyped
+class _Loader(official.kube_config.KubeConfigLoader):  # type: ignore[misc]  # untyped
     """One for which a plugin without credentials is no reason to go on as nobody."""
 
     async def load_from_exec_plugin(self) -> bool:
@@ -43,7 +41,7 @@ async def load(source: Path, context: str | None, configuration: Any) -> tuple[I
     The answer is as whom to act, and in which namespace. It raises KubeconfigError
     for what is not supported, and whatever the official client does for what is broken.
     """
-    merger = _official.KubeConfigMerger(str(source))
+    merger = official.kube_config.KubeConfigMerger(str(source))
     name = context or _current_context(merger.config_files.values())
     merged = merger.config
     chosen = _named(merged, "context", name, "")
