@@ -18,6 +18,7 @@ from webhook.cli.job_world import JobWorld
 from webhook.cli.policy import documents
 from webhook.policy.document import PolicyDocument
 from webhook.server import telemetry
+from webhook.server.job_telemetry import JOB_METRICS
 
 WRITTEN = (
     "index.md",
@@ -85,7 +86,7 @@ def test_every_policy_command_is_shown_to_administrators(name: str) -> None:
 
 
 def test_every_metric_is_there() -> None:
-    for metric in telemetry.METRICS:
+    for metric in (*telemetry.METRICS, *JOB_METRICS):
         assert f"| `{metric.name}` | {metric.kind} | " in page("reference/metrics.md")
     named = set(re.findall(r"mpijob_webhook_[a-z_]+", "".join(map(page, WRITTEN))))
     assert named <= {metric.name for metric in telemetry.METRICS}

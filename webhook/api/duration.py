@@ -45,3 +45,13 @@ def parse(text: str) -> int:
     if seconds > MAX_SECONDS:
         raise DurationError(f"is longer than {MAX_SECONDS // _UNITS['d']}d")
     return int(seconds)
+
+
+def spell(seconds: int) -> str:
+    """The shortest text that `parse` reads as so many seconds (0 or more), as `3d` or `1h30m`."""
+    parts = []
+    for unit, size in _UNITS.items():
+        count, seconds = divmod(seconds, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"

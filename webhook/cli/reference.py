@@ -13,9 +13,11 @@ from webhook.api import yaml
 from webhook.cli import explanations
 from webhook.cli.explanations import Explanation, Setting
 from webhook.cli.main import main
+from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES, MOST_RESOURCES
 from webhook.policy.document import PolicyDocument
 from webhook.predict.pod_security.table import table
-from webhook.server.metrics import METRICS
+from webhook.server.job_telemetry import JOB_METRICS
+from webhook.server.metrics import METRICS, Metric
 
 NOTICE: Final = "<!-- Written by `make docs` out of the code: changes here are lost. -->\n"
 HELP_WIDTH: Final = 100
@@ -104,10 +106,15 @@ def _help(title: str, command: click.Command) -> str:
 def _metrics() -> Iterator[str]:
     yield "# Metrics\n"
     yield _INTRODUCTIONS["metrics"] + "\n"
-    yield from _table(
-        ("Metric", "Kind", "Labels", "Meaning"),
-        ((f"`{m.name}`", m.kind, ", ".join(f"`{label}`" for label in m.labels), m.help) for m in METRICS),
-    )
+    yield from _metric_table(METRICS)
+    yield "\n## Jobs\n"
+    yield _INTRODUCTIONS["job-metrics"] + "\n"
+    yield from _metric_table(JOB_METRICS)
+
+
+def _metric_table(metrics: Iterable[Metric]) -> Iterator[str]:
+    rows = ((f"`{m.name}`", m.kind, ", ".join(f"`{label}`" for label in m.labels), m.help) for m in metrics)
+    yield from _table(("Metric", "Kind", "Labels", "Meaning"), rows)
 
 
 def _pod_security() -> Iterator[str]:
@@ -150,6 +157,19 @@ the field and the reason.""",
     "metrics": """\
 At `/metrics` of the operations port, with the standard `process_*` metrics beside them. No label names a namespace, a
 user or a job.""",
+    "job-metrics": f"""\
+At `/metrics/jobs` of the operations port, with `--job-metrics`; `deadline_remaining_seconds` is there with
+`--deadline-events`. The label `namespace` is the job's: it needs `honorLabels` where it is scraped. The first
+{MOST_NAMESPACES} namespaces and {MOST_RESOURCES} resources that a replica meets keep their names, all later ones are
+`{BEYOND}`; an accelerator is what the rule `gpus` takes for one by default.
+
+Every replica reports all jobs. So take `max by (namespace) (...)` of the replicas, of counters after `rate`; a `sum`
+counts each job as often as there are replicas. A counter begins at 0 with each process and counts what it sees from
+its first list on; whatever happens while no replica runs is counted by none. A rate of a few minutes is right while
+one replica has been running for so long, so the recording rules of `manifests/components/monitoring` keep those: the
+average of `namespace:training_operator_mpijob_succeeded:rate5m` over a day, times 86400, is the number of a day in
+which replicas were restarted. They also give the gauges `running` and `queued` the names that end in `_total`, for
+those who ask by them.""",
     "pod-security": """\
 What [Pod Security](../pod-security.md) asks of a pod, by level and version. `containers[*]` stands for containers, init
 containers and ephemeral containers alike. Versions after the newest one here mean that one.""",

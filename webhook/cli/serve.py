@@ -69,6 +69,10 @@ COUNT: Final = click.IntRange(min=1)
     help="How many of those to make ahead each second, at most: one takes half a second of a processor.",
 )
 @click.option("--remove-keys", is_flag=True, help="Delete a job's SSH keys when it has ended; needs the right to.")
+@click.option(
+    "--deadline-events", is_flag=True, help="Events on a job at 80 % of its time and at its end; needs the right to."
+)
+@click.option("--job-metrics", is_flag=True, help="Count jobs and their GPUs by namespace, at /metrics/jobs.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
 def serve(
     *, listen: "Address | None", ops_listen: "Address | None", register: bool, timeout: float, **settings: Any
@@ -76,7 +80,7 @@ def serve(
     """Run the webhook until SIGTERM or Ctrl-C.
 
     It answers POST /mutate-mpijob, /validate-mpijob, /mutate-ssh-secret and /validate-policy over TLS at --listen, and
-    GET /healthz, /readyz and /metrics over plain HTTP at --ops-listen.
+    GET /healthz, /readyz, /metrics and /metrics/jobs over plain HTTP at --ops-listen.
 
     With --register it listens on free ports of 127.0.0.1, makes its own CA, installs the two webhook configurations
     with its URL, and removes them when it ends: for a cluster on this machine.

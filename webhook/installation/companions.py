@@ -58,4 +58,11 @@ KEY_REMOVAL: Final = CompanionRights(
     "key-removal", "--remove-keys", "keys of ended jobs stay", (RoleRule("", ("secrets",), ("delete",)),)
 )
 
-COMPANIONS: Final = (KEY_REMOVAL,)
+DEADLINE_EVENTS: Final = CompanionRights(
+    "deadline-events",
+    "--deadline-events",
+    "nobody is told when a job's time is nearly over",
+    (RoleRule("events.k8s.io", ("events",), ("create",)),),
+)
+
+COMPANIONS: Final = (KEY_REMOVAL, DEADLINE_EVENTS)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.client.watch import Watch
+from webhook.companions.deadline_events import DeadlineEvents
+from webhook.companions.job_lives import JOB_LIVES, LAUNCHERS
 from webhook.companions.paced import PacedClient
 from webhook.companions.reconciler import Reconciler
 from webhook.companions.ssh.removal import KeyRemoval
@@ -41,7 +43,32 @@ async def start_companions(stack: AsyncExitStack, around: Surroundings) -> list[
             on_give_up=lambda reason: around.readiness.concern("keys-left", reason),
         )
         stack.callback(asyncio.create_task(removal.run()).cancel)
+    await start_job_lives(stack, around)
     return []
+
+
+async def start_job_lives(stack: AsyncExitStack, around: Surroundings) -> None:
+    """What goes by the lives of jobs, and watches them."""
+    settings, link, telemetry = around.settings, around.link, around.telemetry
+    if not (settings.deadline_events or settings.job_metrics):
+        return
+    lives = Watch(JOB_LIVES, link.connection, log=telemetry.log)
+    if settings.job_metrics:
+        telemetry.jobs.follow(lives, link.view)
+    if settings.deadline_events:
+        launchers, api = Watch(LAUNCHERS, link.connection, log=telemetry.log), PacedClient(link.api)
+        events = DeadlineEvents(api=api, lives=lives, launchers=launchers, now=link.api.now, log=telemetry.log)
+        telemetry.deadline_events(events.outcomes)
+        telemetry.jobs.deadlines(events.remaining)
+        await run_reconciler(stack, around, events.reconciler, api, launchers)
+    await run_watch(stack, around, lives)
+
+
+async def run_watch(stack: AsyncExitStack, around: Surroundings, *watches: Watch[Any, Any]) -> None:
+    """Run watches that only companions need, until `stack` ends."""
+    around.telemetry.caches(watches)
+    for watch in watches:
+        await stack.enter_async_context(in_background(watch.kind.name, watch.run, log=around.telemetry.log))
 
 
 async def run_reconciler(
@@ -53,7 +80,6 @@ async def run_reconciler(
 ) -> None:
     """Run a reconciler, and the watches that only it needs, until `stack` ends."""
     around.telemetry.companion(reconciler, api)
-    around.telemetry.caches(watches)
+    await run_watch(stack, around, *watches)
     around.readiness.concerns_of(lambda: {reconciler.name: reconciler.problem} if reconciler.problem else {})
-    for work in (*(watch.run for watch in watches), reconciler.run):
-        await stack.enter_async_context(in_background(reconciler.name, work, log=around.telemetry.log))
+    await stack.enter_async_context(in_background(reconciler.name, reconciler.run, log=around.telemetry.log))

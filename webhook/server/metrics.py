@@ -223,5 +223,12 @@ METRICS = (
         ("companion",),
         "Objects for which a companion failed when it last tried; it goes on trying.",
     ),
+    Metric(
+        PREFIX + "deadline_events_total",
+        "counter",
+        ("outcome",),
+        "Notices about the time of jobs: told (this replica made the Event), or known (it was there).",
+        kept="elsewhere",
+    ),
     Metric(PREFIX + "build_info", "gauge", ("version", "python"), "1 for the version that runs."),
 )

@@ -1,4 +1,5 @@
-"""The operations port, plain HTTP: `/healthz` (the process lives), `/readyz` (it may get reviews), `/metrics`.
+"""The operations port, plain HTTP: `/healthz` (the process lives), `/readyz` (it may get reviews), `/metrics`,
+`/metrics/jobs` (what is counted of jobs where an option asks for it; empty otherwise).
 
 Liveness never depends on anything outside the process: a restart repairs neither a certificate nor an API server.
 """
@@ -98,8 +99,10 @@ class Readiness:
         return "\n".join([*lines, f"readyz check {'passed' if self.ready else 'failed'}", ""])
 
 
-def application(readiness: Readiness, registry: CollectorRegistry, connections: Connections) -> web.Application:
-    """An application with these three paths, on the port of `connections`."""
+def application(
+    readiness: Readiness, registry: CollectorRegistry, jobs: CollectorRegistry, connections: Connections
+) -> web.Application:
+    """An application with these paths, on the port of `connections`."""
 
     @web.middleware
     async def noted(request: web.Request, handler: Any) -> web.StreamResponse:
@@ -115,4 +118,5 @@ def application(readiness: Readiness, registry: CollectorRegistry, connections: 
     app.router.add_get("/healthz", healthz)
     app.router.add_get("/readyz", readyz)
     app.router.add_get("/metrics", make_aiohttp_handler(registry))
+    app.router.add_get("/metrics/jobs", make_aiohttp_handler(jobs))
     return app

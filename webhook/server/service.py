@@ -145,7 +145,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(keys.filled())
         ops_connections = _connections(telemetry, MOST_OPS)
-        application = ops.application(readiness, telemetry.registry, ops_connections)
+        application = ops.application(readiness, telemetry.registry, telemetry.jobs.registry, ops_connections)
         ops_runner = web.AppRunner(application, access_log=None)
         await ops_runner.setup()
         stack.push_async_callback(ops_runner.cleanup)

@@ -73,6 +73,10 @@ class ServeSettings:
     """How many of them are made each second, at most."""
     remove_keys: bool = False
     """Delete the SSH keys of jobs that have ended."""
+    deadline_events: bool = False
+    """Tell users by Events when most of a job's time is over, and when all of it is."""
+    job_metrics: bool = False
+    """Count jobs, and what they ask for, by namespace."""
     log_level: str = "info"
     """debug, info, warning or error."""
 

@@ -1,6 +1,7 @@
 """What operators see: Prometheus metrics, and JSON logs with one line for each decision.
 
-No metric has a namespace, user or job name as label: the number of series would grow with the cluster. Log lines have
+No metric of `/metrics` has a namespace, user or job name as label: the number of series would grow with the cluster.
+Those of `/metrics/jobs` (`job_telemetry`) have the namespace, as far as a bound. Log lines have
 them as fields of limited length. No log line has an object, a value out of one, or the text of an exception.
 """
 
@@ -28,6 +29,7 @@ from webhook.companions.reservations.ledger import OUTCOMES
 from webhook.server import requests
 from webhook.server.asked_counter import AskedCounter
 from webhook.server.connections import REASONS
+from webhook.server.job_telemetry import JobTelemetry
 from webhook.server.log import MAX_LOGGED, DecisionLine, describe, make_log
 from webhook.server.metrics import BUCKETS, METRICS, PREFIX, Metric
 from webhook.server.tallies import Durations, Tally
@@ -82,6 +84,8 @@ class Telemetry:
         self._keys: tuple[Gauge, Gauge] = made["ssh_keys_ready"], made["ssh_keys_waiting"]
         self._caches = {name: made[name] for name in made if name.startswith("cache_")}
         self._companions = {name: made[name] for name in made if name.startswith("companion_")}
+        self._deadline_events: AskedCounter = made["deadline_events_total"]
+        self.jobs = JobTelemetry()
         self._begin()
         made["build_info"].labels(__version__, platform.python_version()).set(1)
 
@@ -141,6 +145,11 @@ class Telemetry:
         self._companions["companion_requests_total"].ask(name, value=lambda: api.requests)
         self._companions["companion_waiting"].labels(name).set_function(lambda: reconciler.waiting)
         self._companions["companion_failing"].labels(name).set_function(lambda: reconciler.failing)
+
+    def deadline_events(self, outcomes: Mapping[str, int]) -> None:
+        """From now on ask `outcomes` how often which came whenever the metrics are read."""
+        for outcome in outcomes:
+            self._deadline_events.ask(outcome, value=partial(outcomes.__getitem__, outcome))
 
     def caches(self, watches: Iterable[Watch[Any, Any]]) -> None:
         """From now on ask these caches for their state whenever the metrics are read."""

@@ -92,3 +92,13 @@ def test_any_text_is_a_bounded_duration_or_an_error(text):
 )
 def test_an_annotation_in_a_message(value, shown):
     assert annotations.mention("key", value) == shown
+
+
+@given(st.integers(1, duration.MAX_SECONDS))
+def test_what_is_spelled_is_read_again(seconds):
+    assert duration.parse(duration.spell(seconds)) == seconds
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0s"), (5400, "1h30m"), (259_200, "3d"), (90_061, "1d1h1m1s")])
+def test_durations_are_spelled(seconds, text):
+    assert duration.spell(seconds) == text

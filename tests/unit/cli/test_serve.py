@@ -46,9 +46,10 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
     namespaces = {"--policy-namespace": "policies", "--kueue-namespace": "queues"}
     clients = {"--client-ca": "clients", "--client-name": "kube-apiserver"}
     options = clients | files | numbers | keys | addresses | certificates | times | namespaces
+    flags = ("--register", "--remove-keys", "--deadline-events", "--job-metrics")
     known = {option for parameter in main.commands["serve"].params for option in parameter.opts}
-    assert known == {*options, "--register", "--remove-keys"}
-    run("serve", "--register", "--remove-keys", *(text for pair in options.items() for text in pair))
+    assert known == {*options, *flags}
+    run("serve", *flags, *(text for pair in options.items() for text in pair))
     assert served == [
         process.ServeSettings(
             kubeconfig=Path("kubeconfig"),
@@ -75,6 +76,8 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
             ssh_keys_ready=9,
             ssh_keys_rate=0.5,
             remove_keys=True,
+            deadline_events=True,
+            job_metrics=True,
             log_level="debug",
         )
     ]

@@ -1,0 +1,231 @@
+"""Deadlines that are told and metrics of jobs: two replicas with the rights of their components alone, one killed."""
+
+import json
+import os
+import re
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.controlplane.nodes import KEEP_RUNNING, gpu_nodes
+from tests.support import jobs
+from tests.support.installation import service
+from tests.support.installation.installed import OURS
+from tests.support.installation.service import Replica
+from tests.support.paths import MANIFESTS
+from webhook.api.yaml import load_all
+from webhook.installation.registration import RESOURCES
+
+pytestmark = pytest.mark.timeout(400)
+
+ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
+RIGHTS = MANIFESTS / "components" / "deadline-events" / "rbac.yaml"
+FLAGS = ("--deadline-events", "--job-metrics")
+LIMIT = 60
+# How many of each kind, and which Events each is to have.
+NEAR, OVER = "TimeLimitNear", "TimeLimitReached"
+EXPECTED = {"done": [], "limited": [NEAR, OVER], "asks": [NEAR, OVER], "waits": [], "long": [], "resumed": [NEAR, OVER]}
+EACH = 6
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of its own in which jobs run, with the default overlay and no component."""
+    with Cluster(log_dir=tmp_path_factory.mktemp("lives-logs")) as running:
+        running.start_scheduler()
+        running.start_kwok(gpu_nodes(8))
+        running.start_operator()
+        overlay = load_all(running.kubectl("kustomize", MANIFESTS / "overlays" / "default").stdout)
+        running.apply([each for each in overlay if each["kind"] not in (*RESOURCES, "Deployment")])
+        yield running
+
+
+@pytest.fixture(scope="module")
+def account(cluster: Cluster) -> Path:
+    """The service account's kubeconfig."""
+    return cluster.kubeconfig_for(ACCOUNT, ["system:serviceaccounts", f"system:serviceaccounts:{OURS}"])
+
+
+@pytest.fixture(scope="module")
+def rights(cluster: Cluster) -> None:
+    """The component's rights are there."""
+    cluster.apply(load_all(RIGHTS.read_text()))
+
+
+def job(
+    namespace: str, name: str, *, keep: bool = True, annotations: dict[str, str] | None = None, **policy: Any
+) -> Any:
+    found = jobs.changed({"metadata": {"name": name, "namespace": namespace}, "Worker.replicas": 1})
+    template = found["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]
+    template["metadata"] = {"annotations": {KEEP_RUNNING: "yes"} if keep else {}}
+    for role in found["spec"]["mpiReplicaSpecs"].values():
+        for container in role["template"]["spec"]["containers"]:
+            container["resources"] = {"limits": {"cpu": "100m", "nvidia.com/gpu": 1}}
+    keys = {f"training.openshift.io/{key}": value for key, value in (annotations or {}).items()}
+    found["metadata"]["annotations"] = keys
+    found["spec"]["runPolicy"] = {"cleanPodPolicy": "All", **policy}
+    return found
+
+
+def asking(namespace: str, name: str, timeout: str) -> Any:
+    return job(namespace, name, annotations={"timeout": timeout, "timeout-action": "notify-only"})
+
+
+def create(cluster: Cluster, *found: Any) -> None:
+    cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": list(found)})
+
+
+def told(cluster: Cluster, namespace: str) -> Counter[tuple[str, str]]:
+    """How many Events of ours there are, by job and reason."""
+    found = cluster.get("events.events.k8s.io", "-n", namespace)["items"]
+    ours = [each for each in found if each.get("reportingController") == OURS]
+    return Counter((each["regarding"]["name"], each["reason"]) for each in ours)
+
+
+def samples(replica: Replica, path: str = "/metrics/jobs") -> dict[str, float]:
+    lines = replica.ops(path).splitlines()
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[:1] != "#")}
+
+
+def may(cluster: Cluster, verb: str, what: str) -> bool:
+    asked = ("auth", "can-i", verb, what, "-n", "default", f"--as={ACCOUNT}")
+    return cluster.kubectl(*asked, check=False).stdout.strip() == "yes"
+
+
+def test_without_its_right_nothing_is_told_and_the_administrator_is(cluster: Cluster, account: Path) -> None:
+    assert not may(cluster, "create", "events.events.k8s.io")
+    namespace = cluster.create_namespace()
+    with service.running(cluster, *FLAGS, "--kubeconfig", str(account), name="denied", register=False) as replica:
+        create(cluster, asking(namespace, "told", "1s"))
+        failing = 'mpijob_webhook_companion_failing{companion="deadline-events"}'
+        cluster.wait_for("the refusal", lambda: samples(replica, "/metrics").get(failing), timeout=60)
+        (line,) = [line for line in replica.ops("/readyz").splitlines() if line.startswith("[!]deadline-events")]
+        assert 'cannot create resource "events"' in line
+        assert told(cluster, namespace) == {}
+        # It goes on trying.
+        cluster.apply(load_all(RIGHTS.read_text()))
+        cluster.wait_for("the Event", lambda: told(cluster, namespace) or None, timeout=90)
+        assert told(cluster, namespace) == {("told", OVER): 1}
+    assert may(cluster, "create", "events.events.k8s.io")
+    for verb in ("get", "list", "update", "delete"):
+        assert not may(cluster, verb, "events.events.k8s.io")
+
+
+def test_what_came_while_no_replica_ran_is_told(cluster: Cluster, account: Path, rights: None) -> None:
+    namespace = cluster.create_namespace()
+    create(cluster, asking(namespace, "told", "1s"))
+    cluster.wait_for("the launcher", lambda: _started(cluster, namespace, "told"), timeout=60)
+    with service.running(cluster, *FLAGS, "--kubeconfig", str(account), name="later", register=False):
+        cluster.wait_for("the Event", lambda: told(cluster, namespace) or None, timeout=60)
+    with service.running(cluster, *FLAGS, "--kubeconfig", str(account), name="latest", register=False) as replica:
+        known = 'mpijob_webhook_deadline_events_total{outcome="known"}'
+        cluster.wait_for("its look", lambda: samples(replica, "/metrics").get(known), timeout=60)
+        assert told(cluster, namespace) == {("told", OVER): 1}
+    shown = cluster.kubectl("describe", "mpijob", "told", "-n", namespace).stdout
+    assert re.search(
+        r"Warning +TimeLimitReached +\S+ +mpijob-webhook +The 1s of training\.openshift\.io/timeout", shown
+    )
+    assert OVER in cluster.kubectl("events", "--for", "mpijob/told", "-n", namespace).stdout
+
+
+def test_each_event_comes_once_and_the_metrics_are_what_the_api_server_says(
+    cluster: Cluster, account: Path, rights: None
+) -> None:
+    namespace = cluster.create_namespace()
+    flags = (*FLAGS, "--kubeconfig", str(account))
+    with ExitStack() as stack:
+        killed, stays = (
+            stack.enter_context(service.running(cluster, *flags, name=name, register=False))
+            for name in ("killed", "stays")
+        )
+        for replica in (killed, stays):  # or what is created now is taken for what was there
+            cluster.wait_for("the first list", partial(_has_list, replica))
+        create(cluster, *(each for number in range(EACH) for each in _of_each_kind(namespace, number)))
+        cluster.wait_for("a run", lambda: _started(cluster, namespace, "resumed-0"), timeout=60)
+        for number in range(EACH):
+            suspend(cluster, namespace, f"resumed-{number}", True)
+        for number in range(EACH):
+            name = f"resumed-{number}"
+            cluster.wait_for("the suspension", partial(_is_suspended, cluster, namespace, name), timeout=60)
+            suspend(cluster, namespace, name, False)
+        cluster.wait_for("the first Events", lambda: told(cluster, namespace) or None, timeout=2 * LIMIT)
+        os.killpg(cluster.programs["killed"].pid, signal.SIGKILL)
+        stack.enter_context(service.running(cluster, *flags, name="new", register=False))
+
+        wanted = Counter(
+            {(f"{kind}-{n}", why): 1 for kind, all_ in EXPECTED.items() for why in all_ for n in range(EACH)}
+        )
+        cluster.wait_for("all Events", lambda: told(cluster, namespace).total() >= wanted.total(), timeout=3 * LIMIT)
+        assert told(cluster, namespace) == wanted
+
+        with suppress(TimeoutError):
+            cluster.wait_for("the metrics", lambda: counted(cluster, namespace).items() <= samples(stays).items())
+        expected, found = counted(cluster, namespace), samples(stays)
+        assert {name: found.get(name) for name in expected} == expected
+        remaining = samples(stays)[f'training_operator_mpijob_deadline_remaining_seconds{{namespace="{namespace}"}}']
+        assert 3000 < remaining < 3600
+
+
+def _of_each_kind(namespace: str, number: int) -> list[Any]:
+    return [
+        job(namespace, f"done-{number}", keep=False, activeDeadlineSeconds=3600),
+        job(namespace, f"limited-{number}", activeDeadlineSeconds=LIMIT),
+        asking(namespace, f"asks-{number}", f"{LIMIT}s"),
+        job(namespace, f"waits-{number}", suspend=True, activeDeadlineSeconds=LIMIT),
+        job(namespace, f"long-{number}", activeDeadlineSeconds=3600),
+        job(namespace, f"resumed-{number}", activeDeadlineSeconds=LIMIT),
+    ]
+
+
+def _has_list(replica: Replica) -> bool:
+    return samples(replica, "/metrics").get('mpijob_webhook_cache_synced{kind="job-lives"}') == 1
+
+
+def _is_suspended(cluster: Cluster, namespace: str, name: str) -> bool:
+    return has_condition(cluster.get("job", f"{name}-launcher", "-n", namespace), "Suspended")
+
+
+def suspend(cluster: Cluster, namespace: str, name: str, value: bool) -> None:
+    patch = json.dumps({"spec": {"runPolicy": {"suspend": value}}})
+    cluster.kubectl("patch", "mpijob", name, "-n", namespace, "--type=merge", "-p", patch)
+
+
+def _started(cluster: Cluster, namespace: str, name: str) -> str:
+    found = cluster.kubectl("get", "job", f"{name}-launcher", "-n", namespace, "-o", "json", check=False).stdout
+    started: str = json.loads(found).get("status", {}).get("startTime", "") if found else ""
+    return started
+
+
+def counted(cluster: Cluster, namespace: str) -> dict[str, float]:
+    """The metrics as a count of all jobs says they should be."""
+    found = cluster.get("mpijobs", "-n", namespace)["items"]
+    name, where = "training_operator_mpijob_", f'namespace="{namespace}"'
+    done = [each for each in found if has_condition(each, "Succeeded")]
+    failed = [each for each in found if has_condition(each, "Failed")]
+    running = [each for each in found if has_condition(each, "Running")]
+    queued = len(found) - len(done) - len(failed) - len(running)
+    ran = len([each for each in found if not each["metadata"]["name"].startswith("waits")])
+    gpus = f'{{{where},resource="nvidia.com/gpu"}}'
+    return {
+        f"{name}created_total{{{where}}}": len(found),
+        f"{name}succeeded_total{{{where}}}": len(done),
+        f'{name}failed_total{{{where},reason="DeadlineExceeded"}}': len(failed),
+        f"{name}running{{{where}}}": len(running),
+        f"{name}queued{{{where}}}": queued,
+        f"{name}gpus_requested{gpus}": 2 * (len(running) + queued),
+        f"{name}gpus_in_use{gpus}": 2 * len(running),
+        f"{name}duration_seconds_count{{{where}}}": len(done) + len(failed),
+        f"{name}queue_seconds_count{{{where}}}": ran - len(_never_seen_running(done)),
+    }
+
+
+def _never_seen_running(done: list[Any]) -> list[Any]:
+    """A launcher that ends at once may never have been running for the operator."""
+    return [each for each in done if not any(c["type"] == "Running" for c in each["status"]["conditions"])]

@@ -1,0 +1,83 @@
+"""What is kept of an MPIJob's status, and of its launcher."""
+
+import pytest
+
+from tests.support.job_lives import HOUR, START, condition, launcher_of, life
+from webhook.companions.job_lives import JobLife, Launcher, Phase, launcher_key
+
+LATER = START + HOUR
+RUNNING = condition("Running", at=START + 60)
+
+
+def failed(reason: str) -> JobLife:
+    return life("train", condition("Failed", reason=reason), started=START, completed=LATER)
+
+
+@pytest.mark.parametrize(
+    ("job", "phase"),
+    [
+        (life(), Phase.QUEUED),
+        (life("train", condition("Created"), started=START), Phase.QUEUED),
+        (life("train", condition("Suspended"), condition("Running", "False"), suspend=True), Phase.QUEUED),
+        (life("train", RUNNING, started=START), Phase.RUNNING),
+        (life("train", RUNNING, started=START, suspend=True), Phase.QUEUED),
+        (life("train", condition("Succeeded"), completed=LATER), Phase.SUCCEEDED),
+        (failed("MPIJobFailed"), Phase.FAILED),
+        # The operator goes on after an eviction.
+        (life("train", condition("Failed", reason="MPIJobEvicted"), RUNNING), Phase.RUNNING),
+        (life("train", condition("Failed", "False"), condition("Succeeded"), completed=LATER), Phase.SUCCEEDED),
+    ],
+)
+def test_how_far_a_job_has_come(job: JobLife, phase: Phase) -> None:
+    assert job.phase is phase
+    assert job.over is (phase in {Phase.SUCCEEDED, Phase.FAILED})
+    assert (job.ended is not None) is job.over
+    assert job.running_since == (START + 60 if phase is Phase.RUNNING else None)
+
+
+@pytest.mark.parametrize(
+    ("reason", "kept"),
+    [
+        ("DeadlineExceeded", "DeadlineExceeded"),
+        ("BackoffLimitExceeded/OOMKilled", "BackoffLimitExceeded"),
+        ("MPIJobEvicted", "MPIJobEvicted"),
+        ("MPIJobFailed", "MPIJobFailed"),
+        ("Whatever a user writes", "other"),
+        ("", "other"),
+    ],
+)
+def test_why_it_failed_is_one_of_a_few(reason: str, kept: str) -> None:
+    assert failed(reason).reason == kept
+
+
+@pytest.mark.parametrize(
+    ("annotations", "seconds"),
+    [
+        (None, None),
+        ({"timeout": "2h"}, None),
+        ({"timeout": "2h", "timeout-action": "terminate"}, None),
+        ({"timeout": "2h", "timeout-action": "notify-only"}, 7200),
+        ({"timeout": "two", "timeout-action": "notify-only"}, None),
+        ({"timeout-action": "notify-only"}, None),
+    ],
+)
+def test_what_it_asks_to_be_told(annotations: dict[str, str] | None, seconds: int | None) -> None:
+    assert life(annotations=annotations).told_after == seconds
+
+
+def test_what_is_read_of_a_launcher() -> None:
+    found = launcher_of(limit=60)
+    assert found == Launcher(owner="uid-train", started=START, limit=60)
+    assert launcher_of(limit=60, suspend=True, started=None) == Launcher(owner="uid-train", limit=60, suspended=True)
+    resumed = launcher_of("train-launcher", condition("Suspended"), limit=60, suspend=False)
+    assert resumed == Launcher(owner="uid-train", started=START, limit=60, suspended=True)
+    for end in ("Complete", "Failed"):
+        over = launcher_of("train-launcher", condition(end))
+        assert over is not None
+        assert over.ended
+    assert launcher_key(life()) == ("team-a", "train-launcher")
+
+
+def test_other_jobs_of_kubernetes_are_none() -> None:
+    assert launcher_of("train") is None
+    assert launcher_of(kind="CronJob") is None

@@ -1,0 +1,217 @@
+"""What companions watch of jobs beside what admission asks about: how far each has come, and its launcher's clock.
+
+Watches of their own: a job's status changes often, and no verdict should be worked out anew for that.
+"""
+
+import sys
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from webhook.api import duration
+from webhook.api.annotations import NOTIFY_ONLY, TIMEOUT, TIMEOUT_ACTION
+from webhook.api.duration import DurationError
+from webhook.api.mpijob import is_managed_here
+from webhook.client.store import Kind, by_namespace
+from webhook.cluster.owned import OwnedMetadata
+from webhook.cluster.resource import ByNamespace, Metadata
+from webhook.cluster.resources.jobs import JOBS, LAUNCHER_SUFFIX
+from webhook.cluster.resources.mpijobs import MPI_JOBS
+
+DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
+OTHER: Final = "other"
+REASONS: Final = (DEADLINE_EXCEEDED, "BackoffLimitExceeded", "MPIJobEvicted", "MPIJobFailed", OTHER)
+"""Why jobs fail, as the operator says it; a metric has no more values than these."""
+
+
+class Phase(StrEnum):
+    """How far a job has come."""
+
+    QUEUED = "queued"
+    """It is stored, and has neither ended nor do all of its pods run: it is suspended, or waits for pods."""
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+class JobLife(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """An MPIJob; times are seconds since 1970, None for what has not happened."""
+
+    namespace: str
+    name: str
+    uid: str
+    created: float
+    phase: Phase
+    leaving: bool = False
+    """It is being deleted."""
+    suspended: bool = False
+    started: float | None = None
+    """When it was last started or resumed; a job that is suspended keeps the time of its last run."""
+    running_since: float | None = None
+    ended: float | None = None
+    reason: str = ""
+    """Why it failed, one of REASONS."""
+    limit: int | None = None
+    """`activeDeadlineSeconds` of the job; what counts is that of the launcher's Job."""
+    told_after: int | None = None
+    """The seconds that it asks only to be told about, with `timeout-action: notify-only`."""
+    managed_here: bool = True
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self.phase in {Phase.SUCCEEDED, Phase.FAILED}
+
+
+class Launcher(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A Job of Kubernetes that is the launcher of the MPIJob with uid `owner`."""
+
+    owner: str
+    started: float | None = None
+    """From when its limit counts: anew after each suspension."""
+    limit: int | None = None
+    suspended: bool = False
+    ended: bool = False
+
+
+class _Condition(msgspec.Struct, rename="camel"):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    last_transition_time: str = ""
+
+
+class _Annotations(msgspec.Struct):
+    timeout: str | None = msgspec.field(default=None, name=TIMEOUT)
+    action: str | None = msgspec.field(default=None, name=TIMEOUT_ACTION)
+
+
+class _Metadata(Metadata):
+    uid: str = ""
+    creation_timestamp: str = ""
+    deletion_timestamp: str | None = None
+    annotations: _Annotations | None = None
+
+
+class _RunPolicy(msgspec.Struct, rename="camel"):
+    suspend: bool | None = None
+    managed_by: str | None = None
+    active_deadline_seconds: int | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    run_policy: _RunPolicy | None = None
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    conditions: list[_Condition] | None = None
+    start_time: str | None = None
+    completion_time: str | None = None
+
+    def true(self, kind: str) -> _Condition | None:
+        """The condition of this type, where it is true."""
+        return next((each for each in self.conditions or () if each.type == kind and each.status == "True"), None)
+
+
+class _MPIJob(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+class _JobSpec(msgspec.Struct, rename="camel"):
+    suspend: bool | None = None
+    active_deadline_seconds: int | None = None
+
+
+class _Job(msgspec.Struct):
+    metadata: OwnedMetadata
+    spec: _JobSpec | None = None
+    status: _Status | None = None
+
+
+_mpi_jobs = msgspec.json.Decoder(_MPIJob)
+_jobs = msgspec.json.Decoder(_Job)
+
+
+def job_life(data: bytes | msgspec.Raw) -> JobLife:
+    """The life of an MPIJob in JSON; msgspec.DecodeError, or ValueError, when it cannot be read."""
+    found = _mpi_jobs.decode(data)
+    metadata, status = found.metadata, found.status or _Status()
+    policy = (found.spec or _Spec()).run_policy or _RunPolicy()
+    annotations = metadata.annotations or _Annotations()
+    ended = _seconds(status.completion_time)
+    failed, running = status.true("Failed"), status.true("Running")
+    phase = Phase.QUEUED
+    # A job with an evicted worker is Failed too, and the operator goes on: only `completionTime` shows that it ended.
+    if ended is not None and (failed or status.true("Succeeded")):
+        phase = Phase.FAILED if failed else Phase.SUCCEEDED
+    elif running and not policy.suspend:
+        phase = Phase.RUNNING
+    return JobLife(
+        namespace=sys.intern(metadata.namespace),
+        name=sys.intern(metadata.name),
+        uid=sys.intern(metadata.uid),
+        created=_seconds(metadata.creation_timestamp) or 0.0,
+        phase=phase,
+        leaving=metadata.deletion_timestamp is not None,
+        suspended=bool(policy.suspend),
+        started=_seconds(status.start_time),
+        running_since=_seconds(running.last_transition_time) if running and phase is Phase.RUNNING else None,
+        ended=ended if phase in {Phase.SUCCEEDED, Phase.FAILED} else None,
+        reason=_reason(failed.reason) if failed and phase is Phase.FAILED else "",
+        limit=policy.active_deadline_seconds,
+        told_after=_asked(annotations),
+        managed_here=is_managed_here(policy.managed_by),
+    )
+
+
+def launcher(data: bytes | msgspec.Raw) -> Launcher | None:
+    """The launcher in the JSON of a Job, None for a Job that is none; msgspec.DecodeError when it cannot be read."""
+    found = _jobs.decode(data)
+    owner = next((each for each in found.metadata.owner_references or () if each.controller), None)
+    if owner is None or owner.kind != MPI_JOBS.kind or not found.metadata.name.endswith(LAUNCHER_SUFFIX):
+        return None
+    spec, status = found.spec or _JobSpec(), found.status or _Status()
+    return Launcher(
+        owner=sys.intern(owner.uid),
+        started=_seconds(status.start_time),
+        limit=spec.active_deadline_seconds,
+        # The condition stays until the new startTime is set: up to then there may be that of the last run.
+        suspended=bool(spec.suspend or status.true("Suspended")),
+        ended=bool(status.true("Complete") or status.true("Failed")),
+    )
+
+
+def launcher_key(job: JobLife) -> ByNamespace:
+    """Under which key the job's launcher is known."""
+    return job.namespace, sys.intern(job.name + LAUNCHER_SUFFIX)
+
+
+JOB_LIVES: Final[Kind[ByNamespace, JobLife]] = Kind(
+    "job-lives", MPI_JOBS.path(MPI_JOBS.api_versions[0]), key=by_namespace, project=job_life
+)
+LAUNCHERS: Final[Kind[ByNamespace, Launcher]] = Kind(
+    "launchers", JOBS.path(JOBS.api_versions[0]), key=by_namespace, project=launcher
+)
+
+
+def _asked(annotations: _Annotations) -> int | None:
+    if annotations.action != NOTIFY_ONLY or annotations.timeout is None:
+        return None
+    try:
+        return duration.parse(annotations.timeout)
+    except DurationError:
+        return None
+
+
+def _reason(text: str) -> str:
+    """Of a pod that failed the operator adds what its kubelet said, after a slash."""
+    first = text.partition("/")[0]
+    return first if first in REASONS else OTHER
+
+
+def _seconds(moment: str | None) -> float | None:
+    return datetime.fromisoformat(moment).timestamp() if moment else None

@@ -1,0 +1,123 @@
+"""What the jobs of the cluster say in numbers: what happens to them, and how many there are now. Pure.
+
+Every replica sees every job, so each counts all of them: whoever reads takes the greatest number of the replicas, and
+never the sum. What happened before a replica has seen all jobs for the first time is not counted: another has counted
+it, and a counter begins at 0 whenever a process does.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, Literal
+
+from webhook.api import pod_resources, quantity
+from webhook.api.quota_charges import PodShape
+from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
+from webhook.cluster.resource import ByNamespace
+from webhook.cluster.resources.mpijobs import MPIJobRecord
+from webhook.companions.job_lives import JobLife, Phase
+
+MOST_NAMESPACES: Final = 500
+MOST_RESOURCES: Final = 30
+BEYOND: Final = "_other"
+"""The label value of all that come later; no namespace and no resource can be called that."""
+
+
+class Labels:
+    """The first `most` values keep their names, for as long as the process lives."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: set[str] = set()
+
+    def bounded(self, value: str) -> str:
+        """The value, or BEYOND where there are too many already."""
+        if value not in self._known:
+            if len(self._known) >= self._most:
+                return BEYOND
+            self._known.add(value)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Something that happened to a job: 1 of it, or so many seconds."""
+
+    what: Literal["created", "succeeded", "failed", "duration", "queue"]
+    namespace: str
+    seconds: float = 0
+    reason: str = ""
+
+
+class Changes:
+    """What happens, out of how a job was and how it is now."""
+
+    def __init__(self, jobs: Iterable[JobLife] = ()) -> None:
+        """`jobs` are those that are there at the beginning, of which nothing is counted."""
+        # After a suspension a job does not wait for the first time.
+        self._ran = {job.uid for job in jobs if job.phase is not Phase.QUEUED or (job.suspended and job.started)}
+
+    def of(self, old: JobLife | None, new: JobLife | None) -> list[Counted]:
+        """What to count; None is a job that is not there."""
+        if old is not None and (new is None or new.uid != old.uid):
+            self._ran.discard(old.uid)
+            old = None
+        return [] if new is None else list(self._counted(old, new))
+
+    def _counted(self, old: JobLife | None, new: JobLife) -> Iterator[Counted]:
+        if old is None:
+            yield Counted("created", new.namespace)
+        if new.running_since is not None and new.uid not in self._ran:
+            yield Counted("queue", new.namespace, max(0.0, new.running_since - new.created))
+        if new.phase is not Phase.QUEUED:
+            self._ran.add(new.uid)
+        if new.over and not (old is not None and old.over):
+            yield Counted(new.phase, new.namespace, reason=new.reason)  # type: ignore[arg-type]  # one of the two
+            if new.started is not None and new.ended is not None:
+                yield Counted("duration", new.namespace, max(0.0, new.ended - new.started))
+
+
+@dataclass(slots=True)
+class Standing:
+    """How many jobs there are now, by namespace, and what they ask for, by namespace and resource."""
+
+    running: Counter[str] = field(default_factory=Counter)
+    queued: Counter[str] = field(default_factory=Counter)
+    requested: Counter[tuple[str, str]] = field(default_factory=Counter)
+    in_use: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+def standing(
+    jobs: Mapping[ByNamespace, JobLife],
+    pods: Mapping[ByNamespace, MPIJobRecord],
+    *,
+    namespaces: Labels,
+    resources: Labels,
+) -> Standing:
+    """The numbers of now. A job that is being deleted counts no more, and one that has ended does not either."""
+    found = Standing()
+    for key, job in jobs.items():
+        if job.over or job.leaving:
+            continue
+        namespace = namespaces.bounded(job.namespace)
+        running = job.phase is Phase.RUNNING
+        (found.running if running else found.queued)[namespace] += 1
+        record = pods.get(key)
+        for each in record.pods if record is not None and record.uid == job.uid else ():
+            for name, count in accelerators(each.shape):
+                label = namespace, resources.bounded(name)
+                found.requested[label] += each.count * count
+                found.in_use[label] += each.count * count if running else 0
+    return found
+
+
+@lru_cache(maxsize=1024)
+def accelerators(shape: PodShape) -> tuple[tuple[str, int], ...]:
+    """The accelerators that a pod asks for, by resource."""
+    asked = pod_resources.requests(shape.resources).items()
+    return tuple(
+        (name, quantity.whole(amount))
+        for name, amount in asked
+        if amount and is_accelerator(name, DEFAULT_ACCELERATORS)
+    )

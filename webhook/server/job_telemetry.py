@@ -1,0 +1,201 @@
+"""What `/metrics/jobs` tells of jobs where an option asks for it: by namespace, and for that not in `/metrics`.
+
+Names begin as those that platform documents ask for. A counter is called `_total`, and a gauge is not: recording rules
+in manifests/components/monitoring give `_running` and `_queued` that name for those who ask by it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from webhook.client.live_view import LiveView
+from webhook.client.watch import Watch
+from webhook.cluster.resource import ByNamespace
+from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.view import Answer
+from webhook.companions.job_lives import REASONS, JobLife
+from webhook.companions.job_metrics import MOST_NAMESPACES, MOST_RESOURCES, Changes, Counted, Labels, standing
+from webhook.server.metrics import Metric
+
+JOB_PREFIX: Final = "training_operator_mpijob_"
+HOUR: Final = 3600
+RUN_BUCKETS: Final = (60, 600, 1800, HOUR, 4 * HOUR, 12 * HOUR, 24 * HOUR, 72 * HOUR, 168 * HOUR)
+QUEUE_BUCKETS: Final = (10, 30, 60, 300, 900, HOUR, 4 * HOUR, 12 * HOUR, 24 * HOUR, 72 * HOUR)
+READ: Final = "The same on every replica: take the max, never the sum."
+
+CREATED: Final = Metric(JOB_PREFIX + "created_total", "counter", ("namespace",), f"MPIJobs that were created. {READ}")
+SUCCEEDED: Final = Metric(JOB_PREFIX + "succeeded_total", "counter", ("namespace",), f"MPIJobs that succeeded. {READ}")
+FAILED: Final = Metric(
+    JOB_PREFIX + "failed_total",
+    "counter",
+    ("namespace", "reason"),
+    "MPIJobs that failed, by why: DeadlineExceeded, BackoffLimitExceeded, MPIJobEvicted, MPIJobFailed or other. "
+    + READ,
+)
+DURATION: Final = Metric(
+    JOB_PREFIX + "duration_seconds",
+    "histogram",
+    ("namespace",),
+    f"From the last start or resume of an MPIJob to its end. {READ}",
+)
+QUEUE: Final = Metric(
+    JOB_PREFIX + "queue_seconds",
+    "histogram",
+    ("namespace",),
+    f"From the creation of an MPIJob until all of its pods ran for the first time. {READ}",
+)
+RUNNING: Final = Metric(JOB_PREFIX + "running", "gauge", ("namespace",), f"MPIJobs of which all pods run. {READ}")
+QUEUED: Final = Metric(
+    JOB_PREFIX + "queued",
+    "gauge",
+    ("namespace",),
+    f"MPIJobs that have not ended and do not run: they are suspended, or wait for pods. {READ}",
+)
+REQUESTED: Final = Metric(
+    JOB_PREFIX + "gpus_requested",
+    "gauge",
+    ("namespace", "resource"),
+    f"GPUs and other accelerators that MPIJobs ask for which have not ended, queued ones included. {READ}",
+)
+IN_USE: Final = Metric(
+    JOB_PREFIX + "gpus_in_use",
+    "gauge",
+    ("namespace", "resource"),
+    f"GPUs and other accelerators of MPIJobs that run. {READ}",
+)
+REMAINING: Final = Metric(
+    JOB_PREFIX + "deadline_remaining_seconds",
+    "gauge",
+    ("namespace",),
+    "The least time that an MPIJob of the namespace has left before its activeDeadlineSeconds end it; with "
+    "--deadline-events. Take the min of the replicas.",
+)
+JOB_METRICS: Final = (CREATED, SUCCEEDED, FAILED, DURATION, QUEUE, RUNNING, QUEUED, REQUESTED, IN_USE, REMAINING)
+
+
+class JobTelemetry:
+    """The metrics of jobs in a registry of their own; nothing is in it until it is told to begin."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._namespaces = Labels(MOST_NAMESPACES)
+        self._resources = Labels(MOST_RESOURCES)
+
+    def follow(self, lives: Watch[ByNamespace, JobLife], view: LiveView) -> None:
+        """From now on count what happens to jobs, once all have been seen, and tell how many there are."""
+        _Happenings(lives, self._namespaces, self.registry)
+        self.registry.register(_Standing(lives, view, self._namespaces, self._resources))
+
+    def deadlines(self, remaining: Callable[[], Iterable[tuple[str, float]]]) -> None:
+        """From now on ask for the namespaces of jobs, and the seconds that each job has left."""
+        self.registry.register(_Remaining(remaining, self._namespaces))
+
+
+class _Happenings:
+    """Counters and histograms."""
+
+    def __init__(self, lives: Watch[ByNamespace, JobLife], namespaces: Labels, registry: CollectorRegistry) -> None:
+        self._lives = lives
+        self._namespaces = namespaces
+        self._changes: Changes | None = None
+        self._counters = {
+            what: Counter(metric.name, metric.help, metric.labels, registry=registry)
+            for what, metric in (("created", CREATED), ("succeeded", SUCCEEDED), ("failed", FAILED))
+        }
+        self._histograms = {
+            what: Histogram(metric.name, metric.help, metric.labels, registry=registry, buckets=buckets)
+            for what, metric, buckets in (("duration", DURATION, RUN_BUCKETS), ("queue", QUEUE, QUEUE_BUCKETS))
+        }
+        lives.store.on_change(self._changed)
+        lives.store.on_list(self._listed)
+
+    def _listed(self) -> None:
+        if self._changes is None:
+            self._changes = Changes(self._lives.store.records.values())
+            for namespace in {job.namespace for job in self._lives.store.records.values()}:
+                self._begin(self._namespaces.bounded(namespace))
+
+    def _begin(self, namespace: str) -> None:
+        """Expose what is counted there from 0 on: a rate has no first step where there was no series."""
+        self._counters["created"].labels(namespace)
+        self._counters["succeeded"].labels(namespace)
+        for reason in REASONS:
+            self._counters["failed"].labels(namespace, reason)
+
+    def _changed(self, key: ByNamespace, old: JobLife | None, new: JobLife | None) -> None:
+        for each in self._changes.of(old, new) if self._changes is not None else ():
+            self._count(each)
+
+    def _count(self, counted: Counted) -> None:
+        namespace = self._namespaces.bounded(counted.namespace)
+        self._begin(namespace)
+        if counted.what in self._histograms:
+            self._histograms[counted.what].labels(namespace).observe(counted.seconds)
+        elif counted.what == "failed":
+            self._counters["failed"].labels(namespace, counted.reason).inc()
+        else:
+            self._counters[counted.what].labels(namespace).inc()
+
+
+class _Standing(Collector):
+    """Gauges, worked out whenever they are read. There are none while the jobs are unknown."""
+
+    def __init__(
+        self, lives: Watch[ByNamespace, JobLife], view: LiveView, namespaces: Labels, resources: Labels
+    ) -> None:
+        self._lives = lives
+        self._view = view
+        self._namespaces = namespaces
+        self._resources = resources
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """The metrics without values."""
+        return [_family(metric) for metric in (RUNNING, QUEUED, REQUESTED, IN_USE)]
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The metrics with the values of now."""
+        pods = self._view.all(MPI_JOBS)
+        if not self._lives.known or isinstance(pods, Answer):
+            yield from self.describe()
+            return
+        found = standing(self._lives.store.records, pods, namespaces=self._namespaces, resources=self._resources)
+        for metric, by_namespace in ((RUNNING, found.running), (QUEUED, found.queued)):
+            family = _family(metric)
+            for namespace, count in by_namespace.items():
+                family.add_metric((namespace,), count)
+            yield family
+        for metric, by_resource in ((REQUESTED, found.requested), (IN_USE, found.in_use)):
+            family = _family(metric)
+            for labels, count in by_resource.items():
+                family.add_metric(labels, count)
+            yield family
+
+
+class _Remaining(Collector):
+    """The time that is left, worked out whenever it is read."""
+
+    def __init__(self, remaining: Callable[[], Iterable[tuple[str, float]]], namespaces: Labels) -> None:
+        self._remaining = remaining
+        self._namespaces = namespaces
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """The metric without values."""
+        return [_family(REMAINING)]
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The least of each namespace."""
+        least: dict[str, float] = {}
+        for namespace, seconds in self._remaining():
+            label = self._namespaces.bounded(namespace)
+            least[label] = min(seconds, least.get(label, seconds))
+        family = _family(REMAINING)
+        for label, seconds in least.items():
+            family.add_metric((label,), seconds)
+        yield family
+
+
+def _family(metric: Metric) -> GaugeMetricFamily:
+    return GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
