@@ -109,6 +109,7 @@ class Reconciler(Generic[Key]):
                 self.add(key, again)
         finally:
             self._queue.done(key)
+            self._added.set()  # it may have been added meanwhile
 
     def _failed(self, key: Key, error: Exception) -> None:
         self.results[FAILED] += 1

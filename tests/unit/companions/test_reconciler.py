@@ -102,6 +102,22 @@ async def test_a_lasting_failure_is_tried_ever_less_often_and_told(monkeypatch: 
     assert len(log.events("companion failed")) == 1
 
 
+async def test_what_changes_while_it_is_worked_on_is_worked_on_once_more() -> None:
+    looks: list[str] = []
+
+    async def reconcile(key: str) -> None:
+        looks.append(key)
+        if len(looks) == 1:
+            await asyncio.sleep(0.001)  # it waits for nothing else meanwhile
+            reconciler.add(key)
+            await asyncio.sleep(0.001)
+
+    async with running(reconcile) as (reconciler, _):
+        reconciler.add("a")
+        async with asyncio.timeout(20):
+            await until(lambda: len(looks) == 2)
+
+
 async def test_it_looks_again_when_it_wanted_to() -> None:
     looks: list[str] = []
 
