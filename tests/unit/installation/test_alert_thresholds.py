@@ -122,8 +122,8 @@ CASES = [
         "MPIJobWebhookCompanionFails",
         f'{OURS}companion_failing{{companion="network-policies"}}',
         above="1x60",
-        below="1x10 0 1x49",
-        minutes=20,
+        below="1x10 0 1x10 0 1x10 0 1x10 0 1x10",
+        minutes=16,
     ),
     *pairs("MPIJobWebhookCABundle", f'{OURS}ca_bundles_untrusting{{pod="a"}}', above="1x60", below="0x60", minutes=3),
     *(
