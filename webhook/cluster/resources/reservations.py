@@ -1,11 +1,11 @@
 """Reservations: what admitted jobs will take of quotas, until every replica of the service sees the jobs themselves.
 
 One Lease for each namespace that has any, in the service's own namespace: the service needs no right to write into
-anybody else's, and a Lease can hold nothing that is a policy.
+anybody else's, and a Lease can hold nothing that is a policy. Each replica has an annotation of its own in it.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -33,7 +33,8 @@ class Reservation(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 LABEL = "training.openshift.io/reservations"
-ANNOTATION = "training.openshift.io/reservations"
+PREFIX = "reservations.training.openshift.io/"
+"""Of the annotations that hold reservations; the name of a replica follows."""
 NAMESPACE = "training.openshift.io/for-namespace"
 
 
@@ -42,6 +43,17 @@ class LedgerEntry(msgspec.Struct, frozen=True, gc=False):
 
     reservation: Reservation
     expires: float
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one replica has reserved."""
+
+    entries: tuple[LedgerEntry, ...] = ()
+    size: int = 0
+    """Of the annotation, in bytes."""
+    damaged: bool = False
+    """It cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +66,9 @@ class Reservations:
     version: str
     """The resourceVersion of that Lease."""
     entries: tuple[LedgerEntry, ...]
-    damaged: bool = False
-    """What the Lease holds cannot be read."""
+    """Of all replicas."""
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    """By replica."""
 
 
 class _Metadata(Metadata):
@@ -99,8 +112,8 @@ class _Stored(msgspec.Struct):
 _stored = msgspec.json.Decoder(_Stored)
 
 
-def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
-    """The annotation that holds these entries, and the names of the jobs for which there is no room in it."""
+def encode(entries: Iterable[LedgerEntry], room: int = MOST_BYTES) -> tuple[str, list[str]]:
+    """The annotation that holds these entries, and the names of the jobs for which there is no `room`, in bytes."""
     table: list[bytes] = []
     jobs: list[bytes] = []
     left_out = []
@@ -115,7 +128,7 @@ def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
         takes = [(count, numbers.get(row, new.get(row, 0))) for count, row in rows]
         job = msgspec.json.encode(_Job(wanted.uid, wanted.name, round(entry.expires, 1), takes, wanted.new))
         adds = sum(len(row) + 1 for row in new)
-        if adds > MOST_OF_ONE_JOB or size + adds + len(job) + 1 > MOST_BYTES:
+        if adds > MOST_OF_ONE_JOB or size + adds + len(job) + 1 > room:
             left_out.append(wanted.name)
             continue
         size += adds + len(job) + 1
@@ -157,16 +170,19 @@ def _of(stored: _Stored, row: int, count: int) -> tuple[str, int, tuple[Charge, 
 
 
 def record(lease: Lease) -> Reservations:
-    """What a Lease holds; nothing where somebody else has written it, and then it is written anew or removed."""
+    """What a Lease holds; nothing in what somebody else has written, and that is removed."""
     annotations = lease.metadata.annotations or {}
-    entries: tuple[LedgerEntry, ...] = ()
-    damaged = False
-    try:
-        entries = decode(annotations[ANNOTATION]) if ANNOTATION in annotations else ()
-    except (msgspec.DecodeError, LookupError):
-        damaged = True
+    parts = {key.removeprefix(PREFIX): _part(text) for key, text in annotations.items() if key.startswith(PREFIX)}
+    entries = tuple(entry for part in parts.values() for entry in part.entries)
     metadata = lease.metadata
-    return Reservations(annotations.get(NAMESPACE, ""), metadata.name, metadata.resource_version, entries, damaged)
+    return Reservations(annotations.get(NAMESPACE, ""), metadata.name, metadata.resource_version, entries, parts)
+
+
+def _part(text: str) -> Part:
+    try:
+        return Part(decode(text), len(text.encode()))
+    except (msgspec.DecodeError, LookupError):
+        return Part(size=len(text.encode()), damaged=True)
 
 
 RESERVATIONS = namespaced(
