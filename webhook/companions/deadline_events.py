@@ -87,10 +87,15 @@ class DeadlineEvents:
         return None if wait is None else min(wait, LONGEST_WAIT)
 
     def remaining(self) -> Iterator[tuple[str, float]]:
-        """The namespace and the seconds left of each job that is going to be ended; none while that is unknown."""
+        """The namespace and the seconds left of each job that is going to be ended; none while that is unknown.
+
+        May be asked by another thread: it goes through a copy of what is known.
+        """
         if self._lives.known and self._launchers.known:
             now, launchers = self._now(), self._launchers.store.records
-            for job in self._lives.store.records.values():
+            for job in list(self._lives.store.records.values()):
+                if job.over:  # most are, and there may be thousands
+                    continue
                 left = deadlines.remaining(job, launchers.get(launcher_key(job)), now)
                 if left is not None:
                     yield job.namespace, left

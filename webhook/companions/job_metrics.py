@@ -89,7 +89,7 @@ class Standing:
 
 
 def standing(
-    jobs: Mapping[ByNamespace, JobLife],
+    jobs: Iterable[JobLife],
     pods: Mapping[ByNamespace, MPIJobRecord],
     *,
     namespaces: Labels,
@@ -97,13 +97,13 @@ def standing(
 ) -> Standing:
     """The numbers of now. A job that is being deleted counts no more, and one that has ended does not either."""
     found = Standing()
-    for key, job in jobs.items():
+    for job in jobs:
         if job.over or job.leaving:
             continue
         namespace = namespaces.bounded(job.namespace)
         running = job.phase is Phase.RUNNING
         (found.running if running else found.queued)[namespace] += 1
-        record = pods.get(key)
+        record = pods.get((job.namespace, job.name))
         for each in record.pods if record is not None and record.uid == job.uid else ():
             for name, count in accelerators(each.shape):
                 label = namespace, resources.bounded(name)

@@ -141,7 +141,7 @@ class _Happenings:
 
 
 class _Standing(Collector):
-    """Gauges, worked out whenever they are read. There are none while the jobs are unknown."""
+    """Gauges, worked out whenever they are read, of a copy since another thread does. None while jobs are unknown."""
 
     def __init__(
         self, lives: Watch[ByNamespace, JobLife], view: LiveView, namespaces: Labels, resources: Labels
@@ -161,7 +161,9 @@ class _Standing(Collector):
         if not self._lives.known or isinstance(pods, Answer):
             yield from self.describe()
             return
-        found = standing(self._lives.store.records, pods, namespaces=self._namespaces, resources=self._resources)
+        found = standing(
+            list(self._lives.store.records.values()), pods, namespaces=self._namespaces, resources=self._resources
+        )
         for metric, by_namespace in ((RUNNING, found.running), (QUEUED, found.queued)):
             family = _family(metric)
             for namespace, count in by_namespace.items():

@@ -4,12 +4,13 @@
 Liveness never depends on anything outside the process: a restart repairs neither a certificate nor an API server.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.aiohttp import make_aiohttp_handler
 
 from webhook.server.connections import Connections
@@ -114,9 +115,14 @@ def application(
     async def readyz(_: web.Request) -> web.Response:
         return web.Response(text=readiness.report(), status=200 if readiness.ready else 503)
 
+    async def metrics_of_jobs(_: web.Request) -> web.Response:
+        # Thousands of jobs and series take a while, and reviews do not wait for it.
+        text = await asyncio.to_thread(generate_latest, jobs)
+        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
     app = web.Application(middlewares=[noted])
     app.router.add_get("/healthz", healthz)
     app.router.add_get("/readyz", readyz)
     app.router.add_get("/metrics", make_aiohttp_handler(registry))
-    app.router.add_get("/metrics/jobs", make_aiohttp_handler(jobs))
+    app.router.add_get("/metrics/jobs", metrics_of_jobs)
     return app

@@ -99,12 +99,12 @@ def test_accelerators_of_jobs_that_have_not_ended() -> None:
     }
     records = {key: pods(job, 8) for key, job in jobs.items() if job.name != "unseen"}
     records["team-a", "replaced"] = pods(jobs["team-a", "replaced"], 8, uid="the one before")
-    found = standing(jobs, records, namespaces=Labels(9), resources=Labels(9))
+    found = standing(jobs.values(), records, namespaces=Labels(9), resources=Labels(9))
     assert found.running == {"team-a": 1, "team-b": 1}
     assert found.queued == {"team-a": 4}
     assert found.requested == {("team-a", "nvidia.com/gpu"): 48, ("team-b", "nvidia.com/gpu"): 16}
     assert +found.in_use == {("team-a", "nvidia.com/gpu"): 16, ("team-b", "nvidia.com/gpu"): 16}
-    bounded = standing(jobs, records, namespaces=Labels(1), resources=Labels(0))
+    bounded = standing(jobs.values(), records, namespaces=Labels(1), resources=Labels(0))
     assert bounded.running == {"team-a": 1, BEYOND: 1}
     assert bounded.requested == {("team-a", BEYOND): 48, (BEYOND, BEYOND): 16}
 

@@ -55,6 +55,10 @@ def shared():
         yield service
 
 
+def test_metrics_of_jobs_are_empty_where_nobody_asked_for_them(shared):
+    assert shared.ops("/metrics/jobs") == ""
+
+
 def test_health_and_readiness_over_http(shared):
     assert shared.ops("/healthz") == "ok\n"
     assert shared.ops("/readyz") == READY
