@@ -10,8 +10,8 @@ from tests.support.logs import Log
 from webhook.client.store import Kind
 from webhook.client.watch import Watch
 from webhook.client.wire import Metadata
+from webhook.cluster.job_lives import JobLife, Launcher, job_life, launcher
 from webhook.cluster.resource import ByNamespace, T
-from webhook.companions.job_lives import JobLife, Launcher, job_life, launcher
 
 START = 1_767_225_600.0
 """2026-01-01T00:00:00Z."""

@@ -18,14 +18,15 @@ from webhook.api.mpijob import API_VERSION
 from webhook.client.calls import ApiError
 from webhook.client.objects import KubernetesObject
 from webhook.client.watch import Watch
+from webhook.cluster.job_lives import JobLife, Launcher, launcher_key
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.jobs import LAUNCHER_SUFFIX
 from webhook.cluster.view import ABSENT, UNKNOWN
 from webhook.companions import deadlines
 from webhook.companions.deadlines import Notice
-from webhook.companions.job_lives import JobLife, Launcher, launcher_key
 from webhook.companions.paced import PacedClient
 from webhook.companions.reconciler import Reconciler
+from webhook.predict.deadlines import remaining
 
 NAME: Final = "deadline-events"
 TOLD: Final = "told"
@@ -96,7 +97,7 @@ class DeadlineEvents:
             for job in list(self._lives.store.records.values()):
                 if job.over:  # most are, and there may be thousands
                     continue
-                left = deadlines.remaining(job, launchers.get(launcher_key(job)), now)
+                left = remaining(job, launchers.get(launcher_key(job)), now)
                 if left is not None:
                     yield job.namespace, left
 

@@ -14,9 +14,9 @@ from typing import Final, Literal
 from webhook.api import pod_resources, quantity
 from webhook.api.quota_charges import PodShape
 from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
+from webhook.cluster.job_lives import JobLife, Phase
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPIJobRecord
-from webhook.companions.job_lives import JobLife, Phase
 
 MOST_NAMESPACES: Final = 500
 MOST_RESOURCES: Final = 30

@@ -8,7 +8,7 @@ from typing import Any
 
 from webhook.client.watch import Watch
 from webhook.companions.deadline_events import DeadlineEvents
-from webhook.companions.job_lives import JOB_LIVES, LAUNCHERS
+from webhook.companions.job_watches import JOB_LIVES, LAUNCHERS
 from webhook.companions.paced import PacedClient
 from webhook.companions.reconciler import Reconciler
 from webhook.companions.ssh.removal import KeyRemoval

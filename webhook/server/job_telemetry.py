@@ -13,10 +13,10 @@ from prometheus_client.registry import Collector
 
 from webhook.client.live_view import LiveView
 from webhook.client.watch import Watch
+from webhook.cluster.job_lives import REASONS, JobLife
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.view import Answer
-from webhook.companions.job_lives import REASONS, JobLife
 from webhook.companions.job_metrics import MOST_NAMESPACES, MOST_RESOURCES, Changes, Counted, Labels, standing
 from webhook.server.metrics import Metric
 

@@ -13,7 +13,7 @@ from tests.support.watch_api import until
 from webhook.client.calls import ApiError, ClusterError
 from webhook.companions.deadline_events import KNOWN, TOLD, UNKNOWN_WAIT, DeadlineEvents
 from webhook.companions.deadlines import IS_NEAR, IS_OVER
-from webhook.companions.job_lives import JOB_LIVES, LAUNCHERS
+from webhook.companions.job_watches import JOB_LIVES, LAUNCHERS
 from webhook.companions.paced import PacedClient
 
 KEY = ("team-a", "train")

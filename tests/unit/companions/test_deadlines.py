@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.job_lives import HOUR, START, condition, launcher_of, life
+from webhook.cluster.job_lives import JobLife
 from webhook.companions import deadlines
-from webhook.companions.deadlines import TOLD_FOR, due, in_words, next_due, remaining
-from webhook.companions.job_lives import JobLife
+from webhook.companions.deadlines import TOLD_FOR, due, next_due
+from webhook.predict.deadlines import in_words, remaining
 
 DAY = 24 * HOUR
 KEPT = 3600.0  # how long an API server keeps an Event
@@ -72,6 +73,7 @@ def test_a_job_that_was_only_told_goes_on() -> None:
         (RUNNING, launcher_of(limit=int(DAY), suspend=True)),
         (RUNNING, launcher_of(limit=int(DAY), owner="an earlier job of this name")),
         (RUNNING, launcher_of("train-launcher", condition("Complete"), limit=int(DAY))),
+        (RUNNING, launcher_of(limit=2**63 - 1)),
         (life(managedBy="kueue.x-k8s.io/multikueue"), LIMITED),
         (life("train", condition("Succeeded"), completed=START + DAY - 1), LIMITED),
         (life("train", condition("Failed", reason="MPIJobFailed"), completed=START + DAY - 1), LIMITED),

@@ -11,8 +11,8 @@ from tests.support.job_lives import HOUR, START, condition, life
 from webhook.api.pod_resources import ContainerResources, PodResources
 from webhook.api.quantity import parse
 from webhook.api.quota_charges import PodShape
+from webhook.cluster.job_lives import JobLife
 from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
-from webhook.companions.job_lives import JobLife
 from webhook.companions.job_metrics import BEYOND, Changes, Counted, Labels, standing
 
 STARTED = START + 2 * HOUR

@@ -10,10 +10,11 @@ from tests.support.job_lives import HOUR, START, Seen, condition, mpijob
 from webhook.api.pod_resources import ContainerResources, PodResources
 from webhook.api.quantity import parse
 from webhook.api.quota_charges import PodShape
+from webhook.cluster.job_lives import REASONS
 from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
 from webhook.cluster.view import UNKNOWN
-from webhook.companions.job_lives import JOB_LIVES, REASONS
 from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES
+from webhook.companions.job_watches import JOB_LIVES
 from webhook.server.job_telemetry import JOB_METRICS, JOB_PREFIX, JobTelemetry
 from webhook.server.metrics import METRICS
 

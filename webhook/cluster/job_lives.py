@@ -1,6 +1,6 @@
-"""What companions watch of jobs beside what admission asks about: how far each has come, and its launcher's clock.
+"""How far an MPIJob has come, and its launcher's clock: for companions and for `why`, not for verdicts.
 
-Watches of their own: a job's status changes often, and no verdict should be worked out anew for that.
+A job's status changes often, and no verdict should be worked out anew for that: so it is not in `resources`.
 """
 
 import sys
@@ -14,10 +14,9 @@ from webhook.api import duration
 from webhook.api.annotations import NOTIFY_ONLY, TIMEOUT, TIMEOUT_ACTION
 from webhook.api.duration import DurationError
 from webhook.api.mpijob import is_managed_here
-from webhook.client.store import Kind, by_namespace
 from webhook.cluster.owned import OwnedMetadata
 from webhook.cluster.resource import ByNamespace, Metadata
-from webhook.cluster.resources.jobs import JOBS, LAUNCHER_SUFFIX
+from webhook.cluster.resources.jobs import LAUNCHER_SUFFIX
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 
 DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
@@ -80,7 +79,7 @@ class _Condition(msgspec.Struct, rename="camel"):
     type: str = ""
     status: str = ""
     reason: str = ""
-    last_transition_time: str = ""
+    last_transition_time: str | None = None
 
 
 class _Annotations(msgspec.Struct):
@@ -188,14 +187,6 @@ def launcher(data: bytes | msgspec.Raw) -> Launcher | None:
 def launcher_key(job: JobLife) -> ByNamespace:
     """Under which key the job's launcher is known."""
     return job.namespace, sys.intern(job.name + LAUNCHER_SUFFIX)
-
-
-JOB_LIVES: Final[Kind[ByNamespace, JobLife]] = Kind(
-    "job-lives", MPI_JOBS.path(MPI_JOBS.api_versions[0]), key=by_namespace, project=job_life
-)
-LAUNCHERS: Final[Kind[ByNamespace, Launcher]] = Kind(
-    "launchers", JOBS.path(JOBS.api_versions[0]), key=by_namespace, project=launcher
-)
 
 
 def _asked(annotations: _Annotations) -> int | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.job_lives import HOUR, START, condition, launcher_of, life
-from webhook.companions.job_lives import JobLife, Launcher, Phase, launcher_key
+from webhook.cluster.job_lives import JobLife, Launcher, Phase, launcher_key
 
 LATER = START + HOUR
 RUNNING = condition("Running", at=START + 60)
