@@ -7,7 +7,7 @@ RUN := $(BIN)/python -W error
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test lint types unit integration bench bench-compare instructions compare burst chaos soak fuzz integration-under-load playground docs sessions corpus schema mender manifests lock clean
+.PHONY: help install demo test lint types unit integration bench bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground docs sessions corpus schema mender manifests lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ compare: install  ## Whether any reply differs from that of another revision: ma
 burst: install  ## A key of its own for each of a thousand jobs that are created at once, and how long they took.
 	@MPIJOB_SSH_JOBS=1000 $(BIN)/pytest tests/integration/test_ssh_burst.py
 	@$(BIN)/python -m tests.bench.ssh_keys
+
+lives: install  ## The whole life of 500 jobs under two replicas, one killed: one Event each, and metrics that are right.
+	@MPIJOB_LIVES=84 $(BIN)/pytest tests/integration/test_job_lives.py -k metrics
 
 chaos: install  ## Faults at random, some at once: make chaos MINUTES=30 SEED=7.
 	@$(BIN)/python -m tests.controlplane.build

@@ -13,7 +13,7 @@ from webhook.api import yaml
 from webhook.cli import explanations
 from webhook.cli.explanations import Explanation, Setting
 from webhook.cli.main import main
-from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES, MOST_RESOURCES
+from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES
 from webhook.policy.document import PolicyDocument
 from webhook.predict.pod_security.table import table
 from webhook.server.job_telemetry import JOB_METRICS
@@ -160,8 +160,9 @@ user or a job.""",
     "job-metrics": f"""\
 At `/metrics/jobs` of the operations port, with `--job-metrics`; `deadline_remaining_seconds` is there with
 `--deadline-events`. The label `namespace` is the job's: it needs `honorLabels` where it is scraped. The first
-{MOST_NAMESPACES} namespaces and {MOST_RESOURCES} resources that a replica meets keep their names, all later ones are
-`{BEYOND}`; an accelerator is what the rule `gpus` takes for one by default.
+{MOST_NAMESPACES} namespaces that a replica meets keep their names, all later ones are `{BEYOND}`. An accelerator is
+what the rule `gpus` takes for one by default, and `resource` is its name there: `nvidia.com/mig-*` for all MIG
+profiles.
 
 Every replica reports all jobs. So take `max by (namespace) (...)` of the replicas, of counters after `rate`; a `sum`
 counts each job as often as there are replicas. A counter begins at 0 with each process and counts what it sees from

@@ -19,9 +19,8 @@ from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPIJobRecord
 
 MOST_NAMESPACES: Final = 500
-MOST_RESOURCES: Final = 30
 BEYOND: Final = "_other"
-"""The label value of all that come later; no namespace and no resource can be called that."""
+"""The label value of all that come later; no namespace can be called that."""
 
 
 class Labels:
@@ -93,7 +92,6 @@ def standing(
     pods: Mapping[ByNamespace, MPIJobRecord],
     *,
     namespaces: Labels,
-    resources: Labels,
 ) -> Standing:
     """The numbers of now. A job that is being deleted counts no more, and one that has ended does not either."""
     found = Standing()
@@ -106,18 +104,21 @@ def standing(
         record = pods.get((job.namespace, job.name))
         for each in record.pods if record is not None and record.uid == job.uid else ():
             for name, count in accelerators(each.shape):
-                label = namespace, resources.bounded(name)
-                found.requested[label] += each.count * count
-                found.in_use[label] += each.count * count if running else 0
+                found.requested[namespace, name] += each.count * count
+                found.in_use[namespace, name] += each.count * count if running else 0
     return found
 
 
 @lru_cache(maxsize=1024)
 def accelerators(shape: PodShape) -> tuple[tuple[str, int], ...]:
-    """The accelerators that a pod asks for, by resource."""
+    """The accelerators that a pod asks for, by the names in DEFAULT_ACCELERATORS.
+
+    What a pattern stands for has the pattern's name: users write the rest, and could make as many as they like.
+    """
     asked = pod_resources.requests(shape.resources).items()
-    return tuple(
-        (name, quantity.whole(amount))
-        for name, amount in asked
-        if amount and is_accelerator(name, DEFAULT_ACCELERATORS)
-    )
+    found = ((_known(name), quantity.whole(amount)) for name, amount in asked if amount > 0)
+    return tuple((name, count) for name, count in found if name)
+
+
+def _known(name: str) -> str:
+    return next((known for known in DEFAULT_ACCELERATORS if is_accelerator(name, (known,))), "")

@@ -17,7 +17,7 @@ from webhook.cluster.job_lives import REASONS, JobLife
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.view import Answer
-from webhook.companions.job_metrics import MOST_NAMESPACES, MOST_RESOURCES, Changes, Counted, Labels, standing
+from webhook.companions.job_metrics import MOST_NAMESPACES, Changes, Counted, Labels, standing
 from webhook.server.metrics import Metric
 
 JOB_PREFIX: Final = "training_operator_mpijob_"
@@ -82,12 +82,11 @@ class JobTelemetry:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._namespaces = Labels(MOST_NAMESPACES)
-        self._resources = Labels(MOST_RESOURCES)
 
     def follow(self, lives: Watch[ByNamespace, JobLife], view: LiveView) -> None:
         """From now on count what happens to jobs, once all have been seen, and tell how many there are."""
         _Happenings(lives, self._namespaces, self.registry)
-        self.registry.register(_Standing(lives, view, self._namespaces, self._resources))
+        self.registry.register(_Standing(lives, view, self._namespaces))
 
     def deadlines(self, remaining: Callable[[], Iterable[tuple[str, float]]]) -> None:
         """From now on ask for the namespaces of jobs, and the seconds that each job has left."""
@@ -143,13 +142,10 @@ class _Happenings:
 class _Standing(Collector):
     """Gauges, worked out whenever they are read, of a copy since another thread does. None while jobs are unknown."""
 
-    def __init__(
-        self, lives: Watch[ByNamespace, JobLife], view: LiveView, namespaces: Labels, resources: Labels
-    ) -> None:
+    def __init__(self, lives: Watch[ByNamespace, JobLife], view: LiveView, namespaces: Labels) -> None:
         self._lives = lives
         self._view = view
         self._namespaces = namespaces
-        self._resources = resources
 
     def describe(self) -> list[GaugeMetricFamily]:
         """The metrics without values."""
@@ -161,9 +157,7 @@ class _Standing(Collector):
         if not self._lives.known or isinstance(pods, Answer):
             yield from self.describe()
             return
-        found = standing(
-            list(self._lives.store.records.values()), pods, namespaces=self._namespaces, resources=self._resources
-        )
+        found = standing(list(self._lives.store.records.values()), pods, namespaces=self._namespaces)
         for metric, by_namespace in ((RUNNING, found.running), (QUEUED, found.queued)):
             family = _family(metric)
             for namespace, count in by_namespace.items():

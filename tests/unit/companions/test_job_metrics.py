@@ -13,7 +13,7 @@ from webhook.api.quantity import parse
 from webhook.api.quota_charges import PodShape
 from webhook.cluster.job_lives import JobLife
 from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
-from webhook.companions.job_metrics import BEYOND, Changes, Counted, Labels, standing
+from webhook.companions.job_metrics import BEYOND, Changes, Counted, Labels, accelerators, standing
 
 STARTED = START + 2 * HOUR
 NEW = life()
@@ -99,14 +99,20 @@ def test_accelerators_of_jobs_that_have_not_ended() -> None:
     }
     records = {key: pods(job, 8) for key, job in jobs.items() if job.name != "unseen"}
     records["team-a", "replaced"] = pods(jobs["team-a", "replaced"], 8, uid="the one before")
-    found = standing(jobs.values(), records, namespaces=Labels(9), resources=Labels(9))
+    found = standing(jobs.values(), records, namespaces=Labels(9))
     assert found.running == {"team-a": 1, "team-b": 1}
     assert found.queued == {"team-a": 4}
     assert found.requested == {("team-a", "nvidia.com/gpu"): 48, ("team-b", "nvidia.com/gpu"): 16}
     assert +found.in_use == {("team-a", "nvidia.com/gpu"): 16, ("team-b", "nvidia.com/gpu"): 16}
-    bounded = standing(jobs.values(), records, namespaces=Labels(1), resources=Labels(0))
+    bounded = standing(jobs.values(), records, namespaces=Labels(1))
     assert bounded.running == {"team-a": 1, BEYOND: 1}
-    assert bounded.requested == {("team-a", BEYOND): 48, (BEYOND, BEYOND): 16}
+    assert bounded.requested == {("team-a", "nvidia.com/gpu"): 48, (BEYOND, "nvidia.com/gpu"): 16}
+
+
+def test_resources_have_the_names_that_are_known() -> None:
+    asked = {"nvidia.com/mig-1g.5gb": parse(1), "nvidia.com/mig-of a user": parse(2), "a.com/gpu": parse(3)}
+    shape = PodShape(PodResources((ContainerResources("spec.containers[0]", requests=asked),)))
+    assert accelerators(shape) == (("nvidia.com/mig-*", 1), ("nvidia.com/mig-*", 2))
 
 
 STATES = (NEW, SUSPENDED, STARTING, RUNNING, PREEMPTED, AGAIN, DONE, FAILED)
