@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from webhook.client.watch import Watch
@@ -68,7 +69,15 @@ async def run_watch(stack: AsyncExitStack, around: Surroundings, *watches: Watch
     """Run watches that only companions need, until `stack` ends."""
     around.telemetry.caches(watches)
     for watch in watches:
+        around.readiness.concerns_of(partial(_unread, watch))
         await stack.enter_async_context(in_background(watch.kind.name, watch.run, log=around.telemetry.log))
+
+
+def _unread(watch: Watch[Any, Any]) -> dict[str, str]:
+    """What companions do not see, for the administrator; of a kind that is not installed there is nothing to see."""
+    if watch.known or watch.not_installed or not watch.reason:
+        return {}
+    return {f"unknown-{watch.kind.name}": f"nothing is known of {watch.kind.name}: {watch.reason}"}
 
 
 async def run_reconciler(
