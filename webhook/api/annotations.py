@@ -35,8 +35,12 @@ NETWORKS: Final = "training.openshift.io/networks"
 RDMA: Final = "training.openshift.io/rdma"
 """`"true"`: the pods that compute get RDMA devices; `"false"`: they do not."""
 
+NETWORK_POLICY: Final = "training.openshift.io/network-policy"
+"""Which traffic the job's pods accept and send: `none`, `default`, `restricted` or `isolated`."""
+
 OF_USERS: Final = (
-    DEBUG_MODE, GPU_PRODUCT, INJECTED, NETWORKS, QUEUE, RDMA, SKIP, TIMEOUT, TIMEOUT_ACTION, WORKER_READINESS,
+    DEBUG_MODE, GPU_PRODUCT, INJECTED, NETWORK_POLICY, NETWORKS, QUEUE, RDMA, SKIP, TIMEOUT, TIMEOUT_ACTION,
+    WORKER_READINESS,
 )  # fmt: skip
 """All of them."""
 

@@ -44,6 +44,17 @@ DEFAULT_ACCELERATORS: Final = (
 )
 """Resource names and patterns: `*` stands for any text."""
 
+RDMA_DEVICES: Final = (
+    "vpc.amazonaws.com/efa",
+    "rdma/*",
+    "nvidia.com/hostdev",
+    "nvidia.com/rdma*",
+    "nvidia.com/sriov*",
+    "amd.com/nic",
+    "amd.com/vnic",
+)
+"""Resource names and patterns of adapters whose traffic does not go through the kernel."""
+
 CORES: Final = ("aws.amazon.com/neuroncore",)
 """Accelerators of which one device has several (https://awsdocs-neuron.readthedocs-hosted.com)."""
 

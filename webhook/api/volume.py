@@ -95,6 +95,7 @@ class ProjectedSource(msgspec.Struct, gc=False):
 
     config_map: ConfigMapSource | None = msgspec.field(default=None, name="configMap")
     downward_api: DownwardApi | None = msgspec.field(default=None, name="downwardAPI")
+    service_account_token: Presence | None = msgspec.field(default=None, name="serviceAccountToken")
 
 
 class Projected(msgspec.Struct, gc=False):

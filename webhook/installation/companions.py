@@ -65,4 +65,14 @@ DEADLINE_EVENTS: Final = CompanionRights(
     (RoleRule("events.k8s.io", ("events",), ("create",)),),
 )
 
-COMPANIONS: Final = (KEY_REMOVAL, DEADLINE_EVENTS)
+NETWORK_POLICIES: Final = CompanionRights(
+    "network-policies",
+    "--network-policies",
+    "jobs get no NetworkPolicy, or one that is not put back",
+    (
+        RoleRule("networking.k8s.io", ("networkpolicies",), ("get", "list", "watch", "create", "patch")),
+        RoleRule("", ("events",), ("create",)),
+    ),
+)
+
+COMPANIONS: Final = (KEY_REMOVAL, DEADLINE_EVENTS, NETWORK_POLICIES)

@@ -1,7 +1,7 @@
 """The companions that the service was asked to run, beside reviews and without any effect on them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -10,9 +10,12 @@ from typing import Any
 from webhook.client.watch import Watch
 from webhook.companions.deadline_events import DeadlineEvents
 from webhook.companions.job_watches import JOB_LIVES, LAUNCHERS
+from webhook.companions.network_policy.seen import NETWORK_POLICIES
+from webhook.companions.network_policy.upkeep import NAME, RULE, NetworkPolicies
 from webhook.companions.paced import PacedClient
 from webhook.companions.reconciler import Reconciler
 from webhook.companions.ssh.removal import KeyRemoval
+from webhook.policy import layers
 from webhook.policy.in_force import PolicySet
 from webhook.server.background import in_background
 from webhook.server.cluster_link import ClusterLink
@@ -45,6 +48,9 @@ async def start_companions(stack: AsyncExitStack, around: Surroundings) -> list[
         )
         stack.callback(asyncio.create_task(removal.run()).cancel)
     await start_job_lives(stack, around)
+    if around.settings.network_policies:
+        return [await start_network_policies(stack, around)]
+    around.readiness.concerns_of(lambda: not_made(around.policies()))
     return []
 
 
@@ -80,15 +86,38 @@ def _unread(watch: Watch[Any, Any]) -> dict[str, str]:
     return {f"unknown-{watch.kind.name}": f"nothing is known of {watch.kind.name}: {watch.reason}"}
 
 
+async def start_network_policies(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None]:
+    """NetworkPolicies of jobs; what is returned is to be called when policies have changed."""
+    link, log = around.link, around.telemetry.log
+    api, watch = PacedClient(link.api), Watch(NETWORK_POLICIES, link.connection, log=log)
+    companion = NetworkPolicies(api=api, view=link.view, watch=watch, policies=around.policies, log=log)
+
+    async def begin() -> None:
+        await link.settled.wait()
+        await companion.run()
+
+    await run_reconciler(stack, around, companion.reconciler, api, watch, work=begin)
+    return companion.resync
+
+
 async def run_reconciler(
     stack: AsyncExitStack,
     around: Surroundings,
     reconciler: Reconciler[Any],
     api: PacedClient,
     *watches: Watch[Any, Any],
+    work: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> None:
-    """Run a reconciler, and the watches that only it needs, until `stack` ends."""
+    """Run a reconciler, or the `work` around it, and the watches that only it needs, until `stack` ends."""
     around.telemetry.companion(reconciler, api)
     await run_watch(stack, around, *watches)
     around.readiness.concerns_of(lambda: {reconciler.name: reconciler.problem} if reconciler.problem else {})
-    await stack.enter_async_context(in_background(reconciler.name, reconciler.run, log=around.telemetry.log))
+    await stack.enter_async_context(in_background(reconciler.name, work or reconciler.run, log=around.telemetry.log))
+
+
+def not_made(policies: PolicySet) -> dict[str, str]:
+    """What policies ask for and nobody does."""
+    rules = [layers.written(layer.document).get("rules") or {} for layer in policies.layers]
+    if any(rule.get(RULE, {}).get("posture", "none") != "none" for rule in rules):
+        return {NAME: "a policy sets a posture, and without --network-policies no job gets a NetworkPolicy"}
+    return {}

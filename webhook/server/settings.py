@@ -77,6 +77,8 @@ class ServeSettings:
     """Tell users by Events when most of a job's time is over, and when all of it is."""
     job_metrics: bool = False
     """Count jobs, and what they ask for, by namespace."""
+    network_policies: bool = False
+    """Make a NetworkPolicy for every job whose policy, or own wish, asks for one."""
     log_level: str = "info"
     """debug, info, warning or error."""
 

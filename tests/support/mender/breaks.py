@@ -173,6 +173,9 @@ BREAKS: Final[Mapping[str, Changes]] = {
     "a token that nobody chose": {
         f"{WORKER}.serviceAccountName": REMOVE, f"{WORKER}.automountServiceAccountToken": True
     },
+    "a posture that nobody may choose": {
+        "metadata.annotations.training\\.openshift\\.io/network-policy": "isolated"
+    },
     # environment and regulated data
     "variables that do not arrive": {f"{LAUNCHED}.env": [{"name": "NCCL_DEBUG", "value": "INFO"}]},
     "variables of the worker": {f"{WORKING}.env": [{"name": "NCCL_IB_HCA", "value": "mlx5"}]},

@@ -54,6 +54,7 @@ PROSE: Final[Mapping[str, str]] = {
         "nothing that the user writes helps"
     ),
     r"Use one with it|Ask for (quota|less|another queue)|Check its name|Leave it out": "nothing else is known to fit",
+    r"Keep jobs apart by partitions|Give it its own": "nothing that the user writes helps",
     r"Stay within that": "what to leave out is for the user to decide",
     r"Submit it again|Nothing is injected": "the job is not at fault",
 }

@@ -34,6 +34,7 @@ TIGHT: Final[Mapping[str, Mapping[str, Any]]] = {
     "images": {"allowedRegistries": ["registry.example.com"], "refuseLatest": True},
     "job-timeout": {"max": "2d"},
     "mpi-implementation": {"allowed": ["OpenMPI", "MPICH"]},
+    "network-policy": {"posture": "restricted"},
     "priority": {"allowed": ["high", "low"], "allowedWorkload": ["batch"]},
     "retention": {"minSeconds": 600},
     "tier": {

@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary, ref
 
 import msgspec
 
+from webhook.api.annotations import NETWORK_POLICY
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import (
     API_VERSION,
@@ -26,9 +27,15 @@ class _Labels(msgspec.Struct, omit_defaults=True):
     queue: str = msgspec.field(default="", name=QUEUE_NAME)
 
 
+class _Annotations(msgspec.Struct, omit_defaults=True):
+    network_policy: str = msgspec.field(default="", name=NETWORK_POLICY)
+
+
 class _Metadata(Metadata):
     uid: str = ""
+    generation: int = 0
     labels: _Labels | None = None
+    annotations: _Annotations | None = None
     deletion_timestamp: str | None = None
 
 
@@ -151,6 +158,10 @@ class MPIJobRecord(msgspec.Struct, frozen=True, gc=False):
     """None where the operator of this cluster makes none: another makes them, or it refuses the job."""
     ended_at: str = ""
     """When the operator of this cluster has seen it to its end (RFC 3339, UTC); empty before that."""
+    generation: int = 0
+    """Another one whenever the spec has changed."""
+    network_policy: str = ""
+    """The posture that it asks for by annotation."""
 
 
 def _record(found: _MPIJob) -> MPIJobRecord:
@@ -165,6 +176,8 @@ def _record(found: _MPIJob) -> MPIJobRecord:
         over=over,
         ended_at=ended_at if is_managed_here(policy.managed_by) else "",
         suspended=bool(policy.suspend),
+        generation=metadata.generation,
+        network_policy=sys.intern(metadata.annotations.network_policy) if metadata.annotations else "",
         queue=sys.intern(metadata.labels.queue) if metadata.labels else "",
         pods=() if over or not is_managed_here(policy.managed_by) or _refused(found) else tuple(_pods(spec)),
     )

@@ -6,20 +6,11 @@ from pydantic import AfterValidator, Field, model_validator
 
 from webhook.api import names, quantity
 from webhook.api.quantity import QuantityError
-from webhook.api.resources import DEFAULT_ACCELERATORS
+from webhook.api.resources import DEFAULT_ACCELERATORS, RDMA_DEVICES
 from webhook.injections.networks import NetworkNames
 from webhook.injections.rdma.rank_environment import Variables
 from webhook.kit.settings import InjectionSettings, ResourceNames
 
-DEVICES: Final = (
-    "vpc.amazonaws.com/efa",
-    "rdma/*",
-    "nvidia.com/hostdev",
-    "nvidia.com/rdma*",
-    "nvidia.com/sriov*",
-    "amd.com/nic",
-    "amd.com/vnic",
-)
 _MOST: Final = 64
 
 
@@ -43,7 +34,7 @@ class Settings(InjectionSettings):
         None, ge=1, le=_MOST, description="How many for each pod; with neither, by what the nodes have."
     )
     devices: ResourceNames = Field(
-        DEVICES, description="Names of the resources that are RDMA devices; * stands for any text."
+        RDMA_DEVICES, description="Names of the resources that are RDMA devices; * stands for any text."
     )
     shared: ResourceNames = Field(
         ("rdma/*",), description="Those that are shares of an adapter: a pod gets one where nothing else is set."

@@ -1,0 +1,148 @@
+"""An API server that keeps objects, and the caches of replicas that follow it: for companions, without a network."""
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import msgspec
+
+from tests.support.logs import Log
+from tests.support.watch_api import until
+from webhook.client.calls import ApiError
+from webhook.client.live_view import LiveView
+from webhook.client.store import Kind
+from webhook.client.watch import Watch
+from webhook.client.wire import Metadata
+from webhook.cluster.resource import Resource
+from webhook.companions.reconciler import Reconciler
+
+
+class KeptObjects:
+    """Objects by path. Whoever follows a collection hears of every change at once, but while `late`.
+
+    `before` is called with method and path ahead of each call: it may change objects, or raise what the API server
+    would answer.
+    """
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.calls: list[tuple[str, str]] = []
+        self.before: Callable[[str, str], None] = lambda *_: None
+        self.late = False
+        self._missed: list[Callable[[], None]] = []
+        self._followers: list[tuple[str, Watch[Any, Any]]] = []
+
+    def follow(self, kind: Kind[Any, Any]) -> Watch[Any, Any]:
+        """A watch that has read everything there is of the collection."""
+        nothing: Any = None
+        watch = Watch(kind, nothing, log=Log())
+        self._fill(kind.path.rpartition("/")[2], watch)
+        return watch
+
+    def view(self, resources: Iterable[Resource[Any, Any]]) -> LiveView:
+        """A view that has read everything there is of these."""
+        nothing: Any = None
+        view = LiveView(nothing, log=Log(), resources=resources)
+        for watch in view.watches:
+            self._fill(watch.kind.path.rpartition("/")[2], watch)
+        return view
+
+    def put(self, path: str, found: dict[str, Any]) -> dict[str, Any]:
+        """Store an object, or another in its place, as somebody else does."""
+        namespace = path.split("/namespaces/")[1].split("/", maxsplit=1)[0] if "/namespaces/" in path else ""
+        metadata = {"uid": str(uuid4()), **found["metadata"], "name": path.rpartition("/")[2], "resourceVersion": "1"}
+        if namespace and "/" in path.split("/namespaces/")[1]:
+            metadata["namespace"] = namespace
+        self.objects[path] = {**copy.deepcopy(found), "metadata": metadata}
+        self._tell(path, self.objects[path], gone=False)
+        return self.objects[path]
+
+    def remove(self, path: str) -> None:
+        """Delete an object, as somebody else does."""
+        self._tell(path, self.objects.pop(path), gone=True)
+
+    def catch_up(self) -> None:
+        """From now on nobody is late."""
+        self.late = False
+        while self._missed:
+            self._missed.pop(0)()
+
+    def writes(self) -> list[tuple[str, str]]:
+        """The calls that would change something."""
+        return [call for call in self.calls if call[0] != "GET"]
+
+    def named(self, plural: str) -> dict[str, dict[str, Any]]:
+        """The objects of a kind by name."""
+        found = {path: each for path, each in self.objects.items() if path.split("/")[-2] == plural}
+        return {path.rpartition("/")[2]: each for path, each in found.items()}
+
+    async def request(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """As `Client.request`."""
+        path = urlsplit(path).path
+        self.calls.append((method, path))
+        await asyncio.sleep(0)
+        self.before(method, path)
+        if method == "POST":
+            path = f"{path}/{body['metadata']['name']}"
+            if path in self.objects:
+                raise ApiError(409, "already exists")
+            return copy.deepcopy(self.put(path, body))
+        if path not in self.objects:
+            raise ApiError(409 if method == "PATCH" else 404, "not found")
+        found = self.objects[path]
+        if method == "PATCH":
+            if body["metadata"]["uid"] != found["metadata"]["uid"]:
+                raise ApiError(409, "uid mismatch")
+            labels = {**(found["metadata"].get("labels") or {}), **body["metadata"]["labels"]}
+            found = self.put(
+                path, {**found, **body, "metadata": {**found["metadata"], **body["metadata"], "labels": labels}}
+            )
+        return copy.deepcopy(found)
+
+    def _fill(self, plural: str, watch: Watch[Any, Any]) -> None:
+        self._followers.append((plural, watch))
+        watch.synced = True
+        watch._settled.set()
+        watch._touch()
+        for path, found in self.objects.items():
+            if path.split("/")[-2] == plural:
+                self._hand_over(watch, found, gone=False)
+
+    def _tell(self, path: str, found: dict[str, Any], *, gone: bool) -> None:
+        for plural, watch in self._followers:
+            if path.split("/")[-2] == plural:
+                found = copy.deepcopy(found)
+                self._missed.append(lambda watch=watch, found=found: self._hand_over(watch, found, gone=gone))
+        if not self.late:
+            self.catch_up()
+
+    def _hand_over(self, watch: Watch[Any, Any], found: dict[str, Any], *, gone: bool) -> None:
+        metadata = msgspec.convert(found["metadata"], Metadata)
+        label = watch.kind.label_selector
+        if gone or (label and label not in (found["metadata"].get("labels") or {})):
+            watch.store.remove(metadata)
+        else:
+            watch.store.put(metadata, msgspec.Raw(msgspec.json.encode(found)))
+
+
+async def settled(reconciler: Reconciler[Any]) -> None:
+    """Return once nothing is left to do now."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+    await until(lambda: not reconciler.waiting)
+
+
+@asynccontextmanager
+async def at_work(run: Callable[[], Any]) -> AsyncIterator[None]:
+    """Run a companion until the block ends."""
+    task = asyncio.create_task(run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

@@ -1,0 +1,6 @@
+"""A NetworkPolicy for every job, by the posture that the policy gives it or that it has chosen.
+
+`wanted` makes the object: pure. `seen` is what is kept of the objects that exist, and `upkeep` creates them, puts them
+back and tells the user of what is in the way. The settings, and what no NetworkPolicy filters, are the rule's
+(`webhook.rules.network_policy`).
+"""

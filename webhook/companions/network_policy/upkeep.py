@@ -1,0 +1,241 @@
+"""Keeps the NetworkPolicy of every job as it should be, from the moment that the job is stored.
+
+A job is looked at when it, its NetworkPolicy, its namespace or a policy changes, and every few minutes. What is in
+order by the caches costs no call. Before anything is written the job is read: it may be going, or be another one.
+
+The object is created, never applied, where it seems to be missing: a server-side apply would adopt an object of that
+name that somebody else has made. Only what the job controls is applied over, and with its uid, so that the API server
+refuses it if it is another one by then. What is in it is the administrator's decision, so what others change is put
+back, by force. The job is its owner: the garbage collector deletes it, and no right to delete is needed.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from webhook import PROGRAM
+from webhook.api import mpijob
+from webhook.api.annotations import NETWORK_POLICY
+from webhook.client.calls import ApiError, ClusterError
+from webhook.client.events import event
+from webhook.client.live_view import LiveView
+from webhook.client.objects import KubernetesObject, get
+from webhook.client.watch import Watch
+from webhook.cluster.resource import ByNamespace
+from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.view import Answer
+from webhook.companions.network_policy.seen import PATH, SeenPolicy, record
+from webhook.companions.network_policy.wanted import PREFIX, is_filtered, network_policy
+from webhook.companions.paced import RATE, PacedClient
+from webhook.companions.reconciler import Reconciler
+from webhook.companions.restraint import Restraint
+from webhook.policy.in_force import PolicySet
+from webhook.rules.network_policy import Posture, Settings, posture
+
+NAME: Final = "network-policies"
+RULE: Final = "network-policy"
+# Seconds.
+RESYNC: Final = 600.0
+UNKNOWN_PAUSE: Final = 30.0
+LATE_PAUSE: Final = 1.0  # a cache, or the garbage collector, is a moment behind
+_CONFLICT: Final = 409
+_NOT_FOUND: Final = 404
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a job should have, and of what that follows."""
+
+    basis: tuple[str, int, str, Settings]
+    """Of the job uid, generation and annotation; the settings of its namespace."""
+    policy: SeenPolicy | None
+    """None: no object."""
+
+    def met_by(self, seen: SeenPolicy | Answer) -> bool:
+        """Whether nothing is to be done; what cannot be seen has been written once, and counts as it was."""
+        return seen in {self.policy, Answer.UNKNOWN} or (self.policy is None and seen is Answer.ABSENT)
+
+
+class NetworkPolicies:
+    """The companion. Every replica does all of it; `watch` has the objects that any of them made."""
+
+    def __init__(
+        self,
+        *,
+        api: PacedClient,
+        view: LiveView,
+        watch: Watch[ByNamespace, SeenPolicy],
+        policies: Callable[[], PolicySet],
+        log: Any,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self._look, log=log)
+        self._api = api
+        self._view = view
+        self._watch = watch
+        self._policies = policies
+        self._log = log
+        self._uniform = uniform
+        self._clock = asyncio.get_running_loop().time
+        self._begun = False
+        self._wanted: dict[ByNamespace, _Wanted] = {}
+        self._in_place: dict[ByNamespace, SeenPolicy] = {}
+        self._put_back: Restraint[ByNamespace] = Restraint()
+        view.on_change(MPI_JOBS, lambda key, *_: self._add(key))
+        view.on_change(NAMESPACES, self._namespace_changed)
+        watch.store.on_change(lambda key, *_: self._add((key[0], key[1].removeprefix(PREFIX))))
+
+    async def run(self) -> None:
+        """Keep all of them, until cancelled."""
+        await self._view.settled()
+        await self._watch.settled()
+        self._begun = True
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.reconciler.run())
+            while True:
+                self.resync()
+                await asyncio.sleep(RESYNC)
+
+    def resync(self) -> None:
+        """Look at every job, with a new one first: what has its NetworkPolicy already is looked at by and by."""
+        jobs = self._view.all(MPI_JOBS)
+        if isinstance(jobs, Answer):
+            return
+        span = 2 * len(jobs) / RATE
+        for key, job in jobs.items():
+            seen = self._seen(key)
+            settled = isinstance(seen, SeenPolicy) and seen.owner == job.uid and key not in self._wanted
+            self._add(key, self._uniform(0, span) if settled else 0)
+
+    def _add(self, key: ByNamespace, after: float = 0) -> None:
+        if self._begun:
+            self.reconciler.add(key, after)
+
+    def _namespace_changed(self, name: str, *_: object) -> None:
+        jobs = self._view.within(MPI_JOBS, name)
+        for key in () if isinstance(jobs, Answer) else jobs:
+            self._add(key)
+
+    def _seen(self, key: ByNamespace) -> SeenPolicy | Answer:
+        return self._watch.get((key[0], PREFIX + key[1]))
+
+    def _settings(self, namespace: Namespace) -> Settings:
+        settings = self._policies().for_namespace(namespace).document.settings_of_rule(RULE)
+        assert isinstance(settings, Settings)  # noqa: S101 - for the type checker
+        return settings
+
+    async def _look(self, key: ByNamespace) -> float | None:
+        job, namespace, seen = self._view.get(MPI_JOBS, key), self._view.get(NAMESPACES, key[0]), self._seen(key)
+        if job is Answer.ABSENT:
+            self._forget(key)
+            return None
+        # Without the labels of the namespace the job might get less than it should have.
+        if isinstance(job, Answer) or isinstance(namespace, Answer):
+            return LATE_PAUSE if namespace is Answer.ABSENT else UNKNOWN_PAUSE
+        settings = self._settings(namespace)
+        if posture(job.network_policy, settings) is Posture.NONE and not isinstance(seen, SeenPolicy):
+            self._forget(key)
+            return None
+        wanted, basis = self._wanted.get(key), (job.uid, job.generation, job.network_policy, settings)
+        if wanted is None or wanted.basis != basis or not wanted.met_by(seen):
+            return await self._bring_about(key, settings, seen)
+        if isinstance(seen, SeenPolicy):
+            self._in_place[key] = seen
+        return None
+
+    def _forget(self, key: ByNamespace) -> None:
+        self._wanted.pop(key, None)
+        self._in_place.pop(key, None)
+        self._put_back.forget(key)
+
+    async def _bring_about(self, key: ByNamespace, settings: Settings, seen: SeenPolicy | Answer) -> float | None:
+        """Read the job, and write what is missing."""
+        found = await get(self._api, f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], _in_path(key[0]))}/{_in_path(key[1])}")
+        if found is None or found["metadata"].get("deletionTimestamp"):
+            return None  # the cache is late, or its end is under way
+        found.pop("status", None)
+        job = mpijob.decode(msgspec.json.encode(found))
+        asked = job.annotations.get(NETWORK_POLICY, "")
+        chosen = posture(asked, settings) if is_filtered(job) else Posture.NONE
+        basis = (job.metadata.uid, int(found["metadata"].get("generation") or 0), asked, settings)
+        if chosen is Posture.NONE and not isinstance(seen, SeenPolicy):
+            self._wanted[key] = _Wanted(basis, None)
+            return None
+        body = network_policy(job, chosen, settings)
+        wanted = record(body)
+        self._wanted[key] = _Wanted(basis, wanted)
+        if wanted == seen:
+            self._in_place[key] = wanted
+            return None
+        return await self._put(key, body, wanted, seen)
+
+    async def _put(
+        self, key: ByNamespace, body: KubernetesObject, wanted: SeenPolicy, seen: SeenPolicy | Answer
+    ) -> float | None:
+        again = key in self._in_place or isinstance(seen, SeenPolicy)
+        if again and (wait := self._put_back.wait(key, self._clock())):
+            return wait
+        written = await self._write(key, body, wanted, seen)
+        if written is not None:
+            return written
+        if again:
+            self._put_back.note(key, self._clock())
+        if self._in_place.get(key) == wanted:
+            del self._in_place[key]
+            message = f"NetworkPolicy {body['metadata']['name']} was changed or removed, and is put back"
+            await self._tell(key, body, "NetworkPolicyPutBack", message)
+        return None
+
+    async def _write(
+        self, key: ByNamespace, body: KubernetesObject, wanted: SeenPolicy, seen: SeenPolicy | Answer
+    ) -> float | None:
+        """Create or replace it; seconds after which to look again where it is not for now."""
+        collection = f"{PATH.removesuffix('/networkpolicies')}/namespaces/{_in_path(key[0])}/networkpolicies"
+        name = body["metadata"]["name"]
+        if not isinstance(seen, SeenPolicy):
+            try:
+                await self._api.request("POST", f"{collection}?fieldManager={PROGRAM}", body)
+            except ApiError as error:
+                if error.status == _NOT_FOUND:
+                    return None  # the namespace is gone
+                if error.status != _CONFLICT:
+                    raise
+            else:
+                self._log.info("NetworkPolicy created", namespace=key[0], job=key[1])
+                return None
+        path = f"{collection}/{_in_path(name)}"
+        there = await get(self._api, path)
+        if there is None:
+            return LATE_PAUSE
+        theirs = record(there)
+        if theirs.owner != wanted.owner:
+            if theirs.owner:
+                return LATE_PAUSE  # of a job before this one: the garbage collector comes for it
+            message = f"NetworkPolicy {name} is there already and not of this job: the job is not isolated. Delete it."
+            await self._tell(key, body, "NetworkPolicyForeign", message)
+            raise ClusterError(f"NetworkPolicy {key[0]}/{name} is not of the job")
+        if theirs != wanted:
+            metadata = {**body["metadata"], "uid": there["metadata"]["uid"]}
+            target = f"{path}?fieldManager={PROGRAM}&force=true"
+            await self._api.request("PATCH", target, {**body, "metadata": metadata})
+            self._log.info("NetworkPolicy written", namespace=key[0], job=key[1])
+        return None
+
+    async def _tell(self, key: ByNamespace, body: KubernetesObject, reason: str, message: str) -> None:
+        """A Warning Event about the job; one for all replicas, and one an hour at most."""
+        owner = body["metadata"]["ownerReferences"][0]
+        about = {name: owner[name] for name in ("apiVersion", "kind", "name", "uid")}
+        told = event(key[0], about, reason=reason, message=message, kind="Warning", key=f"{owner['uid']}/{reason}")
+        with suppress(ClusterError):
+            await self._api.request("POST", f"/api/v1/namespaces/{_in_path(key[0])}/events", told)
+
+
+def _in_path(name: Hashable) -> str:
+    return quote(str(name), safe="")

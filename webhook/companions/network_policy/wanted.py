@@ -1,0 +1,144 @@
+"""The NetworkPolicy of a job: who may reach its pods, and whom they may reach.
+
+Where the cluster cannot be known, a rule is wide rather than wrong: egress is judged after a Service's address has been
+translated, so rules have the ports of pods; DNS may be a pod, or a process of the node that no selector matches; and
+the API server is no pod. Pods of the job reach each other from every role to every role: beyond 64 hosts Open MPI's
+daemons start each other by ssh from worker to worker, and they connect back to the launcher.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from webhook import PROGRAM
+from webhook.api import names, sshd
+from webhook.api.annotations import NETWORK_POLICY
+from webhook.api.mpijob import API_VERSION, MPIJob
+from webhook.api.pod import PodTemplate
+from webhook.rules.network_policy import Peers, Posture, Settings
+
+PREFIX: Final = "mpijob-"
+# On the object: its posture. Only objects with this label are watched.
+LABEL: Final = NETWORK_POLICY
+OPERATOR_NAME: Final = "training.kubeflow.org/operator-name"
+JOB_NAME: Final = "training.kubeflow.org/job-name"
+NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+# The port of sshd in plain images; 2222, that of upstream's, is one of those that any process may listen on.
+SSH: Final = 22
+UNPRIVILEGED: Final = 1024
+LAST: Final = 65535
+HTTPS: Final = 443
+
+Rule = dict[str, Any]
+
+
+def is_filtered(job: MPIJob) -> bool:
+    """Whether a NetworkPolicy may be made for the job's pods.
+
+    Of a job that another cluster runs there are no pods here, and what the API server would not take as a label has
+    none. Pods in the host network match no selector: the job's other pods would refuse their connections.
+    """
+    on_host = any(replica.template.spec and replica.template.spec.host_network for _, _, replica in job.replicas())
+    return job.managed_here and not on_host and names.label_value_problem(job.metadata.name) is None
+
+
+def network_policy(job: MPIJob, posture: Posture, settings: Settings) -> dict[str, Any]:
+    """The object for the API server, owned by the job."""
+    metadata = job.metadata
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {
+            "name": f"{PREFIX}{metadata.name}",
+            "namespace": metadata.namespace,
+            "labels": {LABEL: posture.value, "app.kubernetes.io/managed-by": PROGRAM},
+            # Without blockOwnerDeletion, for which OpenShift wants a right on the job's finalizers.
+            "ownerReferences": [
+                {
+                    "apiVersion": API_VERSION,
+                    "kind": "MPIJob",
+                    "name": metadata.name,
+                    "uid": metadata.uid,
+                    "controller": True,
+                }
+            ],
+        },
+        "spec": spec(job, posture, settings),
+    }
+
+
+def spec(job: MPIJob, posture: Posture, settings: Settings) -> dict[str, Any]:
+    """Every field is there, also an empty one: what is applied then takes the place of all that was."""
+    pods = {"matchLabels": {OPERATOR_NAME: "mpi-operator", JOB_NAME: job.metadata.name}}
+    if posture is Posture.NONE:
+        # For an object of before: it selects no pod, so it has no effect. To delete it would take the right to delete.
+        nothing = [{"key": JOB_NAME, "operator": "DoesNotExist"}]
+        return {
+            "podSelector": {**pods, "matchExpressions": nothing},
+            "policyTypes": ["Ingress"],
+            "ingress": [],
+            "egress": [],
+        }
+    same_job = [{"podSelector": pods}]
+    isolated = posture is Posture.ISOLATED
+    ports = {"ports": _mpi_ports(job)} if isolated else {}
+    return {
+        "podSelector": pods,
+        "policyTypes": ["Ingress"] if posture is Posture.DEFAULT else ["Ingress", "Egress"],
+        "ingress": [{"from": same_job, **ports}, *_openings("from", settings.ingress)],
+        "egress": []
+        if posture is Posture.DEFAULT
+        else [
+            {"to": same_job, **ports},
+            _rule("to", _peers(settings.dns), _ports(settings.dns.ports, "UDP", "TCP")),
+            *([] if isolated else _beyond(job, settings)),
+            *_openings("to", settings.egress),
+        ],
+    }
+
+
+def _mpi_ports(job: MPIJob) -> list[dict[str, Any]]:
+    """The port of sshd and those that any process may listen on; all of them where sshd's port cannot be told."""
+    port = sshd.port(job, SSH)
+    if port is None:
+        return [{"protocol": "TCP", "port": 1, "endPort": LAST}]
+    low = sorted({number for number in (SSH, port) if number < UNPRIVILEGED})
+    return [*_ports(low, "TCP"), {"protocol": "TCP", "port": UNPRIVILEGED, "endPort": LAST}]
+
+
+def _beyond(job: MPIJob, settings: Settings) -> list[Rule]:
+    """HTTPS, and the API server where a pod has a token for it."""
+    https = [{"ipBlock": {"cidr": cidr}} for cidr in settings.https_cidrs]
+    found = [_rule("to", https, _ports([HTTPS], "TCP"))]
+    if any(_has_token(replica.template) for _, _, replica in job.replicas()):
+        found.append(_rule("to", [], _ports(settings.api_ports, "TCP")))
+    return found
+
+
+def _has_token(template: PodTemplate) -> bool:
+    """Whether the template leaves the token on, which the ServiceAccount may still take away, or mounts one."""
+    pod = template.spec
+    if pod is None or pod.automount_service_account_token is not False:
+        return True
+    sources = (source for volume in pod.volumes or () if volume.projected for source in volume.projected.sources or ())
+    return any(source.service_account_token is not None for source in sources)
+
+
+def _openings(direction: str, openings: Iterable[Peers]) -> list[Rule]:
+    return [_rule(direction, _peers(each), _ports(each.ports, "TCP")) for each in openings]
+
+
+def _rule(direction: str, peers: Sequence[Any], ports: Sequence[Any]) -> Rule:
+    """A rule; without peers for everybody, without ports for all of them."""
+    return {**({direction: peers} if peers else {}), **({"ports": ports} if ports else {})}
+
+
+def _peers(peers: Peers) -> list[dict[str, Any]]:
+    blocks = [{"ipBlock": {"cidr": cidr}} for cidr in peers.cidrs]
+    if not peers.namespaces:
+        return blocks
+    among = {"key": NAMESPACE_NAME, "operator": "In", "values": list(peers.namespaces)}
+    return [*blocks, {"namespaceSelector": {"matchExpressions": [among]}}]
+
+
+def _ports(numbers: Iterable[int], *protocols: str) -> list[dict[str, Any]]:
+    return [{"protocol": protocol, "port": number} for number in numbers for protocol in protocols]

@@ -1,0 +1,147 @@
+"""What a NetworkPolicy cannot keep from a job's pods is said when the job is created.
+
+With `--network-policies` the service makes a NetworkPolicy for every job, `mpijob-<job>`, by the `posture`:
+
+- `none`: no object.
+- `default`: pods accept connections from pods of the same job alone.
+- `restricted`: and open none but to these, to DNS, to HTTPS (443), and to the API server where they have a token.
+- `isolated`: pods of the same job reach each other by TCP on the port of sshd and from 1024 on, and DNS; nothing else.
+
+What jobs need besides, such as an object store, stands in `egress`, and who may come in, such as a scraper of metrics,
+in `ingress`. A job chooses another posture by the annotation `training.openshift.io/network-policy`, out of `choices`.
+
+Nothing filters pods in the host network: a job with such pods gets no NetworkPolicy, since its other pods would not
+accept their connections. Nor does any filter RDMA, which does not go through the kernel, and further networks (Multus),
+for which there is another kind of object. Jobs are kept apart there by partitions (InfiniBand), VLANs or networks of
+their own.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from ipaddress import ip_network
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from webhook.api.annotations import NETWORK_POLICY, mention
+from webhook.api.mpijob import MPIJob
+from webhook.api.networks import NETWORKS
+from webhook.api.resources import RDMA_DEVICES, extended_resources, is_accelerator
+from webhook.kit.context import Context
+from webhook.kit.settings import ObjectNames, ResourceNames, WarningRuleSettings, each
+from webhook.kit.settings import Settings as PolicySettings
+from webhook.rules import CauseReason, Violation, rule
+
+ANNOTATION = f"metadata.annotations[{NETWORK_POLICY}]"
+
+
+class Posture(StrEnum):
+    """Which traffic the pods of a job accept and send, from the widest to the narrowest."""
+
+    NONE = "none"
+    DEFAULT = "default"
+    RESTRICTED = "restricted"
+    ISOLATED = "isolated"
+
+
+def _cidr_problem(text: str) -> str | None:
+    try:
+        ip_network(text)
+    except ValueError:
+        return "is not a network such as 10.20.0.0/16 or 2001:db8::/32"
+    return None
+
+
+Cidrs = Annotated[tuple[str, ...], each(_cidr_problem)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+class Peers(PolicySettings):
+    """Somebody outside of the job."""
+
+    cidrs: Cidrs = Field((), description="Networks, as 10.20.0.0/16.")
+    namespaces: ObjectNames = Field((), description="Names of namespaces: all of their pods.")
+    ports: tuple[Port, ...] = Field((), description="TCP ports on which pods listen; none means all ports.")
+
+
+class Opening(Peers):
+    """Something that jobs need besides."""
+
+    @model_validator(mode="after")
+    def _narrow(self) -> Self:
+        if not (self.cidrs or self.namespaces or self.ports):
+            raise ValueError("is open for all: set cidrs, namespaces or ports")
+        return self
+
+
+class Dns(Peers):
+    """DNS, which is a pod, or a process of the node that no selector matches."""
+
+    ports: Annotated[tuple[Port, ...], Field(min_length=1)] = Field(
+        (53, 5353, 8053), description="Ports on which its pods listen, UDP and TCP."
+    )
+
+
+class Settings(WarningRuleSettings):
+    """Which NetworkPolicy a job gets."""
+
+    posture: Posture = Field(
+        Posture.NONE, description="What a job gets that does not choose: none, default, restricted or isolated."
+    )
+    choices: tuple[Posture, ...] = Field((), description="Postures that a job may choose by its annotation.")
+    https_cidrs: Cidrs = Field(
+        (), description="With restricted: where HTTPS leads, as 10.20.0.0/16; none means anywhere."
+    )
+    api_ports: tuple[Port, ...] = Field(
+        (443, 6443), description="With restricted: ports of the API server, for pods with a token."
+    )
+    dns: Dns = Field(
+        Dns.model_construct(cidrs=(), namespaces=(), ports=(53, 5353, 8053)),
+        description="With restricted and isolated: where DNS is; without cidrs and namespaces, anywhere.",
+    )
+    egress: tuple[Opening, ...] = Field(
+        (), description="With restricted and isolated: where pods may connect to besides."
+    )
+    ingress: tuple[Opening, ...] = Field((), description="Who may connect to the pods, besides pods of the same job.")
+    rdma_devices: ResourceNames = Field(
+        RDMA_DEVICES, description="Names of the resources that are RDMA devices; * stands for any text."
+    )
+
+
+def posture(asked: str | None, settings: Settings) -> Posture:
+    """The posture of a job with this annotation."""
+    return Posture(asked) if asked in settings.choices else settings.posture
+
+
+@rule("network-policy", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """The annotation, then what of each template no NetworkPolicy filters."""
+    asked = job.annotations.get(NETWORK_POLICY)
+    chosen = posture(asked, settings)
+    if asked is not None and asked != chosen:
+        yield _no_choice(asked, chosen, settings)
+    if chosen is Posture.NONE or not job.managed_here:
+        return
+    for _, path, replica in job.replicas():
+        template = replica.template
+        if template.spec is not None and template.spec.host_network:
+            where = f"{path}.template.spec.hostNetwork"
+            yield Violation(where, "is outside any NetworkPolicy", "Remove it.", CauseReason.FORBIDDEN)
+        found = extended_resources([*template.containers, *((template.spec and template.spec.init_containers) or ())])
+        if any(is_accelerator(name, settings.rdma_devices) for name in found):
+            fix = "Keep jobs apart by partitions or VLANs."
+            yield _passing(path, "RDMA passes by its NetworkPolicy", fix)
+        if template.annotations.get(NETWORKS):
+            yield _passing(path, "further networks pass by its NetworkPolicy", "Give it its own.")
+
+
+def _passing(path: str, fault: str, fix: str) -> Violation:
+    return Violation(path, fault, fix, CauseReason.FORBIDDEN, advisory=True)
+
+
+def _no_choice(asked: str, chosen: Posture, settings: Settings) -> Violation:
+    choices = [str(choice) for choice in Posture if choice in settings.choices]
+    known = asked in list(Posture)
+    fault = f"{mention(NETWORK_POLICY, asked)} {'may not be chosen' if known else 'is not known'}: it is {chosen}"
+    fix = f"Use {' or '.join(choices)}, or remove it." if choices else "Remove it."
+    return Violation(ANNOTATION, fault, fix, CauseReason.FORBIDDEN if known else CauseReason.NOT_SUPPORTED)
