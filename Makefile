@@ -7,7 +7,7 @@ RUN := $(BIN)/python -W error
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test lint types unit integration bench bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground docs sessions corpus schema mender manifests lock clean
+.PHONY: help install demo test lint types unit integration bench bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground docs sessions why corpus schema mender manifests lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +89,10 @@ docs: install  ## Write the generated parts of docs/ anew.
 sessions: install  ## Type every command of the docs on a real cluster, and write what came into docs/.
 	@$(BIN)/python -m tests.controlplane.build
 	@$(BIN)/python -m tests.support.sessions
+
+why: install  ## Make jobs stuck on a real cluster, and write what `why` says of each into docs/why.md.
+	@$(BIN)/python -m tests.controlplane.build
+	@$(BIN)/python -m tests.support.stuck
 
 corpus: install  ## Write anew what becomes of the jobs of tests/corpus, and docs/real-jobs.md.
 	@$(BIN)/python -m tests.support.corpus

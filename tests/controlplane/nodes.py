@@ -7,6 +7,9 @@ import yaml
 KEEP_RUNNING = "controlplane.test/keep-running"
 """Annotation (any value) of a launcher's pod template: the launcher does not complete, so the job stays Running."""
 
+BY_HAND = "controlplane.test/by-hand"
+"""Annotation (any value) of a pod template: KWOK leaves its pods alone, and a test plays their kubelet."""
+
 GPU = "NVIDIA-H100-80GB-HBM3"
 
 
@@ -51,9 +54,10 @@ def gpu_nodes(
 
 
 def stages(upstream: str) -> str:
-    """KWOK's own life of a pod, which completes every pod of a Job at once, with KEEP_RUNNING as the exception."""
+    """KWOK's own life of a pod, which starts every pod and completes those of a Job at once, but for two exceptions."""
     documents = list(yaml.safe_load_all(upstream))
-    (complete,) = (stage for stage in documents if stage["metadata"]["name"] == "pod-complete")
-    unless = {"key": f'.metadata.annotations["{KEEP_RUNNING}"]', "operator": "DoesNotExist"}
-    complete["spec"]["selector"]["matchExpressions"].append(unless)
+    by_name = {stage["metadata"]["name"]: stage for stage in documents}
+    for stage, annotation in (("pod-ready", BY_HAND), ("pod-complete", BY_HAND), ("pod-complete", KEEP_RUNNING)):
+        unless = {"key": f'.metadata.annotations["{annotation}"]', "operator": "DoesNotExist"}
+        by_name[stage]["spec"]["selector"]["matchExpressions"].append(unless)
     return yaml.safe_dump_all(documents)

@@ -31,6 +31,7 @@ WRITTEN = (
     "development.md",
     "architecture.md",
     "real-jobs.md",
+    "why.md",
 )
 PAGES = reference.pages()
 COMMANDS = dict(reference.commands())

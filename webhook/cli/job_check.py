@@ -163,6 +163,19 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     return Verdict(manifest, namespace, validation, mutation, stored is not None, standing, frozenset(unknown))
 
 
+def as_new(stored: Mapping[str, Any], world: JobWorld, namespace: str) -> tuple[Decision, frozenset[str]]:
+    """What the webhook would say of a stored job if it were created as it is, and what that goes without."""
+    view, policy = NotingView(WithoutJobs(world.cluster)), world.policy(namespace)
+    manifest = Manifest("", dict(stored))
+    request = _request(manifest, namespace=namespace, stored=None, user=world.user)
+    mutation = pipelines.mutate(request, policy=policy, view=view)
+    document = mutation.document or manifest.created_in(namespace)
+    # What the operator has made of the job is its own by the uid alone.
+    metadata = {**document["metadata"], "uid": stored["metadata"].get("uid", "")}
+    request = msgspec.structs.replace(request, object=_encode({**document, "metadata": metadata}))
+    return pipelines.validate(request, policy=policy, view=view, today=today()), frozenset(view.unknown)
+
+
 def _not_there(namespace: str, world: JobWorld) -> str:
     known = world.cluster.all(NAMESPACES)
     near = None if isinstance(known, Answer) else closest_name(namespace, map(str, known))

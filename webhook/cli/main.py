@@ -19,8 +19,9 @@ from webhook.cli.explain import explain, rules
 from webhook.cli.policy.commands import policy
 from webhook.cli.serve import serve
 from webhook.cli.snapshot import snapshot
+from webhook.cli.why import why
 
-COMMANDS: Final = (certs, check, convert, demo, doctor, explain, policy, rules, serve, snapshot)
+COMMANDS: Final = (certs, check, convert, demo, doctor, explain, policy, rules, serve, snapshot, why)
 
 
 @click.group(
@@ -39,6 +40,7 @@ def main(ctx: click.Context) -> None:
     To start with:
       mpijob-webhook demo                  what it does, shown on examples
       mpijob-webhook check job.yaml        what would become of my job?
+      mpijob-webhook why team-a/train      why does my job not run?
       mpijob-webhook explain worker-count  what is this rule about?
 
     Colours appear on a terminal only, and not where NO_COLOR is set.

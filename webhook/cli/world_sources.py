@@ -51,12 +51,14 @@ def of_file(path: Path, *, policy_namespace: str) -> JobWorld:
     )
 
 
-async def of_cluster(api: Client, namespaces: Iterable[str | None], *, policy_namespace: str) -> JobWorld:
+async def of_cluster(
+    api: Client, namespaces: Iterable[str | None], *, policy_namespace: str, with_schema: bool = True
+) -> JobWorld:
     """What the user may read of a cluster; ClusterError when it cannot be used at all.
 
-    None among the namespaces stands for that of the kubeconfig's context.
+    None among the namespaces stands for that of the kubeconfig's context. What is stored needs no schema.
     """
-    schema = await crd_schema.of_cluster(api)
+    schema = await crd_schema.of_cluster(api) if with_schema else None
     places = {WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: KUEUE_NAMESPACE}
     reading = await read(
         api, places=places, namespaces=sorted({each or api.namespace for each in namespaces}), more={"MPIJob": stored}

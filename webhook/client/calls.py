@@ -100,6 +100,13 @@ class Client:
         headers = {"Accept": accept}
         if method == "PATCH":
             headers["Content-Type"] = patch or (JSON_PATCH if isinstance(body, list) else APPLY)
+        return _json(await self._authorised(method, path, body, headers))
+
+    async def text(self, path: str) -> str:
+        """What is at `path`, such as a log, where it is no JSON; ClusterError when there is nothing."""
+        return (await self._authorised("GET", path, None, {"Accept": "*/*"})).decode(errors="replace")
+
+    async def _authorised(self, method: str, path: str, body: Any, headers: dict[str, str]) -> bytes:
         try:
             return await self._request(method, path, body, headers)
         except ApiError as error:
@@ -108,7 +115,7 @@ class Client:
         await self.renew()  # the token may have expired: the client goes by a clock that somebody may have set back
         return await self._request(method, path, body, headers)
 
-    async def _request(self, method: str, path: str, body: Any, headers: dict[str, str]) -> dict[str, Any]:
+    async def _request(self, method: str, path: str, body: Any, headers: dict[str, str]) -> bytes:
         try:
             prepared = await self._api.param_serialize(
                 method=method, resource_path=path, body=body, header_params=headers, auth_settings=["BearerToken"]
@@ -124,10 +131,9 @@ class Client:
             raise ClusterError(f"cannot reach the API server at {self.host}: {_words(error)}") from None
         with suppress(KeyError, ValueError):
             self._hear(parsedate_to_datetime(response.response.headers["Date"]))
-        answer = _json(data)
         if not 200 <= response.status < 300:
-            raise ApiError(response.status, self._refusal(response.status, answer))
-        return answer
+            raise ApiError(response.status, self._refusal(response.status, _json(data)))
+        return bytes(data)
 
     async def close(self) -> None:
         """Close the connections."""

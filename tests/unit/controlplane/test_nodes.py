@@ -2,7 +2,7 @@
 
 import yaml
 
-from tests.controlplane.nodes import KEEP_RUNNING, gpu_nodes, stages
+from tests.controlplane.nodes import BY_HAND, KEEP_RUNNING, gpu_nodes, stages
 
 
 def test_nodes_are_dealt_out_over_racks() -> None:
@@ -22,11 +22,12 @@ def test_nodes_without_gpus_say_nothing_of_gpus() -> None:
     assert set(node["status"]["allocatable"]) == {"cpu", "memory", "pods"}
 
 
-def test_only_completion_gets_the_exception() -> None:
+def test_the_stages_get_their_exceptions() -> None:
     def stage(name: str) -> dict[str, object]:
         return {"metadata": {"name": name}, "spec": {"selector": {"matchExpressions": []}}}
 
     ready, complete = yaml.safe_load_all(stages(yaml.safe_dump_all([stage("pod-ready"), stage("pod-complete")])))
-    assert ready == stage("pod-ready")
-    expected = [{"key": f'.metadata.annotations["{KEEP_RUNNING}"]', "operator": "DoesNotExist"}]
-    assert complete["spec"]["selector"]["matchExpressions"] == expected
+    for found, annotations in ((ready, [BY_HAND]), (complete, [BY_HAND, KEEP_RUNNING])):
+        keys = [f'.metadata.annotations["{each}"]' for each in annotations]
+        expected = [{"key": key, "operator": "DoesNotExist"} for key in keys]
+        assert found["spec"]["selector"]["matchExpressions"] == expected

@@ -1,0 +1,104 @@
+"""`why` on jobs that do not run, each for a reason of its own, with the real operator, Kueue and scheduler."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.nodes import KEEP_RUNNING
+from tests.support.jobs import REMOVE, changed
+from tests.support.stuck import page
+from tests.support.stuck.cases import HOLDS_THE_QUEUE, TEAM, Case
+from tests.support.stuck.world import World, stuck
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(log_dir=tmp_path_factory.mktemp("why-logs")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def world(cluster: Cluster) -> Iterator[World]:
+    with stuck(cluster) as made:
+        yield made
+
+
+def test_a_job_that_runs(world: World) -> None:
+    found = world.why(f"{TEAM}/{HOLDS_THE_QUEUE.name}")
+    assert found.exit_code == 0
+    line = found.stdout.partition("\n")[0]
+    assert re.fullmatch(r"team-a/first runs since \S+ \S+Z \(\w+\), 2 of 2 workers ready", line)
+
+
+def test_a_job_that_ends_well_and_one_with_a_deadline(world: World) -> None:
+    ends = Case("ends", "", "")
+    lasts = Case("lasts", "", "", {"spec.runPolicy.activeDeadlineSeconds": 7200})
+    annotation = f"Launcher.template.metadata.annotations.{KEEP_RUNNING.replace('.', chr(92) + '.')}"
+    jobs = [changed({annotation: REMOVE}, ends.job()), lasts.job()]
+    world.cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": jobs})
+    patterns = {
+        ends: r"team-a/ends succeeded at \S+ \S+Z, after \d+s$",
+        lasts: r"team-a/lasts runs since .*, 2 of 2 workers ready; 1h59m\d+s of 2h left: at \S+ it is ended ",
+    }
+    for case, pattern in patterns.items():
+        line = world.first_line(Case(case.name, "", pattern))
+        assert re.search(pattern, line), line
+
+
+def test_for_programs(world: World) -> None:
+    found = json.loads(world.why(f"{TEAM}/queue-full", "-o", "json").stdout)
+    assert (found["namespace"], found["name"], found["state"]) == (TEAM, "queue-full", "stuck")
+    assert found["place"]["queue"] == "LocalQueue small"
+    cause = found["causes"][0]
+    assert (cause["id"], cause["stage"], cause["passes"]) == ("queue-full", "queue", True)
+    assert found["text"] == f"does not run: {cause['text']}"
+    assert found["notRead"] == {}
+
+
+def test_all_jobs_of_a_namespace(world: World) -> None:
+    found = world.why("-n", TEAM)
+    assert found.exit_code == 1
+    lines = found.stdout.splitlines()
+    assert sum(" does not run: " in line for line in lines) > 20
+    assert not any(line.startswith("team-a/first ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("team-a/wrong-kye", "there is no MPIJob team-a/wrong-kye, but wrong-key"),
+        ("team-b/train", "there is no namespace team-b, but team-a"),
+        ("default/train", "there is no MPIJob in namespace default"),
+    ],
+)
+def test_a_job_that_is_not_there(world: World, asked: str, told: str) -> None:
+    found = world.why(asked)
+    assert (found.exit_code, found.stderr) == (2, f"error: {told}\n")
+
+
+def test_who_may_read_little_is_told_what_was_not_read(world: World) -> None:
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "see-jobs", "namespace": TEAM},
+        "rules": [{"apiGroups": ["kubeflow.org"], "resources": ["mpijobs"], "verbs": ["get"]}],
+    }
+    world.cluster.kubectl("create", "-f", "-", stdin=role)
+    world.cluster.kubectl("create", "rolebinding", "see-jobs", "--role=see-jobs", "--user=bob", "-n", TEAM)
+    found = world.why(f"{TEAM}/no-claim", kubeconfig=world.cluster.kubeconfig_for("bob"))
+    assert found.exit_code in {0, 1}
+    for what in ("pods", "jobs", "workloads", "events"):
+        assert f"not read: {what} (no permission to" in found.stdout
+
+
+def test_the_first_line_names_the_cause(world: World) -> None:
+    """The table in the documentation is what came; at last, since the operator is ended for it."""
+    lines = world.first_lines()
+    wrong = {case.name: line for case, line in lines.items() if not re.search(case.says, line)}
+    assert wrong == {}
+    assert page.table(lines) == page.shown(page.PAGE.read_text()), "run `make why`"

@@ -1,0 +1,389 @@
+"""The jobs, why each does not run, and what the first line has to say of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.controlplane import kueue
+from tests.controlplane.assets import assets
+from tests.controlplane.nodes import BY_HAND, KEEP_RUNNING
+from tests.support.jobs import changed
+from tests.support.queued_jobs import MANAGED, PRIORITY_LABEL, QUEUE_LABEL
+from webhook.api.yaml import load_all
+
+Json = dict[str, Any]
+
+TEAM, FULL, BOUNDED, RESTRICTED, UNMANAGED = "team-a", "team-quota", "team-limits", "team-restricted", "team-free"
+NAMESPACES: Final[Mapping[str, dict[str, str]]] = {
+    TEAM: MANAGED,
+    FULL: {},
+    BOUNDED: {},
+    RESTRICTED: {"pod-security.kubernetes.io/enforce": "restricted"},
+    UNMANAGED: {},
+}
+WORKER, LAUNCHER = "Worker.template.spec", "Launcher.template.spec"
+CONTAINER, OF_LAUNCHER = f"{WORKER}.containers.0", f"{LAUNCHER}.containers.0"
+
+
+@dataclass(frozen=True)
+class Fails:
+    """What the kubelet makes of the container of one role."""
+
+    role: str
+    status: Mapping[str, Any]
+    """Of the pod, `containers` its only container's."""
+    events: tuple[tuple[str, str], ...] = ()
+    log: str = ""
+    phase: str = "Pending"
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A job that does not run."""
+
+    name: str
+    why: str
+    """The true cause, for the documentation."""
+    says: str
+    """A pattern of the first line."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    namespace: str = TEAM
+    queue: str = ""
+    fails: Fails | None = None
+
+    def job(self) -> Json:
+        """The job."""
+        by_hand = {self.fails.role: {BY_HAND: "yes"}} if self.fails else {}
+        job: Json = load_all(assets().upstream_examples["pi"].read_text())[0]
+        metadata = {"name": self.name, "namespace": self.namespace}
+        labels = {"metadata.labels": {QUEUE_LABEL: self.queue}} if self.queue else {}
+        resources = {"limits": {"cpu": 1, "memory": "1Gi"}}
+        plain = {
+            "metadata": metadata,
+            **labels,
+            "spec.runPolicy": {"cleanPodPolicy": "Running"},
+            f"{CONTAINER}.resources": resources,
+            f"{OF_LAUNCHER}.resources": resources,
+            "Launcher.template.metadata": {"annotations": {KEEP_RUNNING: "yes", **by_hand.get("Launcher", {})}},
+            "Worker.template.metadata": {"annotations": {**by_hand.get("Worker", {})}},
+        }
+        return changed({**plain, **self.changes}, job)
+
+
+def waiting(reason: str, message: str) -> dict[str, Any]:
+    """The state of a container that does not start."""
+    return {"state": {"waiting": {"reason": reason, "message": message}}}
+
+
+def ended(code: int, reason: str = "Error", message: str = "") -> dict[str, Any]:
+    """The state of a container that has ended."""
+    return {"state": {"terminated": {"exitCode": code, "reason": reason, "message": message}}}
+
+
+def failed(log: str, code: int = 1, reason: str = "Error") -> Fails:
+    """A launcher that ended with this log."""
+    return Fails("Launcher", ended(code, reason), log=log, phase="Failed")
+
+
+_ONCE: Final = {"spec.runPolicy.backoffLimit": 0}
+_VOLUME: Final = f"{WORKER}.volumes"
+_KEY_LOG: Final = """\
+Warning: Permanently added 'wrong-key-worker-0.wrong-key.team-a.svc' (ED25519) to the list of known hosts.
+mpiuser@wrong-key-worker-0.wrong-key.team-a.svc: Permission denied (publickey,password).
+--------------------------------------------------------------------------
+ORTE was unable to reliably start one or more daemons.
+This usually is caused by:
+"""
+_HOSTFILE_LOG: Final = """\
+--------------------------------------------------------------------------
+Open RTE was unable to open the hostfile:
+    /etc/mpi/hosts
+Check to make sure the path and filename are correct.
+--------------------------------------------------------------------------
+"""
+_SLOTS_LOG: Final = """\
+--------------------------------------------------------------------------
+There are not enough slots available in the system to satisfy the 64
+slots that were requested by the application:
+
+  /home/mpiuser/pi
+"""
+_NAME_LOG: Final = "ssh: Could not resolve hostname no-name-worker-1.no-name.team-a.svc: Name or service not known\n"
+
+CASES: Final = (
+    Case(
+        "queue-full",
+        "The quota of the queue is taken by other jobs",
+        r'queue "small" is full: \S+ cpu more',
+        queue="small",
+    ),
+    Case(
+        "queue-inactive",
+        "The queue's flavor does not exist, so that it is inactive",
+        r'queue "broken" takes no jobs: .*inactive \(FlavorNotFound\)',
+        queue="broken",
+    ),
+    Case(
+        "queue-held",
+        "The administrator has stopped the queue",
+        r'queue "held" takes no jobs: .* is stopped \(Hold\)',
+        queue="held",
+    ),
+    Case("no-queue", "There is no LocalQueue of this name", r'queue "trainin" takes no jobs', queue="trainin"),
+    Case(
+        "never-fits",
+        "More than the queue could ever have",
+        r'queue "small" could never admit it: .*cpu',
+        {"Worker.replicas": 9},
+        queue="small",
+    ),
+    Case(
+        "uncovered",
+        "The queue has no quota for GPUs at all",
+        r'queue "small" could never admit it: .*nvidia.com/gpu unavailable',
+        {f"{CONTAINER}.resources": {"limits": {"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": 1}}},
+        queue="small",
+    ),
+    Case(
+        "unmanaged",
+        "Kueue does not manage the namespace, and the job names a queue",
+        r"Kueue does not manage this namespace",
+        namespace=UNMANAGED,
+        queue="small",
+    ),
+    Case(
+        "no-class",
+        "Its WorkloadPriorityClass does not exist",
+        r"WorkloadPriorityClass",
+        {"metadata.labels": {QUEUE_LABEL: "small", PRIORITY_LABEL: "urgent"}},
+    ),
+    Case(
+        "check-pending",
+        "An admission check of the queue has not said yes",
+        r"the admission check budget is Pending",
+        queue="checked",
+    ),
+    Case(
+        "quota",
+        "The ResourceQuota of the namespace is used up",
+        r"cannot be created, the quota is used up",
+        namespace=FULL,
+    ),
+    Case(
+        "unstated",
+        "A ResourceQuota counts CPU, and the pods do not say how much they want",
+        r"the quota counts what the pods do not state: .*requests.cpu",
+        {f"{CONTAINER}.resources": {}, f"{OF_LAUNCHER}.resources": {}},
+        namespace=FULL,
+    ),
+    Case(
+        "limit-range",
+        "A LimitRange allows no container that large",
+        r"a LimitRange refuses the pods: maximum memory usage per Container is 2Gi",
+        {f"{CONTAINER}.resources": {"limits": {"cpu": 1, "memory": "8Gi"}}},
+        namespace=BOUNDED,
+    ),
+    Case(
+        "pod-security",
+        "The namespace's Pod Security level refuses the pods",
+        r'Pod Security refuses the pods: violates PodSecurity "restricted',
+        namespace=RESTRICTED,
+    ),
+    Case(
+        "no-account",
+        "Its ServiceAccount does not exist",
+        r'serviceaccount "trainer" not found',
+        {f"{WORKER}.serviceAccountName": "trainer"},
+    ),
+    Case(
+        "no-claim",
+        "Its PersistentVolumeClaim does not exist",
+        r'PersistentVolumeClaim "dataset" not found',
+        {_VOLUME: [{"name": "data", "persistentVolumeClaim": {"claimName": "dataset"}}]},
+    ),
+    Case(
+        "unbound",
+        "Its PersistentVolumeClaim gets no volume",
+        r'a volume is not there yet: PersistentVolumeClaim "?homeless',
+        {_VOLUME: [{"name": "data", "persistentVolumeClaim": {"claimName": "homeless"}}]},
+    ),
+    Case(
+        "no-node",
+        "No node has the label of its nodeSelector",
+        r"no node will do: .*didn't match Pod's node affinity/selector",
+        {f"{WORKER}.nodeSelector": {"gpu": "h900"}},
+    ),
+    Case(
+        "no-room",
+        "No node has as many GPUs free",
+        r"no node has room now: .*Insufficient nvidia.com/gpu",
+        {f"{CONTAINER}.resources": {"limits": {"nvidia.com/gpu": 16}}},
+    ),
+    Case(
+        "no-scheduler",
+        "It names a scheduler that does not run",
+        r'the scheduler "volcan" has not looked at it',
+        {f"{WORKER}.schedulerName": "volcan"},
+    ),
+    Case(
+        "gated",
+        "A scheduling gate holds its pods",
+        r"held by the scheduling gate example.com/budget",
+        {f"{WORKER}.schedulingGates": [{"name": "example.com/budget"}]},
+    ),
+    Case(
+        "image",
+        "The image cannot be pulled",
+        r"image registry.example.com/ml/train:1.5 cannot be pulled: .*not found",
+        {f"{CONTAINER}.image": "registry.example.com/ml/train:1.5"},
+        fails=Fails(
+            "Worker",
+            waiting(
+                "ImagePullBackOff",
+                'Back-off pulling image "registry.example.com/ml/train:1.5": ErrImagePull: rpc error: code = NotFound'
+                ' desc = failed to pull and unpack image "registry.example.com/ml/train:1.5": not found',
+            ),
+        ),
+    ),
+    Case(
+        "no-config",
+        "A ConfigMap that its environment comes from does not exist",
+        r'lacks configmap "settings" not found',
+        {f"{CONTAINER}.envFrom": [{"configMapRef": {"name": "settings"}}]},
+        fails=Fails("Worker", waiting("CreateContainerConfigError", 'configmap "settings" not found')),
+    ),
+    Case(
+        "no-secret",
+        "A Secret that it mounts does not exist",
+        r'secret "wandb" not found',
+        {_VOLUME: [{"name": "token", "secret": {"secretName": "wandb"}}]},
+        fails=Fails(
+            "Worker",
+            waiting("ContainerCreating", ""),
+            events=(("FailedMount", 'MountVolume.SetUp failed for volume "token" : secret "wandb" not found'),),
+        ),
+    ),
+    Case(
+        "no-sshd",
+        "The image has no sshd",
+        r"does not start: .*/usr/sbin/sshd",
+        fails=Fails(
+            "Worker",
+            waiting(
+                "RunContainerError",
+                "failed to create containerd task: failed to create shim task: OCI runtime create failed: exec: "
+                '"/usr/sbin/sshd": stat /usr/sbin/sshd: no such file or directory',
+            ),
+        ),
+    ),
+    Case(
+        "not-ready",
+        "The launcher waits for workers, and the probe of the workers asks the wrong port",
+        r"not ready: Readiness probe failed: .*:22: connect: connection refused",
+        {"spec.launcherCreationPolicy": "WaitForWorkersReady"},
+        fails=Fails(
+            "Worker",
+            {"state": {"running": {}}, "ready": False},
+            events=(("Unhealthy", "Readiness probe failed: dial tcp 10.0.0.7:22: connect: connection refused"),),
+            phase="Running",
+        ),
+    ),
+    Case("suspended", "Its user has suspended it", r"suspended by its user", {"spec.runPolicy.suspend": True}),
+    Case(
+        "managed-by",
+        "managedBy names somebody else",
+        r'the operator leaves it alone: managedBy is "kueue"',
+        {"spec.runPolicy.managedBy": "kueue"},
+    ),
+    Case(
+        "refused",
+        "The operator refuses the job, here for its restartPolicy",
+        r'the operator refuses it: .*restartPolicy.*"Always"',
+        {"Worker.restartPolicy": "Always"},
+    ),
+    Case("name-taken", "A Service has the job's name already", r'not the job\'s has a name .*"name-taken"'),
+    Case(
+        "wrong-key",
+        "The workers do not accept the launcher's key",
+        r"the key of the launcher is not accepted",
+        _ONCE,
+        fails=failed(_KEY_LOG),
+    ),
+    Case(
+        "wrong-hostfile",
+        "mpirun is given a hostfile that is not there",
+        r"mpirun cannot open the hostfile /etc/mpi/hosts",
+        _ONCE,
+        fails=failed(_HOSTFILE_LOG),
+    ),
+    Case(
+        "slots",
+        "mpirun is to start more ranks than there are slots",
+        r"mpirun is to start 64 ranks",
+        fails=failed(_SLOTS_LOG),
+    ),
+    Case(
+        "no-name",
+        "The launcher started before its workers were known",
+        r"the launcher found no address for no-name-worker-1",
+        fails=failed(_NAME_LOG),
+    ),
+    Case(
+        "out-of-memory",
+        "The launcher used more memory than its limit",
+        r"used more memory than its limit of 1Gi",
+        _ONCE,
+        fails=failed("", 137, "OOMKilled"),
+    ),
+    Case(
+        "deadline",
+        "Its time is over",
+        r"failed: its time was over: .*activeDeadlineSeconds of 2s",
+        {"spec.runPolicy.activeDeadlineSeconds": 2},
+    ),
+)
+
+ABSENT: Final = Case("nobody", "The operator does not run", r"no operator has looked at it")
+"""Made when the operator is gone."""
+
+HOLDS_THE_QUEUE: Final = Case("first", "", "runs since", queue="small")
+"""It is made before the others, and runs."""
+
+
+def queues() -> list[Json]:
+    """The queues of TEAM."""
+    flavor = "any"
+    four: dict[str, int | str] = {"cpu": 4, "memory": "100Gi"}
+    check = {"apiVersion": kueue.API_VERSION, "kind": "AdmissionCheck", "metadata": {"name": "budget"}}
+    strategy = {"admissionChecks": [{"name": "budget"}]}
+    return [
+        kueue.resource_flavor(flavor, node_labels={"kubernetes.io/os": "linux"}),
+        {**check, "spec": {"controllerName": "example.com/budget"}},
+        kueue.cluster_queue("small", quotas={flavor: four}),
+        kueue.cluster_queue("broken", quotas={"gone": four}),
+        kueue.cluster_queue("held", quotas={flavor: four}, stopPolicy="Hold"),
+        kueue.cluster_queue("checked", quotas={flavor: four}, admissionChecksStrategy=strategy),
+        *(
+            kueue.local_queue(name, namespace=TEAM, cluster_queue=name)
+            for name in ("small", "broken", "held", "checked")
+        ),
+    ]
+
+
+def others() -> list[Json]:
+    """What else is in the namespaces."""
+    return [
+        _manifest("ResourceQuota", "compute", FULL, {"hard": {"requests.cpu": "2"}}),
+        _manifest("LimitRange", "bounds", BOUNDED, {"limits": [{"type": "Container", "max": {"memory": "2Gi"}}]}),
+        _manifest(
+            "PersistentVolumeClaim",
+            "homeless",
+            TEAM,
+            {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
+        ),
+        _manifest("Service", "name-taken", TEAM, {"ports": [{"port": 80}]}),
+    ]
+
+
+def _manifest(kind: str, name: str, namespace: str, spec: Json) -> Json:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}, "spec": spec}

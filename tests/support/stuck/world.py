@@ -1,0 +1,132 @@
+"""A cluster full of jobs that do not run, made at once and left alone until each is as stuck as it gets."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.controlplane.nodes import gpu_nodes
+from tests.support.queued_jobs import MANAGED
+from tests.support.stuck import kubelet as kubelets
+from tests.support.stuck.cases import ABSENT, CASES, HOLDS_THE_QUEUE, NAMESPACES, TEAM, Case, others, queues
+from tests.support.stuck.kubelet import Kubelet
+from webhook.cli.main import main
+from webhook.predict.stuck.causes.operator import PATIENCE
+
+Json = dict[str, Any]
+OPERATOR = "mpi-operator"
+
+
+@dataclass(frozen=True)
+class World:
+    """The cluster, and `why` on it."""
+
+    cluster: Cluster
+    kubelet: Kubelet
+
+    def why(self, *arguments: str, kubeconfig: Path | None = None) -> Result:
+        """What the command says."""
+        command = ["why", *arguments, "--kubeconfig", str(kubeconfig or self.cluster.kubeconfig)]
+        found = CliRunner().invoke(main, command)
+        assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
+        return found
+
+    def first_line(self, case: Case) -> str:
+        """Its first line, once that is right; else the last one that came."""
+        line = ""
+
+        def right() -> bool | None:
+            nonlocal line
+            line = self.why(f"{case.namespace}/{case.name}").stdout.partition("\n")[0]
+            return re.search(case.says, line) is not None or None
+
+        try:
+            # The parts of the cluster take their time, and the operator absent is told after a while.
+            self.cluster.wait_for(case.name, right, timeout=30 + PATIENCE.total_seconds())
+        except TimeoutError:
+            return line
+        return line
+
+    def first_lines(self) -> dict[Case, str]:
+        """That of each case. The operator is ended at last."""
+        lines = {case: self.first_line(case) for case in CASES}
+        self.cluster.programs.pop(OPERATOR).stop()
+        self.make(ABSENT)
+        return lines | {ABSENT: self.first_line(ABSENT)}
+
+    def make(self, *cases: Case) -> None:
+        """Create the jobs."""
+        jobs = [case.job() for case in cases]
+        self.cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": jobs})
+
+    def fail(self, case: Case) -> None:
+        """Let the containers fail as the case has it."""
+        assert case.fails is not None
+        fails = case.fails
+        pods = self.cluster.wait_for(f"pods of {case.name}", lambda: self._bound(case, fails.role))
+        for pod in pods:
+            (container,) = pod["spec"]["containers"]
+            status = {"name": container["name"], "image": container["image"], "imageID": "", "restartCount": 0}
+            kubelets.set_status(
+                self.cluster,
+                pod,
+                phase=fails.phase,
+                containerStatuses=[{"ready": False, **status, **fails.status}],
+                conditions=[*pod["status"].get("conditions", ()), {"type": "Ready", "status": "False"}],
+            )
+            if fails.log:
+                self.kubelet.logs[case.namespace, pod["metadata"]["name"]] = fails.log
+        events = [kubelets.event(pod, *each) for pod in pods for each in fails.events]
+        if events:
+            self.cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": events})
+
+    def _bound(self, case: Case, role: str) -> Sequence[Json] | None:
+        """All pods of the role, once they have nodes."""
+        selector = f"training.kubeflow.org/job-name={case.name},training.kubeflow.org/job-role={role.lower()}"
+        found = self.cluster.get("pods", "-n", case.namespace, "-l", selector)["items"]
+        bound = [pod for pod in found if pod["spec"].get("nodeName")]
+        return bound if len(bound) == case.job()["spec"]["mpiReplicaSpecs"][role].get("replicas", 1) else None
+
+
+@contextmanager
+def stuck(cluster: Cluster) -> Iterator[World]:
+    """The cluster, which runs, with everything in it."""
+    with kubelets.kubelet(cluster.dir) as kubelet:
+        cluster.start_scheduler()
+        cluster.start_kwok(kubelet.of_nodes(gpu_nodes(4)))
+        cluster.start_operator()
+        cluster.start_kueue(settings={"managedJobsNamespaceSelector": {"matchLabels": MANAGED}})
+        world = World(cluster, kubelet)
+        for name, labels in NAMESPACES.items():
+            metadata = {"name": name, "labels": labels}
+            cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        cluster.apply([*queues(), *others()])
+        _allow_checks(cluster)
+        for queue in ("small", "checked"):
+            _wait(cluster, "localqueue", queue, "Active")
+        world.make(HOLDS_THE_QUEUE)
+        _wait(cluster, "mpijob", HOLDS_THE_QUEUE.name, "Running")
+        world.make(*CASES)
+        for case in CASES:
+            if case.fails is not None:
+                world.fail(case)
+        yield world
+
+
+def _wait(cluster: Cluster, kind: str, name: str, condition: str) -> None:
+    there = lambda: has_condition(cluster.get(kind, name, "-n", TEAM), condition) or None  # noqa: E731
+    cluster.wait_for(f"{kind} {name} to be {condition}", there)
+
+
+def _allow_checks(cluster: Cluster) -> None:
+    """As the controller of the check would say that it is there: else the queue would be inactive."""
+    active = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
+    conditions = [{**active, "lastTransitionTime": "2026-01-01T00:00:00Z"}]
+    patch = ("patch", "admissioncheck", "budget", "--subresource=status", "--type=merge", "-p")
+    cluster.kubectl(*patch, json.dumps({"status": {"conditions": conditions}}))

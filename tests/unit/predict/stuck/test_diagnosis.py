@@ -1,0 +1,464 @@
+"""What is said of a job for each thing that can hold it up, and what comes first."""
+
+import json
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.jobs import REMOVE
+from tests.support.stuck.seen import container, event, false, job, launcher, pod, sight, true, workload
+from webhook.kit.importance import Importance
+from webhook.predict.stuck.cause import Stage
+from webhook.predict.stuck.diagnosis import diagnose
+from webhook.predict.stuck.place import place, told
+from webhook.predict.stuck.sight import Judged, QueuePlace, Sight
+from webhook.predict.stuck.state import State
+
+QUEUED = {"metadata.labels": {"kueue.x-k8s.io/queue-name": "gpu"}, "spec.runPolicy.suspend": True}
+SUSPENDED = {"spec.runPolicy.suspend": True}
+MISSING = Judged(
+    "references",
+    "spec.volumes[0]",
+    'PersistentVolumeClaim "data" does not exist',
+    "Create it.",
+    refuses=False,
+    importance=Importance.FAILS,
+)
+CONTRACT = Judged("upstream-contract", "spec.x", "is 2", "Set x to 1.", refuses=True, importance=Importance.FAILS)
+NO_CLAIM = false("PodScheduled", "Unschedulable", '0/4 nodes are available: persistentvolumeclaim "data" not found. x')
+
+
+def waiting(reason: str, message: str = "") -> dict[str, Any]:
+    return container(waiting={"reason": reason, "message": message})
+
+
+def ended(code: int, reason: str = "Error") -> dict[str, Any]:
+    return container(terminated={"exitCode": code, "reason": reason})
+
+
+def unscheduled(message: str, **spec: Any) -> list[dict[str, Any]]:
+    conditions = [false("PodScheduled", "Unschedulable", message)] if message else []
+    return [pod("train-worker-0", phase="Pending", node="", conditions=conditions, **spec), pod("train-worker-1")]
+
+
+def queue(message: str, reason: str = "Pending", **fields: Any) -> Sight:
+    """A job that is in a queue, for which Kueue says this."""
+    return sight(job=job(QUEUED), pods=[], workload=workload(false("QuotaReserved", reason, message), **fields))
+
+
+def with_launcher(log: str, code: int = 1, reason: str = "Error", **fields: Any) -> Sight:
+    """A launcher that failed with this log."""
+    name = "train-launcher-abcde"
+    failed = pod(name, ended(code, reason), phase="Failed")
+    pods = [failed, pod("train-worker-0"), pod("train-worker-1")]
+    return sight(pods=pods, logs={name: log}, launcher=launcher(failed=1), **fields)
+
+
+def refused(message: str) -> Sight:
+    """A job whose workers the API server refuses."""
+    return sight(pods=[], events=[event("train", "MPIJobFailed", f"worker pod created failed: {message}")])
+
+
+RUNNING = job({}, true("Running"))
+
+TABLE: dict[str, tuple[Sight, State, str]] = {
+    "runs": (
+        sight(job=RUNNING, launcher=launcher(activeDeadlineSeconds=7500)),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready; 1h5m of 2h5m left: at 2026-11-22T13:05:00Z it "
+        "is ended (activeDeadlineSeconds)",
+    ),
+    "succeeded": (
+        sight(job=job({"status": {"conditions": [true("Succeeded")], "startTime": "2026-11-22T10:00:00Z",
+                                  "completionTime": "2026-11-22T10:40:30Z"}})),
+        State.SUCCEEDED,
+        "succeeded at 2026-11-22 10:40:30Z, after 40m30s",
+    ),
+    "starts": (sight(pods=[]), State.STARTS, "is being started, 0 of 2 workers ready"),
+    "deleted": (
+        sight(job=job({"metadata.deletionTimestamp": "2026-11-22T11:58:00Z", "metadata.finalizers": ["a/b"]})),
+        State.STUCK,
+        "does not run: it is being deleted since 2m, held by the finalizer a/b",
+    ),
+    "managed by another": (
+        sight(job=job({"spec.runPolicy.managedBy": "me"}), pods=[], launcher=None),
+        State.STUCK,
+        'does not run: the operator leaves it alone: managedBy is "me"',
+    ),
+    "MultiKueue": (
+        sight(job=job({"spec.runPolicy.managedBy": "kueue.x-k8s.io/multikueue"}), pods=[], launcher=None),
+        State.STUCK,
+        "does not run: MultiKueue runs it in another cluster, so there is nothing of it here",
+    ),
+    "operator absent": (
+        sight(job=job({"status": REMOVE}), pods=[], launcher=None),
+        State.STUCK,
+        "does not run: no operator has looked at it since it was created 1h ago",
+    ),
+    "operator not yet there": (
+        sight(
+            job=job({"status": REMOVE, "metadata.creationTimestamp": "2026-11-22T11:59:55Z"}), pods=[], launcher=None
+        ),
+        State.STARTS,
+        "is being started, 0 of 2 workers ready",
+    ),
+    "operator was heard": (
+        sight(
+            job=job({"status": REMOVE}), pods=[], launcher=None,
+            events=[event("train", "MPIJobCreated", "", source={"component": "mpi-job-controller"})],
+        ),
+        State.STARTS,
+        "is being started, 0 of 2 workers ready",
+    ),
+    "invalid": (
+        sight(
+            job=job({"status": REMOVE}), pods=[], launcher=None,
+            events=[event("train", "ValidationError", "Found validation errors: spec.x: must be 1")],
+        ),
+        State.STUCK,
+        "does not run: the operator refuses it: spec.x: must be 1",
+    ),
+    "invalid, and the event is gone": (
+        sight(
+            job=job({"status": REMOVE, "Launcher.replicas": 2}), pods=[], launcher=None, findings=[CONTRACT]
+        ),
+        State.STUCK,
+        "does not run: the operator refuses it: spec.x: is 2",
+    ),
+    "invalid since an update, and it runs": (
+        sight(job=job({"Launcher.replicas": 2}, true("Running")), findings=[CONTRACT]),
+        State.STUCK,
+        "does not run: the operator refuses it: spec.x: is 2",
+    ),
+    "refused by a policy alone": (
+        sight(job=job({}, true("Running")), findings=[CONTRACT]),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready",
+    ),
+    "name taken": (
+        sight(pods=[], launcher=None, events=[event("train", "ErrResourceExists", 'Resource "train" of Kind "" is')]),
+        State.STUCK,
+        'does not run: an object that is not the job\'s has a name that the operator needs: Resource "train" of Kind '
+        '"" is',
+    ),
+    "suspended": (
+        sight(job=job(SUSPENDED), pods=[]), State.STUCK, "does not run: it is suspended by its user, and by no queue"
+    ),
+    "no queue where all are queued": (
+        sight(job=job(SUSPENDED), pods=[], all_queued=True),
+        State.STUCK,
+        "does not run: it names no queue, and Kueue starts no job here that does not",
+    ),
+    "no Workload": (
+        sight(job=job(QUEUED), pods=[]),
+        State.STUCK,
+        'does not run: it waits for the queue "gpu", but Kueue has made no Workload of it',
+    ),
+    "full": (
+        replace(queue("couldn't assign flavors to pod set worker: insufficient unused quota for cpu in flavor a, 2 more"
+                      " needed"), place=QueuePlace(2, 5, "LocalQueue gpu")),
+        State.STUCK,
+        'does not run: queue "gpu" is full: 2 cpu more needed in flavor a for the worker pods; it is number 2 of 5 in '
+        "LocalQueue gpu, since 1h",
+    ),
+    "preempted": (
+        sight(job=job(QUEUED), pods=[], workload=workload(
+            false("QuotaReserved", "Pending", "insufficient unused quota for cpu in flavor a, 2 more needed"),
+            true("Evicted", "Preempted"),
+        )),
+        State.STUCK,
+        'does not run: queue "gpu" is full: 2 cpu more needed in flavor a (it ran: a job that matters more took its '
+        "place), since 1h",
+    ),
+    "one flavor full, one never": (
+        queue("couldn't assign flavors to pod set worker: untolerated taint x in flavor b, insufficient unused quota "
+              "for cpu in flavor a, 2 more needed"),
+        State.STUCK,
+        'does not run: queue "gpu" is full: 2 cpu more needed in flavor a for the worker pods, since 1h',
+    ),
+    "never": (
+        queue("couldn't assign flavors to pod set worker: flavor a doesn't match node affinity"),
+        State.STUCK,
+        'does not run: queue "gpu" could never admit it: flavor a doesn\'t match node affinity',
+    ),
+    "inactive": (
+        queue("ClusterQueue gpu is inactive", "Inadmissible"),
+        State.STUCK,
+        'does not run: queue "gpu" takes no jobs: ClusterQueue gpu is inactive',
+    ),
+    "not looked at": (
+        sight(job=job(QUEUED), pods=[], workload=workload()),
+        State.STUCK,
+        'does not run: it waits in queue "gpu": Kueue has not come to it yet, since 1h',
+    ),
+    "put aside": (
+        sight(job=job(QUEUED), pods=[], workload=workload(true("Evicted", "Deactivated", "too often"), active=False)),
+        State.STUCK,
+        "does not run: Kueue has put it aside: too often",
+    ),
+    "given up": (
+        sight(job=job(QUEUED), pods=[], workload=workload(true("Finished", "FailedToStart", "invalid label"))),
+        State.STUCK,
+        "does not run: Kueue has given it up: invalid label",
+    ),
+    "check": (
+        sight(job=job(QUEUED), pods=[], workload=workload(true("QuotaReserved"), status={
+            "admissionChecks": [{"name": "a", "state": "Ready"}, {"name": "b", "state": "Retry", "message": "no."}]})),
+        State.STUCK,
+        "does not run: it has its quota, but the admission check b is Retry: no",
+    ),
+    "quota": (
+        refused('pods "x" is forbidden: exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2'),
+        State.STUCK,
+        "does not run: 2 of 2 workers cannot be created, the quota is used up: ResourceQuota q, requested: "
+        "requests.cpu=1, used: requests.cpu=2",
+    ),
+    "runtime class": (
+        refused('pods "x" is forbidden: pod rejected: RuntimeClass "kata" not found'),
+        State.STUCK,
+        'does not run: 2 of 2 workers cannot be created, the pods need what is not there: RuntimeClass "kata"',
+    ),
+    "priority class": (
+        refused('pods "x" is forbidden: no PriorityClass with name high was found'),
+        State.STUCK,
+        "does not run: 2 of 2 workers cannot be created, the pods need what is not there: no PriorityClass with name "
+        "high was found",
+    ),
+    "another webhook": (
+        refused('admission webhook "a.b" denied the request: no'),
+        State.STUCK,
+        "does not run: 2 of 2 workers cannot be created, an admission webhook refuses the pods: "
+        '"a.b" denied the request: no',
+    ),
+    "invalid template": (
+        refused('Pod "x" is invalid: spec.containers[0].image: Required value'),
+        State.STUCK,
+        "does not run: 2 of 2 workers cannot be created, the API server refuses the pods: is invalid: "
+        "spec.containers[0].image: Required value",
+    ),
+    "anything else": (
+        refused("the sky fell"),
+        State.STUCK,
+        "does not run: 2 of 2 workers cannot be created, the pods are not created: worker pod created failed: the sky "
+        "fell",
+    ),
+    "refused launcher": (
+        sight(pods=[pod("train-worker-0"), pod("train-worker-1")], events=[
+            event("train-launcher", "FailedCreate", 'pods "x" is forbidden: exceeded quota: q', kind="Job")]),
+        State.STUCK,
+        "does not run: the launcher cannot be created, the quota is used up: ResourceQuota q",
+    ),
+    "a refusal that is over": (
+        sight(job=RUNNING, events=[event("train", "MPIJobFailed", "worker pod created failed: exceeded quota: q")]),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready",
+    ),
+    "no room": (
+        sight(pods=unscheduled("0/4 nodes are available: 1 node(s) had untolerated taint {a: b}, 3 Insufficient "
+                               "nvidia.com/gpu. no new claims to deallocate, preemption: 0/4 nodes are available")),
+        State.STUCK,
+        "does not run: train-worker-0: no node has room now: 1 node(s) had untolerated taint {a: b}, 3 Insufficient "
+        "nvidia.com/gpu",
+    ),
+    "other scheduler": (
+        sight(pods=unscheduled("", schedulerName="volcano")),
+        State.STUCK,
+        'does not run: train-worker-0: the scheduler "volcano" has not looked at it',
+    ),
+    "gated": (
+        sight(pods=unscheduled("", schedulingGates=[{"name": "kueue.x-k8s.io/topology"}])),
+        State.STUCK,
+        "does not run: train-worker-0: held by the scheduling gate kueue.x-k8s.io/topology",
+    ),
+    "unbound claim": (
+        sight(pods=unscheduled("0/4 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
+                               volumes=[{"persistentVolumeClaim": {"claimName": "data"}}])),
+        State.STUCK,
+        "does not run: train-worker-0: a volume is not there yet: PersistentVolumeClaim data has none",
+    ),
+    "image": (
+        sight(pods=[pod("train-launcher-abcde"), pod("train-worker-0", waiting("ErrImagePull", "no such host"),
+                                                     phase="Pending"), pod("train-worker-1")]),
+        State.STUCK,
+        "does not run: train-worker-0: image registry.example.com/a:1 cannot be pulled: no such host",
+    ),
+    "runs as root": (
+        sight(pods=[pod("train-worker-0", waiting("CreateContainerConfigError",
+                    "container has runAsNonRoot and image will run as root"), phase="Pending")]),
+        State.STUCK,
+        "does not run: train-worker-0: container has runAsNonRoot and image will run as root",
+    ),
+    "evicted": (
+        sight(job=job({}, true("Failed", "MPIJobEvicted", "1/2 workers are evicted")), pods=[
+            {**pod("train-worker-0", phase="Failed"), "status": {"phase": "Failed", "reason": "Evicted",
+             "message": "The node was low on resource: memory."}}]),
+        State.FAILED,
+        "failed: train-worker-0: Evicted: The node was low on resource: memory",
+    ),
+    "crash loop of a worker": (
+        sight(pods=[pod("train-worker-0", {**waiting("CrashLoopBackOff"),
+                    "lastState": {"terminated": {"exitCode": 1}}})],
+              logs={"train-worker-0": "sshd: no hostkeys available -- exiting.\n"}),
+        State.STUCK,
+        "does not run: train-worker-0: sshd has no host keys",
+    ),
+    "exit code": (
+        with_launcher("Traceback\n  x\nValueError: no data\n---\n"),
+        State.STUCK,
+        "does not run: the launcher failed once (6 tries left): container main ended with exit code 1; its last line "
+        "is: ValueError: no data",
+    ),
+    "exit code without a log": (
+        with_launcher("", 127),
+        State.STUCK,
+        "does not run: the launcher failed once (6 tries left): container main ended with exit code 127: its command "
+        "is not in the image",
+    ),
+    "memory": (
+        with_launcher("", 137, "OOMKilled"),
+        State.STUCK,
+        "does not run: the launcher failed once (6 tries left): container main used more memory than its limit "
+        "(OOMKilled)",
+    ),
+    "is tried again": (
+        sight(job=RUNNING, launcher=launcher(failed=1), pods=[
+            {**pod("train-launcher-new"), "metadata": {**pod("train-launcher-new")["metadata"],
+                                                      "creationTimestamp": "2026-11-22T11:30:00Z"}},
+            pod("train-launcher-old", ended(1), phase="Failed"), pod("train-worker-0"), pod("train-worker-1")]),
+        State.RUNS,
+        "runs since 2026-11-22 11:00:00Z (1h), 2 of 2 workers ready; before that the launcher failed once (6 tries "
+        "left): container main ended with exit code 1",
+    ),
+    "deadline": (
+        sight(job=job({}, true("Failed", "DeadlineExceeded")), pods=[],
+              launcher=launcher(true("Failed", "DeadlineExceeded"), activeDeadlineSeconds=60)),
+        State.FAILED,
+        "failed: its time was over: it ran into activeDeadlineSeconds of 1m",
+    ),
+    "failed, and all is gone": (
+        sight(job=job({}, true("Failed", "BackoffLimitExceeded", "Job has failed")), pods=[], launcher=None),
+        State.FAILED,
+        "failed: BackoffLimitExceeded: Job has failed",
+    ),
+    "what admission says": (
+        sight(pods=[], findings=[MISSING]),
+        State.STUCK,
+        'does not run: PersistentVolumeClaim "data" does not exist (admission would warn now)',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TABLE)
+def test_what_is_said(case: str) -> None:
+    seen, state, told = TABLE[case]
+    found = diagnose(seen)
+    assert (found.told, found.state) == (told, state)
+    assert all(cause.fix and cause.where and cause.text for cause in found.causes)
+
+
+def test_a_rule_says_where_and_what_to_do_of_what_the_cluster_shows() -> None:
+    pods = [pod("train-worker-0", phase="Pending", node="", conditions=[NO_CLAIM])]
+    (cause,) = diagnose(sight(pods=pods, findings=[MISSING])).causes
+    assert (cause.id, cause.stage) == ("no-claim", Stage.SCHEDULING)
+    assert (cause.where, cause.fix) == ("Pod train-worker-0, PodScheduled; spec.volumes[0]", "Create it.")
+
+
+def test_a_rule_that_speaks_of_another_object_stands_on_its_own() -> None:
+    other = replace(MISSING, message='ConfigMap "settings" does not exist')
+    pods = [pod("train-worker-0", phase="Pending", node="", conditions=[NO_CLAIM])]
+    assert [cause.id for cause in diagnose(sight(pods=pods, findings=[other])).causes] == ["no-claim", "references"]
+
+
+def test_what_stands_earlier_in_the_life_of_a_job_comes_first() -> None:
+    seen = with_launcher("ssh: Could not resolve hostname train-worker-0: Name or service not known")
+    pods = [*seen.pods[:1], pod("train-worker-0", waiting("ErrImagePull", "no"), phase="Pending")]
+    pods.append(pod("train-worker-1", phase="Pending", node="", conditions=[NO_CLAIM]))
+    found = diagnose(replace(seen, pods=pods, findings=[replace(MISSING, rule="slots", message="few", path="a")]))
+    assert [cause.stage for cause in found.causes] == [Stage.SCHEDULING, Stage.START, Stage.RUN, Stage.ADMISSION]
+
+
+def test_one_cause_for_many_pods() -> None:
+    pods = [pod(f"train-worker-{index}", phase="Pending", node="", conditions=[NO_CLAIM]) for index in range(40)]
+    (cause,) = diagnose(sight(pods=pods)).causes
+    assert cause.text == 'train-worker-0 and 39 more: PersistentVolumeClaim "data" not found'
+
+
+def test_one_line_for_what_admission_says_of_several_fields() -> None:
+    findings = [replace(MISSING, path=path, importance=Importance.MINOR) for path in ("a", "b")]
+    found = diagnose(sight(job=RUNNING, findings=findings))
+    assert [cause.where for cause in found.causes] == ["a, b"]
+    assert found.state is State.RUNS
+
+
+def test_a_job_that_runs_is_not_held_up_by_what_admission_says() -> None:
+    assert diagnose(sight(job=RUNNING, findings=[MISSING])).state is State.RUNS
+
+
+def test_the_place_is_by_priority_then_age() -> None:
+    def waits(name: str, priority: int, created: str, queue: str = "gpu") -> dict[str, Any]:
+        return {
+            "metadata": {"name": name, "creationTimestamp": created},
+            "spec": {"queueName": queue, "priority": priority},
+        }
+
+    mine = waits("mine", 0, "2026-01-02T00:00:00Z")
+    admitted = {**waits("d", 9, "2026-01-01T00:00:00Z"), "status": {"conditions": [true("QuotaReserved")]}}
+    others = [
+        mine,
+        waits("older", 0, "2026-01-01T00:00:00Z"),
+        waits("higher", 5, "2026-01-03T00:00:00Z"),
+        waits("younger", 0, "2026-01-04T00:00:00Z"),
+        waits("elsewhere", 9, "2026-01-01T00:00:00Z", "cpu"),
+        admitted,
+    ]
+    assert place(mine, others) == QueuePlace(3, 4, "LocalQueue gpu")
+    assert place(admitted, others) is None
+
+
+def test_the_place_as_kueue_says_it() -> None:
+    pending = {"items": [{"metadata": {"name": "a"}, "positionInLocalQueue": 0}, {"metadata": {"name": "b"}}]}
+    assert told(pending, "a", "gpu") == QueuePlace(1, 2, "LocalQueue gpu")
+    assert told(pending, "b", "gpu") is None
+    assert told(pending, "c", "gpu") is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(each for key, found in inner for each in _paths(found, (*path, key)))]
+
+
+def _with(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+    if not path:
+        return other
+    copy = value.copy()
+    copy[path[0]] = _with(value[path[0]], path[1:], other)
+    return copy
+
+
+OBJECTS = [field.name for field in fields(Sight) if field.name in {"job", "launcher", "pods", "workload", "events"}]
+
+
+@settings(max_examples=400)
+@given(data=st.data())
+def test_nothing_in_an_object_is_relied_on(data: st.DataObject) -> None:
+    """Any part of any object may be anything."""
+    seen = TABLE[data.draw(st.sampled_from(sorted(TABLE)))][0]
+    name = data.draw(st.sampled_from(OBJECTS))
+    whole = json.loads(json.dumps(getattr(seen, name)))
+    path = data.draw(st.sampled_from(_paths(whole)[1:] or [()]))
+    if not path:
+        return
+    broken = _with(whole, path, data.draw(JSON))
+    if name in {"pods", "events"}:
+        broken = [each for each in broken if isinstance(each, dict)]
+    diagnose(replace(seen, **{name: broken}))

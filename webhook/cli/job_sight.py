@@ -1,0 +1,191 @@
+"""What a cluster says of one job, read with the rights of who asks: only reads, and no Secret.
+
+What may not be read is left out, and named.
+"""
+
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, urlencode
+
+from webhook.api import kueue, mpijob
+from webhook.cli.job_check import as_new
+from webhook.cli.job_world import POLICIES, JobWorld
+from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.objects import KubernetesObject, get, listed
+from webhook.installation.doctor.unread import Unread, attempt
+from webhook.predict.kueue.managed import suspends_all
+from webhook.predict.stuck import loose, place
+from webhook.predict.stuck.causes.scheduling import claims_of
+from webhook.predict.stuck.sight import Judged, QueuePlace, Sight
+
+T = TypeVar("T")
+
+JOBS: Final = f"/apis/{mpijob.API_VERSION}/namespaces/%s/mpijobs"
+JOB_NAME: Final = "training.kubeflow.org/job-name"
+VISIBILITY: Final = ("visibility.kueue.x-k8s.io/v1beta2", "visibility.kueue.x-k8s.io/v1beta1")
+OBJECTS_ASKED: Final = 12
+"""So many objects are asked about one by one: thousands of pods say the same."""
+LOGS: Final = 2
+WORKLOADS: Final = "workloads"
+TAIL: Final = {"tailLines": "60", "limitBytes": "16384"}
+
+
+@dataclass(slots=True)
+class SightReader:
+    """Reads one job after another of a namespace."""
+
+    api: Client
+    namespace: str
+    world: JobWorld
+    workloads: list[KubernetesObject] | None = None
+    """Those of the namespace, once they were read."""
+    unread: dict[str, str] = field(default_factory=dict)
+    """Of the job that is being read."""
+    unjudged: frozenset[str] = frozenset()
+    """What the findings on it go without, by the names of resources."""
+
+    async def read(self, job: KubernetesObject) -> Sight:
+        """Everything about the job, which is as it is stored."""
+        self.unread = {what: why for what, why in self.unread.items() if what == WORKLOADS}  # read once for all
+        name, uid = loose.name(job), loose.text(job, "metadata", "uid")
+        launcher = await self._own("jobs", f"/apis/batch/v1/namespaces/{self._space}/jobs/{name}-launcher", uid)
+        pods = await self._pods(name, {uid, loose.text(launcher, "metadata", "uid")})
+        if self.workloads is None:
+            self.workloads = await self._workloads()
+        workload = next((each for each in self.workloads if _controller(each) == uid), None)
+        return Sight(
+            now=self.api.server_time or datetime.now(UTC),
+            job=job,
+            findings=self._findings(job),
+            launcher=launcher,
+            pods=pods,
+            workload=workload,
+            place=await self._place(workload, self.workloads),
+            events=await self._events([job, launcher or {}, workload or {}], pods),
+            logs=await self._logs(pods),
+            all_queued=suspends_all(self.world.cluster, self.namespace),
+            unread=dict(self.unread),  # at last: what stands above fills it
+        )
+
+    @property
+    def _space(self) -> str:
+        return quote(self.namespace, safe="")
+
+    async def _try(self, what: str, work: Awaitable[T], otherwise: T) -> T:
+        """The outcome of `work`, or `otherwise` where the API server refuses, which is noted."""
+        found = await attempt(work)
+        if isinstance(found, Unread):
+            self.unread[what] = found.reason
+            return otherwise
+        return found
+
+    async def _own(self, what: str, path: str, owner: str) -> KubernetesObject | None:
+        found = await self._try(what, get(self.api, path), None)
+        return found if found and _controller(found) == owner else None
+
+    async def _pods(self, name: str, owners: set[str]) -> list[KubernetesObject]:
+        path = f"/api/v1/namespaces/{self._space}/pods"
+        found = await self._try("pods", listed(self.api, path, labelSelector=f"{JOB_NAME}={name}"), [])
+        return [pod for pod in found if _controller(pod) in owners]
+
+    async def _workloads(self) -> list[KubernetesObject]:
+        """Kueue's Workloads of the namespace; none where there is no Kueue."""
+        for version in kueue.API_VERSIONS:
+            path = f"/apis/{version}/namespaces/{self._space}/workloads"
+            try:
+                return await listed(self.api, path)
+            except ApiError as error:
+                if error.status != 404:
+                    return await self._try(WORKLOADS, _raised(error), [])
+        return []
+
+    async def _place(self, workload: KubernetesObject | None, workloads: list[KubernetesObject]) -> QueuePlace | None:
+        """As Kueue says it, where its visibility API is there and may be read; else counted."""
+        if workload is None or not place.waits(workload):
+            return None
+        queue, name = loose.text(workload, "spec", "queueName"), loose.name(workload)
+        for version in VISIBILITY:
+            path = f"/apis/{version}/namespaces/{self._space}/localqueues/{quote(queue, safe='')}/pendingworkloads"
+            try:
+                pending = await get(self.api, path)
+            except ClusterError:  # an aggregated API that is down is no reason to say nothing
+                continue
+            if pending and (told := place.told(pending, name, queue)):
+                return told
+        return place.place(workload, workloads)
+
+    async def _events(
+        self, owners: Iterable[Mapping[str, Any]], pods: list[KubernetesObject]
+    ) -> list[KubernetesObject]:
+        """Those about the job's objects; of pods only about the ones that are not ready, and their claims."""
+        unhappy = [pod for pod in pods if not loose.holds(pod, "Ready")][:OBJECTS_ASKED]
+        claims = sorted({claim for pod in unhappy for claim in claims_of(pod)})[:OBJECTS_ASKED]
+        objects = [each for each in (*owners, *unhappy) if each]
+        uids = {loose.text(each, "metadata", "uid") for each in objects}
+        found = []
+        for name in dict.fromkeys([*map(loose.name, objects), *claims]):
+            path = f"/api/v1/namespaces/{self._space}/events"
+            selected = listed(self.api, path, fieldSelector=f"involvedObject.name={name}")
+            found += await self._try("events", selected, [])
+            if "events" in self.unread:
+                break
+        # A job of the same name that is gone has left events behind.
+        return [
+            event for event in found if _about(event, uids) or loose.text(event, "involvedObject", "name") in claims
+        ]
+
+    async def _logs(self, pods: list[KubernetesObject]) -> dict[str, str]:
+        """The last lines of containers that failed: of launchers first, the newest."""
+        failed = [(pod, status) for pod in reversed(pods) if (status := _failed(pod)) is not None]
+        failed.sort(key=lambda each: "launcher" not in loose.name(each[0]))
+        found = {}
+        for pod, status in failed[:LOGS]:
+            query = {"container": loose.text(status, "name"), **TAIL}
+            if not loose.mapping(status, "state", "terminated"):
+                query["previous"] = "true"
+            name = loose.name(pod)
+            path = f"/api/v1/namespaces/{self._space}/pods/{name}/log?{urlencode(query)}"
+            found[name] = await self._try(f"log of {name}", self.api.text(path), "")
+        return found
+
+    def _findings(self, job: KubernetesObject) -> list[Judged]:
+        decision, unknown = as_new(job, self.world, self.namespace)
+        self.unjudged = unknown if self.world.policies is not None else unknown | {POLICIES}
+        denied = [(finding, True) for finding in decision.denied]
+        warned = [(finding, False) for finding in decision.warned]
+        return [
+            Judged(
+                finding.rule,
+                finding.violation.path,
+                finding.violation.message,
+                finding.violation.fix,
+                refuses,
+                finding.importance[0],
+            )
+            for finding, refuses in (*denied, *warned)
+        ]
+
+
+def _controller(found: Mapping[str, Any] | None) -> str:
+    owners = loose.items(found, "metadata", "ownerReferences")
+    return next((loose.text(owner, "uid") for owner in owners if owner.get("controller") is True), "")
+
+
+def _failed(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The status of a container that ended badly, now or before it was started again."""
+    for status in loose.items(pod, "status", "containerStatuses"):
+        ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
+        if loose.number(ended, "exitCode"):
+            return status
+    return None
+
+
+def _about(event: Mapping[str, Any], uids: set[str]) -> bool:
+    uid = loose.text(event, "involvedObject", "uid")
+    return not uid or uid in uids
+
+
+async def _raised(error: ApiError) -> list[KubernetesObject]:
+    raise error

@@ -1,0 +1,63 @@
+"""The command `why`: what keeps a job in a cluster from running."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from webhook.cli.options import OUTPUT, POLICY_NAMESPACE, REFUSED, about_a_cluster, show, with_api
+from webhook.cli.terminal import fail
+from webhook.client.access import Access
+
+if TYPE_CHECKING:
+    from webhook.cli.why_report import JobReport
+    from webhook.client.calls import Client
+
+
+@click.command()
+@click.argument("job", required=False, metavar="[NAMESPACE/]NAME")
+@about_a_cluster()
+@click.option("-n", "--namespace", help="Where the job is. Default: that of the kubeconfig's context.")
+@POLICY_NAMESPACE
+@OUTPUT
+def why(*, job: str | None, access: Access, namespace: str | None, policy_namespace: str, output: str) -> NoReturn:
+    """Say why a job does not run.
+
+    The first line says what has become of the job, and why. Below it stand all causes, what holds the job up first
+    before what would come later, each with where it is seen and what to do: the job's own status, Kueue's Workload and
+    its place in the queue, refused pods, pods without a node, containers that do not start, the log of a launcher that
+    failed, the deadline; and at last what admission would say of the job now.
+
+    Without NAME it is a line for each job of the namespace that does not run.
+
+    It reads what you may read, and no Secret. What could not be read is named at the end.
+
+    \b
+    Examples:
+      mpijob-webhook why team-a/train
+      mpijob-webhook why train -n team-a -o json
+      mpijob-webhook why -n team-a
+      kubectl mpijob why team-a/train
+
+    \b
+    Exit code:
+      0  it runs, is being started, or has succeeded
+      1  it does not run, or has failed
+      2  there is no such job, or the cluster cannot be asked; the message says why
+    """
+    from webhook.cli import why_report
+
+    space, _, name = (job or "").rpartition("/")
+    if space and namespace and space != namespace:
+        fail(f"{job} is not in namespace {namespace}: name one of the two")
+
+    async def asked(api: "Client") -> "list[JobReport]":
+        return await why_report.reports(api, space or namespace or api.namespace, name, policy_namespace)
+
+    found = with_api(access, asked)
+    if name:
+        show(output, found[0].as_text(), found[0].as_json())
+    else:
+        show(output, why_report.overview(found), [each.as_json() for each in found])
+    sys.exit(0 if all(each.good for each in found) else REFUSED)

@@ -1,0 +1,119 @@
+"""What `why` says of a job, for people and for programs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from webhook import PROGRAM
+from webhook.api.names import closest_name
+from webhook.cli import world_sources
+from webhook.cli.job_sight import JOBS, SightReader
+from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
+from webhook.client.calls import Client, ClusterError
+from webhook.client.objects import get, listed
+from webhook.predict.stuck import loose
+from webhook.predict.stuck.cause import Cause
+from webhook.predict.stuck.diagnosis import Diagnosis, diagnose
+from webhook.predict.stuck.sight import Sight
+from webhook.predict.stuck.state import State
+
+WORST_FIRST: Final = (State.STUCK, State.FAILED, State.STARTS, State.RUNS, State.SUCCEEDED)
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """A job, and why it does not run."""
+
+    namespace: str
+    sight: Sight
+    diagnosis: Diagnosis
+    unjudged: Mapping[str, Sequence[str]]
+    """What admission's part goes without, by why."""
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing has to be done."""
+        return self.diagnosis.state not in {State.STUCK, State.FAILED}
+
+    def headline(self) -> str:
+        """The first line."""
+        paint = good if self.good else bad
+        return f"{heading(printable(f'{self.namespace}/{self.sight.name}'))} {paint(printable(self.diagnosis.told))}"
+
+    def as_text(self) -> Iterator[str]:
+        """The whole page."""
+        yield self.headline()
+        for number, cause in enumerate(self.diagnosis.causes, start=1):
+            yield ""
+            yield from _lines(number, cause)
+        notes = [f"not read: {what} ({why})" for what, why in self.sight.unread.items()]
+        notes += [f"not judged: what depends on {', '.join(names)} ({why})" for why, names in self.unjudged.items()]
+        if notes:
+            yield ""
+            yield from (faint(printable(note)) for note in notes)
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        place = self.sight.place
+        return {
+            "namespace": self.namespace,
+            "name": self.sight.name,
+            **self.diagnosis.as_json(),
+            "place": {"number": place.place, "of": place.of, "queue": place.queue} if place else None,
+            "notRead": dict(self.sight.unread),
+            "notJudged": sorted({name for names in self.unjudged.values() for name in names}),
+        }
+
+
+def _lines(number: int, cause: Cause) -> Iterator[str]:
+    yield f"{number}. {printable(cause.text)}"
+    yield f"   seen in: {printable(cause.where)}"
+    yield f"   {caution('to do')}: {printable(cause.fix)}"
+
+
+def overview(reports: Sequence[JobReport]) -> Iterator[str]:
+    """A line for each job that does not run."""
+    worst = [each for each in reports if not each.good]
+    yield from (each.headline() for each in worst)
+    yield faint(f"{counted(len(reports), 'job')}: {len(worst)} to look at; `{PROGRAM} why NAME` says what to do.")
+
+
+async def reports(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobReport]:
+    """That of the job `name`, ClusterError where there is none; else of all not yet succeeded, the worst first."""
+    path = JOBS % quote(namespace, safe="")
+    if name:
+        job = await get(api, f"{path}/{quote(name, safe='')}")
+        if job is None:
+            raise ClusterError(await _not_found(api, namespace, name))
+        jobs = [job]
+    else:
+        jobs = [each for each in await listed(api, path) if not loose.holds(each, "Succeeded")]
+    world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
+    reader = SightReader(api, namespace, world)
+    found = []
+    for job in jobs:
+        sight = await reader.read(job)
+        found.append(JobReport(namespace, sight, diagnose(sight), world.reasons(reader.unjudged)))
+    return sorted(found, key=lambda each: (WORST_FIRST.index(each.diagnosis.state), each.sight.name))
+
+
+async def _not_found(api: Client, namespace: str, name: str) -> str:
+    """Why there is no such job: its kind, its namespace or its name."""
+    path = JOBS % quote(namespace, safe="")
+    try:
+        names = [loose.name(job) for job in await listed(api, path, metadata_only=True)]
+    except ClusterError:
+        return f"there is no MPIJob {namespace}/{name}"
+    if names:
+        near = closest_name(name, names)
+        there = f"but {near}" if near else f"the namespace has {counted(len(names), 'other')}"
+        return f"there is no MPIJob {namespace}/{name}, {there}"
+    try:
+        spaces = [loose.name(each) for each in await listed(api, "/api/v1/namespaces", metadata_only=True)]
+    except ClusterError:
+        return f"there is no MPIJob in namespace {namespace}"
+    if namespace in spaces:
+        return f"there is no MPIJob in namespace {namespace}"
+    near = closest_name(namespace, spaces)
+    return f"there is no namespace {namespace}{f', but {near}' if near else ''}"

@@ -1,0 +1,41 @@
+"""What a container ended with: its log where that can be read, else the reason or the exit code."""
+
+from typing import Final
+
+from webhook.predict.stuck import loose
+from webhook.predict.stuck.cause import Cause, Stage, cut
+from webhook.predict.stuck.causes import logs
+from webhook.predict.stuck.sight import Json, Sight
+
+# https://www.gnu.org/software/bash/manual/html_node/Exit-Status.html
+_CODES: Final = {126: "its command cannot be executed", 127: "its command is not in the image"}
+_SIGNALS: Final = {137: "it was killed (SIGKILL)", 139: "it crashed (SIGSEGV)", 143: "it was told to end (SIGTERM)"}
+
+
+def cause(sight: Sight, pod: Json, status: Json, stage: Stage) -> Cause | None:
+    """Why this container of the pod ended; None where it ended well, or has not ended."""
+    ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
+    code = loose.number(ended, "exitCode")
+    if not ended or code == 0:
+        return None
+    name, container = loose.name(pod), loose.text(status, "name")
+    where = f"Pod {name}, container {container}"
+    if ended.get("reason") == "OOMKilled":
+        limit = _limit(pod, container)
+        text = f"container {container} used more memory than its limit{limit} (OOMKilled)"
+        return Cause("out-of-memory", stage, text, where, "Raise limits.memory, or use less: /dev/shm counts too.")
+    log = sight.logs.get(name, "")
+    if known := logs.known(log):
+        return Cause(known.id, stage, known.text, f"log of Pod {name}", known.fix, known.rules)
+    meaning = _CODES.get(code or 0) or _SIGNALS.get(code or 0) or ""
+    text = f"container {container} ended with exit code {code}{meaning and f': {meaning}'}"
+    if last := logs.last(log):
+        text = f"{text}; its last line is: {cut(last)}"
+    return Cause("exit-code", stage, text, where, f"kubectl logs {name} -c {container} has the rest.")
+
+
+def _limit(pod: Json, container: str) -> str:
+    for each in loose.items(pod, "spec", "containers"):
+        if each.get("name") == container and (limit := loose.at(each, "resources", "limits", "memory")):
+            return f" of {limit}"
+    return ""

@@ -1,0 +1,125 @@
+"""Containers that do not start, or not for long: what the kubelet says of them."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.predict.stuck import loose
+from webhook.predict.stuck.cause import Cause, Stage, cut
+from webhook.predict.stuck.causes import ends
+from webhook.predict.stuck.sight import ROLE, WORKER, Json, Sight, listed
+
+_IMAGE: Final = frozenset({
+    "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+})  # fmt: skip
+_CONFIG: Final = frozenset({"CreateContainerConfigError"})
+_START: Final = frozenset({"CreateContainerError", "RunContainerError", "StartError", "PostStartHookError"})
+_CRASH: Final = "CrashLoopBackOff"
+# Of the kubelet, about a pod whose containers wait for it.
+_OF_PODS: Final = ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "FailedCreatePodContainer")
+_BACK_OFF: Final = re.compile(r"Back-off pulling image \"[^\"]*\":? ?")
+REFERENCES: Final = frozenset({"references"})
+IMAGES: Final = frozenset({"images"})
+
+
+def causes(sight: Sight) -> Iterator[Cause]:
+    """One for all pods with the same fault."""
+    if sight.finished == "Succeeded":
+        return
+    found: dict[tuple[str, str], list[tuple[Json, Cause]]] = {}
+    for pod in sight.current:
+        for cause in _of_pod(sight, pod):
+            found.setdefault((cause.id, cause.text), []).append((pod, cause))
+    for same in found.values():
+        pods, first = [loose.name(pod) for pod, _ in same], same[0][1]
+        yield Cause(
+            first.id, first.stage, f"{listed(pods)}: {first.text}", first.where, first.fix, first.rules, first.passes
+        )
+
+
+def _of_pod(sight: Sight, pod: Json) -> Iterator[Cause]:
+    if not loose.text(pod, "spec", "nodeName"):
+        return
+    name, reason = loose.name(pod), loose.text(pod, "status", "reason")
+    if loose.text(pod, "status", "phase") == "Failed" and reason:
+        text = f"{reason}: {cut(loose.text(pod, 'status', 'message'))}"
+        fix = "Create the job again; if it was evicted, ask for as much memory and ephemeral-storage as it uses."
+        yield Cause("evicted", Stage.START, text, f"Pod {name}", fix)
+        return
+    waits = False
+    for status in _statuses(pod):
+        if cause := _of_container(sight, pod, status):
+            yield cause
+            return
+        waits = waits or bool(loose.mapping(status, "state", "waiting"))
+    if waits or not _statuses(pod):
+        for event in sight.said(name, *_OF_PODS):
+            message = cut(loose.text(event, "message"))
+            fix = "Create what is missing, or correct its name in the template."
+            yield Cause("mount", Stage.START, message, f"Event {event.get('reason')} of Pod {name}", fix, REFERENCES)
+            return
+    yield from _not_ready(sight, pod)
+
+
+def _statuses(pod: Json) -> list[Json]:
+    return [*loose.items(pod, "status", "initContainerStatuses"), *loose.items(pod, "status", "containerStatuses")]
+
+
+def _of_container(sight: Sight, pod: Json, status: Json) -> Cause | None:
+    waiting = loose.mapping(status, "state", "waiting")
+    reason, message = loose.text(waiting, "reason"), loose.text(waiting, "message")
+    container = loose.text(status, "name")
+    where = f"Pod {loose.name(pod)}, container {container}"
+    if reason in _IMAGE:
+        said = cut(_BACK_OFF.sub("", message) or _event(sight, pod, "Failed"))
+        image = loose.text(status, "image") or _image(pod, container)
+        text = f"image {image} cannot be pulled: {said or reason}"
+        fix = "Correct the image's name and tag; for a private registry name a Secret in imagePullSecrets."
+        return Cause("image", Stage.START, text, where, fix, IMAGES)
+    if reason in _CONFIG:
+        if "runAsNonRoot" in message or "non-numeric user" in message:
+            fix = "Set runAsUser to a user of the image that is not 0, or use another image."
+            return Cause(
+                "runs-as-root", Stage.START, cut(message), where, fix, frozenset({"pod-security", "ssh-paths"})
+            )
+        fix = "Create it, or correct its name in env, envFrom or the volumes."
+        return Cause("config", Stage.START, f"container {container} lacks {cut(message)}", where, fix, REFERENCES)
+    ended = loose.mapping(status, "state", "terminated") or loose.mapping(status, "lastState", "terminated")
+    if reason in _START or loose.text(ended, "reason") in _START | {"ContainerCannotRun"}:
+        said = cut(message or loose.text(ended, "message"))
+        fix = "Correct the command: the program has to be in the image, and the user must be allowed to run it."
+        return Cause("start", Stage.START, f"container {container} does not start: {said}", where, fix)
+    # What becomes of a launcher's only container is for the causes of its end.
+    if pod_is_worker(pod) and (reason == _CRASH or loose.mapping(status, "state", "terminated")):
+        return ends.cause(sight, pod, status, Stage.START)
+    return None
+
+
+def _not_ready(sight: Sight, pod: Json) -> Iterator[Cause]:
+    """A worker whose probe fails: a launcher that waits for it is not started."""
+    if (
+        loose.holds(sight.job, "Running")
+        or not pod_is_worker(pod)
+        or loose.text(pod, "status", "phase") != "Running"
+        or loose.holds(pod, "Ready")
+    ):
+        return
+    name = loose.name(pod)
+    said = cut(_event(sight, pod, "Unhealthy")) or cut(loose.text(loose.condition(pod, "Ready"), "message"))
+    text = f"it runs, but is not ready: {said or 'its probe has not succeeded'}"
+    fix = "Compare port and command of readinessProbe with how sshd is started."
+    yield Cause("not-ready", Stage.START, text, f"Pod {name}, Ready", fix, passes=True)
+
+
+def pod_is_worker(pod: Json) -> bool:
+    """Whether it is a worker's."""
+    return loose.text(pod, "metadata", "labels", ROLE) == WORKER
+
+
+def _event(sight: Sight, pod: Json, reason: str) -> str:
+    return next((loose.text(event, "message") for event in sight.said(loose.name(pod), reason)), "")
+
+
+def _image(pod: Json, container: str) -> str:
+    found = [*loose.items(pod, "spec", "initContainers"), *loose.items(pod, "spec", "containers")]
+    return next((loose.text(each, "image") for each in found if each.get("name") == container), "")

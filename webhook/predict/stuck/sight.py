@@ -1,0 +1,145 @@
+"""What was read of one job. All of it is as the API server sent it: nothing in a status can be relied on."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Final
+
+from webhook.api import duration, kueue
+from webhook.kit.importance import Importance
+from webhook.predict.stuck import loose
+
+Json = Mapping[str, Any]
+WORKER: Final = "worker"
+LAUNCHER: Final = "launcher"
+_MINUTE, _HOUR = 60, 3600
+ROLE: Final = "training.kubeflow.org/job-role"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a rule says of the job as if it were submitted now."""
+
+    rule: str
+    path: str
+    message: str
+    fix: str
+    refuses: bool
+    importance: Importance
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    """The place of a job among those that wait; the first is 1."""
+
+    place: int
+    of: int
+    queue: str
+    """What they wait for, in words."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """One job and what belongs to it; what may not be read is empty, and `unread` says why."""
+
+    now: datetime
+    job: Json
+    findings: Sequence[Judged] = ()
+    launcher: Json | None = None
+    """The Job of its launcher."""
+    pods: Sequence[Json] = ()
+    workload: Json | None = None
+    """Kueue's."""
+    place: QueuePlace | None = None
+    events: Sequence[Json] = ()
+    """Of all its objects."""
+    logs: Mapping[str, str] = field(default_factory=dict)
+    """The last lines of some containers, by the name of the pod."""
+    all_queued: bool = False
+    """Kueue suspends every job of the namespace, also those that name no queue."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Why something is not known, by what it is."""
+
+    @property
+    def name(self) -> str:
+        """The job's."""
+        return loose.name(self.job)
+
+    @property
+    def queue(self) -> str:
+        """The LocalQueue that it names."""
+        return loose.text(self.job, "metadata", "labels", kueue.QUEUE_NAME)
+
+    @property
+    def suspended(self) -> bool:
+        """Whether it is suspended now."""
+        return loose.at(self.job, "spec", "runPolicy", "suspend") is True
+
+    @property
+    def wanted(self) -> int:
+        """How many workers it asks for."""
+        return loose.number(self.job, "spec", "mpiReplicaSpecs", "Worker", "replicas") or 0
+
+    @property
+    def finished(self) -> str:
+        """`Succeeded` or `Failed`, empty for a job that is not at its end."""
+        return next((kind for kind in ("Succeeded", "Failed") if loose.holds(self.job, kind)), "")
+
+    @cached_property
+    def workers(self) -> list[Json]:
+        """The pods of workers, by their names."""
+        return self._of_role(WORKER)
+
+    @cached_property
+    def launchers(self) -> list[Json]:
+        """The pods of launchers, the newest first."""
+        return sorted(self._of_role(LAUNCHER), key=_created, reverse=True)
+
+    @property
+    def current(self) -> list[Json]:
+        """The pods that count: all workers, and the newest launcher."""
+        return [*self.workers, *self.launchers[:1]]
+
+    def said(self, name: str, *reasons: str) -> Iterator[Json]:
+        """The events about the objects with this name, the newest first; with `reasons` those alone."""
+        about = (event for event in self.events if loose.text(event, "involvedObject", "name") == name)
+        found = [event for event in about if not reasons or event.get("reason") in reasons]
+        return iter(sorted(found, key=_happened, reverse=True))
+
+    def since(self, moment: datetime) -> str:
+        """How long ago that was, in words."""
+        return span(moment, self.now)
+
+    def finding(self, rules: Iterable[str]) -> Judged | None:
+        """The worst that one of these rules says."""
+        found = [each for each in self.findings if each.rule in rules]
+        return min(found, key=lambda each: (not each.refuses, each.importance), default=None)
+
+    def _of_role(self, role: str) -> list[Json]:
+        found = [pod for pod in self.pods if loose.text(pod, "metadata", "labels", ROLE) == role]
+        return sorted(found, key=lambda pod: (len(loose.name(pod)), loose.name(pod)))
+
+
+def _created(value: Json) -> float:
+    found = loose.moment(value, "metadata", "creationTimestamp")
+    return found.timestamp() if found else 0.0
+
+
+def _happened(event: Json) -> float:
+    times = (
+        loose.moment(event, *path) for path in (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",))
+    )
+    found = next((each for each in times if each), None)
+    return found.timestamp() if found else _created(event)
+
+
+def span(start: datetime, end: datetime) -> str:
+    """The time between, in words; of hours nobody asks for the seconds."""
+    seconds = max(0, int((end - start).total_seconds()))
+    return duration.spell(seconds - seconds % _MINUTE if seconds >= _HOUR else seconds)
+
+
+def listed(names: Sequence[str]) -> str:
+    """`train-worker-0`, `train-worker-0 and 3 more`."""
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
