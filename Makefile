@@ -7,7 +7,7 @@ RUN := $(BIN)/python -W error
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test lint types unit integration bench bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground docs sessions why corpus schema mender manifests lock clean
+.PHONY: help install demo test lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground docs sessions why corpus schema mender manifests lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,11 +44,14 @@ integration: install  ## Only the tests against the real control plane.
 	@$(BIN)/python -m tests.controlplane.build
 	@$(BIN)/pytest tests/integration
 
-bench: install  ## Throughput, latency and memory beside a Go server, in one run.
-	@$(BIN)/python -m tests.bench
+bench: install  ## Throughput, latency, memory and start beside servers in Go, in one run.
+	@$(BIN)/python -m tests.bench --output build/bench.json
+
+bench-docs: install  ## The tables of docs/benchmarks.md out of what `make bench` measured.
+	@$(BIN)/python -m tests.bench.documented build/bench.json
 
 bench-compare: install  ## The same beside another revision, in one run: make bench-compare BASE=main~1.
-	@$(BIN)/python -m tests.bench --no-opa --base $(or $(BASE),HEAD)
+	@$(BIN)/python -m tests.bench --only servers --without pod-security opa kyverno caches --base $(or $(BASE),HEAD)
 
 instructions: install  ## Instructions that a review costs, by stage, rule and injection.
 	@$(BIN)/python -m tests.bench.instructions

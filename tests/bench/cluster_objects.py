@@ -1,7 +1,7 @@
 """A cluster of any size as its API server would list it: objects with all that real ones carry besides."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -20,6 +20,8 @@ WORKERS = 4  # of each job of `user_job`, and that exist of each that is stored,
 RESERVED = {"reservations.training.openshift.io/one": "[]"}
 
 Manifest = dict[str, Any]
+Listed = tuple[int, Callable[[int], bytes]]
+"""How many objects there are, and the JSON of each by its number."""
 KUEUE_CONFIG = {
     "controller_manager_config.yaml": "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
     "kind: Configuration\nintegrations: {frameworks: [kubeflow.org/mpijob]}\n"
@@ -43,8 +45,8 @@ class Size:
         return f"team-{job % self.namespaces:04}"
 
 
-def collections(size: Size) -> Mapping[tuple[str, str], tuple[int, Callable[[int], bytes]]]:
-    """By path and label selector of each collection: how many objects there are, and the JSON of each by its number."""
+def collections(size: Size) -> dict[tuple[str, str], Listed]:
+    """What there is, by path and label selector of each collection."""
     made = objects(size)
     found = {}
     for resource in watched_resources():
@@ -54,18 +56,18 @@ def collections(size: Size) -> Mapping[tuple[str, str], tuple[int, Callable[[int
     return found
 
 
-def objects(size: Size) -> dict[str, tuple[int, Callable[[int], bytes]]]:
+def objects(size: Size) -> dict[str, Listed]:
     """The same by names of resources."""
     jobs, teams = size.jobs, size.namespaces
 
     def team(index: int) -> str:
         return f"team-{index % teams:04}"
 
-    def child(suffix: str) -> tuple[int, Callable[[int], bytes]]:
+    def child(suffix: str) -> Listed:
         """One for each job."""
         return jobs, lambda index: _child(index, f"job-{index}{suffix}", size)
 
-    def teams_own(name: str, **fields: Any) -> tuple[int, Callable[[int], bytes]]:
+    def teams_own(name: str, **fields: Any) -> Listed:
         """One in each namespace."""
         return teams, lambda index: encode(name, team(index), **fields)
 

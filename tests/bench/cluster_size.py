@@ -14,7 +14,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -26,7 +26,7 @@ from aiohttp import web
 from kubernetes.aio.client import ApiClient, Configuration
 
 from tests.bench.body import mutate_body, validate_body
-from tests.bench.cluster_objects import PLACES, Size, collections, job, pages
+from tests.bench.cluster_objects import PLACES, Listed, Size, collections, job, pages
 from tests.bench.machine import this_machine
 from tests.bench.report import text
 from tests.support.logs import Log
@@ -66,11 +66,15 @@ class Result:
     refused: int
     """How many of those that ask for more than the quota has were refused."""
 
+    @property
+    def wrong(self) -> bool:
+        """Whether the figures mean nothing."""
+        return bool(self.unreadable or self.denied or self.refused < BODIES)
+
 
 @contextmanager
-def serving(size: Size) -> Iterator[str]:
-    """The URL of an API server with a cluster of this size."""
-    found = collections(size)
+def serving(found: Mapping[tuple[str, str], Listed]) -> Iterator[str]:
+    """The URL of an API server with these collections, and no others."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         count, make = found.get((request.path, request.query.get("labelSelector", "")), (-1, bytes))
@@ -154,7 +158,7 @@ def rss() -> float:
 
 def run(size: Size) -> Result:
     """Measure in a process of its own."""
-    with serving(size) as url:
+    with serving(collections(size)) as url:
         command = [sys.executable, "-m", "tests.bench.cluster_size", "--measure", url]
         command += [str(size.jobs), str(size.namespaces)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -163,23 +167,20 @@ def run(size: Size) -> Result:
     return Result(**json.loads(done.stdout))
 
 
-def table(sizes: Sequence[Size]) -> tuple[list[tuple[str, ...]], list[Result]]:
-    """The headings and a line of cells for each size, and what they were made of."""
+def table(results: Sequence[tuple[Size, Result]]) -> list[tuple[str, ...]]:
+    """The headings and a line of cells for each size."""
     lines: list[tuple[str, ...]] = [
         ("jobs", "namespaces", "objects", "start CPU s", "memory MiB", "caches MiB", "peak MiB", "full GC ms",
          "mutate µs", "validate µs", "refuse µs")
     ]  # fmt: skip
-    results = []
-    for size in sizes:
-        found = run(size)
-        results.append(found)
+    for size, found in results:
         figures = (found.start_seconds, found.after_mib, found.after_mib - found.before_mib, found.peak_mib)
         cells = (*figures, found.gc_ms, found.mutate_us, found.validate_us, found.refuse_us)
         counts = (size.jobs, size.namespaces, found.objects)
         digits = (1, 0, 1, 0, 0, 0, 0, 0)
         shown = (f"{value:,.{places}f}" for value, places in zip(cells, digits, strict=True))
         lines.append((*(f"{count:,}" for count in counts), *shown))
-    return lines, results
+    return lines
 
 
 def main() -> None:
@@ -193,9 +194,9 @@ def main() -> None:
         print(json.dumps(asdict(asyncio.run(measure(url, Size(int(jobs), int(namespaces)))))))
         return
     sizes = [*map(Size.of, arguments.sizes), Size(max(arguments.sizes), 1)]
-    lines, results = table(sizes)
-    print(f"{text(lines, left=0)}\n\n{this_machine().summary}.")
-    if any(found.unreadable or found.denied or found.refused < BODIES for found in results):
+    results = [(size, run(size)) for size in sizes]
+    print(f"{text(table(results), left=0)}\n\n{this_machine().summary}.")
+    if any(found.wrong for _, found in results):
         sys.exit("Some objects could not be read, or jobs were judged wrongly: the figures mean nothing.")
 
 

@@ -103,3 +103,11 @@ def sample(result: Mapping[str, Any], *, server_cpu: float, others: float) -> Sa
         load_cpu=result["cpu_seconds"] / result["seconds"],
         others=others,
     )
+
+
+def positive(text: str) -> int:
+    """A whole number of 1 or more, for argparse."""
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number

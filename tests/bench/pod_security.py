@@ -18,10 +18,10 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.bench.__main__ import positive
 from tests.bench.body import user_job
 from tests.bench.machine import this_machine, two_cores
-from tests.bench.measure import Generator, Load, Sample
+from tests.bench.measure import Generator, Load, Sample, positive
+from tests.bench.report import POD_SECURITY as GO
 from tests.bench.report import text
 from tests.bench.servers import Server, Servers, pinned
 from tests.controlplane.assets import assets
@@ -35,7 +35,6 @@ from webhook.predict.pod_security import LATEST, Level, evaluate
 from webhook.predict.pod_security.labels import PREFIX
 from webhook.predict.pod_security.pod import decode
 
-GO = "Go, pod-security-admission"
 NAMESPACE = "restricted"
 TEMPLATE_BYTES = 6_000
 VARIANTS = 100
@@ -76,6 +75,13 @@ def job_review(number: int) -> bytes:
     for role, replica in job["spec"]["mpiReplicaSpecs"].items():
         replica["template"] = template(number, role)
     return body(job)
+
+
+def label_namespace(cluster: Cluster) -> None:
+    """Create the namespace of all requests, which enforces the level."""
+    labels = {PREFIX + "enforce": "restricted"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
+    cluster.kubectl("create", "-f", "-", stdin=namespace)
 
 
 def library(seconds: float, core: int) -> float:
@@ -131,9 +137,7 @@ def run(arguments: argparse.Namespace, progress: Progress) -> str:
         TemporaryDirectory(prefix="mpijob-bench-") as name,
         Servers(Path(name), core=server_core) as servers,
     ):
-        labels = {PREFIX + "enforce": "restricted"}
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
-        cluster.kubectl("create", "-f", "-", stdin=namespace)
+        label_namespace(cluster)
         generator = Generator(
             program=cluster.assets.load,
             ca=servers.ca,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.bench import cluster_size
-from tests.bench.cluster_objects import Size, objects, pages
+from tests.bench.cluster_objects import Size, collections, objects, pages
 from webhook.cluster.resources import watched_resources
 
 
@@ -36,7 +36,7 @@ def test_pages_come_to_an_end() -> None:
 def test_jobs_are_judged_by_a_cluster_that_is_known(size: Size, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_size, "ROUNDS", 1)
     monkeypatch.setattr(cluster_size, "BODIES", 2)
-    with cluster_size.serving(size) as url:
+    with cluster_size.serving(collections(size)) as url:
         found = asyncio.run(cluster_size.measure(url, size))
     assert found.objects >= 10 * size.namespaces
     assert (found.unreadable, found.denied, found.refused) == (0, 0, 2)

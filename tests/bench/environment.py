@@ -1,0 +1,60 @@
+"""Environments as the image has them: the locked packages that the service runs with, and no others."""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.controlplane.build import build_lock, cache_root
+from tests.controlplane.process import ControlPlaneError
+from tests.controlplane.progress import Progress
+from tests.support.paths import ROOT
+
+LOCK = ROOT / "requirements" / "run.txt"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An interpreter that finds what the service needs, and how it is called in tables."""
+
+    name: str
+    python: Path
+
+
+def environment(interpreter: Path, progress: Progress) -> Environment:
+    """One for this interpreter, kept in the cache of builds; ControlPlaneError if it cannot be made."""
+    version = _run([str(interpreter), "-c", "import platform; print(platform.python_version())"]).strip()
+    digest = hashlib.sha256(f"{interpreter.resolve()} {version}\n".encode() + LOCK.read_bytes()).hexdigest()[:16]
+    folder = cache_root() / f"python-{digest}"
+    found = Environment(f"Python {version}", folder / "bin" / "python")
+    if found.python.exists():
+        folder.touch()  # for build.remove_unused
+        return found
+    with build_lock(progress):
+        progress.say(f"Making an environment for Python {version} in {folder}, once: half a minute.")
+        try:
+            _run([str(interpreter), "-m", "venv", str(folder)])
+            command = [str(found.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            _run([*command, "--require-hashes", "--requirement", str(LOCK)])
+            _run([str(found.python), "-m", "compileall", "-q", str(folder / "lib")], check=False)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    return found
+
+
+def this(progress: Progress) -> Environment:
+    """The one of the Python that runs this."""
+    return environment(Path(sys.base_prefix) / "bin" / "python3", progress)
+
+
+def _run(command: list[str], *, check: bool = True) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise ControlPlaneError(f"{command[0]}: {error.strerror}") from None
+    if done.returncode and check:
+        raise ControlPlaneError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()[-2000:]}")
+    return done.stdout
