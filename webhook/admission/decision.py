@@ -77,6 +77,8 @@ class Decision(msgspec.Struct):
     @property
     def warnings(self) -> list[str]:
         """What a user sees beside the verdict: findings, what could not be injected, then what was."""
+        if not (self.warned or self.told or self.news):
+            return []
         findings = [finding.warning for finding in self.warned]
         cautions = map(messages.shorten, self.cautions)
         return messages.warnings([*findings, *cautions, *self._injected()])

@@ -79,8 +79,10 @@ def but_for_excused(
 
 def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
     """What the job's annotation asks for in vain: exemptions from rules that there are not."""
+    if not (asked := _asked(job, ctx)):
+        return
     known = {*rules.REGISTRY, required.RULE, EVERY_RULE}
-    unknown = [entry for entry in _asked(job, ctx) if entry not in known]
+    unknown = [entry for entry in asked if entry not in known]
     yield from opt_out.misplaced(unknown, opt_out.RULES, opt_out.INJECTIONS)
 
 

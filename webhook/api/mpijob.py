@@ -190,11 +190,11 @@ class MPIJob(msgspec.Struct, rename="camel", gc=False):
 
     def replicas(self) -> list[tuple[str, str, ReplicaSpec]]:
         """(role, path, spec) of the Launcher, then the Worker, as far as they exist."""
-        found = []
         specs = self.spec.mpi_replica_specs or {}
-        for role, path in _ROLES:
-            if (spec := specs.get(role)) is not None:
-                found.append((role, path, spec))
+        launcher, worker = specs.get(LAUNCHER), specs.get(WORKER)
+        found = [] if launcher is None else [(LAUNCHER, _LAUNCHER_PATH, launcher)]
+        if worker is not None:
+            found.append((WORKER, _WORKER_PATH, worker))
         return found
 
     def computing(self) -> list[tuple[str, str, ReplicaSpec]]:
@@ -218,7 +218,7 @@ def replica_path(role: str) -> str:
     return f"spec.mpiReplicaSpecs[{role}]"
 
 
-_ROLES = tuple((role, replica_path(role)) for role in (LAUNCHER, WORKER))
+_LAUNCHER_PATH, _WORKER_PATH = replica_path(LAUNCHER), replica_path(WORKER)
 _decoder = msgspec.json.Decoder(MPIJob)
 _status_decoder = msgspec.json.Decoder(JobStatus | None)
 

@@ -242,8 +242,8 @@ class TemplateMeta(msgspec.Struct, gc=False):
     annotations: dict[str, str] | None = None
 
 
-class PodTemplate(msgspec.Struct, gc=False):
-    """A pod template; `metadata` and `spec` may be missing."""
+class PodTemplate(msgspec.Struct, dict=True):
+    """A pod template; `metadata` and `spec` may be missing. What is `remembered` of it is kept in its `__dict__`."""
 
     metadata: TemplateMeta | None = None
     spec: PodSpec | None = None

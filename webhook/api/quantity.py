@@ -53,9 +53,9 @@ def parse(value: object) -> Quantity:
     counts as the shortest decimal that names it: `0.1` is exactly 100m. All else, bool included, is a `QuantityError`.
     """
     if isinstance(value, str):
-        if len(value) > MAX_LENGTH:
-            raise QuantityError(f"text of {len(value)} characters is too long for a quantity: {_HELP}")
-        return _parse_text(value)
+        if len(value) <= MAX_LENGTH:
+            return _parse_text(value)
+        raise QuantityError(f"text of {len(value)} characters is too long for a quantity: {_HELP}")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         kind = _KINDS.get(type(value), "this")
         raise QuantityError(f"{kind} is not a quantity: {_HELP}")

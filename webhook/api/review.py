@@ -160,11 +160,11 @@ def confirm(request: AdmissionRequest) -> None:
 def _in_parts(body: bytes) -> AdmissionReview | None:
     """The review of a job whose object is cut out and not read: to read it twice would be a third of all decoding.
 
-    None where it is not certain that the object begins there. That it ends there is certain once it is decoded: with
-    less of it, braces would be left over, and with more it would be no value.
+    None where it is not certain that the object begins there. That it ends there is certain once both are decoded: with
+    less or more of it, braces would be left over.
     """
     start = body.find(_BEFORE) + len(_BEFORE)
-    end = body.find(_AFTER, start)
+    end = body.rfind(_AFTER, start)  # from the end, where it stands in the review of a new job
     if end < 0 or len(body) > _SMALL:
         return None
     try:

@@ -10,6 +10,7 @@ import msgspec
 from webhook.api.mpijob import MPIJob
 from webhook.api.networks import NETWORKS
 from webhook.api.pod import Container, PodAffinity, PodSpec, PodTemplate, TemplateMeta
+from webhook.api.remembered import remembered
 
 
 class Size(NamedTuple):
@@ -139,6 +140,7 @@ def _long_text(document: Any, most: int) -> Size | None:
     return None
 
 
+@remembered
 def _of_template(template: PodTemplate) -> tuple[int, ...]:
     """How much there is of each of `_IN_TEMPLATE`."""
     metadata, spec = template.metadata or _NO_METADATA, template.spec or _NO_SPEC

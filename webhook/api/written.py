@@ -51,6 +51,43 @@ _template: Final = msgspec.json.Decoder(PodTemplate)
 _templates: Final = msgspec.json.Decoder(_Job)
 
 
+# Bytes of memory, about: of one template that was read before, and of all of them.
+_MOST_OF_ONE: Final = 128 * 1024
+_MOST_IN_ALL: Final = 12 * 1024 * 1024
+
+
+class _Known:
+    """Templates that were read, by their JSON: the same comes again with every update of a job, and often with the next
+    job of its author.
+    """
+
+    def __init__(self) -> None:
+        self._templates: dict[bytes, PodTemplate] = {}
+        self._size = 0
+
+    def read(self, text: bytes) -> PodTemplate:
+        """The template in `text`, which nobody may change."""
+        known = self._templates.get(text)
+        if known is None:
+            known = _template.decode(text)
+            self._remember(text, known)
+        return known
+
+    def _remember(self, text: bytes, template: PodTemplate) -> None:
+        # The text and what is in it, and for each mapping or list what it takes and what is worked out of it.
+        size = 2 * len(text) + 256 * (text.count(b"{") + text.count(b"["))
+        if size > _MOST_OF_ONE:
+            return
+        self._size += size
+        if self._size > _MOST_IN_ALL:
+            self._templates.clear()
+            self._size = size
+        self._templates[text] = template
+
+
+_known: Final = _Known()
+
+
 def decode(data: bytes | msgspec.Raw) -> tuple[MPIJob, Templates]:
     """The job in JSON `data`, and its templates; ShapeError with the path of the first field of a wrong type."""
     written: Templates = {}
@@ -70,8 +107,8 @@ def decode(data: bytes | msgspec.Raw) -> tuple[MPIJob, Templates]:
 def _replica(key: str, replica: _Replica, written: Templates) -> ReplicaSpec:
     if not replica.template:
         return ReplicaSpec(replica.replicas, replica.restart_policy)
-    written[key] = bytes(replica.template)
-    return ReplicaSpec(replica.replicas, replica.restart_policy, _template.decode(replica.template))
+    text = written[key] = bytes(replica.template)
+    return ReplicaSpec(replica.replicas, replica.restart_policy, _known.read(text))
 
 
 def templates(document: bytes | msgspec.Raw) -> Templates:

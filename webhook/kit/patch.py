@@ -176,7 +176,7 @@ def _copy(value: object) -> object:
 
 def _has_room(annotations: Any, key: str | int, value: object) -> bool:
     wanted = {**annotations, key: value} if type(annotations) is dict else {key: value}
-    texts = "".join([f"{key}{text}" for key, text in wanted.items()])
+    texts = "".join(map(str, (*wanted, *wanted.values())))
     return len(texts) <= MAX_ANNOTATIONS // 4 or len(texts.encode(errors="replace")) <= MAX_ANNOTATIONS
 
 

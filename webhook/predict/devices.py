@@ -9,16 +9,17 @@ devices that is for each is unknown, as it is where the template or the class ca
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from webhook.api.mpijob import ReplicaSpec
-from webhook.api.pod import Container, PodResourceClaim, PodTemplate
+from webhook.api.pod import PodResourceClaim, PodTemplate
 from webhook.api.quota_charges import ONE, Charge
 from webhook.api.quota_scopes import ObjectTraits
+from webhook.api.remembered import remembered
 from webhook.api.resources import (
     DEVICE_CLASS,
     DEVICES_OF_CLASS,
@@ -89,18 +90,9 @@ def backed(name: str, ctx: Context) -> bool:
     return name.startswith(DEVICE_CLASS) or name in ctx.memo[key]
 
 
-def asking(template: PodTemplate, ctx: Context) -> Sequence[tuple[str, Container]]:
-    """`asking_for_devices`, looked for once in a review."""
-    # With the template beside it: the key is its address only while it is there.
-    known: tuple[PodTemplate, Sequence[tuple[str, Container]]] | None = ctx.memo.get(("asking", id(template)))
-    if known is None:
-        known = ctx.memo["asking", id(template)] = template, asking_for_devices(template)
-    return known[1]
-
-
 def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
     """The accelerators of a pod of this template, counted once in a review; `patterns` say which resources are."""
-    # With the template beside them, as in `asking`.
+    # With the template beside them: the key is its address only while it is there.
     known: dict[tuple[str, ...], Devices] = ctx.memo.setdefault(("devices", id(template)), (template, {}))[1]
     if (found := known.get(patterns)) is None:
         found = known[patterns] = _of_pod(template, patterns, ctx)
@@ -108,10 +100,7 @@ def of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> De
 
 
 def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> Devices:
-    counted = 0
-    if asking(template, ctx):
-        wanted = names(patterns, ctx)
-        counted = pod_total(template, lambda container: accelerators(container, wanted))
+    counted = _counted(template, names(patterns, ctx)) if asking_for_devices(template) else 0
     if not _claims(template):
         return Devices(counted, counted, counted)
     claimed = list(_claimed(template, patterns, ctx))
@@ -122,6 +111,20 @@ def _of_pod(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> D
         asked=counted + sum(each.asked for each in claimed),
         by_claim=any(each.least != 0 or each.most != 0 for each in claimed),
     )
+
+
+def _counted(template: PodTemplate, wanted: tuple[str, ...]) -> int:
+    """Those that come by extended resources."""
+    counts = _counts(template)
+    if (counted := counts.get(wanted)) is None:
+        counted = counts[wanted] = pod_total(template, lambda container: accelerators(container, wanted))
+    return counted
+
+
+@remembered
+def _counts(template: PodTemplate) -> dict[tuple[str, ...], int]:
+    """By names, of which rules and policies have few."""
+    return {}
 
 
 def claimed_resource(template: PodTemplate, patterns: tuple[str, ...], ctx: Context) -> str:

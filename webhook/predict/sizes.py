@@ -73,7 +73,7 @@ class Sizes:
             launcher=totals[LAUNCHER],
             computing_launcher=bool(job.spec.run_launcher_as_worker),
             slots=job.spec.slots_per_worker or 0,
-            ranks=ranks_with_slots(job, ctx),
+            ranks=ranks_with_slots(job),
             gang=policy.min_available if policy is not None else None,
             waits=job.spec.launcher_creation_policy == _WAIT_FOR_WORKERS,
             resource=_resource(job, names, ctx),

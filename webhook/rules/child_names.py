@@ -45,7 +45,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         return
     for resource, suffix in ((SERVICES, ""), (CONFIG_MAPS, CONFIG_SUFFIX), (JOBS, LAUNCHER_SUFFIX)):
         child = ctx.view.get(resource, (namespace, name + suffix))
-        yield from _taken(job, resource.kind, child)
+        if not isinstance(child, Answer):
+            yield from _taken(job, resource.kind, child)
     for pods in (ctx.view.within(PODS, namespace), ctx.view.within(OTHER_PODS, namespace)):
         for pod in () if pods is UNKNOWN else _workers(job, namespace, pods):
             if found := next(_taken(job, "Pod", pod, later=job.suspended), None):
@@ -66,10 +67,8 @@ def _workers(job: MPIJob, namespace: str, pods: Mapping[ByNamespace, Owned]) -> 
             yield pod
 
 
-def _taken(job: MPIJob, kind: str, child: Owned | Answer, *, later: bool = False) -> Iterator[Violation]:
+def _taken(job: MPIJob, kind: str, child: Owned, *, later: bool = False) -> Iterator[Violation]:
     """Whether the name is another's; `later`: it is not needed yet."""
-    if isinstance(child, Answer):
-        return
     owner = child.owner
     if owner is not None and owner.uid and owner.uid == job.metadata.uid:
         return

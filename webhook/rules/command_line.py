@@ -21,7 +21,8 @@ from webhook.api import mpirun
 from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import HYDRA, OPEN_MPI
-from webhook.api.pod import Container
+from webhook.api.pod import Container, PodTemplate
+from webhook.api.remembered import remembered
 from webhook.kit.admitted import Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -47,15 +48,22 @@ class Settings(RuleSettings):
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """What each container starts; then the launcher's mpirun."""
     for _, path, replica in job.replicas():
-        pod = replica.template.spec
-        if pod is None or pod.for_windows:
-            continue
-        for kind, containers in (("containers", pod.containers), ("initContainers", pod.init_containers)):
-            for index, container in enumerate(containers or ()):
-                if container.command:
-                    yield from _program(container.command, container.argv, f"{path}.template.spec.{kind}[{index}]")
-    for call in mpirun_calls(job, ctx):
+        yield from _programs(replica.template, path)
+    for call in mpirun_calls(job):
         yield from _call(call, job, ctx)
+
+
+@remembered
+def _programs(template: PodTemplate, path: str) -> Sequence[Violation]:
+    """What is wrong with the first words of containers."""
+    found: list[Violation] = []
+    if (pod := template.spec) is None or pod.for_windows:
+        return found
+    for kind, containers in (("containers", pod.containers), ("initContainers", pod.init_containers)):
+        for index, container in enumerate(containers or ()):
+            if container.command:
+                found += _program(container.command, container.argv, f"{path}.template.spec.{kind}[{index}]")
+    return found
 
 
 def _program(command: Sequence[str], argv: Sequence[str], path: str) -> Iterator[Violation]:

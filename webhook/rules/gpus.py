@@ -22,7 +22,7 @@ from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.pod import PodTemplate
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.requirements import ResourceRequirements
-from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, is_accelerator, read
+from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, asking_for_devices, is_accelerator, read
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.admitted import Admitted, Span
@@ -61,7 +61,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = ranges is not UNKNOWN and bool(ranges)
     for role, path, replica in job.replicas():
-        for where, container in devices.asking(replica.template, ctx):
+        for where, container in asking_for_devices(replica.template):
             if container.resources is not None:
                 yield from _quantities(
                     f"{path}.template.{where}.resources", container.resources, settings, kinds, filled_in

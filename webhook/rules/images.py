@@ -10,7 +10,7 @@ versions of it. `refuseLatest` refuses it, or lets it pass.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -19,7 +19,8 @@ from pydantic import Field
 from webhook.api import images
 from webhook.api.images import ImageError, ImageReference
 from webhook.api.mpijob import MPIJob
-from webhook.api.pod import PodSpec
+from webhook.api.pod import PodSpec, PodTemplate
+from webhook.api.remembered import remembered
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings, each
@@ -50,42 +51,53 @@ class Settings(RuleSettings):
 
 @rule("images", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Each container's image; then, once for each template, the pull secrets."""
+    """Each container's image, and once for each template the pull secrets; then the images that may change."""
     moving: dict[str, list[Violation]] = {}
     for _, path, replica in job.replicas():
-        references = []
-        for where, container in replica.template.each_container(f"{path}.template"):
-            field = f"{where}.image"
-            if not container.image:
-                fix = "Name the image, such as registry.example.com/team/app:1.0."
-                yield Violation(field, "is missing", fix=fix, reason=CauseReason.REQUIRED)
-                continue
-            try:
-                reference = images.parse(container.image)
-            except ImageError as error:
-                yield _unreadable(field, container.image, error)
-                continue
-            references.append(reference)
-            refused = [*_policy(field, container.image, reference, settings)]
-            yield from refused
-            if settings.refuse_latest is None and not refused:
-                moving.setdefault(container.image, []).extend(_moving(field, container.image, reference))
-        for field, image in _volumes(f"{path}.template.spec", replica.template.spec):
-            try:
-                reference = images.parse(image)
-            except ImageError as error:
-                yield _unreadable(field, image, error)
-                continue
-            references.append(reference)
-            refused = [*_policy(field, image, reference, settings)]
-            yield from refused
-            if settings.refuse_latest is None and not refused:
-                moving.setdefault(image, []).extend(_moving(field, image, reference))
-        if settings.pull_secrets_for:
-            yield from _pull_secrets(path, replica.template.spec, references, settings)
-    for first, *others in filter(None, moving.values()):
+        found, changing = _of_template(replica.template, f"{path}.template", settings)
+        yield from found
+        for image, violation in changing:
+            moving.setdefault(image, []).append(violation)
+    for first, *others in moving.values():
         again = f" (in {len(others) + 1} places)" if others else ""
         yield replace(first, message=f"{first.message}{again}")
+
+
+@remembered
+def _of_template(
+    template: PodTemplate, path: str, settings: Settings
+) -> tuple[Sequence[Violation], Sequence[tuple[str, Violation]]]:
+    """What is wrong with the images of the template at `path`, and those that may change, each with its violation."""
+    found: list[Violation] = []
+    moving: list[tuple[str, Violation]] = []
+    references = []
+    for field, image in _images(template, path):
+        if not image:
+            fix = "Name the image, such as registry.example.com/team/app:1.0."
+            found.append(Violation(field, "is missing", fix=fix, reason=CauseReason.REQUIRED))
+            continue
+        try:
+            reference = images.parse(image)
+        except ImageError as error:
+            found.append(_unreadable(field, image, error))
+            continue
+        references.append(reference)
+        refused = [*_policy(field, image, reference, settings)]
+        found += refused
+        if settings.refuse_latest is None and not refused:
+            moving += [(image, violation) for violation in _moving(field, image, reference)]
+    if settings.pull_secrets_for:
+        found += _pull_secrets(path, template.spec, references, settings)
+    return found, moving
+
+
+def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]]:
+    """(field, image) of each container, then of volumes: there the API server wants one, and says so itself."""
+    for where, container in template.each_container(path):
+        yield f"{where}.image", container.image
+    for index, volume in enumerate((template.spec and template.spec.volumes) or ()):
+        if volume.image is not None and volume.image.reference:
+            yield f"{path}.spec.volumes[{index}].image.reference", volume.image.reference
 
 
 def _moving(where: str, image: str, reference: ImageReference) -> Iterator[Violation]:
@@ -98,13 +110,6 @@ def _moving(where: str, image: str, reference: ImageReference) -> Iterator[Viola
             advisory=True,
             degree=Degree("latest", frozenset({image})),
         )
-
-
-def _volumes(path: str, pod: PodSpec | None) -> Iterator[tuple[str, str]]:
-    """Images that are mounted as volumes; the API server wants a reference there, and says so itself."""
-    for index, volume in enumerate((pod and pod.volumes) or ()):
-        if volume.image is not None and volume.image.reference:
-            yield f"{path}.volumes[{index}].image.reference", volume.image.reference
 
 
 def _unreadable(field: str, image: str, error: ImageError) -> Violation:
@@ -169,7 +174,7 @@ def _pull_secrets(
     if private and pod is not None and not pod.image_pull_secrets:
         shown = shortened(", ".join(private), 30)
         yield Violation(
-            f"{path}.template.spec.imagePullSecrets",
+            f"{path}.spec.imagePullSecrets",
             f"none for {shown}",
             fix="Add one.",
             reason=CauseReason.REQUIRED,

@@ -10,7 +10,7 @@ the worker runs more than sshd: a script may pass variables on in ways of its ow
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, Final
 
@@ -21,7 +21,8 @@ from webhook.api import mpirun, sshd
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.mpirun import Invocation
 from webhook.api.mpirun_options import OPEN_MPI, PAIRS
-from webhook.api.pod import Container
+from webhook.api.pod import PodTemplate
+from webhook.api.remembered import remembered
 from webhook.kit.context import Context
 from webhook.kit.mpirun_calls import mpirun_calls
 from webhook.kit.settings import WarningRuleSettings
@@ -64,23 +65,23 @@ class Settings(WarningRuleSettings):
 @rule("rank-environment", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """What the launcher has and does not pass on; then what only the worker has."""
-    calls = mpirun_calls(job, ctx)
-    if not calls or job.launcher is None or (passed_on := _passed_on(calls)) is None:
+    calls = mpirun_calls(job)
+    if not calls or job.launcher is None:
         return
-    launcher = job.launcher.template.containers[0]
-    script = sshd.text(launcher)
-    if any(way in script for way in _OTHER_WAYS):
+    launcher = job.launcher.template
+    script, passed_on = _script(launcher), _passed_on(launcher, calls)
+    if passed_on is None or any(way in script for way in _OTHER_WAYS):
         return
     selective = all(mpirun.dialect(call.program, job.spec.mpi_implementation) is OPEN_MPI for call in calls)
     own = _names(launcher, settings)
     if selective:
         lost = [name for name in own if not passed_on.exports(name)]
         yield from _violation(LAUNCHER, lost, f"Add -x {' -x '.join(lost[:SHOWN])} to mpirun.")
-    worker = job.worker.template.containers[:1] if job.worker else []
-    if worker and not launcher.env_from and _only_sshd(worker[0]):
+    worker = job.worker.template if job.worker else PodTemplate()
+    if not launcher.containers[0].env_from and _only_sshd(worker):
         known = passed_on.assigned.union(own)
         # A name to which the launcher's script assigns may be passed on from there.
-        alone = [name for name in _names(worker[0], settings) if name not in known and f"{name}=" not in script]
+        alone = [name for name in _names(worker, settings) if name not in known and f"{name}=" not in script]
         fix = f"Set {'it' if len(alone) == 1 else 'them'} on the launcher{', with -x for mpirun' if selective else ''}."
         yield from _violation(WORKER, alone, fix)
 
@@ -92,10 +93,16 @@ def _violation(role: str, names: Sequence[str], fix: str) -> Iterator[Violation]
         yield Violation(f"{replica_path(role)}.template.spec.containers[0].env", fault, fix=fix, advisory=True)
 
 
-def _names(container: Container, settings: Settings) -> list[str]:
-    """The variables of the container that are for ranks."""
+@remembered
+def _script(launcher: PodTemplate) -> str:
+    return sshd.text(launcher.containers[0])
+
+
+@remembered
+def _names(template: PodTemplate, settings: Settings) -> Sequence[str]:
+    """The variables of the first container that are for ranks."""
     matches = settings.for_ranks.fullmatch
-    return [one.name for one in (container.env or ())[:MAX_VARIABLES] if matches(one.name)]
+    return [one.name for one in (template.containers[0].env or ())[:MAX_VARIABLES] if matches(one.name)]
 
 
 class _PassedOn(msgspec.Struct):
@@ -111,8 +118,9 @@ class _PassedOn(msgspec.Struct):
         return name in self.exported or any(one[-1:] == "*" and name.startswith(one[:-1]) for one in self.exported)
 
 
-def _passed_on(calls: Iterable[Invocation]) -> _PassedOn | None:
-    """None where it is not clear what reaches the ranks."""
+@remembered
+def _passed_on(launcher: PodTemplate, calls: Sequence[Invocation]) -> _PassedOn | None:
+    """What the calls in its template say; None where it is not clear what reaches the ranks."""
     found = _PassedOn()
     for call in calls:
         if call.options is None:
@@ -129,6 +137,10 @@ def _passed_on(calls: Iterable[Invocation]) -> _PassedOn | None:
     return found
 
 
-def _only_sshd(container: Container) -> bool:
-    """Whether the container starts sshd, as the operator does, and nothing that might read its environment."""
+@remembered
+def _only_sshd(worker: PodTemplate) -> bool:
+    """Whether its container starts sshd, as the operator does, and nothing that might read its environment."""
+    if not worker.containers:
+        return False
+    container = worker.containers[0]
     return not container.argv or (sshd.starts(container) and not _USES_ENVIRONMENT.search(sshd.text(container)))

@@ -17,7 +17,8 @@ import msgspec
 from webhook.api import names, networks
 from webhook.api.mpijob import MPIJob
 from webhook.api.networks import NETWORKS, NetworksError
-from webhook.api.pod import Container, PodSpec
+from webhook.api.pod import Container, PodTemplate
+from webhook.api.remembered import remembered
 from webhook.api.volume import ConfigMapSource, Volume
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources.config_maps import CONFIG_MAPS
@@ -61,7 +62,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     for _, path, replica in job.replicas():
         template = replica.template
         claims = set()
-        for found in _references(template.spec, f"{path}.template.spec") if template.spec else ():
+        for found in _references(template, path):
             if found.resource is PERSISTENT_VOLUME_CLAIMS:
                 claims.add(found.name)
                 paths.setdefault(found.name, found.path)
@@ -79,8 +80,13 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             yield from _sharing(paths[name], claim, pods)
 
 
-def _references(spec: PodSpec, path: str) -> list[Reference]:
+@remembered
+def _references(template: PodTemplate, path: str) -> list[Reference]:
+    """Those of the template of the replica spec at `path`."""
     found: list[Reference] = []
+    if (spec := template.spec) is None:
+        return found
+    path = f"{path}.template.spec"
     for index, volume in enumerate(spec.volumes or ()):
         if volume.persistent_volume_claim or volume.config_map or volume.projected:
             _volume(volume, f"{path}.volumes[{index}]", found)

@@ -110,7 +110,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _too_many_ranks(job, wanted, ctx, nodes=nodes)
     else:  # with other slots, other CPUs and fewer ranks are right
         cpus = _least_cpus(pods)
-        needed = ranks_with_slots(job, ctx) > cpus.amount * _admitted_nodes(job, ctx, nodes)
+        needed = ranks_with_slots(job) > cpus.amount * _admitted_nodes(job, ctx, nodes)
         fixed = slots in {*gpus, wanted} or cpus.amount < settings.min or needed
         yield from _cpus(slots, cpus, fixed=fixed)
         then = fewest if with_gpus and nodes > job.workers else slots
@@ -139,7 +139,7 @@ def _meant(job: MPIJob, slots: int, ctx: Context) -> bool:
     """Whether the launcher starts as many ranks as there are slots, in all or on each worker, or what starts more."""
     return any(
         mpirun.ranks_per_node(call) == slots or call.ranks == slots * _nodes(job) or mpirun.starter(call)
-        for call in mpirun_calls(job, ctx)
+        for call in mpirun_calls(job)
     )
 
 
@@ -189,7 +189,7 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus
     there = _nodes(job)
     nodes = _admitted_nodes(job, ctx, nodes)  # with as many as there are, the job is refused anyway
     total = slots * nodes
-    calls, largest = mpirun_calls(job, ctx), largest_call(job, ctx)
+    calls, largest = mpirun_calls(job), largest_call(job)
     if not total or largest is None or largest.ranks is None:
         return
     in_all = f"{_count(total, 'slot')} {'in all' if nodes == there else f'with {nodes} workers'}"
@@ -209,7 +209,7 @@ def _ranks(job: MPIJob, slots: int, most: int, ctx: Context, *, nodes: int, gpus
 def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) -> Iterator[Violation]:
     """More ranks than there are slots even when each worker has so many, as the job has been told."""
     total = slots * _admitted_nodes(job, ctx, nodes)
-    largest = largest_call(job, ctx)
+    largest = largest_call(job)
     if largest is not None and (largest.ranks or 0) > total > 0:
         in_all = f"{_count(total, 'slot')} with {slots} per worker"
         yield from _beyond(job, largest, total, ctx, in_all=in_all, fix=f"Set -np to {total}.")
@@ -217,7 +217,7 @@ def _too_many_ranks(job: MPIJob, slots: int, ctx: Context, *, nodes: int = 0) ->
 
 def _beyond(job: MPIJob, call: Invocation, total: int, ctx: Context, *, in_all: str, fix: str) -> Iterator[Violation]:
     """`call` starts more ranks than the `total` of slots."""
-    if job.launcher is None or call.ranks is None or may_share_slots(job, ctx):
+    if job.launcher is None or call.ranks is None or may_share_slots(job):
         return
     effect = "refuses to start" if call.refuses else "puts several ranks on a slot"
     yield Violation(

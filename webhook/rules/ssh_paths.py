@@ -24,8 +24,9 @@ from typing import Final
 
 import msgspec
 
-from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, ReplicaSpec
-from webhook.api.pod import Capabilities, Container, PodSecurityContext, SecurityContext
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
+from webhook.api.pod import Capabilities, Container, PodSecurityContext, PodTemplate, SecurityContext
+from webhook.api.remembered import remembered
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
@@ -67,7 +68,7 @@ class _Side(msgspec.Struct, frozen=True):
 def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
     """The key on both sides, then what the workers' sshd needs. Without workers, or sshd on them, there is no ssh."""
     sides = {
-        role: _side(role, f"{path}.template.spec", replica)
+        role: _side(replica.template, role, f"{path}.template.spec")
         for role, path, replica in job.replicas()
         if replica.template.containers
     }
@@ -91,11 +92,12 @@ def check(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violati
     yield from _server(worker, root_may_run=not keeps_root_out)
 
 
-def _side(role: str, pod: str, replica: ReplicaSpec) -> _Side:
-    spec, container = replica.template.spec, replica.template.containers[0]
+@remembered
+def _side(template: PodTemplate, role: str, pod: str) -> _Side:
+    spec, container = template.spec, template.containers[0]
     of_pod = (spec and spec.security_context) or PodSecurityContext()
     own = container.security_context or SecurityContext()
-    user = replica.template.user
+    user = template.user
     non_root = of_pod.run_as_non_root if own.run_as_non_root is None else own.run_as_non_root
     return _Side(
         role,

@@ -10,6 +10,7 @@ can read: with one of these stored, the operator lists no job at all.
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from posixpath import normpath
 
 from webhook.api import names, quantities, quantity
@@ -25,8 +26,9 @@ from webhook.api.mpijob import (
     meant_role,
 )
 from webhook.api.operator_checks import RESTART_POLICIES
-from webhook.api.pod import PodSpec
+from webhook.api.pod import PodSpec, PodTemplate
 from webhook.api.quantities import Written
+from webhook.api.remembered import remembered
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
@@ -59,8 +61,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     yield from _replica_keys(job)
     for role, path, spec in job.replicas():
         yield from _replica(role, path, spec, job, ctx)
-        yield from _reserved(job, role, path, spec)
-        yield from _quantities(quantities.of_template(f"{path}.template", spec.template))
+        if not _is_sound(spec.template, role, job.spec.ssh_auth_mount_path, spec.restart_policy):
+            yield from _reserved(spec.template, path, role, job.spec.ssh_auth_mount_path, spec.restart_policy)
+            yield from _quantities(quantities.of_template(f"{path}.template", spec.template))
     yield from _spec(job, ctx)
     yield from _run_policy(job)
 
@@ -161,16 +164,27 @@ def _run_policy(job: MPIJob) -> Iterator[Violation]:
         yield from _one_of("spec.runPolicy.managedBy", policy.managed_by, MANAGERS)
 
 
-def _reserved(job: MPIJob, role: str, path: str, spec: ReplicaSpec) -> Iterator[Violation]:
+@remembered
+def _is_sound(template: PodTemplate, role: str, mount_path: str | None, restart_policy: str | None) -> bool:
+    """Whether there is nothing to say of the template, wherever it stands."""
+    found = chain(
+        _reserved(template, "", role, mount_path, restart_policy), _quantities(quantities.of_template("", template))
+    )
+    return not any(found)
+
+
+def _reserved(
+    template: PodTemplate, path: str, role: str, mount_path: str | None, restart_policy: str | None
+) -> Iterator[Violation]:
     """What the operator adds to the first container and the pod: a second of the same name, and no pod is ever made."""
-    pod, labels = spec.template.spec or PodSpec(), spec.template.labels
+    pod, labels = template.spec or PodSpec(), template.labels
     pod_path = f"{path}.template.spec"
     for index, volume in enumerate(pod.volumes or ()):
         if volume.name in RESERVED_VOLUMES[role]:
             yield Violation(
                 f"{pod_path}.volumes[{index}].name", f'"{volume.name}" is the operator\'s own', "Rename the volume."
             )
-    own = [job.spec.ssh_auth_mount_path or "", *([CONFIG_MOUNT_PATH] if role == LAUNCHER else ())]
+    own = [mount_path or "", *([CONFIG_MOUNT_PATH] if role == LAUNCHER else ())]
     folders = {_folder(path) for path in own if path}
     for index, mount in enumerate((pod.containers[0].volume_mounts if pod.containers else None) or ()):
         same = mount.mount_path in own
@@ -189,7 +203,7 @@ def _reserved(job: MPIJob, role: str, path: str, spec: ReplicaSpec) -> Iterator[
         yield _overwritten(f"{pod_path}.hostname")
     if pod.subdomain:
         yield _overwritten(f"{pod_path}.subdomain")
-    in_force = spec.restart_policy or "Never"
+    in_force = restart_policy or "Never"
     if pod.restart_policy not in {None, "", in_force}:
         fault = f"the operator overwrites it with {in_force}"
         yield Violation(f"{pod_path}.restartPolicy", fault, f"Remove it, or set {path}.restartPolicy.", advisory=True)

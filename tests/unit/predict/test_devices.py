@@ -14,7 +14,7 @@ from webhook.cluster.resources.resource_claim_templates import RESOURCE_CLAIM_TE
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.kit.context import Context
-from webhook.predict.devices import Devices, asking, backed, names, of_pod
+from webhook.predict.devices import Devices, backed, names, of_pod
 
 Json = dict[str, Any]
 
@@ -145,13 +145,3 @@ def test_every_version_is_read(version: str) -> None:
 @pytest.mark.parametrize("spec", [None, {}, {"spec": None}, {"spec": {"devices": {"requests": None}}}])
 def test_an_empty_template_has_nothing(spec: Any) -> None:
     assert devices(claims("t"), {**claim_template("t"), "spec": spec}) == Devices()
-
-
-def test_who_asks_for_devices_is_looked_for_once_in_a_review(monkeypatch: pytest.MonkeyPatch) -> None:
-    resources = {"limits": {"nvidia.com/gpu": 1}}
-    job, ctx = defaulted(changed({"Worker.template.spec.containers.0.resources": resources})), Context()
-    assert job.worker is not None
-    first = asking(job.worker.template, ctx)
-    assert [place for place, _ in first] == ["spec.containers[0]"]
-    monkeypatch.setattr("webhook.predict.devices.asking_for_devices", None)
-    assert asking(job.worker.template, ctx) is first

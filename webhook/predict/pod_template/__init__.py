@@ -9,11 +9,12 @@ say. https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/apis/core/validat
 """
 
 from collections.abc import Iterable
-from hashlib import sha256
 from typing import Final
 
 import msgspec
 
+from webhook.api.pod import PodTemplate
+from webhook.api.remembered import remembered
 from webhook.api.written import Templates
 from webhook.predict.pod_template.check_pod import Surroundings, check_template
 from webhook.predict.pod_template.fault import MOST, Fault, Faults, Kind
@@ -21,8 +22,6 @@ from webhook.predict.pod_template.reading import decode
 
 SMALL: Final = 16 * 1024
 """Bytes of a template of which parts may be remembered."""
-REMEMBERED: Final = 4096
-"""So many good templates are remembered, each by a few bytes."""
 
 
 class Role(msgspec.Struct, frozen=True, gc=False):
@@ -34,6 +33,8 @@ class Role(msgspec.Struct, frozen=True, gc=False):
     volumes: tuple[str, ...]
     """Those that the operator adds."""
     never_restarts: bool
+    template: PodTemplate = msgspec.field(default_factory=PodTemplate)
+    """As it was read, where it may have been before."""
 
 
 def faults(templates: Templates, roles: Iterable[Role], *, without_ranges: bool | None = None) -> list[Fault]:
@@ -43,25 +44,21 @@ def faults(templates: Templates, roles: Iterable[Role], *, without_ranges: bool 
     """
     found = Faults()
     for role in roles:
-        template = templates.get(role.name, b"")
-        # The same template comes again with every update of a job, and with the next job of its author.
-        known = (sha256(template).digest(), role.volumes, role.never_restarts, without_ranges)
-        if template and known not in _good:
+        text = templates.get(role.name, b"")
+        known, good = (role.volumes, role.never_restarts, without_ranges), _good(role.template)
+        if text and known not in good:
             before = len(found)
-            around = Surroundings(role.volumes, role.never_restarts, without_ranges, len(template) <= SMALL)
-            check_template(decode(template, role.path, found), role.path, found, around)
+            around = Surroundings(role.volumes, role.never_restarts, without_ranges, len(text) <= SMALL)
+            check_template(decode(text, role.path, found), role.path, found, around)
             if len(found) == before < MOST:
-                _remember(known)
+                good.add(known)
     return found
 
 
-_good: set[tuple[bytes, tuple[str, ...], bool, bool | None]] = set()
-
-
-def _remember(known: tuple[bytes, tuple[str, ...], bool, bool | None]) -> None:
-    if len(_good) >= REMEMBERED:
-        _good.clear()
-    _good.add(known)
+@remembered
+def _good(_: PodTemplate) -> set[tuple[tuple[str, ...], bool, bool | None]]:
+    """Around what it is a good template."""
+    return set()
 
 
 __all__ = ["Fault", "Kind", "Role", "faults"]
