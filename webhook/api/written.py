@@ -67,25 +67,29 @@ class _Known:
 
     def read(self, text: bytes) -> PodTemplate:
         """The template in `text`, which nobody may change."""
-        known = self._templates.get(text)
-        if known is None:
-            known = _template.decode(text)
-            self._remember(text, known)
-        return known
+        template = self._templates.get(text)
+        if template is None:
+            template = _template.decode(text)
+            self._remember(text, template)
+        return template
 
     def _remember(self, text: bytes, template: PodTemplate) -> None:
         # The text and what is in it, and for each mapping or list what it takes and what is worked out of it.
         size = 2 * len(text) + 256 * (text.count(b"{") + text.count(b"["))
         if size > _MOST_OF_ONE:
             return
+        if self._size + size > _MOST_IN_ALL:
+            self.clear()
         self._size += size
-        if self._size > _MOST_IN_ALL:
-            self._templates.clear()
-            self._size = size
         self._templates[text] = template
 
+    def clear(self) -> None:
+        """Forget them."""
+        self._templates.clear()
+        self._size = 0
 
-_known: Final = _Known()
+
+known: Final = _Known()
 
 
 def decode(data: bytes | msgspec.Raw) -> tuple[MPIJob, Templates]:
@@ -108,7 +112,7 @@ def _replica(key: str, replica: _Replica, written: Templates) -> ReplicaSpec:
     if not replica.template:
         return ReplicaSpec(replica.replicas, replica.restart_policy)
     text = written[key] = bytes(replica.template)
-    return ReplicaSpec(replica.replicas, replica.restart_policy, _known.read(text))
+    return ReplicaSpec(replica.replicas, replica.restart_policy, known.read(text))
 
 
 def templates(document: bytes | msgspec.Raw) -> Templates:

@@ -17,7 +17,8 @@ def mpirun_calls(job: MPIJob) -> Sequence[Invocation]:
 
 def largest_call(job: MPIJob) -> Invocation | None:
     """The call that shows the most ranks; None without any call."""
-    return max(mpirun_calls(job), key=lambda call: call.ranks or 0, default=None)
+    calls = mpirun_calls(job)
+    return max(calls, key=lambda call: call.ranks or 0) if len(calls) > 1 else calls[0] if calls else None
 
 
 def ranks_with_slots(job: MPIJob) -> int:
@@ -28,10 +29,8 @@ def ranks_with_slots(job: MPIJob) -> int:
 
 def may_share_slots(job: MPIJob) -> bool:
     """Whether the user says, in a call or in the launcher's environment, that a slot may have several ranks."""
-    calls = mpirun_calls(job)
-    if any(call.oversubscribe for call in calls):
-        return True
-    return job.launcher is not None and bool(calls) and _shares_slots_by_env(job.launcher.template)
+    launcher = job.launcher
+    return launcher is not None and _may_share_slots(launcher.template, job.spec.mpi_implementation)
 
 
 @remembered
@@ -43,5 +42,7 @@ def _calls(template: PodTemplate, implementation: str | None) -> Sequence[Invoca
 
 
 @remembered
-def _shares_slots_by_env(template: PodTemplate) -> bool:
-    return mpirun.oversubscribes_by_env(template.containers[0])
+def _may_share_slots(template: PodTemplate, implementation: str | None) -> bool:
+    calls = _calls(template, implementation)
+    by_option = any(call.oversubscribe for call in calls)
+    return by_option or (bool(calls) and mpirun.oversubscribes_by_env(template.containers[0]))

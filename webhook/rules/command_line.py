@@ -105,8 +105,7 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
     for name, values in call.options or ():
-        value = "".join(values)
-        if name not in spoken.ranks or not value or _EXPANDED.search(value):
+        if name not in spoken.ranks or not (value := "".join(values)) or _EXPANDED.search(value):
             continue
         if _NUMBER.fullmatch(value) and (int(value) or spoken is not HYDRA):
             continue

@@ -21,6 +21,7 @@ from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
 from webhook.api.pod import PodTemplate
 from webhook.api.quantity import Quantity, QuantityError
+from webhook.api.remembered import remembered
 from webhook.api.requirements import ResourceRequirements
 from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, asking_for_devices, is_accelerator, read
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
@@ -61,11 +62,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = ranges is not UNKNOWN and bool(ranges)
     for role, path, replica in job.replicas():
-        for where, container in asking_for_devices(replica.template):
-            if container.resources is not None:
-                yield from _quantities(
-                    f"{path}.template.{where}.resources", container.resources, settings, kinds, filled_in
-                )
+        faults, first = _asked(replica.template, f"{path}.template", settings.resources, filled_in)
+        yield from faults
+        for name, where in first.items():
+            kinds.setdefault(name, where)
         if not replica.template.containers:
             continue  # upstream-contract refuses it
         if role == WORKER or job.spec.run_launcher_as_worker:
@@ -94,8 +94,21 @@ def _kinds(job: MPIJob, kinds: Mapping[str, str]) -> Iterator[Violation]:
         yield Violation(kinds[name], fault, fix=fix, reason=CauseReason.NOT_SUPPORTED)
 
 
+@remembered
+def _asked(
+    template: PodTemplate, path: str, names: tuple[str, ...], filled_in: bool
+) -> tuple[list[Violation], Mapping[str, str]]:
+    """What is wrong with the quantities of the template at `path`, and where each accelerator first appears."""
+    faults: list[Violation] = []
+    kinds: dict[str, str] = {}
+    for where, container in asking_for_devices(template):
+        if container.resources is not None:
+            faults += _quantities(f"{path}.{where}.resources", container.resources, names, kinds, filled_in)
+    return faults, kinds
+
+
 def _quantities(
-    path: str, asked: ResourceRequirements, settings: Settings, kinds: dict[str, str], filled_in: bool
+    path: str, asked: ResourceRequirements, names: tuple[str, ...], kinds: dict[str, str], filled_in: bool
 ) -> Iterator[Violation]:
     """Whole, requests equal to limits; notes in `kinds` where each accelerator first appears.
 
@@ -104,7 +117,7 @@ def _quantities(
     limits, requests = asked.limits or {}, asked.requests or {}
     for field, amounts, others in (("limits", limits, requests), ("requests", requests, limits)):
         for name, value in amounts.items():
-            if "/" not in name or not is_accelerator(name, settings.resources):
+            if "/" not in name or not is_accelerator(name, names):
                 continue
             where = f"{path}.{field}[{name}]"
             try:

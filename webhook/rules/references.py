@@ -48,6 +48,8 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
     resource: Resource[Any, Any]
     name: str
     namespace: str = ""
+    problem: str | None = None
+    """What keeps the name from being one."""
 
 
 @rule("references", Settings, since="0.1", importance=Importance.FAILS)
@@ -112,7 +114,9 @@ def _is_no_name(name: str) -> bool:
 def _volume(volume: Volume, path: str, found: list[Reference]) -> None:
     if volume.persistent_volume_claim is not None and volume.persistent_volume_claim.claim_name:
         claim = volume.persistent_volume_claim.claim_name
-        found.append(Reference(f"{path}.persistentVolumeClaim.claimName", PERSISTENT_VOLUME_CLAIMS, claim))
+        problem = names.dns_1123_subdomain_problem(claim)
+        path_of_name = f"{path}.persistentVolumeClaim.claimName"
+        found.append(Reference(path_of_name, PERSISTENT_VOLUME_CLAIMS, claim, problem=problem))
     if volume.config_map is not None:
         _config_map(volume.config_map, f"{path}.configMap", found)
     for index, source in enumerate((volume.projected and volume.projected.sources) or ()):
@@ -132,7 +136,8 @@ def _environment(container: Container, path: str, found: list[Reference]) -> Non
 
 def _config_map(source: ConfigMapSource, path: str, found: list[Reference]) -> None:
     if source.name and not source.optional:
-        found.append(Reference(f"{path}.name", CONFIG_MAPS, source.name))
+        problem = names.dns_1123_subdomain_problem(source.name)
+        found.append(Reference(f"{path}.name", CONFIG_MAPS, source.name, problem=problem))
 
 
 def _networks(path: str, text: str, seen: set[Any], ctx: Context) -> Iterator[Violation]:
@@ -153,8 +158,10 @@ def _missing(found: Reference, seen: set[Any], ctx: Context) -> Violation | None
     if (key := (resource, namespace, found.name)) in seen:
         return None
     seen.add(key)
-    if resource is not NETWORK_ATTACHMENT_DEFINITIONS and (problem := names.dns_1123_subdomain_problem(found.name)):
-        return Violation(found.path, f'{resource.kind} "{shortened(found.name, 60)}" {problem}', "Correct the name.")
+    if found.problem:
+        return Violation(
+            found.path, f'{resource.kind} "{shortened(found.name, 60)}" {found.problem}', "Correct the name."
+        )
     if ctx.view.get(resource, resource.key(namespace, found.name)) is not ABSENT:
         return None
     elsewhere = resource.is_namespaced and namespace != ctx.namespace

@@ -138,7 +138,7 @@ def _has_claims(pod: ReplicaSpec) -> bool:
 def _meant(job: MPIJob, slots: int, ctx: Context) -> bool:
     """Whether the launcher starts as many ranks as there are slots, in all or on each worker, or what starts more."""
     return any(
-        mpirun.ranks_per_node(call) == slots or call.ranks == slots * _nodes(job) or mpirun.starter(call)
+        call.ranks == slots * _nodes(job) or mpirun.ranks_per_node(call) == slots or mpirun.starter(call)
         for call in mpirun_calls(job)
     )
 

@@ -14,9 +14,9 @@ from tests.support.jobs import REMOVE, changed, request
 from tests.support.policies import HEADER
 from webhook.admission import pipelines, too_large
 from webhook.admission.pipelines import Decision, load_policy
+from webhook.api import written
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
-from webhook.predict import pod_template
 from webhook.predict.pod_template import resources
 from webhook.rules import REGISTRY
 
@@ -156,7 +156,7 @@ def calls(job: Any, policy: pipelines.Policy, view: ClusterView) -> int:
         count += event in {"call", "c_call"}
 
     # As if it were the first job of its kind.
-    pod_template._good.clear()
+    written.known.clear()
     resources._known_faults.cache_clear()
     before = sys.getprofile()
     gc.disable()
