@@ -55,6 +55,32 @@ def test_upstream_example_applies(cluster: Cluster, namespace: str, example: str
     assert re.fullmatch(r"mpijob.kubeflow.org/\S+ created", done.stdout.strip())
 
 
+@pytest.mark.parametrize(
+    "what",
+    [
+        ("ns",),
+        ("namespace/default",),
+        ("clusterroles", "view"),
+        ("mpijobs.kubeflow.org", "-A"),
+        ("mpijobs.v2beta1.kubeflow.org", "-n", "kube-system"),
+        ("svc", "-n", "default", "-l", "component=apiserver"),
+        ("events", "-A", "--field-selector=type=Warning"),
+        ("crd", "mpijobs.kubeflow.org"),
+    ],
+    ids=" ".join,
+)
+def test_get_is_what_kubectl_shows(cluster: Cluster, what: tuple[str, ...]) -> None:
+    shown = json.loads(cluster.kubectl("get", *what, "-o", "json").stdout)
+    found = cluster.get(*what)
+    assert found.get("items", found) == shown.get("items", shown)
+
+
+@pytest.mark.parametrize("what", [("namespace", "nothing"), ("nothings",)], ids=" ".join)
+def test_what_is_not_there(cluster: Cluster, what: tuple[str, ...]) -> None:
+    with pytest.raises(ControlPlaneError, match="nothing"):
+        cluster.get(*what)
+
+
 def test_users_have_only_their_own_rights(cluster: Cluster, namespace: str) -> None:
     alice = cluster.kubeconfig_for("alice", ["researchers"])
     assert cluster.kubeconfig_for("alice") != alice
