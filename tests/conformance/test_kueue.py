@@ -22,6 +22,7 @@ from tests.controlplane.cluster import Cluster
 from tests.support.api_client import client
 from tests.support.jobs import changed
 from tests.support.rule_checks import defaulted
+from tests.support.samples import sample
 from tests.support.worlds import kueue_worlds as worlds
 from tests.support.worlds.kueue_verdicts import Verdict, Workloads
 from tests.support.worlds.kueue_worlds import Manifest
@@ -40,7 +41,7 @@ from webhook.rules import REGISTRY, Violation
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 TREES = 36
-JOBS = int(os.environ.get("MPIJOB_KUEUE_JOBS", "8"))
+JOBS = int(os.environ.get("MPIJOB_KUEUE_JOBS", sample(4, 8)))
 KINDS = ("clusterqueues", "localqueues", "cohorts", "resourceflavors", "topologies")
 
 
@@ -172,14 +173,14 @@ def test_nearly_all_that_is_never_admitted_is_found(cases: list[Case]) -> None:
     """
     refused = [case for case in cases if not case.theirs.admitted]
     missed = [case for case in refused if not case.ours]
-    assert len([case for case in missed if not case.topologies]) <= len(refused) / 50
+    assert len([case for case in missed if not case.topologies]) <= max(2, len(refused) / 50)
     assert len(missed) < len(refused) / 10
 
 
 def test_what_is_advised_is_admitted(cases: list[Case]) -> None:
     """A toleration may still leave too little quota, for launcher and workers together; that is then said."""
     advised = [case for case in cases if case.job["metadata"]["name"].endswith("-mended")]
-    assert len(advised) > 10
+    assert len(advised) > len(cases) / 40
     assert {violation.message.partition(":")[0] for case in advised for violation in case.ours} <= {"ExceedsMaxQuota"}
     assert [case for case in advised if not (case.theirs.admitted or case.ours or case.topologies)] == []
 

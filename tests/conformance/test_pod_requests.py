@@ -17,6 +17,7 @@ import pytest
 
 from tests.controlplane.cluster import Cluster
 from tests.support.api_client import DRY_RUN, Client, at_a_time, client
+from tests.support.samples import sample
 from tests.support.worlds.resource_pods import GPU, RUNTIME_CLASSES, Json, decoded, job, template
 from webhook.api import quantity
 from webhook.api.quantity import Quantity
@@ -26,7 +27,7 @@ from webhook.predict.job_pods import JobPods, job_pods
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
-JOBS = int(os.environ.get("MPIJOB_POD_REQUESTS_JOBS", "1200"))
+JOBS = int(os.environ.get("MPIJOB_POD_REQUESTS_JOBS", sample(300, 1200)))
 
 DEFAULTS = {"cpu": "300m", "memory": "96Mi", "ephemeral-storage": "1Gi"}
 LIMIT_RANGES: dict[str, list[Json]] = {

@@ -20,6 +20,7 @@ from tests.controlplane.cluster import Cluster
 from tests.support import corpus
 from tests.support.api_client import DRY_RUN, Client, at_a_time, client
 from tests.support.jobs import changed
+from tests.support.samples import sample
 from tests.support.worlds.pod_mutants import Mutant, Schema, mutants
 from tests.support.worlds.rich_template import RICH
 from webhook.api import mpijob
@@ -31,7 +32,7 @@ from webhook.rules import REGISTRY, Violation
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
-MUTANTS = int(os.environ.get("MPIJOB_POD_TEMPLATE_MUTANTS", "4000"))
+MUTANTS = int(os.environ.get("MPIJOB_POD_TEMPLATE_MUTANTS", sample(1000, 4000)))
 FOUND = 0.95
 NAMESPACE = "team-a"
 # Beside the rule itself, those that judge the same pods: one cause is told by one of them.

@@ -17,11 +17,12 @@ from tests.support.installation.balancer import Backend, Balancer
 from tests.support.installation.deployment import SELF_MANAGED, SPACE, Deployment
 from tests.support.installation.load import ADMITTED, Client
 from tests.support.jobs import changed
+from tests.support.samples import sample
 from webhook.cluster.resources.reservations import LABEL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
-HOLDS, SUBMITTED = 40, 100
+HOLDS, SUBMITTED = sample((16, 40), (40, 100))
 GPUS = 2  # of a job: two workers with one each
 EXCEEDED = "Quota exceeded"
 
@@ -130,7 +131,9 @@ def workers(cluster: Cluster, namespace: str) -> int:
     return len(cluster.get("pods", "-n", namespace, "-l", "training.kubeflow.org/job-role=worker")["items"])
 
 
-def test_a_hundred_at_once_and_forty_fit(deployment: Deployment, replicas: list[Backend], quota: str) -> None:
+def test_of_many_at_once_as_many_as_fit_are_admitted(
+    deployment: Deployment, replicas: list[Backend], quota: str
+) -> None:
     assert submit(deployment, quota) == {ADMITTED: HOLDS, EXCEEDED: SUBMITTED - HOLDS}
     assert_settled(deployment.cluster, quota, HOLDS)
 

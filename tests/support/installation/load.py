@@ -15,12 +15,14 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from tests.support.samples import sample
+
 ADMITTED = "admitted"
 
 
 @dataclass
 class Load:
-    """Clients create `manifest` at `path` without a pause until the block ends."""
+    """Clients create `manifest` at `path`, one after the other, until the block ends."""
 
     kubeconfig: Path
     path: str
@@ -29,7 +31,8 @@ class Load:
     """How many clients."""
     patience: float = 30
     """For how many seconds a client tries again."""
-    pause: float = 0.01
+    pause: float = sample(0.1, 0.01)
+    """Between two creations: without any, the load is most of what the tests cost."""
     first: Counter[str] = field(default_factory=Counter)
     """The answers to first attempts."""
     lost: list[str] = field(default_factory=list)
