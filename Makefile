@@ -4,10 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -W error
+# Each process has a control plane of its own, and a file's tests stay together.
+PROCESSES ?= 2
+PYTEST := $(BIN)/pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground docs sessions why corpus schema mender manifests lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground docs sessions why corpus schema mender manifests lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,9 +28,12 @@ install: $(VENV)/.installed  ## Make .venv with everything that development need
 demo: install  ## Show the main job on an embedded default: neither Go nor a cluster is needed.
 	@$(BIN)/mpijob-webhook demo
 
-test: lint types  ## Lint, types and every test, against a real control plane.
+test: lint types  ## Lint, types and every test, against a real control plane: PROCESSES=2.
 	@$(BIN)/python -m tests.controlplane.build
-	@$(BIN)/pytest
+	@$(PYTEST)
+
+test-long: export CI := true
+test-long: test  ## The same with all of what is drawn or repeated, as CI does it.
 
 lint: install  ## ruff and the import contracts.
 	@$(BIN)/ruff check .
@@ -38,11 +44,11 @@ types: install  ## The strict type checker.
 	@$(BIN)/mypy
 
 unit: install  ## Only the tests that need no cluster.
-	@$(BIN)/pytest tests/unit
+	@$(PYTEST) tests/unit
 
 integration: install  ## Only the tests against the real control plane.
 	@$(BIN)/python -m tests.controlplane.build
-	@$(BIN)/pytest tests/integration
+	@$(PYTEST) tests/integration
 
 bench: install  ## Throughput, latency, memory and start beside servers in Go, in one run.
 	@$(BIN)/python -m tests.bench --output build/bench.json
@@ -78,9 +84,9 @@ fuzz: install  ## Inputs that reach new code, added to the corpus: make fuzz SEC
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.txt
 	@$(BIN)/python -m tests.fuzz $(TARGETS) --seconds $(or $(SECONDS_EACH),60)
 
-integration-under-load: install  ## The integration tests beside two busy loops, a line for each run: RUNS=10.
+integration-under-load: install  ## The integration tests beside two busy loops, a line for each run: RUNS=10 AT_ONCE=3.
 	@$(BIN)/python -m tests.controlplane.build
-	@$(BIN)/python -m tests.support.under_load --runs $(or $(RUNS),10) tests/integration
+	@$(BIN)/python -m tests.support.under_load --runs $(or $(RUNS),10) --at-once $(or $(AT_ONCE),1) tests/integration
 
 playground: install  ## A real API server, operator, nodes and the webhook to type kubectl at, until Ctrl-C.
 	@$(BIN)/python -m tests.controlplane.playground

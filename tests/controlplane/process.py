@@ -1,5 +1,7 @@
 """Programs that never outlive us, each with a log, and waiting that polls instead of sleeping."""
 
+import atexit
+import itertools
 import os
 import random
 import signal
@@ -13,9 +15,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+# Below those that outgoing connections take, 32768 and up on Linux.
+BLOCK = 128
+BLOCKS = range(20000, 32768 - BLOCK, BLOCK)
 GUARD = Path(__file__).with_name("guard.py")
 T = TypeVar("T")
 
@@ -59,15 +65,35 @@ def ends_in_words() -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on, below those that outgoing connections take (32768 and up on Linux)."""
-    for port in random.sample(range(20000, 32768), 100):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+    """A TCP port that nobody listens on and that no other process of the tests takes."""
+    for port in itertools.islice(_ports(), BLOCK):
+        with suppress(OSError):
+            _bound(port).close()
             return port
-    raise ControlPlaneError("no free TCP port between 20000 and 32767 on 127.0.0.1")
+    raise ControlPlaneError(f"none of the {BLOCK} ports of this process is free on 127.0.0.1")
+
+
+@cache
+def _ports() -> Iterator[int]:
+    """The ports of this process, over and over: one is taken again as late as can be, for its program may restart.
+
+    A block of ports belongs to the process that holds its first one, until it ends.
+    """
+    for first in random.sample(BLOCKS, len(BLOCKS)):
+        with suppress(OSError):
+            atexit.register(_bound(first).close)
+            return itertools.cycle(range(first + 1, first + BLOCK))
+    raise ControlPlaneError(f"no free TCP ports between {BLOCKS.start} and {BLOCKS.stop} on 127.0.0.1")
+
+
+def _bound(port: int) -> socket.socket:
+    probe = socket.socket()
+    try:
+        probe.bind(("127.0.0.1", port))
+    except OSError:
+        probe.close()
+        raise
+    return probe
 
 
 def responds(url: str, ca: bytes | None = None) -> bool:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,8 @@ program.wait_ready(lambda: "up" in log.read_text())
 print(program.pid, flush=True)
 time.sleep(600)
 """
+
+PIPES: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 
 
 def gone(pid: int) -> bool:
@@ -124,6 +127,17 @@ def test_free_port_is_free_and_below_the_outgoing_ones() -> None:
     assert 20000 <= port < 32768
     with socket.socket() as server:
         server.bind(("127.0.0.1", port))
+
+
+def test_no_two_processes_take_the_same_ports() -> None:
+    """Not even one after the other has asked and before anybody listens."""
+    ask = "from tests.controlplane.process import free_port; print(*(free_port() for _ in range(200))); input()"
+    others = [subprocess.Popen([sys.executable, "-W", "error", "-c", ask], **PIPES) for _ in range(2)]
+    first, second = ({*map(int, other.stdout.readline().split())} for other in others)
+    assert [other.communicate("\n") for other in others] == [("", "")] * 2
+    mine = {free_port() for _ in range(200)}
+    assert min(map(len, (first, second, mine))) > 50
+    assert len(first | second | mine) == len(first) + len(second) + len(mine)
 
 
 def test_nobody_answers() -> None:
