@@ -1,8 +1,11 @@
 """`why` on jobs that do not run, each for a reason of its own, with the real operator, Kueue and scheduler."""
 
 import json
+import os
 import re
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +13,7 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import KEEP_RUNNING
 from tests.support.jobs import REMOVE, changed
 from tests.support.stuck import page
-from tests.support.stuck.cases import HOLDS_THE_QUEUE, TEAM, Case
+from tests.support.stuck.cases import CASES, HOLDS_THE_QUEUE, TEAM, Case
 from tests.support.stuck.world import World, stuck
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -58,6 +61,32 @@ def test_for_programs(world: World) -> None:
     assert (cause["id"], cause["stage"], cause["passes"]) == ("queue-full", "queue", True)
     assert found["text"] == f"does not run: {cause['text']}"
     assert found["notRead"] == {}
+
+
+def test_it_is_a_plugin_of_kubectl(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    done = world.cluster.kubectl("mpijob", "why", f"{TEAM}/{HOLDS_THE_QUEUE.name}")
+    assert done.stdout.startswith("team-a/first runs since ")
+
+
+def test_who_may_view_the_namespace_and_its_jobs_reads_the_same(world: World) -> None:
+    """Nodes, policies and ClusterQueues are not among it: only what admission says lacks something."""
+    rules = [
+        {"apiGroups": ["kubeflow.org"], "resources": ["mpijobs"], "verbs": ["get", "list"]},
+        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads", "localqueues"], "verbs": ["get", "list"]},
+    ]
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": rules}
+    world.cluster.kubectl("create", "-f", "-", stdin={**role, "metadata": {"name": "view-jobs", "namespace": TEAM}})
+    for kind in ("--clusterrole=view", "--role=view-jobs"):
+        world.cluster.kubectl("create", "rolebinding", kind[2:].replace("=", "-"), kind, "--user=ann", "-n", TEAM)
+    ann = world.cluster.kubeconfig_for("ann")
+    names = ("queue-full", "never-fits", "no-claim", "no-node", "image", "wrong-key", "deadline", "refused")
+    for case in (case for case in CASES if case.name in names):
+        world.first_line(case)
+        found = world.why(f"{TEAM}/{case.name}", kubeconfig=ann)
+        assert re.search(case.says, found.stdout.partition("\n")[0]), found.stdout
+        assert "not read: " not in found.stdout
+        assert "not judged: what depends on " in found.stdout
 
 
 def test_all_jobs_of_a_namespace(world: World) -> None:

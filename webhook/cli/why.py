@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("job", required=False, metavar="[NAMESPACE/]NAME")
+@click.argument("job", required=False, metavar="[[NAMESPACE/]NAME]")
 @about_a_cluster()
 @click.option("-n", "--namespace", help="Where the job is. Default: that of the kubeconfig's context.")
 @POLICY_NAMESPACE

@@ -31,9 +31,9 @@ KNOWN: Final = (
         _SSH,
     ),
     Known(
-        re.compile(r"(\S*?): Permission denied \(([^)]*publickey[^)]*)\)"),
+        re.compile(r"((?:\S+: )?Permission denied \([^)]*publickey[^)]*\))"),
         "wrong-key",
-        "the key of the launcher is not accepted: {0} says Permission denied ({1})",
+        "the key of the launcher is not accepted: {0}",
         "Set sshAuthMountPath to .ssh in the home of the user that runs ssh and sshd, and use no keys of your own.",
         _SSH,
     ),
@@ -153,7 +153,7 @@ def known(log: str) -> Known | None:
     for each in KNOWN:
         if found := each.pattern.search(lines):
             named = [group for group in found.groups() if group]
-            text = each.text.format(*(shown[:100] for shown in named), *("?",) * 3)
+            text = each.text.format(*(shown[:200] for shown in named), *("?",) * 3)
             return each._replace(text=text)
     return None
 
