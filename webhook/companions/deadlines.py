@@ -54,7 +54,7 @@ def _notices(job: JobLife, launcher: Launcher | None) -> Iterator[tuple[Notice, 
             over = Notice(f"{run}|asked-over", IS_OVER, _asked(each, hard, "The"))
             yield over, each.end, each.end + TOLD_FOR
     # What counts is that it was ended: one that has succeeded in its last second was not.
-    if job.ended is not None and job.reason == DEADLINE_EXCEEDED and job.managed_here:
+    if job.ended is not None and job.reason == DEADLINE_EXCEEDED and job.managed_here and not job.leaving:
         limit = launcher.limit if launcher is not None and launcher.owner == job.uid else job.limit
         yield Notice(f"{job.uid}|over", IS_OVER, _over(limit)), job.ended, job.ended + TOLD_FOR
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.support.job_lives import HOUR, START, condition, launcher_of, life
 from webhook.cluster.job_lives import JobLife
@@ -74,6 +75,8 @@ def test_a_job_that_was_only_told_goes_on() -> None:
         (RUNNING, launcher_of(limit=int(DAY), owner="an earlier job of this name")),
         (RUNNING, launcher_of("train-launcher", condition("Complete"), limit=int(DAY))),
         (RUNNING, launcher_of(limit=2**63 - 1)),
+        (structs.replace(RUNNING, leaving=True), LIMITED),
+        (structs.replace(ENDED, leaving=True), LIMITED),
         (life(managedBy="kueue.x-k8s.io/multikueue"), LIMITED),
         (life("train", condition("Succeeded"), completed=START + DAY - 1), LIMITED),
         (life("train", condition("Failed", reason="MPIJobFailed"), completed=START + DAY - 1), LIMITED),
