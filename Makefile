@@ -70,7 +70,7 @@ burst: install  ## A key of its own for each of a thousand jobs that are created
 	@$(BIN)/python -m tests.bench.ssh_keys
 
 lives: install  ## The whole life of 500 jobs under two replicas, one killed: one Event each, and metrics that are right.
-	@MPIJOB_LIVES=84 $(BIN)/pytest tests/integration/test_job_lives.py -k metrics
+	@MPIJOB_LIVES=72 $(BIN)/pytest tests/integration/test_job_lives.py -k metrics
 
 chaos: install  ## Faults at random, some at once: make chaos MINUTES=30 SEED=7.
 	@$(BIN)/python -m tests.controlplane.build

@@ -1,6 +1,6 @@
 """Deadlines that are told and metrics of jobs: two replicas with the rights of their components alone, one killed.
 
-MPIJOB_LIVES sets how many jobs of each of the six kinds there are; `make lives` takes 84.
+MPIJOB_LIVES sets how many jobs of each of the seven kinds there are; `make lives` takes 72.
 """
 
 import json
@@ -35,7 +35,15 @@ EACH = int(os.environ.get("MPIJOB_LIVES", "6"))
 LIMIT = 60 + 3 * (EACH - 6)  # seconds: the jobs of a kind have to be made, and suspended, before they are over
 # The kinds of jobs, and which Events each is to have.
 NEAR, OVER = "TimeLimitNear", "TimeLimitReached"
-EXPECTED = {"done": [], "limited": [NEAR, OVER], "asks": [NEAR, OVER], "waits": [], "long": [], "resumed": [NEAR, OVER]}
+EXPECTED = {
+    "done": [],
+    "limited": [NEAR, OVER],
+    "asks": [NEAR, OVER],
+    "waits": [],
+    "long": [],
+    "resumed": [NEAR, OVER],
+    "changed": [NEAR, OVER],
+}
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +166,11 @@ def test_each_event_comes_once_and_the_metrics_are_what_the_api_server_says(
             name = f"resumed-{number}"
             cluster.wait_for("the suspension", partial(_is_suspended, cluster, namespace, name), timeout=LIMIT)
             suspend(cluster, namespace, name, False)
+        for number in range(EACH):
+            # What counts is the Job's limit: the operator hands that of the MPIJob on only once.
+            cluster.wait_for("a launcher", partial(_started, cluster, namespace, f"changed-{number}"), timeout=LIMIT)
+            patch(cluster, namespace, "job", f"changed-{number}-launcher", activeDeadlineSeconds=LIMIT)
+            patch(cluster, namespace, "mpijob", f"long-{number}", runPolicy={"activeDeadlineSeconds": 1})
         cluster.wait_for("the first Events", lambda: told(cluster, namespace) or None, timeout=2 * LIMIT)
         os.killpg(cluster.programs["killed"].pid, signal.SIGKILL)
         stack.enter_context(service.running(cluster, *flags, name="new", register=False))
@@ -175,11 +188,11 @@ def test_each_event_comes_once_and_the_metrics_are_what_the_api_server_says(
         where = f'{{namespace="{namespace}"}}'
         assert 0 < found[f"training_operator_mpijob_deadline_remaining_seconds{where}"] < 3600
 
-        cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace, timeout=60 + EACH)
+        cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace, "--wait=false", timeout=300)
         gone = {
             f"training_operator_mpijob_{name}{where}" for name in ("running", "queued", "deadline_remaining_seconds")
         }
-        cluster.wait_for("nothing to be left", lambda: not gone & samples(stays).keys())
+        cluster.wait_for("nothing to be left", lambda: not gone & samples(stays).keys(), timeout=LIMIT)
         counters = {name: count for name, count in expected.items() if "_total" in name or "_count" in name}
         assert counters.items() <= samples(stays).items()
         assert samples(stays, "/metrics")['mpijob_webhook_companion_failing{companion="deadline-events"}'] == 0
@@ -193,6 +206,7 @@ def _of_each_kind(namespace: str, number: int) -> list[Any]:
         job(namespace, f"waits-{number}", suspend=True, activeDeadlineSeconds=LIMIT),
         job(namespace, f"long-{number}", activeDeadlineSeconds=3600),
         job(namespace, f"resumed-{number}", activeDeadlineSeconds=LIMIT),
+        job(namespace, f"changed-{number}", activeDeadlineSeconds=3600),
     ]
 
 
@@ -205,8 +219,11 @@ def _is_suspended(cluster: Cluster, namespace: str, name: str) -> bool:
 
 
 def suspend(cluster: Cluster, namespace: str, name: str, value: bool) -> None:
-    patch = json.dumps({"spec": {"runPolicy": {"suspend": value}}})
-    cluster.kubectl("patch", "mpijob", name, "-n", namespace, "--type=merge", "-p", patch)
+    patch(cluster, namespace, "mpijob", name, runPolicy={"suspend": value})
+
+
+def patch(cluster: Cluster, namespace: str, kind: str, name: str, **spec: Any) -> None:
+    cluster.kubectl("patch", kind, name, "-n", namespace, "--type=merge", "-p", json.dumps({"spec": spec}))
 
 
 def _started(cluster: Cluster, namespace: str, name: str) -> str:
