@@ -4,7 +4,8 @@
 launcher's Job: when it is over, Kubernetes ends the launcher, and the job has failed, however far it has come. The time
 counts from the start of the launcher, and anew after a suspension. For longer, write the annotation, or
 `activeDeadlineSeconds` itself: a value of the user's stays. With `training.openshift.io/timeout-action: notify-only`
-the limit is the longest that the rule `job-timeout` allows, and none where that allows any.
+the limit is the longest that the rule `job-timeout` allows, and none where that allows any; with the component
+`deadline-events` an Event tells when the time of the annotation is over.
 
 A new job that says that a controller owns it, or that it is a copy by Kueue, gets the limit as well, since anyone may
 write that; but not from one of the policy's `controllers`. Kueue does not compare this field.
