@@ -18,7 +18,15 @@ from webhook.api.yaml import load_all
 from webhook.installation.registration import NAME, RESOURCES
 
 OVERLAYS = sorted(path.name for path in (MANIFESTS / "overlays").iterdir())
-OPTIONAL = ("monitoring", "policies", "hpa", "key-removal", "legacy-no-match-conditions")
+OPTIONAL = (
+    "monitoring",
+    "policies",
+    "hpa",
+    "key-removal",
+    "deadline-events",
+    "job-metrics",
+    "legacy-no-match-conditions",
+)
 OURS = "mpijob-webhook"
 CA = base64.b64encode(Authority("test", lifetime=timedelta(days=1)).certificate_pem).decode()
 # Made and ended by Kubernetes' own programs, whenever they please.
