@@ -13,7 +13,7 @@ from webhook.cli.terminal import bad, caution, counted, faint, good, heading, pr
 from webhook.client.calls import Client, ClusterError
 from webhook.client.objects import get, listed
 from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause
+from webhook.predict.stuck.cause import Cause, cut
 from webhook.predict.stuck.diagnosis import Diagnosis, diagnose
 from webhook.predict.stuck.sight import Sight
 from webhook.predict.stuck.state import State
@@ -47,11 +47,19 @@ class JobReport:
         for number, cause in enumerate(self.diagnosis.causes, start=1):
             yield ""
             yield from _lines(number, cause)
+        if warnings := self.sight.warnings():
+            yield from ("", "warnings of the cluster:")
+            yield from (printable(f"   {self._warning(event)}") for event in warnings)
         notes = [f"not read: {what} ({why})" for what, why in self.sight.unread.items()]
         notes += [f"not judged: what depends on {', '.join(names)} ({why})" for why, names in self.unjudged.items()]
         if notes:
             yield ""
             yield from (faint(printable(note)) for note in notes)
+
+    def _warning(self, event: Mapping[str, Any]) -> str:
+        about = f"{loose.text(event, 'involvedObject', 'kind')} {loose.text(event, 'involvedObject', 'name')}"
+        said = cut(loose.text(event, "message"))
+        return f"{self.sight.when(event)} ago, {about}: {loose.text(event, 'reason')}: {said}"
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -60,6 +68,16 @@ class JobReport:
             "namespace": self.namespace,
             "name": self.sight.name,
             **self.diagnosis.as_json(),
+            "workers": {"wanted": self.sight.wanted, "ready": self.sight.ready},
+            "warnings": [
+                {
+                    "kind": loose.text(event, "involvedObject", "kind"),
+                    "name": loose.text(event, "involvedObject", "name"),
+                    "reason": loose.text(event, "reason"),
+                    "message": loose.text(event, "message"),
+                }
+                for event in self.sight.warnings()
+            ],
             "place": {"number": place.place, "of": place.of, "queue": place.queue} if place else None,
             "notRead": dict(self.sight.unread),
             "notJudged": sorted({name for names in self.unjudged.values() for name in names}),

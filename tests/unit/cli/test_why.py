@@ -71,7 +71,9 @@ def test_the_page_and_what_programs_get(cluster: Cluster) -> None:
         "   to do: Correct the image's name and tag; for a private registry name a Secret in imagePullSecrets.",
     ]
     answer = json.loads(cluster.why("team-a/train", "-o", "json").stdout)
-    assert list(answer) == ["namespace", "name", "state", "text", "causes", "place", "notRead", "notJudged"]
+    keys = ["namespace", "name", "state", "text", "causes", "workers", "warnings", "place", "notRead", "notJudged"]
+    assert list(answer) == keys
+    assert answer["workers"] == {"wanted": 2, "ready": 0}
     assert (answer["state"], answer["text"], answer["place"]) == ("stuck", f"does not run: {text}", None)
     assert answer["causes"][0] == {
         "id": "image",
@@ -81,6 +83,18 @@ def test_the_page_and_what_programs_get(cluster: Cluster) -> None:
         "fix": "Correct the image's name and tag; for a private registry name a Secret in imagePullSecrets.",
         "passes": False,
     }
+
+
+def test_warnings_of_the_cluster_stand_below(cluster: Cluster) -> None:
+    told = event("train", "TimeLimitNear", "80 % are over.", type="Warning")
+    earlier = event("train", "TimeLimitNear", "x", type="Warning", at="2026-11-22T10:00:00Z")
+    cluster.has(f"{SPACE}/events", earlier, told, event("train", "MPIJobRunning", "x", type="Normal"))
+    lines = cluster.why("team-a/train").stdout.splitlines()
+    (line,) = lines[lines.index("warnings of the cluster:") + 1 :][:1]
+    assert line.endswith(" ago, MPIJob train: TimeLimitNear: 80 % are over")
+    assert json.loads(cluster.why("team-a/train", "-o", "json").stdout)["warnings"] == [
+        {"kind": "MPIJob", "name": "train", "reason": "TimeLimitNear", "message": "80 % are over."}
+    ]
 
 
 def test_pods_and_events_of_a_former_job_of_the_name_do_not_count(cluster: Cluster) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from webhook.predict.stuck import loose
 Json = Mapping[str, Any]
 WORKER: Final = "worker"
 LAUNCHER: Final = "launcher"
+WARNINGS: Final = 5
 _MINUTE, _HOUR = 60, 3600
 ROLE: Final = "training.kubeflow.org/job-role"
 
@@ -82,6 +83,11 @@ class Sight:
         return loose.number(self.job, "spec", "mpiReplicaSpecs", "Worker", "replicas") or 0
 
     @property
+    def ready(self) -> int:
+        """How many of them are ready."""
+        return sum(loose.holds(pod, "Ready") for pod in self.workers)
+
+    @property
     def finished(self) -> str:
         """`Succeeded` or `Failed`, empty for a job that is not at its end."""
         return next((kind for kind in ("Succeeded", "Failed") if loose.holds(self.job, kind)), "")
@@ -106,6 +112,18 @@ class Sight:
         about = (event for event in self.events if loose.text(event, "involvedObject", "name") == name)
         found = [event for event in about if not reasons or event.get("reason") in reasons]
         return iter(sorted(found, key=_happened, reverse=True))
+
+    def warnings(self) -> list[Json]:
+        """The newest events that warn, one of each kind about one object."""
+        found: dict[tuple[str, str], Json] = {}
+        for event in sorted(self.events, key=_happened, reverse=True):
+            if event.get("type") == "Warning":
+                found.setdefault((loose.text(event, "involvedObject", "name"), loose.text(event, "reason")), event)
+        return list(found.values())[:WARNINGS]
+
+    def when(self, event: Json) -> str:
+        """How long ago an event happened last."""
+        return span(datetime.fromtimestamp(_happened(event), UTC), self.now)
 
     def since(self, moment: datetime) -> str:
         """How long ago that was, in words."""

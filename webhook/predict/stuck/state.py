@@ -28,8 +28,7 @@ def state(sight: Sight) -> tuple[State, str]:
         return State.SUCCEEDED, f"succeeded{_after(sight)}"
     if sight.finished == "Failed":
         return State.FAILED, f"failed{_after(sight)}"
-    ready = sum(loose.holds(pod, "Ready") for pod in sight.workers)
-    workers = f"{ready} of {sight.wanted} workers ready"
+    workers = f"{sight.ready} of {sight.wanted} workers ready"
     begun = loose.moment(loose.condition(sight.job, "Running"), "lastTransitionTime")
     if loose.holds(sight.job, "Running") and not sight.suspended:
         since = f" since {_shown(begun)} ({sight.since(begun)})" if begun else ""

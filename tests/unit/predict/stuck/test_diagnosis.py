@@ -461,4 +461,7 @@ def test_nothing_in_an_object_is_relied_on(data: st.DataObject) -> None:
     broken = _with(whole, path, data.draw(JSON))
     if name in {"pods", "events"}:
         broken = [each for each in broken if isinstance(each, dict)]
-    diagnose(replace(seen, **{name: broken}))
+    odd = replace(seen, **{name: broken})
+    diagnose(odd)
+    for event_ in odd.warnings():
+        odd.when(event_)
