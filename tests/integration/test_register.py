@@ -15,10 +15,7 @@ from tests.support.installation.service import example
 from webhook.installation.registration import BY_REGISTER, MADE_BY, NAME, RESOURCES
 
 PI = assets().upstream_examples["pi"]
-COMMAND = ["-m", "webhook", "serve", "--register", "--drain-seconds", "0"]
-SERVE = [sys.executable, "-W", "error", *COMMAND]
-# Who cannot start ends while its watches connect, and does not wait for the API server to say goodbye to each of them.
-IN_VAIN = [sys.executable, "-W", "error", "-W", "ignore:unclosed resource <TCPTransport:ResourceWarning", *COMMAND]
+SERVE = [sys.executable, "-W", "error", "-m", "webhook", "serve", "--register", "--drain-seconds", "0"]
 
 
 def configurations(cluster: Cluster) -> dict[str, Any]:
@@ -109,7 +106,7 @@ def test_an_installation_is_not_replaced(cluster: Cluster) -> None:
     }
     cluster.kubectl("create", "-f", "-", stdin=manifest)
     done = subprocess.run(
-        [*IN_VAIN, "--kubeconfig", str(cluster.kubeconfig)], capture_output=True, text=True, timeout=60, check=False
+        [*SERVE, "--kubeconfig", str(cluster.kubeconfig)], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == (
@@ -123,7 +120,7 @@ def test_an_installation_is_not_replaced(cluster: Cluster) -> None:
 def test_without_the_right_to_register(cluster: Cluster) -> None:
     kubeconfig = cluster.kubeconfig_for("alice")
     done = subprocess.run(
-        [*IN_VAIN, "--kubeconfig", str(kubeconfig)], capture_output=True, text=True, timeout=60, check=False
+        [*SERVE, "--kubeconfig", str(kubeconfig)], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 2
     assert 'User "alice" cannot get resource "mutatingwebhookconfigurations"' in done.stderr.splitlines()[-1]

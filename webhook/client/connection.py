@@ -114,7 +114,7 @@ class Connection:
                     raise WatchFault(FaultReason.GARBAGE, f"an answer of type {response.content_type[:100]}")
                 yield response
             finally:
-                response.close()
+                _give_up(response)
         except TimeoutError:
             raise WatchFault(FaultReason.STALLED, "no answer in time") from None
         except ClientConnectorError as error:
@@ -130,6 +130,13 @@ async def _lines(response: ClientResponse) -> AsyncGenerator[bytes, None]:
         if not line.endswith(b"\n"):
             raise WatchFault(FaultReason.CUT, "in the middle of an event")
         yield line
+
+
+def _give_up(response: ClientResponse) -> None:
+    """End what has not been read of it at once: a goodbye in TLS would be waited for after the event loop has ended."""
+    if response.connection and response.connection.transport:
+        response.connection.transport.abort()
+    response.close()
 
 
 def _keep_alive(response: ClientResponse) -> None:

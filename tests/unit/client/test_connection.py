@@ -1,8 +1,13 @@
 """The connection itself: sockets, time limits, TLS and what is no HTTP."""
 
 import asyncio
+import gc
 import socket
 import ssl
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +15,7 @@ from typing import Any
 import pytest
 from aiohttp import TCPConnector, web
 from aiohttp.test_utils import RawTestServer
+from kubernetes.aio.client import ApiClient, Configuration
 
 from certs.authority import Authority
 from tests.support.watch_api import client, serving, until
@@ -54,16 +60,22 @@ async def test_a_watch_that_outlives_its_time_is_given_up(monkeypatch: pytest.Mo
 
 
 async def test_answers_that_are_not_http_are_garbage() -> None:
+    over = asyncio.Event()  # a connection that still closes when the event loop ends is a warning in some other test
+
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
         await writer.drain()
         writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+        over.set()
 
     server = await asyncio.start_server(talk, "127.0.0.1", 0)
     async with server, client(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as api:
         with pytest.raises(WatchFault) as caught:
             await Connection(api).page("/things")
+        await over.wait()
     assert caught.value.reason is FaultReason.GARBAGE
 
 
@@ -76,12 +88,44 @@ async def test_a_watch_that_is_left_gives_its_connection_up() -> None:
         await until(lambda: request.transport is None or request.transport.is_closing())
 
 
-async def test_a_server_with_a_foreign_certificate_is_unreachable(tmp_path: Path) -> None:
+def strangers(folder: Path) -> ssl.SSLContext:
+    """For a server whose certificate nobody trusts."""
     pair = Authority("stranger", lifetime=timedelta(days=1)).issue(["127.0.0.1"], lifetime=timedelta(days=1))
-    (tmp_path / "tls.crt").write_bytes(pair.certificate_pem)
-    (tmp_path / "tls.key").write_bytes(pair.key_pem)
+    (folder / "tls.pem").write_bytes(pair.key_pem + pair.certificate_pem)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(tmp_path / "tls.crt", tmp_path / "tls.key")
+    context.load_cert_chain(folder / "tls.pem")
+    return context
+
+
+def test_a_watch_that_is_left_waits_for_no_goodbye(tmp_path: Path) -> None:
+    """Else the transport of a TLS connection is left when the event loop ends, with a ResourceWarning."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    async def leave(port: int) -> None:
+        configuration = Configuration(host=f"https://127.0.0.1:{port}")
+        configuration.verify_ssl = False
+        async with ApiClient(configuration=configuration) as api, Connection(api).watch("/things?watch=true", 250):
+            pass
+
+    def answer(listener: socket.socket, over: threading.Event) -> None:
+        with strangers(tmp_path).wrap_socket(listener.accept()[0], server_side=True) as peer:
+            peer.recv(4096)
+            peer.sendall(head)
+            over.wait()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+        answering = pool.submit(answer, listener, over := threading.Event())
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            asyncio.run(leave(listener.getsockname()[1]))
+            gc.collect()
+        over.set()
+        answering.result()
+    assert [str(warning.message) for warning in seen if warning.category is ResourceWarning] == []
+
+
+async def test_a_server_with_a_foreign_certificate_is_unreachable(tmp_path: Path) -> None:
+    context = strangers(tmp_path)
 
     async def never(_: web.BaseRequest) -> web.StreamResponse:
         raise AssertionError("no request may get through")

