@@ -5,27 +5,36 @@ import gc
 import io
 import os
 import sys
-from typing import Final
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Final, cast
 
 import click
 
 from webhook import PROGRAM, __version__
-from webhook.cli.certs import certs
-from webhook.cli.check import check
-from webhook.cli.convert import convert
-from webhook.cli.demo import demo
-from webhook.cli.doctor import doctor
-from webhook.cli.explain import explain, rules
-from webhook.cli.policy.commands import policy
-from webhook.cli.serve import serve
-from webhook.cli.snapshot import snapshot
-from webhook.cli.why import why
 
-COMMANDS: Final = (certs, check, convert, demo, doctor, explain, policy, rules, serve, snapshot, why)
+MODULES: Final = {
+    name: name for name in ("certs", "check", "convert", "demo", "doctor", "explain", "serve", "snapshot", "why")
+} | {"policy": "policy.commands", "rules": "explain"}
+"""Where each command is, by its name."""
+
+
+class Commands(Mapping[str, click.Command]):
+    """All commands. The file of one is imported when it is asked for, and that of no other."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        command: click.Command = getattr(import_module(f"webhook.cli.{MODULES[name]}"), name)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(MODULES)
+
+    def __len__(self) -> int:
+        return len(MODULES)
 
 
 @click.group(
-    commands=COMMANDS,
+    commands=cast("dict[str, click.Command]", Commands()),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
 )
 @click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")

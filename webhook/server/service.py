@@ -22,7 +22,7 @@ from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
-from webhook.server import certificates, configuration_concerns, memory, ops
+from webhook.server import certificates, memory, ops
 from webhook.server import settings as serve_settings
 from webhook.server.background import in_background
 from webhook.server.certificates.source import CertificateSource
@@ -277,6 +277,9 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     async def settle() -> None:
         await link.settled.wait()
         service.settled.set()
+        # Needs much of `doctor`, for which a replica that is not ready yet has no time.
+        from webhook.server import configuration_concerns  # noqa: PLC0415
+
         await configuration_concerns.report_concerns(link.api, telemetry, service.readiness)
 
     stack.callback(asyncio.create_task(settle()).cancel)

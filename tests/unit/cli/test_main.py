@@ -52,6 +52,7 @@ def test_version() -> None:
 NETWORK = ["asyncio", "ssl", "aiohttp", "kubernetes", "cryptography", "prometheus_client", "structlog"]
 DECISIONS = ["pydantic", "msgspec", "yaml", "webhook.rules"]
 # pydantic looks for plugins with the first of these, once it makes a validator.
+OTHERS = ["webhook.cli.doctor", "webhook.cli.serve", "webhook.installation"]
 SLOW = ["importlib.metadata", "importlib.resources", "tempfile", "zipfile", "webhook.converters", "webhook.companions"]
 JOB = str(EXAMPLES / "openmpi-pi.yaml")
 
@@ -62,7 +63,7 @@ JOB = str(EXAMPLES / "openmpi-pi.yaml")
         (["--help"], NETWORK + DECISIONS),
         (["check", "--help"], NETWORK + DECISIONS),
         (["policy", "replay", "--help"], NETWORK + DECISIONS),
-        (["check", JOB], NETWORK + SLOW),
+        (["check", JOB], NETWORK + SLOW + OTHERS),
         (["explain", "istio"], NETWORK),
         (["policy", "init"], NETWORK),
     ],
@@ -124,14 +125,17 @@ def test_what_a_command_imports_is_hardly_looked_through_for_garbage() -> None:
     assert done.stdout.endswith("True True\n")
 
 
-def test_serve_does_not_read_the_cas_of_the_system_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_loads_neither_the_cas_of_the_system_nor_doctor_before_it_is_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     monkeypatch.setenv("SSL_CERT_DIR", "/somewhere")
     code = (
         "import os, sys; from webhook.cli.main import main\n"
         "try: main(['serve', '--policy', '/no/such/file', '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'])\n"
         "finally: print(sys.modules['aiohttp.connector']._SSL_CONTEXT_VERIFIED.cert_store_stats()['x509'],"
-        " os.environ.get('SSL_CERT_FILE'), os.environ.get('SSL_CERT_DIR'))"
+        " os.environ.get('SSL_CERT_FILE'), os.environ.get('SSL_CERT_DIR'),"
+        " 'webhook.installation.doctor' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
-    assert done.stdout == "0 None /somewhere\n"
+    assert done.stdout == "0 None /somewhere False\n"
