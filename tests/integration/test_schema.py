@@ -94,7 +94,7 @@ def test_the_packaged_schema_is_that_of_the_pinned_module() -> None:
     assert files("webhook.cli").joinpath(crd_schema.FILE).read_text(encoding="utf-8") == mpijob_schema.text()
 
 
-@pytest.mark.parametrize("changes", [*GOOD, *BAD], ids=str)
+@pytest.mark.parametrize("changes", [*GOOD, *BAD], ids=lambda changes: str(changes).partition(" at 0x")[0])
 def test_the_api_server_decides_alike(cluster: Cluster, namespace: str, published: CrdSchema, changes: Json) -> None:
     job = changed({**changes, "metadata.namespace": namespace})
     done = cluster.kubectl("create", "--dry-run=server", "-f-", stdin=job, check=False)
