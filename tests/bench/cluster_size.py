@@ -81,13 +81,14 @@ def serving(found: Mapping[tuple[str, str], Listed]) -> Iterator[str]:
         if count < 0:
             return web.json_response({"kind": "Status", "code": 404, "message": "not found"}, status=404)
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        await response.prepare(request)
-        if "watch" in request.query:
-            await request.app[ENDING].wait()
-            return response
-        start, limit = int(request.query.get("continue", 0)), int(request.query["limit"])
-        for piece in pages(count, make, start, limit):
-            await response.write(piece)
+        with suppress(ConnectionResetError):  # whoever has seen enough ends in the middle
+            await response.prepare(request)
+            if "watch" in request.query:
+                await request.app[ENDING].wait()
+                return response
+            start, limit = int(request.query.get("continue", 0)), int(request.query["limit"])
+            for piece in pages(count, make, start, limit):
+                await response.write(piece)
         return response
 
     app = web.Application()
