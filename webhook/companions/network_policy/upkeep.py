@@ -145,7 +145,7 @@ class NetworkPolicies:
             return None
         wanted, basis = self._wanted.get(key), (job.uid, job.generation, job.network_policy, settings)
         if wanted is None or wanted.basis != basis or not wanted.met_by(seen):
-            return await self._bring_about(key, settings, seen)
+            return await self._bring_about(key, settings)
         if isinstance(seen, SeenPolicy):
             self._in_place[key] = seen
         return None
@@ -155,11 +155,12 @@ class NetworkPolicies:
         self._in_place.pop(key, None)
         self._put_back.forget(key)
 
-    async def _bring_about(self, key: ByNamespace, settings: Settings, seen: SeenPolicy | Answer) -> float | None:
+    async def _bring_about(self, key: ByNamespace, settings: Settings) -> float | None:
         """Read the job, and write what is missing."""
         found = await get(self._api, f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], _in_path(key[0]))}/{_in_path(key[1])}")
         if found is None or found["metadata"].get("deletionTimestamp"):
             return None  # the cache is late, or its end is under way
+        seen = self._seen(key)  # another replica may have made it meanwhile
         found.pop("status", None)
         job = mpijob.decode(msgspec.json.encode(found))
         asked = job.annotations.get(NETWORK_POLICY, "")
@@ -170,11 +171,12 @@ class NetworkPolicies:
             return None
         body = network_policy(job, chosen, settings)
         wanted = record(body)
-        self._wanted[key] = _Wanted(basis, wanted)
+        later = None if wanted == seen else await self._put(key, body, wanted, seen)
+        if later is None:
+            self._wanted[key] = _Wanted(basis, wanted)
         if wanted == seen:
             self._in_place[key] = wanted
-            return None
-        return await self._put(key, body, wanted, seen)
+        return later
 
     async def _put(
         self, key: ByNamespace, body: KubernetesObject, wanted: SeenPolicy, seen: SeenPolicy | Answer

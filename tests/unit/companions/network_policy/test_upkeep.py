@@ -352,6 +352,22 @@ async def test_a_refusal_is_a_fault_that_is_told(cluster: KeptObjects, status: i
         assert world.companion.reconciler.failing == 1
 
 
+async def test_what_was_refused_is_not_taken_for_written_where_nothing_is_seen(cluster: KeptObjects) -> None:
+    def before(method: str, path: str) -> None:
+        if method == "POST":
+            raise ApiError(403, "no")
+
+    cluster.before = before
+    stored(cluster)
+    world = World(cluster, posture("default"))
+    world.companion._watch.synced = False
+    async with at_work(world.companion.run):
+        for _ in range(3):
+            await world.settled()
+            world.companion.reconciler.add(("team-a", "train"))
+        assert world.companion.reconciler.failing == 1
+
+
 async def test_without_its_namespace_there_is_nothing_to_do(cluster: KeptObjects) -> None:
     def before(method: str, path: str) -> None:
         if method == "POST":

@@ -1,0 +1,275 @@
+"""A NetworkPolicy for every job, on the real API server with the real operator: objects, lives, rights, many at once.
+
+The service has the rights of the default overlay and of the component alone. What the objects let through is decided by
+`tests/unit/companions/network_policy/test_packets.py`: no network plugin can be run here.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.controlplane.nodes import KEEP_RUNNING, gpu_nodes
+from tests.support import jobs
+from tests.support.installation import service
+from tests.support.installation.installed import OURS
+from tests.support.installation.service import Replica
+from tests.support.paths import MANIFESTS
+from tests.support.policies import HEADER
+from tests.support.rule_checks import defaulted
+from webhook.api.yaml import load_all
+from webhook.companions.network_policy.seen import record
+from webhook.companions.network_policy.wanted import LABEL, spec
+from webhook.installation.registration import RESOURCES
+from webhook.rules.network_policy import Posture, Settings
+
+pytestmark = pytest.mark.timeout(600)
+
+ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
+RIGHTS = MANIFESTS / "components" / "network-policies" / "rbac.yaml"
+MANY = 200
+POSTURES = ("default", "restricted", "isolated")
+SETTINGS = {
+    "posture": "restricted",
+    "choices": ["none", *POSTURES],
+    "egress": [{"cidrs": ["10.20.0.0/16"], "ports": [443, 9000]}],
+    "ingress": [{"namespaces": ["monitoring"]}],
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of its own in which jobs run, with the default overlay and no component."""
+    with Cluster(log_dir=tmp_path_factory.mktemp("network-policies-logs")) as running:
+        running.start_scheduler()
+        running.start_kwok(gpu_nodes(4))
+        running.start_operator()
+        overlay = load_all(running.kubectl("kustomize", MANIFESTS / "overlays" / "default").stdout)
+        running.apply([each for each in overlay if each["kind"] not in (*RESOURCES, "Deployment")])
+        yield running
+
+
+@pytest.fixture(scope="module")
+def flags(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The service as its account, with a policy."""
+    account = cluster.kubeconfig_for(ACCOUNT, ["system:serviceaccounts", f"system:serviceaccounts:{OURS}"])
+    policy = tmp_path_factory.mktemp("policy") / "policy.yaml"
+    policy.write_text(f"{HEADER}rules: {{network-policy: {SETTINGS}}}\n")
+    return ["--network-policies", "--kubeconfig", str(account), "--policy", str(policy)]
+
+
+@pytest.fixture
+def replica(cluster: Cluster, flags: list[str]) -> Iterator[Replica]:
+    """A replica with the component's rights."""
+    cluster.apply(load_all(RIGHTS.read_text()))
+    with service.running(cluster, *flags, name="one", register=False) as running:
+        yield running
+
+
+def job(namespace: str, name: str, asked: str = "", **policy: Any) -> Any:
+    found = jobs.changed({"metadata": {"name": name, "namespace": namespace}, "Worker.replicas": 1})
+    found["metadata"]["annotations"] = {LABEL: asked} if asked else {}
+    found["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["metadata"] = {"annotations": {KEEP_RUNNING: "yes"}}
+    for role in found["spec"]["mpiReplicaSpecs"].values():
+        for container in role["template"]["spec"]["containers"]:
+            container["resources"] = {"limits": {"cpu": "10m"}}
+    found["spec"]["runPolicy"] = {"cleanPodPolicy": "All", **policy}
+    return found
+
+
+def create(cluster: Cluster, *found: Any) -> None:
+    cluster.kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": list(found)}, timeout=300)
+
+
+def policies(cluster: Cluster, namespace: str) -> dict[str, Any]:
+    found = cluster.get("networkpolicies", "-n", namespace)["items"]
+    return {each["metadata"]["name"]: each for each in found}
+
+
+def made(cluster: Cluster, namespace: str, *names: str) -> dict[str, Any] | None:
+    """The NetworkPolicies of these jobs, once all are there."""
+    found = policies(cluster, namespace)
+    return found if {f"mpijob-{name}" for name in names} <= found.keys() else None
+
+
+def reasons(cluster: Cluster, namespace: str, name: str) -> list[str]:
+    found = cluster.get("events", "-n", namespace)["items"]
+    return [
+        each["reason"]
+        for each in found
+        if each["involvedObject"]["name"] == name and each["source"]["component"] == OURS
+    ]
+
+
+def metric(replica: Replica, name: str) -> float:
+    """The sum over the labels."""
+    lines = [
+        line for line in replica.ops("/metrics").splitlines() if line.startswith(f"mpijob_webhook_companion_{name}{{")
+    ]
+    return sum(float(line.rpartition(" ")[2]) for line in lines if 'companion="network-policies"' in line)
+
+
+def idle(replica: Replica) -> bool:
+    return metric(replica, "waiting") == 0
+
+
+def may(cluster: Cluster, verb: str, what: str) -> bool:
+    asked = ("auth", "can-i", verb, what, "-n", "default", f"--as={ACCOUNT}")
+    return cluster.kubectl(*asked, check=False).stdout.strip() == "yes"
+
+
+def test_without_its_rights_none_is_made_and_the_administrator_is_told(cluster: Cluster, flags: list[str]) -> None:
+    everything = [
+        (verb, what)
+        for what in ("networkpolicies.networking.k8s.io", "events")
+        for verb in ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+    ]
+    assert [each for each in everything if may(cluster, *each)] == []
+    namespace = cluster.create_namespace()
+    with service.running(cluster, *flags, name="denied", register=False) as replica:
+        create(cluster, job(namespace, "train", suspend=True))
+        cluster.wait_for("the refusal", lambda: metric(replica, "failing"), timeout=60)
+        (line,) = [line for line in replica.ops("/readyz").splitlines() if line.startswith("[!]network-policies")]
+        assert 'cannot create resource "networkpolicies"' in line
+        assert "readyz check passed" in replica.ops("/readyz")
+        assert policies(cluster, namespace) == {}
+        cluster.apply(load_all(RIGHTS.read_text()))
+        cluster.wait_for("the NetworkPolicy", partial(made, cluster, namespace, "train"), timeout=90)
+    granted = [("get", "list", "watch", "create", "patch"), ("create",)]
+    assert [each for each in everything if may(cluster, *each)] == [
+        (verb, what)
+        for what, verbs in zip(("networkpolicies.networking.k8s.io", "events"), granted, strict=True)
+        for verb in verbs
+    ]
+
+
+def test_each_job_has_its_own_from_its_start_to_its_deletion(cluster: Cluster, replica: Replica) -> None:
+    namespace = cluster.create_namespace()
+    create(cluster, *(job(namespace, posture, posture) for posture in POSTURES))
+    create(cluster, job(namespace, "free", "none"), job(namespace, "waits", suspend=True), job(namespace, "plain"))
+    found = cluster.wait_for("all", partial(made, cluster, namespace, *POSTURES, "waits", "plain"))
+    assert found.keys() == {f"mpijob-{name}" for name in (*POSTURES, "waits", "plain")}
+    settings = Settings.model_validate(SETTINGS)
+    for name, posture in (*zip(POSTURES, POSTURES, strict=True), ("plain", "restricted"), ("waits", "restricted")):
+        stored = cluster.get("mpijob", name, "-n", namespace)
+        policy = found[f"mpijob-{name}"]
+        assert policy["metadata"]["ownerReferences"] == [
+            {
+                "apiVersion": "kubeflow.org/v2beta1",
+                "kind": "MPIJob",
+                "name": name,
+                "uid": stored["metadata"]["uid"],
+                "controller": True,
+            }
+        ]
+        wanted = {**policy, "spec": spec(defaulted(stored), Posture(posture), settings)}
+        assert record(policy) == record(wanted)
+        pods = partial(selected, cluster, namespace, policy)
+        assert not pods() if name == "waits" else cluster.wait_for("its pods", pods, timeout=60)
+
+    # Nothing is written any more while nothing changes.
+    cluster.wait_for("an end of the work", partial(idle, replica))
+    requests = metric(replica, "requests_total")
+    versions = {name: each["metadata"]["resourceVersion"] for name, each in policies(cluster, namespace).items()}
+
+    # It outlives the end of the job, and goes with the job, however that is deleted.
+    cluster.kubectl(
+        "annotate", "pods", "-n", namespace, "-l", "training.kubeflow.org/job-name=default", f"{KEEP_RUNNING}-"
+    )
+    ended = lambda: has_condition(cluster.get("mpijob", "default", "-n", namespace), "Succeeded")  # noqa: E731
+    cluster.wait_for("the end of a job", ended, timeout=60)
+    cluster.wait_for("an end of the work", partial(idle, replica))
+    now = {name: each["metadata"]["resourceVersion"] for name, each in policies(cluster, namespace).items()}
+    assert now == versions
+    assert metric(replica, "requests_total") == requests
+    for name, how in (("default", "background"), ("isolated", "foreground")):
+        cluster.kubectl("delete", "mpijob", name, "-n", namespace, f"--cascade={how}")
+        gone = lambda name=name: made(cluster, namespace, name) is None  # noqa: E731
+        cluster.wait_for("the garbage collector", gone, timeout=60)
+    cluster.wait_for("an end of the work", partial(idle, replica))
+    assert policies(cluster, namespace).keys() == {"mpijob-restricted", "mpijob-waits", "mpijob-plain"}
+    assert metric(replica, "failing") == 0
+    assert reasons(cluster, namespace, "isolated") == []
+
+
+def selected(cluster: Cluster, namespace: str, policy: Any) -> list[Any]:
+    """The pods that the policy selects, by the API server."""
+    labels = policy["spec"]["podSelector"]["matchLabels"]
+    selector = ",".join(f"{key}={value}" for key, value in labels.items())
+    found: list[Any] = cluster.get("pods", "-n", namespace, "-l", selector)["items"]
+    return found
+
+
+def test_what_somebody_changes_or_removes_is_put_back(cluster: Cluster, replica: Replica) -> None:
+    namespace = cluster.create_namespace()
+    create(cluster, job(namespace, "train"), job(namespace, "other"))
+    good = cluster.wait_for("both", partial(made, cluster, namespace, "train", "other"))["mpijob-train"]
+    cluster.wait_for("an end of the work", partial(idle, replica))
+
+    def restored() -> bool:
+        return record(policies(cluster, namespace).get("mpijob-train", good | {"spec": {}})) == record(good)
+
+    where = ("networkpolicy", "mpijob-train", "-n", namespace)
+    for patch in ('{"spec": {"ingress": [{}]}}', '{"spec": {"policyTypes": ["Egress"], "egress": [{}]}}'):
+        cluster.kubectl("patch", *where, "--type=merge", "-p", patch)
+        cluster.wait_for("its return", restored)
+    cluster.kubectl("label", *where, f"{LABEL}-")
+    cluster.wait_for("its return", restored)
+    cluster.kubectl("label", *where, "team=a")
+    cluster.kubectl("delete", *where)
+    cluster.wait_for("its return", partial(made, cluster, namespace, "train"))
+    assert restored()
+    assert reasons(cluster, namespace, "train") == ["NetworkPolicyPutBack"]
+    assert reasons(cluster, namespace, "other") == []
+    shown = cluster.kubectl("describe", "mpijob", "train", "-n", namespace).stdout
+    assert "NetworkPolicyPutBack" in shown
+
+
+def test_that_of_others_is_left_alone(cluster: Cluster, replica: Replica) -> None:
+    namespace = cluster.create_namespace()
+    foreign = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "mpijob-train", "namespace": namespace},
+        "spec": {"podSelector": {"matchLabels": {"a": "b"}}, "policyTypes": ["Ingress"]},
+    }
+    create(cluster, foreign)
+    before = policies(cluster, namespace)
+    create(cluster, job(namespace, "train"))
+    cluster.wait_for("the Event", lambda: reasons(cluster, namespace, "train") or None)
+    assert reasons(cluster, namespace, "train") == ["NetworkPolicyForeign"]
+    assert policies(cluster, namespace) == before
+    assert f"NetworkPolicy {namespace}/mpijob-train is not of the job" in replica.ops("/readyz")
+    cluster.kubectl("delete", "networkpolicy", "mpijob-train", "-n", namespace)
+    found = cluster.wait_for("its own", partial(made, cluster, namespace, "train"), timeout=60)
+    assert record(found["mpijob-train"]).owner
+
+
+def test_many_jobs_at_once_make_no_storm(cluster: Cluster, flags: list[str], replica: Replica) -> None:
+    namespace = cluster.create_namespace()
+    names = [f"job-{number}" for number in range(MANY)]
+    with service.running(cluster, *flags, name="two", register=False) as two:
+        both = (replica, two)
+        for each in both:
+            cluster.wait_for("an end of the work", partial(idle, each), timeout=60)
+        before = sum(metric(each, "requests_total") for each in both)
+        create(cluster, *(job(namespace, name, suspend=True) for name in names))
+        cluster.wait_for("all", partial(made, cluster, namespace, *names), timeout=120)
+        for each in both:
+            cluster.wait_for("an end of the work", partial(idle, each), timeout=60)
+        # Each replica reads the job and creates, and one of the two reads what the other has made; a few look twice.
+        assert sum(metric(each, "requests_total") for each in both) - before <= 6 * MANY
+        assert len(policies(cluster, namespace)) == MANY
+        assert all(metric(each, "failing") == 0 for each in both)
+        uids = {
+            each["metadata"]["name"]: each["metadata"]["uid"]
+            for each in cluster.get("mpijobs", "-n", namespace)["items"]
+        }
+        owners = {name: record(each).owner for name, each in policies(cluster, namespace).items()}
+        assert owners == {f"mpijob-{name}": uid for name, uid in uids.items()}
+        generations = {each["metadata"]["generation"] for each in policies(cluster, namespace).values()}
+        assert generations == {1}
+        cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace, timeout=300)
+        cluster.wait_for("the garbage collector", lambda: not policies(cluster, namespace), timeout=120)

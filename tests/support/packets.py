@@ -1,0 +1,112 @@
+"""Which packets NetworkPolicies let through: their semantics over pods, namespaces and ports, by the API's definition.
+
+https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/network-policy-v1/ and
+https://kubernetes.io/docs/concepts/services-networking/network-policies/. A network plugin decides later and may know
+less; what it leaves open (hairpins, the host network, ICMP) is not decided here either: a pod reaches itself, and
+pods in the host network are addresses outside.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+Selector = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a connection: a pod in `namespace`, or, without one, something else with an address."""
+
+    address: str
+    name: str = ""
+    namespace: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    ports: Mapping[str, tuple[str, int]] = field(default_factory=dict, hash=False)
+    """(protocol, number) of its named ports."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """Namespaces with their labels, and the NetworkPolicies in them."""
+
+    namespaces: Mapping[str, Mapping[str, str]]
+    policies: Sequence[Mapping[str, Any]]
+
+    def allows(self, source: End, target: End, port: int, protocol: str = "TCP") -> bool:
+        """Whether `source` can connect to this port of `target`: its own egress and the other's ingress both say so."""
+        if source == target:
+            return True
+        where = (target, port, protocol)
+        return self._lets("Egress", source, target, where) and self._lets("Ingress", target, source, where)
+
+    def _lets(self, direction: str, end: End, peer: End, where: tuple[End, int, str]) -> bool:
+        policies = [each for each in self.policies if _selects(each, end) and direction in _types(each["spec"])]
+        if not policies:
+            return True  # not isolated
+        rules, peers = ("ingress", "from") if direction == "Ingress" else ("egress", "to")
+        return any(
+            self._peers(rule.get(peers), each["metadata"]["namespace"], peer) and _ports(rule.get("ports"), *where)
+            for each in policies
+            for rule in each["spec"].get(rules) or ()
+        )
+
+    def _peers(self, peers: Iterable[Mapping[str, Any]] | None, namespace: str, end: End) -> bool:
+        return not peers or any(self._peer(peer, namespace, end) for peer in peers)
+
+    def _peer(self, peer: Mapping[str, Any], namespace: str, end: End) -> bool:
+        if "ipBlock" in peer:
+            block, address = peer["ipBlock"], ip_address(end.address)
+            return address in ip_network(block["cidr"]) and not any(
+                address in ip_network(cidr) for cidr in block.get("except") or ()
+            )
+        if not end.namespace:
+            return False
+        within = (
+            matches(peer["namespaceSelector"], self.namespaces[end.namespace])
+            if "namespaceSelector" in peer
+            else end.namespace == namespace
+        )
+        return within and matches(peer.get("podSelector") or {}, end.labels)
+
+
+def matches(selector: Selector, labels: Mapping[str, str]) -> bool:
+    """Whether a label selector selects an object with these labels; an empty one selects everything."""
+    wanted = selector.get("matchLabels") or {}
+    if any(labels.get(key) != value for key, value in wanted.items()):
+        return False
+    for each in selector.get("matchExpressions") or ():
+        value, values = labels.get(each["key"]), each.get("values") or ()
+        held = {
+            "In": value is not None and value in values,
+            "NotIn": value is None or value not in values,
+            "Exists": value is not None,
+            "DoesNotExist": value is None,
+        }
+        if not held[each["operator"]]:
+            return False
+    return True
+
+
+def _selects(policy: Mapping[str, Any], end: End) -> bool:
+    return policy["metadata"]["namespace"] == end.namespace and matches(policy["spec"]["podSelector"], end.labels)
+
+
+def _types(spec: Mapping[str, Any]) -> list[str]:
+    """By default Ingress, and Egress where there is a rule for it."""
+    return spec.get("policyTypes") or ["Ingress", *(["Egress"] if spec.get("egress") else [])]
+
+
+def _ports(ports: Iterable[Mapping[str, Any]] | None, target: End, port: int, protocol: str) -> bool:
+    if not ports:
+        return True
+    for each in ports:
+        if each.get("protocol", "TCP") != protocol:
+            continue
+        number = each.get("port")
+        if isinstance(number, str):
+            if target.ports.get(number) == (protocol, port):
+                return True
+        elif number is None or number <= port <= each.get("endPort", number):
+            return True
+    return False
