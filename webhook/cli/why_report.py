@@ -13,7 +13,7 @@ from webhook.cli.terminal import bad, caution, counted, faint, good, heading, pr
 from webhook.client.calls import Client, ClusterError
 from webhook.client.objects import get, listed
 from webhook.predict.stuck import loose
-from webhook.predict.stuck.cause import Cause, cut
+from webhook.predict.stuck.cause import A_LINE, Cause, cut
 from webhook.predict.stuck.diagnosis import Diagnosis, diagnose
 from webhook.predict.stuck.sight import Sight
 from webhook.predict.stuck.state import State
@@ -58,7 +58,7 @@ class JobReport:
 
     def _warning(self, event: Mapping[str, Any]) -> str:
         about = f"{loose.text(event, 'involvedObject', 'kind')} {loose.text(event, 'involvedObject', 'name')}"
-        said = cut(loose.text(event, "message"))
+        said = cut(loose.text(event, "message"), A_LINE)
         return f"{self.sight.when(event)} ago, {about}: {loose.text(event, 'reason')}: {said}"
 
     def as_json(self) -> dict[str, Any]:

@@ -301,7 +301,11 @@ CASES: Final = (
         r'the operator refuses it: .*restartPolicy.*"Always"',
         {"Worker.restartPolicy": "Always"},
     ),
-    Case("name-taken", "A Service has the job's name already", r'not the job\'s has a name .*"name-taken"'),
+    Case(
+        "name-taken",
+        "A Service has the job's name already",
+        r'the operator needs is taken: Service "name-taken" exists',
+    ),
     Case(
         "wrong-key",
         "The workers do not accept the launcher's key",

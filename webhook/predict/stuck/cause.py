@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
-LONGEST: Final = 300
+LONGEST: Final = 1024
+"""The length of an Event's message."""
+A_LINE: Final = 300
 
 
 class Stage(IntEnum):
@@ -59,7 +61,7 @@ class Cause:
         }
 
 
-def cut(text: str) -> str:
+def cut(text: str, longest: int = LONGEST) -> str:
     """Enough of what a component said, on one line, without the full stop."""
     line = " ".join(text.split()).rstrip(".")
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
+    return line if len(line) <= longest else f"{line[: longest - 3]}..."

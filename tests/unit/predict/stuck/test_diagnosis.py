@@ -141,8 +141,7 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
     "name taken": (
         sight(pods=[], launcher=None, events=[event("train", "ErrResourceExists", 'Resource "train" of Kind "" is')]),
         State.STUCK,
-        'does not run: an object that is not the job\'s has a name that the operator needs: Resource "train" of Kind '
-        '"" is',
+        'does not run: a name that the operator needs is taken: Resource "train" of Kind "" is',
     ),
     "suspended": (
         sight(job=job(SUSPENDED), pods=[]), State.STUCK, "does not run: it is suspended by its user, and by no queue"
@@ -378,6 +377,12 @@ def test_what_stands_earlier_in_the_life_of_a_job_comes_first() -> None:
     pods.append(pod("train-worker-1", phase="Pending", node="", conditions=[NO_CLAIM]))
     found = diagnose(replace(seen, pods=pods, findings=[replace(MISSING, rule="slots", message="few", path="a")]))
     assert [cause.stage for cause in found.causes] == [Stage.SCHEDULING, Stage.START, Stage.RUN, Stage.ADMISSION]
+
+
+def test_what_is_long_is_cut_in_the_first_line_alone() -> None:
+    found = diagnose(refused(f'admission webhook "a.b" denied the request: {"x" * 500}'))
+    assert len(found.told) < 330 < len(found.causes[0].text)
+    assert found.told.endswith("xxx...")
 
 
 def test_one_cause_for_many_pods() -> None:

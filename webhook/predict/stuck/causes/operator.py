@@ -38,8 +38,10 @@ def causes(sight: Sight) -> Iterator[Cause]:
     event = next(sight.said(sight.name, "ErrResourceExists", "MPIJobFailed"), None)
     if loose.text(event, "reason") == "ErrResourceExists" and _incomplete(sight):
         fix = "Delete the other object if nobody needs it, or give the job another name."
-        said = cut(loose.text(event, "message"))
-        text = f"an object that is not the job's has a name that the operator needs: {said}"
+        found = sight.finding(CHILDREN)  # it knows the kind, which the operator leaves out
+        text = (
+            f"a name that the operator needs is taken: {found.message if found else cut(loose.text(event, 'message'))}"
+        )
         yield Cause("name-taken", Stage.OPERATOR, text, "Event ErrResourceExists", fix, CHILDREN)
     elif not (conditions or sight.launcher or sight.pods or _heard(sight)):
         yield from _absent(sight)
