@@ -40,7 +40,10 @@ def main() -> None:
     """Write the page."""
     if len(sys.argv) != 2:
         sys.exit("usage: python -m tests.bench.documented FILE")
-    found = json.loads(Path(sys.argv[1]).read_text())
+    try:
+        found = json.loads(Path(sys.argv[1]).read_text())
+    except OSError as error:
+        sys.exit(f"{sys.argv[1]}: {error.strerror}; `make bench` writes it")
     PAGE.write_text(filled(PAGE.read_text(), found))
     print(f"Written: {PAGE}. What the text says of the figures is yours to read again.")
 
