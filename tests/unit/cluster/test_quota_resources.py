@@ -198,3 +198,13 @@ def test_a_snapshot_keeps_nothing_else() -> None:
     assert "command" not in json.dumps(kept)
     assert kept["spec"]["mpiReplicaSpecs"]["Worker"]["template"] == FULL
     assert project(kept) == project(document)
+
+
+def test_a_job_says_which_posture_it_asks_for_and_when_its_spec_has_changed() -> None:
+    asks = {"training.openshift.io/network-policy": "isolated", "other": "x"}
+    metadata = {"name": "train", "namespace": "team-a", "generation": 3, "annotations": asks}
+    found = MPI_JOBS.project(json.dumps({"metadata": metadata, "spec": {}}).encode())
+    assert found is not None
+    assert (found.generation, found.network_policy) == (3, "isolated")
+    kept = MPI_JOBS.trim({"metadata": metadata, "spec": {}})["metadata"]["annotations"]
+    assert kept == {"training.openshift.io/network-policy": "isolated"}

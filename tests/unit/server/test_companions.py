@@ -4,11 +4,15 @@ from contextlib import AsyncExitStack
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from tests.support.job_lives import Seen
 from tests.support.logs import Log
+from tests.support.policies import layer
 from tests.support.watch_api import until
 from webhook.companions.job_watches import LAUNCHERS
-from webhook.server.companions import run_watch
+from webhook.policy.in_force import PolicySet
+from webhook.server.companions import not_made, run_watch
 from webhook.server.ops import Readiness
 from webhook.server.telemetry import Telemetry
 
@@ -37,3 +41,18 @@ async def test_what_cannot_be_read_is_a_concern_and_reviews_go_on() -> None:
         assert readiness.report() == "readyz check passed\n"
         watch.known, watch._not_found = False, True  # not installed
         assert readiness.report() == "readyz check passed\n"
+
+
+@pytest.mark.parametrize(
+    ("documents", "told"),
+    [
+        ([], False),
+        (["rules: {gpus: {action: warn}}"], False),
+        (["rules: {network-policy: {posture: none, choices: [isolated]}}"], False),
+        (["rules: {network-policy: {action: deny}}", "rules: {network-policy: {posture: isolated}}"], True),
+        (["namespaces: {matchLabels: {a: b}}\nrules: {network-policy: {posture: default}}"], True),
+    ],
+)
+def test_a_posture_that_nobody_brings_about_is_told(documents: list[str], told: bool) -> None:
+    policies = PolicySet([layer(str(number), text) for number, text in enumerate(documents)])
+    assert ("network-policies" in not_made(policies)) is told
