@@ -274,7 +274,7 @@ def _old(request: review.AdmissionRequest) -> MPIJob | None:
     if too_large.unread(request.old_object):
         return None
     try:
-        return mpijob.apply_operator_defaults(mpijob.decode(request.old_object))
+        return mpijob.apply_operator_defaults(written.decode(request.old_object)[0])
     except ShapeError:
         return None
 
