@@ -1,0 +1,26 @@
+"""What Prometheus' own promtool says of rules and metrics."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.support.debian import program
+
+
+def run(*arguments: str | Path, text: str | None = None) -> str:
+    """What it says, standard input being `text`; an AssertionError with that where it finds a fault."""
+    promtool = program("promtool", package="prometheus")
+    done = subprocess.run([promtool, *arguments], input=text, capture_output=True, text=True, timeout=60, check=False)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    return said
+
+
+def check_rules(groups: list[dict[str, Any]], tests: list[dict[str, Any]], folder: Path) -> None:
+    """Run promtool's unit tests on rules, a minute between two evaluations. JSON is YAML."""
+    (folder / "rules.json").write_text(json.dumps({"groups": groups}))
+    run("check", "rules", folder / "rules.json")
+    cases = {"rule_files": ["rules.json"], "evaluation_interval": "1m", "tests": tests}
+    (folder / "tests.json").write_text(json.dumps(cases))
+    run("test", "rules", folder / "tests.json")
