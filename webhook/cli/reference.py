@@ -156,7 +156,11 @@ where the document says nothing. A document with an unknown field or a value out
 the field and the reason.""",
     "metrics": """\
 At `/metrics` of the operations port, with the standard `process_*` metrics beside them. No label names a namespace, a
-user or a job.""",
+user or a job.
+
+Names, kinds and labels are kept from one minor version to the next: metrics, labels and their values are added, and
+what is renamed or removed is in the changelog first. Counters end in `_total` and begin at 0 with each process; times
+are in seconds; a moment is a `_timestamp_seconds`.""",
     "job-metrics": f"""\
 At `/metrics/jobs` of the operations port, with `--job-metrics`; `deadline_remaining_seconds` is there with
 `--deadline-events`. The label `namespace` is the job's: it needs `honorLabels` where it is scraped. The first

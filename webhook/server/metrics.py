@@ -166,7 +166,7 @@ METRICS = (
         kept="elsewhere",
     ),
     Metric(
-        PREFIX + "cert_not_after_seconds",
+        PREFIX + "cert_expiry_timestamp_seconds",
         "gauge",
         ("cert",),
         "When a certificate expires, in seconds since 1970: serving, or ca where this service has its own.",

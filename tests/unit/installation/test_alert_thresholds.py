@@ -125,7 +125,7 @@ CASES = [
     ),
     *pairs("MPIJobWebhookCABundle", f'{OURS}ca_bundles_untrusting{{pod="a"}}', above="1x60", below="0x60", minutes=3),
     *(
-        Case(alert, {f'{OURS}cert_not_after_seconds{{cert="serving"}}': f"{end}x60"}, at, fires=fires)
+        Case(alert, {f'{OURS}cert_expiry_timestamp_seconds{{cert="serving"}}': f"{end}x60"}, at, fires=fires)
         for alert, days in (("MPIJobWebhookCertificateExpires", 3), ("MPIJobWebhookCertificateExpired", 1))
         # Time begins at 0 here.
         for end, at, fires in ((days * 86_400 + 60, 30, True), (days * 86_400 + 2 * 3600, 30, False))

@@ -56,7 +56,7 @@ def telemetry() -> Telemetry:
 
 
 def not_after(telemetry: Telemetry, certificate: str) -> float | None:
-    return telemetry.registry.get_sample_value("mpijob_webhook_cert_not_after_seconds", {"cert": certificate})
+    return telemetry.registry.get_sample_value("mpijob_webhook_cert_expiry_timestamp_seconds", {"cert": certificate})
 
 
 def test_the_settings_choose(telemetry: Telemetry) -> None:

@@ -77,7 +77,7 @@ def test_not_ready_is_a_503_while_the_process_is_healthy(shared):
 def test_metrics_over_http(shared):
     text = shared.ops("/metrics")
     assert "mpijob_webhook_in_flight 0.0\n" in text
-    assert 'mpijob_webhook_cert_not_after_seconds{cert="serving"} ' in text
+    assert 'mpijob_webhook_cert_expiry_timestamp_seconds{cert="serving"} ' in text
     assert 'mpijob_webhook_build_info{python="' in text
     assert 'mpijob_webhook_policy_info{hash="' in text
     assert "process_resident_memory_bytes " in text
