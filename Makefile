@@ -69,8 +69,8 @@ burst: install  ## A key of its own for each of a thousand jobs that are created
 	@MPIJOB_SSH_JOBS=1000 $(BIN)/pytest tests/integration/test_ssh_burst.py
 	@$(BIN)/python -m tests.bench.ssh_keys
 
-lives: install  ## The whole life of 500 jobs under two replicas, one killed: one Event each, and metrics that are right.
-	@MPIJOB_LIVES=72 $(BIN)/pytest tests/integration/test_job_lives.py -k metrics
+lives: install  ## The whole life of 500 jobs under two replicas, one killed: Events, metrics, NetworkPolicies.
+	@MPIJOB_LIVES=72 $(BIN)/pytest tests/integration/test_job_lives.py tests/integration/test_network_policies.py -k "metrics or every_look"
 
 chaos: install  ## Faults at random, some at once: make chaos MINUTES=30 SEED=7.
 	@$(BIN)/python -m tests.controlplane.build

@@ -25,6 +25,7 @@ OPTIONAL = (
     "key-removal",
     "deadline-events",
     "job-metrics",
+    "network-policies",
     "legacy-no-match-conditions",
 )
 OURS = "mpijob-webhook"

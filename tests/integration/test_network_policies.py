@@ -1,10 +1,14 @@
 """A NetworkPolicy for every job, on the real API server with the real operator: objects, lives, rights, many at once.
 
+Seven times MPIJOB_LIVES jobs live through their whole lives; `make lives` takes 504.
 The service has the rights of the default overlay and of the component alone. What the objects let through is decided by
 `tests/unit/companions/network_policy/test_packets.py`: no network plugin can be run here.
 """
 
+import os
+import signal
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -25,11 +29,12 @@ from webhook.companions.network_policy.wanted import LABEL, spec
 from webhook.installation.registration import RESOURCES
 from webhook.rules.network_policy import Posture, Settings
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1200)
 
 ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
 RIGHTS = MANIFESTS / "components" / "network-policies" / "rbac.yaml"
 MANY = 200
+LIVES = 7 * int(os.environ.get("MPIJOB_LIVES", "6"))
 POSTURES = ("default", "restricted", "isolated")
 SETTINGS = {
     "posture": "restricted",
@@ -68,10 +73,11 @@ def replica(cluster: Cluster, flags: list[str]) -> Iterator[Replica]:
         yield running
 
 
-def job(namespace: str, name: str, asked: str = "", **policy: Any) -> Any:
+def job(namespace: str, name: str, asked: str = "", *, keep: bool = True, **policy: Any) -> Any:
     found = jobs.changed({"metadata": {"name": name, "namespace": namespace}, "Worker.replicas": 1})
     found["metadata"]["annotations"] = {LABEL: asked} if asked else {}
-    found["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["metadata"] = {"annotations": {KEEP_RUNNING: "yes"}}
+    launcher = found["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]
+    launcher["metadata"] = {"annotations": {KEEP_RUNNING: "yes"} if keep else {}}
     for role in found["spec"]["mpiReplicaSpecs"].values():
         for container in role["template"]["spec"]["containers"]:
             container["resources"] = {"limits": {"cpu": "10m"}}
@@ -227,6 +233,23 @@ def test_what_somebody_changes_or_removes_is_put_back(cluster: Cluster, replica:
     assert "NetworkPolicyPutBack" in shown
 
 
+def test_a_job_may_choose_anew(cluster: Cluster, replica: Replica) -> None:
+    namespace = cluster.create_namespace()
+    create(cluster, job(namespace, "train", "isolated"))
+    cluster.wait_for("it", partial(made, cluster, namespace, "train"))
+    stored = defaulted(cluster.get("mpijob", "train", "-n", namespace))
+    for asked in ("none", "default"):
+        cluster.kubectl("annotate", "mpijob", "train", "-n", namespace, f"{LABEL}={asked}", "--overwrite")
+        wanted = spec(stored, Posture(asked), Settings.model_validate(SETTINGS))
+
+        def changed(asked: str = asked, wanted: dict[str, Any] = wanted) -> bool:
+            policy = policies(cluster, namespace)["mpijob-train"]
+            return record(policy) == record({**policy, "spec": wanted}) and policy["metadata"]["labels"][LABEL] == asked
+
+        cluster.wait_for("the change", changed)
+    assert reasons(cluster, namespace, "train") == []
+
+
 def test_that_of_others_is_left_alone(cluster: Cluster, replica: Replica) -> None:
     namespace = cluster.create_namespace()
     foreign = {
@@ -245,6 +268,51 @@ def test_that_of_others_is_left_alone(cluster: Cluster, replica: Replica) -> Non
     cluster.kubectl("delete", "networkpolicy", "mpijob-train", "-n", namespace)
     found = cluster.wait_for("its own", partial(made, cluster, namespace, "train"), timeout=60)
     assert record(found["mpijob-train"]).owner
+
+
+def test_every_look_is_right_while_jobs_come_run_and_go_and_a_replica_is_killed(
+    cluster: Cluster, flags: list[str], replica: Replica
+) -> None:
+    namespace = cluster.create_namespace()
+    settings = Settings.model_validate(SETTINGS)
+    postures = {f"job-{number}": POSTURES[number % 3] for number in range(LIVES)}
+    seen: set[str] = set()
+
+    def look() -> int:
+        """Each one that is there is of a job and as it should be; the number of jobs that have one."""
+        policies_now = policies(cluster, namespace)  # before the jobs: whose policy is there was stored before
+        stored = {each["metadata"]["name"]: each for each in cluster.get("mpijobs", "-n", namespace)["items"]}
+        for name, policy in policies_now.items():
+            job = stored.get(name.removeprefix("mpijob-"))
+            if job is not None:
+                wanted = spec(defaulted(job), Posture(postures[job["metadata"]["name"]]), settings)
+                assert record(policy) == record({**policy, "spec": wanted})
+                assert record(policy).owner == job["metadata"]["uid"]
+                seen.add(name)
+        return len(policies_now)
+
+    with ExitStack() as stack:
+        stack.enter_context(service.running(cluster, *flags, name="killed", register=False))
+        for start in range(0, LIVES, 10):
+            names = list(postures)[start : start + 10]
+            create(cluster, *(job(namespace, name, postures[name], keep=False) for name in names))
+            look()
+            if start == LIVES // 20 * 10:
+                os.killpg(cluster.programs["killed"].pid, signal.SIGKILL)
+        cluster.wait_for("all", lambda: look() == LIVES, timeout=60 + LIVES)
+        succeeded = lambda: all(  # noqa: E731
+            has_condition(each, "Succeeded") for each in cluster.get("mpijobs", "-n", namespace)["items"]
+        )
+        cluster.wait_for("the end of all", succeeded, timeout=60 + 2 * LIVES)
+        assert look() == LIVES
+        assert seen == {f"mpijob-{name}" for name in postures}
+        cluster.kubectl("delete", "mpijobs", "--all", "-n", namespace, timeout=300)
+        cluster.wait_for("the garbage collector", lambda: look() == 0, timeout=60 + LIVES)
+        cluster.wait_for("an end of the work", partial(idle, replica))
+        assert policies(cluster, namespace) == {}
+        told = [each["reason"] for each in cluster.get("events", "-n", namespace)["items"]]
+        assert not [reason for reason in told if reason.startswith("NetworkPolicy")]
+        assert metric(replica, "failing") == 0
 
 
 def test_many_jobs_at_once_make_no_storm(cluster: Cluster, flags: list[str], replica: Replica) -> None:
