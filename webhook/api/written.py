@@ -74,8 +74,8 @@ class _Known:
         return template
 
     def _remember(self, text: bytes, template: PodTemplate) -> None:
-        # The text and what is in it, and for each mapping or list what it takes and what is worked out of it.
-        size = 2 * len(text) + 256 * (text.count(b"{") + text.count(b"["))
+        # The text and what is in it; and what mappings, lists and texts take besides, with what is worked out of them.
+        size = 2 * len(text) + 128 * (text.count(b"{") + text.count(b"[")) + 32 * text.count(b'"')
         if size > _MOST_OF_ONE:
             return
         if self._size + size > _MOST_IN_ALL:

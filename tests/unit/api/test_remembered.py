@@ -40,7 +40,7 @@ def test_two_functions_of_one_name_in_two_places_are_two() -> None:
 
 
 def test_a_template_that_comes_again_is_the_same_until_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(written, "_MOST_IN_ALL", 100_000)
+    monkeypatch.setattr(written, "_MOST_IN_ALL", 20_000)
     first = _template("app:1")
     assert _template("app:1") is first
     assert _template("app:2") is not first
@@ -51,13 +51,13 @@ def test_a_template_that_comes_again_is_the_same_until_there_are_too_many(monkey
     assert again == first
 
 
-@pytest.mark.parametrize("env", [[{"name": "a" * 70_000}], [{"name": "a"}] * 512])
-def test_a_template_that_takes_much_memory_is_read_each_time(env: object) -> None:
-    assert _template("app:1", env=env) is not _template("app:1", env=env)
+@pytest.mark.parametrize("fields", [{"name": "a" * 70_000}, {"env": [{"name": "a"}] * 512}, {"args": ["-x"] * 1900}])
+def test_a_template_that_takes_much_memory_is_read_each_time(fields: dict[str, object]) -> None:
+    assert _template("app:1", **fields) is not _template("app:1", **fields)
 
 
 def _template(image: str, **fields: object) -> PodTemplate:
-    template = {"spec": {"containers": [{"name": "main", "image": image, **fields}]}}
+    template = {"spec": {"containers": [{"image": image, **fields}]}}
     job, _ = written.decode(json.dumps({"spec": {"mpiReplicaSpecs": {"Worker": {"template": template}}}}).encode())
     assert job.worker is not None
     assert job == mpijob.decode(json.dumps({"spec": {"mpiReplicaSpecs": {"Worker": {"template": template}}}}).encode())
