@@ -48,6 +48,8 @@ class Decision(msgspec.Struct):
     """The object with the patch applied, without its managedFields."""
     reservation: Reservation | None = None
     """What the job takes of the namespace's quotas; None where none counts it."""
+    refused_gpus: dict[str, int] = msgspec.field(default_factory=dict)
+    """What a job asks for that is refused when it is created."""
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     """Added to those of the audit log."""
 

@@ -21,6 +21,7 @@ from webhook.admission import (
     preempted,
     ratchet,
     record,
+    refused_gpus,
     required,
     restore,
     too_large,
@@ -219,6 +220,7 @@ def validate(
         decision.told[ASKED] = [*vain]
     decision.denied = one_cause.told_once(decision.denied)
     decision.put_worst_first()
+    decision.refused_gpus = refused_gpus.of(decision, job, ctx)
     if policy.action(QUOTA_RULE) is Action.DENY:
         decision.reservation = reservation_of(job, ctx, job.metadata.uid)
     return decision

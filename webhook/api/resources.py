@@ -4,7 +4,7 @@ https://github.com/kubernetes/component-helpers/blob/v0.35.4/resource/helpers.go
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import translate
 from functools import lru_cache
 from typing import Final
@@ -78,6 +78,17 @@ def _sorted_out(patterns: tuple[str, ...]) -> tuple[frozenset[str], re.Pattern[s
     wildcards = [pattern for pattern in patterns if _WILDCARD.search(pattern)]
     expression = re.compile("|".join(map(translate, wildcards))) if wildcards else None
     return frozenset(patterns).difference(wildcards), expression
+
+
+def counted_accelerators(asked: Mapping[str, Quantity]) -> Iterator[tuple[str, int]]:
+    """The accelerators in what a pod asks for, by the names in DEFAULT_ACCELERATORS, for metrics.
+
+    What a pattern stands for has the pattern's name: users write the rest, and could make as many as they like.
+    """
+    for name, amount in asked.items():
+        known = next((known for known in DEFAULT_ACCELERATORS if is_accelerator(name, (known,))), "")
+        if known and amount > 0:
+            yield known, quantity.whole(amount)
 
 
 def read(value: object) -> Quantity:

@@ -14,8 +14,10 @@ from webhook.cli import explanations
 from webhook.cli.explanations import Explanation, Setting
 from webhook.cli.main import main
 from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES
+from webhook.kit.importance import Importance
 from webhook.policy.document import PolicyDocument
 from webhook.predict.pod_security.table import table
+from webhook.rules import REGISTRY
 from webhook.server.job_telemetry import JOB_METRICS
 from webhook.server.metrics import METRICS, Metric
 
@@ -137,6 +139,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
 
 
+_CERTAIN: Final = ", ".join(f"`{rule.id}`" for rule in REGISTRY.values() if rule.importance is Importance.FAILS)
 _INTRODUCTIONS: Final = {
     "rule": f"""\
 What a job is checked for when it is created or changed. A violation leads to the rule's action: `deny` refuses the job,
@@ -154,13 +157,19 @@ What an administrator enforces and injects, in [ConfigMaps](../administrators.md
 `apiVersion` and `kind` must be there; the rest is as in the documents of lower priority, and at last at its default,
 where the document says nothing. A document with an unknown field or a value out of range is refused as a whole, with
 the field and the reason.""",
-    "metrics": """\
+    "metrics": f"""\
 At `/metrics` of the operations port, with the standard `process_*` metrics beside them. No label names a namespace, a
 user or a job.
 
 Names, kinds and labels are kept from one minor version to the next: metrics, labels and their values are added, and
 what is renamed or removed is in the changelog first. Counters end in `_total` and begin at 0 with each process; times
-are in seconds; a moment is a `_timestamp_seconds`.""",
+are in seconds; a moment is a `_timestamp_seconds`.
+
+**GPUs saved.** `mpijob_webhook_refused_gpus_total` is what refused jobs asked for. How long they would have held it
+nobody knows, so no metric tells of hours saved. What can be said: a job that one of these rules refuses could not have
+run in whole, or would have failed, and would have held for nothing what it got:
+{_CERTAIN}.
+By the other rules the policy keeps GPUs back for others. Who tries again is counted again.""",
     "job-metrics": f"""\
 At `/metrics/jobs` of the operations port, with `--job-metrics`; `deadline_remaining_seconds` is there with
 `--deadline-events`. The label `namespace` is the job's: it needs `honorLabels` where it is scraped. The first
@@ -169,12 +178,13 @@ what the rule `gpus` takes for one by default, and `resource` is its name there:
 profiles.
 
 Every replica reports all jobs. So take `max by (namespace) (...)` of the replicas, of counters after `rate`; a `sum`
-counts each job as often as there are replicas. A counter begins at 0 with each process and counts what it sees from
-its first list on; whatever happens while no replica runs is counted by none. A rate of a few minutes is right while
-one replica has been running for so long, so the recording rules of `manifests/components/monitoring` keep those: the
-average of `namespace:training_operator_mpijob_succeeded:rate5m` over a day, times 86400, is the number of a day in
-which replicas were restarted. They also give the gauges `running` and `queued` the names that end in `_total`, for
-those who ask by them.""",
+counts each job as often as there are replicas. Only verdicts (`mpijob_webhook_namespace_*`) are those of one replica,
+and summed. A counter begins at 0 with each process and counts what it sees from its first list on; whatever happens
+while no replica runs is counted by none. A rate of a few minutes is right while one replica has been running for so
+long, so the recording rules of `manifests/components/monitoring` keep those: the average of
+`namespace:training_operator_mpijob_succeeded:rate5m` over a day, times 86400, is the number of a day in which replicas
+were restarted. They also give the gauges `running` and `queued` the names that end in `_total`, for those who ask by
+them.""",
     "pod-security": """\
 What [Pod Security](../pod-security.md) asks of a pod, by level and version. `containers[*]` stands for containers, init
 containers and ephemeral containers alike. Versions after the newest one here mean that one.""",

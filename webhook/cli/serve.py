@@ -72,7 +72,7 @@ COUNT: Final = click.IntRange(min=1)
 @click.option(
     "--deadline-events", is_flag=True, help="Events on a job at 80 % of its time and at its end; needs the right to."
 )
-@click.option("--job-metrics", is_flag=True, help="Count jobs and their GPUs by namespace, at /metrics/jobs.")
+@click.option("--job-metrics", is_flag=True, help="Count jobs, their GPUs and verdicts by namespace, at /metrics/jobs.")
 @click.option("--network-policies", is_flag=True, help="Make a NetworkPolicy for each job; needs the right to.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
 def serve(

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal
 
-from webhook.api import pod_resources, quantity
+from webhook.api import pod_resources
 from webhook.api.quota_charges import PodShape
-from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
+from webhook.api.resources import counted_accelerators
 from webhook.cluster.job_lives import JobLife, Phase
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPIJobRecord
@@ -111,14 +111,5 @@ def standing(
 
 @lru_cache(maxsize=1024)
 def accelerators(shape: PodShape) -> tuple[tuple[str, int], ...]:
-    """The accelerators that a pod asks for, by the names in DEFAULT_ACCELERATORS.
-
-    What a pattern stands for has the pattern's name: users write the rest, and could make as many as they like.
-    """
-    asked = pod_resources.requests(shape.resources).items()
-    found = ((_known(name), quantity.whole(amount)) for name, amount in asked if amount > 0)
-    return tuple((name, count) for name, count in found if name)
-
-
-def _known(name: str) -> str:
-    return next((known for known in DEFAULT_ACCELERATORS if is_accelerator(name, (known,))), "")
+    """The accelerators that a pod asks for."""
+    return tuple(counted_accelerators(pod_resources.requests(shape.resources)))

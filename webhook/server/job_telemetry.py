@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from webhook.admission.pipelines import Decision
 from webhook.client.live_view import LiveView
 from webhook.client.watch import Watch
 from webhook.cluster.job_lives import REASONS, JobLife
@@ -19,6 +20,7 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.view import Answer
 from webhook.companions.job_metrics import MOST_NAMESPACES, Changes, Counted, Labels, standing
 from webhook.server.metrics import Metric
+from webhook.server.namespace_verdicts import VERDICT_METRICS, NamespaceVerdicts
 
 JOB_PREFIX: Final = "training_operator_mpijob_"
 HOUR: Final = 3600
@@ -73,7 +75,19 @@ REMAINING: Final = Metric(
     "The least time that an MPIJob of the namespace has left before its activeDeadlineSeconds end it; with "
     "--deadline-events. Take the min of the replicas.",
 )
-JOB_METRICS: Final = (CREATED, SUCCEEDED, FAILED, DURATION, QUEUE, RUNNING, QUEUED, REQUESTED, IN_USE, REMAINING)
+JOB_METRICS: Final = (
+    CREATED,
+    SUCCEEDED,
+    FAILED,
+    DURATION,
+    QUEUE,
+    RUNNING,
+    QUEUED,
+    REQUESTED,
+    IN_USE,
+    REMAINING,
+    *VERDICT_METRICS,
+)
 
 
 class JobTelemetry:
@@ -82,11 +96,18 @@ class JobTelemetry:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._namespaces = Labels(MOST_NAMESPACES)
+        self._verdicts: NamespaceVerdicts | None = None
 
     def follow(self, lives: Watch[ByNamespace, JobLife], view: LiveView) -> None:
         """From now on count what happens to jobs, once all have been seen, and tell how many there are."""
         _Happenings(lives, self._namespaces, self.registry)
         self.registry.register(_Standing(lives, view, self._namespaces))
+        self._verdicts = NamespaceVerdicts(self.registry)
+
+    def decided(self, namespace: str, decision: Decision) -> None:
+        """Count a verdict, if that was asked for."""
+        if self._verdicts is not None:
+            self._verdicts.count(namespace, decision)
 
     def deadlines(self, remaining: Callable[[], Iterable[tuple[str, float]]]) -> None:
         """From now on ask for the namespaces of jobs, and the seconds that each job has left."""

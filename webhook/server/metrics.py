@@ -56,6 +56,15 @@ METRICS = (
         kept="by the loop",
     ),
     Metric(
+        PREFIX + "refused_gpus_total",
+        "counter",
+        ("rule", "resource"),
+        "GPUs and other accelerators that jobs asked for which were refused when they were created, dry runs left out. "
+        "Each job counts once, with the worst of the rules that refused it, and again whenever it is tried again; at "
+        "most 10,000 of a job.",
+        kept="by the loop",
+    ),
+    Metric(
         PREFIX + "patch_ops_total",
         "counter",
         ("injection",),

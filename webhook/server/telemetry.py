@@ -61,6 +61,7 @@ class Telemetry:
         self._reviews: Tally = made["reviews_total"]
         self._durations: Durations = made["review_duration_seconds"]
         self._rule_results: Tally = made["rule_results_total"]
+        self._refused_gpus: Tally = made["refused_gpus_total"]
         self._patch_ops: Tally = made["patch_ops_total"]
         self._deadline_exceeded: Counter = made["deadline_exceeded_total"]
         self._internal_errors: Counter = made["internal_errors_total"]
@@ -192,6 +193,12 @@ class Telemetry:
             count((finding.rule, "warn"))
         for finding in decision.audited:
             count((finding.rule, "audit"))
+        if not request.dry_run and webhook == "validate":
+            self.jobs.decided(request.namespace, decision)
+            if decision.denied:
+                worst = min(decision.denied, key=lambda finding: finding.importance).rule
+                for resource, gpus in decision.refused_gpus.items():
+                    self._refused_gpus.add((worst, resource), gpus)
         for finding, _ in decision.exempted:
             self._exemptions.add((finding.rule,))
         injected = Counted(decision.authors)

@@ -270,3 +270,37 @@ def test_libraries_log_to_the_same_place_without_the_texts_of_errors(stream):
     assert (first["message"], first["error"]) == ("handling a request", "builtins.ValueError")
     assert (second["level"], second["message"]) == ("warning", "odd")
     assert b"secret" not in stream.getvalue()
+
+
+def refusal(telemetry, changes, **fields):
+    telemetry.decided("validate", *validated(jobs.changed(changes), **fields), 0.001)
+
+
+def test_what_refused_jobs_asked_for_is_counted_once(telemetry):
+    """With the worst of the rules, so that a sum over the rules is true."""
+    changes = {"Worker.replicas": 1, "spec.slotsPerWorker": 0}
+    denied = validated(jobs.changed(changes))[1].denied
+    assert len({finding.rule for finding in denied}) > 1
+    refusal(telemetry, changes)
+    worst = min(denied, key=lambda finding: finding.importance).rule
+    family = {
+        tuple(sample.labels.values()): sample.value
+        for metric in telemetry.registry.collect()
+        for sample in metric.samples
+        if sample.name == PREFIX + "refused_gpus_total"
+    }
+    assert family == {(worst, "nvidia.com/gpu"): 2}
+
+
+@pytest.mark.parametrize("fields", [{"dryRun": True}, {"operation": "UPDATE"}])
+def test_gpus_are_counted_only_of_jobs_that_would_have_been_created(telemetry, fields):
+    if "operation" in fields:
+        fields = {**fields, "oldObject": jobs.GOOD}
+    refusal(telemetry, {"Worker.replicas": 1}, **fields)
+    assert value(telemetry, "rule_results_total", rule="worker-count", action="deny") == 1
+    assert value(telemetry, "refused_gpus_total", rule="worker-count", resource="nvidia.com/gpu") is None
+
+
+def test_one_job_with_many_zeros_does_not_drown_the_rest(telemetry):
+    refusal(telemetry, {"Worker.replicas": 2_000_000})
+    assert value(telemetry, "refused_gpus_total", rule="worker-count", resource="nvidia.com/gpu") == 10_000

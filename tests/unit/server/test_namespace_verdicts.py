@@ -1,0 +1,60 @@
+"""Verdicts by namespace: told where metrics of jobs are, and never for more namespaces than a bound."""
+
+from datetime import date
+
+import pytest
+from prometheus_client import generate_latest
+
+from tests.support import jobs
+from tests.support.job_lives import Seen
+from webhook.admission import pipelines
+from webhook.cluster.view import NothingKnown
+from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES
+from webhook.companions.job_watches import JOB_LIVES
+from webhook.server.metrics import PREFIX
+from webhook.server.telemetry import Telemetry
+
+POLICY = pipelines.load_policy(None)
+
+
+@pytest.fixture
+def telemetry() -> Telemetry:
+    found = Telemetry()
+    found.jobs.follow(Seen(JOB_LIVES), NothingKnown())  # type: ignore[arg-type]  # they have what is asked
+    return found
+
+
+def review(telemetry: Telemetry, namespace: str, workers: int = 4, **fields: object) -> None:
+    job = jobs.changed({"Worker.replicas": workers, "metadata.namespace": namespace})
+    request = jobs.request(job, **{"namespace": namespace, **fields})
+    decision = pipelines.validate(request, policy=POLICY, view=NothingKnown(), today=date.min)
+    telemetry.decided("validate", request, decision, 0.001)
+
+
+def value(telemetry: Telemetry, name: str, **labels: str) -> float | None:
+    return telemetry.jobs.registry.get_sample_value(f"{PREFIX}namespace_{name}_total", labels)
+
+
+def test_a_verdict_counts_for_its_namespace(telemetry: Telemetry) -> None:
+    review(telemetry, "team-a", workers=1)
+    review(telemetry, "team-a")
+    review(telemetry, "team-b")
+    review(telemetry, "team-b", dryRun=True)
+    assert value(telemetry, "reviews", namespace="team-a", decision="denied") == 1
+    assert value(telemetry, "reviews", namespace="team-a", decision="allowed") == 1
+    assert value(telemetry, "reviews", namespace="team-b", decision="allowed") == 1
+    assert value(telemetry, "rule_results", namespace="team-a", rule="worker-count", action="deny") == 1
+    assert value(telemetry, "rule_results", namespace="team-b", rule="worker-count", action="deny") is None
+
+
+def test_names_of_namespaces_are_few(telemetry: Telemetry) -> None:
+    for number in range(MOST_NAMESPACES + 2):
+        review(telemetry, f"team-{number}")
+    assert value(telemetry, "reviews", namespace=f"team-{MOST_NAMESPACES}", decision="allowed") is None
+    assert value(telemetry, "reviews", namespace=BEYOND, decision="allowed") == 2
+
+
+def test_without_metrics_of_jobs_no_namespace_is_named() -> None:
+    telemetry = Telemetry()
+    review(telemetry, "team-a")
+    assert b"team-a" not in generate_latest(telemetry.registry) + generate_latest(telemetry.jobs.registry)

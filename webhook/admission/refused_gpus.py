@@ -1,0 +1,24 @@
+"""The GPUs and other accelerators that a refused job asked for, for the metric about them."""
+
+from collections import Counter
+from typing import Final
+
+from webhook.admission.decision import Decision
+from webhook.api.mpijob import MPIJob
+from webhook.api.resources import counted_accelerators
+from webhook.kit.context import Context
+from webhook.predict.job_pods import job_pods
+
+MOST: Final = 10_000
+"""Of one job: who adds a few zeros to `replicas` by mistake does not drown what all others asked for."""
+
+
+def of(decision: Decision, job: MPIJob, ctx: Context) -> dict[str, int]:
+    """How many of each, by the names of metrics; none of a job that is admitted, or is there already."""
+    if decision.allowed or ctx.operation != "CREATE":
+        return {}
+    found: Counter[str] = Counter()
+    for pods in job_pods(job, ctx):
+        for name, count in counted_accelerators(pods.requests):
+            found[name] += pods.count * count
+    return {name: min(count, MOST) for name, count in found.items()}

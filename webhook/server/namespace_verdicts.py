@@ -1,0 +1,45 @@
+"""Verdicts by namespace, at `/metrics/jobs`: who asks why a team's jobs are refused sees it here."""
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+
+from webhook.admission.pipelines import Decision
+from webhook.companions.job_metrics import MOST_NAMESPACES, Labels
+from webhook.server.metrics import PREFIX, Metric
+from webhook.server.tallies import Tally
+
+READ: Final = "dry runs left out. Of this replica: take the sum."
+VERDICTS: Final = Metric(
+    PREFIX + "namespace_reviews_total",
+    "counter",
+    ("namespace", "decision"),
+    f"MPIJobs created or changed, by what became of it: allowed or denied; {READ}",
+    kept="by the loop",
+)
+RESULTS: Final = Metric(
+    PREFIX + "namespace_rule_results_total",
+    "counter",
+    ("namespace", "rule", "action"),
+    f"Violations found, by rule and by what they led to: deny, warn or audit; {READ}",
+    kept="by the loop",
+)
+VERDICT_METRICS: Final = (VERDICTS, RESULTS)
+
+
+class NamespaceVerdicts:
+    """The counters; names that anyone may send take no room from those of the jobs that exist."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._namespaces = Labels(MOST_NAMESPACES)
+        self._verdicts, self._results = (
+            Tally(metric.name, metric.help, metric.labels, registry=registry) for metric in VERDICT_METRICS
+        )
+
+    def count(self, namespace: str, decision: Decision) -> None:
+        """Count one verdict, and what led to it."""
+        label = self._namespaces.bounded(namespace)
+        self._verdicts.add((label, "allowed" if decision.allowed else "denied"))
+        for action, findings in (("deny", decision.denied), ("warn", decision.warned), ("audit", decision.audited)):
+            for finding in findings:
+                self._results.add((label, finding.rule, action))
