@@ -260,6 +260,12 @@ def test_that_of_others_is_left_alone(cluster: Cluster, replica: Replica) -> Non
     }
     create(cluster, foreign)
     before = policies(cluster, namespace)
+    # Should it be exchanged after it was read: the API server applies nothing over an object with another uid.
+    for name in ("mpijob-train", "mpijob-gone"):
+        other = {**foreign, "metadata": {**foreign["metadata"], "name": name, "uid": "another"}}
+        apply = ("apply", "--server-side", "--force-conflicts", "-f", "-")
+        refused = cluster.kubectl(*apply, stdin=other, check=False)
+        assert "uid" in refused.stderr.lower(), refused
     create(cluster, job(namespace, "train"))
     cluster.wait_for("the Event", lambda: reasons(cluster, namespace, "train") or None)
     assert reasons(cluster, namespace, "train") == ["NetworkPolicyForeign"]

@@ -10,9 +10,11 @@ from tests.support.job_lives import Seen
 from tests.support.logs import Log
 from tests.support.policies import layer
 from tests.support.watch_api import until
+from webhook.client.calls import ApiError
 from webhook.companions.job_watches import LAUNCHERS
+from webhook.companions.reconciler import Reconciler
 from webhook.policy.in_force import PolicySet
-from webhook.server.companions import not_made, run_watch
+from webhook.server.companions import not_made, run_reconciler, run_watch
 from webhook.server.ops import Readiness
 from webhook.server.telemetry import Telemetry
 
@@ -56,3 +58,29 @@ async def test_what_cannot_be_read_is_a_concern_and_reviews_go_on() -> None:
 def test_a_posture_that_nobody_brings_about_is_told(documents: list[str], told: bool) -> None:
     policies = PolicySet([layer(str(number), text) for number, text in enumerate(documents)])
     assert ("network-policies" in not_made(policies)) is told
+
+
+async def test_how_a_companion_does_is_measured_and_told() -> None:
+    async def reconcile(key: str) -> None:
+        if key == "bad":
+            raise ApiError(403, "no right")
+
+    telemetry, readiness, api = Telemetry(Log()), Readiness(), SimpleNamespace(requests=7)
+    around: Any = SimpleNamespace(telemetry=telemetry, readiness=readiness)
+    reconciler = Reconciler("tests", reconcile, log=telemetry.log)
+    async with AsyncExitStack() as stack:
+        caller: Any = api
+        await run_reconciler(stack, around, reconciler, caller)
+        reconciler.add("good")
+        reconciler.add("bad")
+        await until(lambda: reconciler.results.total() == 2)
+
+        def value(name: str, **labels: str) -> float | None:
+            return telemetry.registry.get_sample_value(
+                f"mpijob_webhook_companion_{name}", {"companion": "tests", **labels}
+            )
+
+        assert value("reconciles_total", result="done") == value("reconciles_total", result="failed") == 1
+        assert (value("requests_total"), value("failing"), value("waiting")) == (7, 1, 0)
+        told = "[!]tests: 1 failed and will be tried again; the last: no right\nreadyz check passed\n"
+        assert readiness.report() == told
