@@ -41,6 +41,8 @@ from webhook.rules.network_policy import Posture, Settings, posture
 
 NAME: Final = "network-policies"
 RULE: Final = "network-policy"
+# For each job when all are looked at: more than it takes, so that a part of the calls is left for new jobs.
+CALLS: Final = 3
 # Seconds.
 RESYNC: Final = 600.0
 UNKNOWN_PAUSE: Final = 30.0
@@ -60,7 +62,7 @@ class _Wanted:
 
     def met_by(self, seen: SeenPolicy | Answer) -> bool:
         """Whether nothing is to be done; what cannot be seen has been written once, and counts as it was."""
-        return seen in {self.policy, Answer.UNKNOWN} or (self.policy is None and seen is Answer.ABSENT)
+        return seen in {self.policy, Answer.UNKNOWN} if self.policy else not _owns(self.basis[0], seen)
 
 
 class NetworkPolicies:
@@ -108,11 +110,9 @@ class NetworkPolicies:
         jobs = self._view.all(MPI_JOBS)
         if isinstance(jobs, Answer):
             return
-        span = 2 * len(jobs) / RATE
+        span = CALLS * len(jobs) / RATE
         for key, job in jobs.items():
-            seen = self._seen(key)
-            settled = isinstance(seen, SeenPolicy) and seen.owner == job.uid and key not in self._wanted
-            self._add(key, self._uniform(0, span) if settled else 0)
+            self._add(key, self._uniform(0, span) if _owns(job.uid, self._seen(key)) else 0)
 
     def _add(self, key: ByNamespace, after: float = 0) -> None:
         if self._begun:
@@ -140,7 +140,7 @@ class NetworkPolicies:
         if isinstance(job, Answer) or isinstance(namespace, Answer):
             return LATE_PAUSE if namespace is Answer.ABSENT else UNKNOWN_PAUSE
         settings = self._settings(namespace)
-        if posture(job.network_policy, settings) is Posture.NONE and not isinstance(seen, SeenPolicy):
+        if posture(job.network_policy, settings) is Posture.NONE and not _owns(job.uid, seen):
             self._forget(key)
             return None
         wanted, basis = self._wanted.get(key), (job.uid, job.generation, job.network_policy, settings)
@@ -166,7 +166,7 @@ class NetworkPolicies:
         asked = job.annotations.get(NETWORK_POLICY, "")
         chosen = posture(asked, settings) if is_filtered(job) else Posture.NONE
         basis = (job.metadata.uid, int(found["metadata"].get("generation") or 0), asked, settings)
-        if chosen is Posture.NONE and not isinstance(seen, SeenPolicy):
+        if chosen is Posture.NONE and not _owns(job.metadata.uid, seen):
             self._wanted[key] = _Wanted(basis, None)
             return None
         body = network_policy(job, chosen, settings)
@@ -237,6 +237,10 @@ class NetworkPolicies:
         told = event(key[0], about, reason=reason, message=message, kind="Warning", key=f"{owner['uid']}/{reason}")
         with suppress(ClusterError):
             await self._api.request("POST", f"/api/v1/namespaces/{_in_path(key[0])}/events", told)
+
+
+def _owns(uid: str, seen: SeenPolicy | Answer) -> bool:
+    return isinstance(seen, SeenPolicy) and seen.owner == uid
 
 
 def _in_path(name: Hashable) -> str:

@@ -199,6 +199,34 @@ async def test_an_object_of_others_is_left_alone_and_told(cluster: KeptObjects, 
         assert world.companion.reconciler.failing == 0
 
 
+@pytest.mark.parametrize("changes", [asking("none"), {"Worker.template.spec.hostNetwork": True}])
+async def test_an_object_of_others_is_nobodys_fault_where_none_is_wanted(
+    cluster: KeptObjects, changes: dict[str, Any]
+) -> None:
+    foreign = cluster.put(MINE, {"metadata": {"labels": {LABEL: "default"}}, "spec": {"podSelector": {}}})
+    stored(cluster, changes=changes)
+    async with running(cluster, posture("default", ", choices: [none]")) as world:
+        world.companion.resync()
+        await world.settled()
+        assert cluster.objects[MINE] == foreign
+        assert world.companion.reconciler.failing == 0
+        assert cluster.writes() == []
+
+
+async def test_what_has_its_own_is_looked_at_by_and_by_so_that_new_jobs_come_first(cluster: KeptObjects) -> None:
+    for number in range(40):
+        stored(cluster, f"job-{number}")
+    async with running(cluster) as world:
+        spans: list[tuple[float, float]] = []
+        world.companion._uniform = lambda low, high: spans.append((low, high)) or 3600.0  # type: ignore[func-returns-value]
+        world.set_policy(posture("restricted"))
+        calls = len(cluster.calls)
+        stored(cluster, "new")
+        await world.settled()
+        assert spans == [(0, 3.0)] * 40
+        assert len(cluster.calls) == calls + 2
+
+
 async def test_that_of_an_earlier_job_of_the_name_is_waited_for(cluster: KeptObjects) -> None:
     stored(cluster)
     async with running(cluster) as world:
