@@ -26,6 +26,7 @@ OPTIONAL = (
     "deadline-events",
     "job-metrics",
     "network-policies",
+    "audit",
     "legacy-no-match-conditions",
 )
 OURS = "mpijob-webhook"

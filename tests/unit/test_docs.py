@@ -18,6 +18,7 @@ from webhook.cli.job_world import JobWorld
 from webhook.cli.policy import documents
 from webhook.policy.document import PolicyDocument
 from webhook.server import telemetry
+from webhook.server.audit_telemetry import AUDIT_METRICS
 from webhook.server.job_telemetry import JOB_METRICS
 
 WRITTEN = (
@@ -87,10 +88,10 @@ def test_every_policy_command_is_shown_to_administrators(name: str) -> None:
 
 
 def test_every_metric_is_there() -> None:
-    for metric in (*telemetry.METRICS, *JOB_METRICS):
+    for metric in (*telemetry.METRICS, *JOB_METRICS, *AUDIT_METRICS):
         assert f"| `{metric.name}` | {metric.kind} | " in page("reference/metrics.md")
     named = set(re.findall(r"mpijob_webhook_[a-z_]+", "".join(map(page, WRITTEN))))
-    assert named <= {metric.name for metric in telemetry.METRICS}
+    assert named <= {metric.name for metric in (*telemetry.METRICS, *AUDIT_METRICS)}
 
 
 def test_every_annotation_that_users_may_set_is_there() -> None:

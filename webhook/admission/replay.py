@@ -1,8 +1,6 @@
 """What-if: the verdicts on existing jobs under the policies of today and under others, and what would be injected.
 
-Jobs are judged as if they were created now. That is what their owners would meet when they submit them again; jobs that
-are stored already keep running, whatever the policy says. What was injected into a stored job is taken out of it first,
-as far as the job records it, and each policy injects anew.
+Jobs are judged as if they were created now (see `anew`); those that are stored keep running, whatever the policy says.
 """
 
 from collections import Counter
@@ -13,10 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.admission import pipelines, record, wishes
+from webhook.admission import anew
 from webhook.admission.decision import Decision
-from webhook.api.annotations import INJECTED
-from webhook.api.review import AdmissionRequest
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
 from webhook.cluster.without_jobs import WithoutJobs
@@ -29,15 +25,6 @@ MAX_INJECTIONS: Final = 6
 NEWLY: Final = "newly"
 NO_LONGER: Final = "no longer"
 OTHERWISE: Final = "otherwise"
-
-
-class _Meta(msgspec.Struct):
-    name: str = ""
-    namespace: str = ""
-
-
-class _Job(msgspec.Struct):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
 
 
 @dataclass(slots=True)
@@ -83,7 +70,6 @@ class Replayer:
     def __init__(self, *, before: PolicySet, after: PolicySet, view: ClusterView, today: date) -> None:
         self._before = before
         self._after = after
-        # The jobs run already: what they take is in the quotas' `used`, and must not keep them out themselves.
         self._view = WithoutJobs(view)
         self._today = today
         self.result = Replay()
@@ -91,23 +77,18 @@ class Replayer:
     def add(self, jobs: Iterable[bytes | msgspec.Raw]) -> None:
         """Judge some more jobs, each as JSON of a stored MPIJob; what cannot be read is not counted."""
         for data in jobs:
-            try:
-                meta = msgspec.json.decode(data, type=_Job).metadata
-                written = _as_written(data)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            request = anew.creation(data)
+            if request is None:
                 continue
             self.result.total += 1
-            namespace = self._view.get(NAMESPACES, meta.namespace)
-            request = AdmissionRequest(
-                uid="replay", operation="CREATE", name=meta.name, namespace=meta.namespace, object=written
-            )
+            namespace = self._view.get(NAMESPACES, request.namespace)
             old, new = (policies.for_namespace(namespace) for policies in (self._before, self._after))
-            injected = self._inject(request, old)
-            injected_then = injected if _inject_alike(old, new) else self._inject(request, new)
-            before = self._verdict(request, old, injected)
-            after = self._verdict(request, new, injected_then)
-            self._compare(f"{meta.namespace}/{meta.name}", before, after)
-            self._compare_injections(f"{meta.namespace}/{meta.name}", injected, injected_then)
+            injected = anew.inject(request, old, self._view)
+            injected_then = injected if _inject_alike(old, new) else anew.inject(request, new, self._view)
+            before = anew.verdict(request, injected, old, view=self._view, today=self._today)
+            after = anew.verdict(request, injected_then, new, view=self._view, today=self._today)
+            self._compare(f"{request.namespace}/{request.name}", before, after)
+            self._compare_injections(f"{request.namespace}/{request.name}", injected, injected_then)
 
     def _compare(self, job: str, before: Decision, after: Decision) -> None:
         if after.denied and not before.denied:
@@ -123,26 +104,6 @@ class Replayer:
             if old.get(injection) != new.get(injection):
                 how = NEWLY if injection not in old else NO_LONGER if injection not in new else OTHERWISE
                 self.result.injections.setdefault(injection, {}).setdefault(how, []).append(job)
-
-    def _inject(self, request: AdmissionRequest, policy: Policy) -> Decision:
-        return pipelines.mutate(request, policy=policy, view=self._view)
-
-    def _verdict(self, request: AdmissionRequest, policy: Policy, injected: Decision) -> Decision:
-        if injected.document is not None:
-            request = msgspec.structs.replace(request, object=msgspec.Raw(msgspec.json.encode(injected.document)))
-        return pipelines.validate(request, policy=policy, view=self._view, today=self._today)
-
-
-def _as_written(data: bytes | msgspec.Raw) -> msgspec.Raw:
-    """The job without what is recorded as injected."""
-    if INJECTED.encode() not in bytes(data):
-        return msgspec.Raw(data)
-    document: Any = msgspec.json.decode(data)
-    document = wishes.without(document, record.read(document))
-    metadata = document.get("metadata")
-    if isinstance(metadata, dict) and isinstance(metadata.get("annotations"), dict):
-        metadata["annotations"].pop(INJECTED, None)
-    return msgspec.Raw(msgspec.json.encode(document))
 
 
 def _inject_alike(old: Policy, new: Policy) -> bool:

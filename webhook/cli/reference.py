@@ -18,6 +18,7 @@ from webhook.kit.importance import Importance
 from webhook.policy.document import PolicyDocument
 from webhook.predict.pod_security.table import table
 from webhook.rules import REGISTRY
+from webhook.server.audit_telemetry import AUDIT_METRICS
 from webhook.server.job_telemetry import JOB_METRICS
 from webhook.server.metrics import METRICS, Metric
 
@@ -112,6 +113,9 @@ def _metrics() -> Iterator[str]:
     yield "\n## Jobs\n"
     yield _INTRODUCTIONS["job-metrics"] + "\n"
     yield from _metric_table(JOB_METRICS)
+    yield "\n## Audit\n"
+    yield _INTRODUCTIONS["audit-metrics"] + "\n"
+    yield from _metric_table(AUDIT_METRICS)
 
 
 def _metric_table(metrics: Iterable[Metric]) -> Iterator[str]:
@@ -185,6 +189,10 @@ long, so the recording rules of `manifests/components/monitoring` keep those: th
 `namespace:training_operator_mpijob_succeeded:rate5m` over a day, times 86400, is the number of a day in which replicas
 were restarted. They also give the gauges `running` and `queued` the names that end in `_total`, for those who ask by
 them.""",
+    "audit-metrics": """\
+At `/metrics/jobs` too, with `--audit`, and with the same bound on namespaces. Every replica judges all jobs that have
+not ended, so take the `max` of the replicas, never the `sum`. A replica that has not judged all jobs yet tells of none.
+A job that breaks several rules is counted once for each of them in `audit_violations`, and once in `audit_refused`.""",
     "pod-security": """\
 What [Pod Security](../pod-security.md) asks of a pod, by level and version. `containers[*]` stands for containers, init
 containers and ephemeral containers alike. Versions after the newest one here mean that one.""",

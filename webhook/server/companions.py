@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from webhook.client.watch import Watch
+from webhook.companions.audit.standing import StandingAudit
 from webhook.companions.deadline_events import DeadlineEvents
 from webhook.companions.job_watches import JOB_LIVES, LAUNCHERS
 from webhook.companions.network_policy.seen import NETWORK_POLICIES
@@ -18,6 +19,7 @@ from webhook.companions.ssh.removal import KeyRemoval
 from webhook.policy import layers
 from webhook.policy.in_force import PolicySet
 from webhook.server.background import in_background
+from webhook.server.clock import today
 from webhook.server.cluster_link import ClusterLink
 from webhook.server.ops import Readiness
 from webhook.server.settings import ServeSettings
@@ -48,10 +50,14 @@ async def start_companions(stack: AsyncExitStack, around: Surroundings) -> list[
         )
         stack.callback(asyncio.create_task(removal.run()).cancel)
     await start_job_lives(stack, around)
+    on_policies = []
+    if around.settings.audit:
+        on_policies.append(await start_audit(stack, around))
     if around.settings.network_policies:
-        return [await start_network_policies(stack, around)]
-    around.readiness.concerns_of(lambda: not_made(around.policies()))
-    return []
+        on_policies.append(await start_network_policies(stack, around))
+    else:
+        around.readiness.concerns_of(lambda: not_made(around.policies()))
+    return on_policies
 
 
 async def start_job_lives(stack: AsyncExitStack, around: Surroundings) -> None:
@@ -98,6 +104,24 @@ async def start_network_policies(stack: AsyncExitStack, around: Surroundings) ->
 
     await run_reconciler(stack, around, companion.reconciler, api, watch, work=begin)
     return companion.resync
+
+
+async def start_audit(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None]:
+    """Judge the jobs that exist; what is returned is to be called when policies have changed."""
+    link, log = around.link, around.telemetry.log
+    api = PacedClient(link.api)
+    audit = StandingAudit(
+        connection=link.connection, api=api, view=link.view, policies=around.policies, today=today, log=log
+    )
+    around.telemetry.jobs.audit(audit)
+    around.readiness.concerns_of(audit.concerns)
+
+    async def begin() -> None:
+        await link.settled.wait()
+        await audit.run()
+
+    await run_reconciler(stack, around, audit.reconciler, api, work=begin)
+    return audit.resync
 
 
 async def run_reconciler(

@@ -18,7 +18,9 @@ from webhook.cluster.job_lives import REASONS, JobLife
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.view import Answer
+from webhook.companions.audit.standing import StandingAudit
 from webhook.companions.job_metrics import MOST_NAMESPACES, Changes, Counted, Labels, standing
+from webhook.server.audit_telemetry import AuditCollector
 from webhook.server.metrics import Metric
 from webhook.server.namespace_verdicts import VERDICT_METRICS, NamespaceVerdicts
 
@@ -112,6 +114,10 @@ class JobTelemetry:
     def deadlines(self, remaining: Callable[[], Iterable[tuple[str, float]]]) -> None:
         """From now on ask for the namespaces of jobs, and the seconds that each job has left."""
         self.registry.register(_Remaining(remaining, self._namespaces))
+
+    def audit(self, audit: StandingAudit) -> None:
+        """From now on ask for the rules that jobs break."""
+        self.registry.register(AuditCollector(audit, self._namespaces))
 
 
 class _Happenings:

@@ -79,6 +79,8 @@ class ServeSettings:
     """Count jobs, and what they ask for, by namespace."""
     network_policies: bool = False
     """Make a NetworkPolicy for every job whose policy, or own wish, asks for one."""
+    audit: bool = False
+    """Judge the jobs that exist by the policies of today, again and again."""
     log_level: str = "info"
     """debug, info, warning or error."""
 

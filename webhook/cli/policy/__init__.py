@@ -1,8 +1,8 @@
 """The commands `mpijob-webhook policy ...`, one file a command: what administrators need to write a policy.
 
 `commands` is the group. What each command does is in a module beside it, which is imported when the command runs:
-`diff` in `differences`, `effective` in `effective_values`, `replay` in `replay_report`, `schema` in `document_schema`,
-`validate` in `validation`. `documents` finds policies in files, `cluster` in a cluster, and `inputs` ends a command
-that cannot use what it was given.
+`audit` in `audit_report`, `diff` in `differences`, `effective` in `effective_values`, `replay` in `replay_report`,
+`schema` in `document_schema`, `validate` in `validation`. `documents` finds policies in files, `cluster` in a cluster,
+and `inputs` ends a command that cannot use what it was given.
 What a policy means is not decided here but in `webhook.policy`, and a job is judged in `webhook.admission`.
 """

@@ -22,6 +22,7 @@ from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get, listed
 from webhook.client.reading import read
 from webhook.cluster.resource import KUEUE_NAMESPACE, WatchedPlace
+from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, NothingKnown
@@ -31,7 +32,6 @@ from webhook.policy.layers import Layer
 from webhook.policy.store import REMEMBERED, PolicySource
 
 NAMESPACE_PATH: Final = "/api/v1/namespaces"
-MPIJOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
 
 
 @dataclass(slots=True)
@@ -89,6 +89,8 @@ async def from_api(
 ) -> ClusterPolicies:
     """A cluster: what is known of `namespace`, and with `jobs` all that is needed to judge them.
 
+    Without a namespace these are all jobs of the cluster.
+
     ClusterError when something essential cannot be read.
     """
     api = await calls.connect(access)
@@ -101,8 +103,9 @@ async def from_api(
         if namespace:
             cluster.namespace = await _namespace(api, namespace)
         if jobs:
-            cluster.jobs = [_job(job) for job in await _jobs(api)]
-            reading = await read(api, places={WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: kueue_namespace})
+            cluster.jobs = [_job(job) for job in await _jobs(api, namespace)]
+            places = {WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: kueue_namespace}
+            reading = await read(api, places=places, namespaces=[namespace] if namespace else [])
             cluster.problems += reading.problems
             cluster.view = Snapshot(reading.documents())
     finally:
@@ -135,9 +138,9 @@ async def _namespace(api: Client, name: str) -> Namespace | Answer:
     return Namespace(name, {key: str(value) for key, value in mapping(mapping(found, "metadata"), "labels").items()})
 
 
-async def _jobs(api: Client) -> list[dict[str, Any]]:
+async def _jobs(api: Client, namespace: str) -> list[dict[str, Any]]:
     try:
-        return await listed(api, MPIJOBS)
+        return await listed(api, MPI_JOBS.path(mpijob.API_VERSION, quote(namespace, safe="")))
     except ApiError as error:
         if error.status == 404:
             raise ClusterError(f"the cluster at {api.host} knows no MPIJobs: their CRD is not installed") from None

@@ -4,6 +4,7 @@ from typing import Final
 
 import click
 
+from webhook.cli.policy.audit import audit
 from webhook.cli.policy.diff import diff
 from webhook.cli.policy.effective import effective
 from webhook.cli.policy.new import new
@@ -11,7 +12,7 @@ from webhook.cli.policy.replay import replay
 from webhook.cli.policy.schema import init, schema
 from webhook.cli.policy.validate import validate
 
-COMMANDS: Final = (diff, effective, init, new, replay, schema, validate)
+COMMANDS: Final = (audit, diff, effective, init, new, replay, schema, validate)
 
 
 @click.group(commands=COMMANDS)
@@ -28,10 +29,11 @@ def policy() -> None:
       mpijob-webhook policy new warn --mode warn | kubectl apply -f -
       mpijob-webhook policy replay --policy policy.yaml
       mpijob-webhook policy effective --namespace team-a
+      mpijob-webhook policy audit
 
     \b
     Exit code:
       0  done, nothing to complain about
-      1  a broken policy, a difference, or a job that would newly be denied: see each command
+      1  a broken policy, a difference, or a job that would be denied: see each command
       2  unusable input: a file, the cluster or an option
     """

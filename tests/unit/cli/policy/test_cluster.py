@@ -159,7 +159,7 @@ class TestApi:
     ) -> None:
         api.refusals["GET", path] = refusal
         with pytest.raises(ClusterError) as caught:
-            self.read(api, tmp_path, namespace="team-a", jobs=True)
+            self.read(api, tmp_path, namespace="" if path == MPIJOBS else "team-a", jobs=True)
         assert message in str(caught.value)
         assert "\n" not in str(caught.value)
 

@@ -190,6 +190,54 @@ class TestDiff:
         assert error(run("diff", *files))
 
 
+class TestAudit:
+    def test_the_policies_in_force_count(self, folder: Path) -> None:
+        result = run("audit", "--cluster", "cluster.yaml")
+        assert result.exit_code == 0
+        assert result.stderr == ""
+        objects = [each for each in OBJECTS if each not in (BASE, PREMIUM)]
+        (folder / "c.yaml").write_text(json.dumps({"kind": "List", "items": [*objects, STRICT]}))
+        result = run("audit", "--cluster", "c.yaml")
+        assert result.exit_code == 1
+        assert "team-a/train: would be refused" in result.stdout
+        assert "[worker-count]" in result.stdout
+        assert run("audit", "--cluster", "c.yaml", "-n", "team-b").exit_code == 0
+
+    def test_policies_that_would_be_in_force(self) -> None:
+        options = ("--cluster", "cluster.yaml", "--policy", "strict.yaml", "--without", "premium")
+        result = run("audit", *options, "-o", "json")
+        assert result.exit_code == 1
+        value = json.loads(result.stdout)
+        assert value["policies"] == ["base"]
+        assert value["byRule"]["worker-count"] == {"deny": 1}
+
+    @pytest.mark.parametrize("namespace", ["", "team-a"])
+    def test_only_what_is_named_is_read(self, folder: Path, namespace: str) -> None:
+        with fake_api() as api:
+            of_all = (CONFIGMAPS, MPIJOBS, *PATHS_READ)
+            for path in of_all:
+                api.objects[path] = {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}
+                if namespace and path.count("/") > 3:
+                    parts = path.rsplit("/", maxsplit=1)
+                    api.objects[f"{parts[0]}/namespaces/{namespace}/{parts[1]}"] = api.objects[path]
+            jobs = MPIJOBS.replace("/mpijobs", f"/namespaces/{namespace}/mpijobs") if namespace else MPIJOBS
+            api.objects[jobs] = {"kind": "MPIJobList", "metadata": {"resourceVersion": "7"}, "items": [changed()]}
+            config = kubeconfig(folder / "config", api.url)
+            options = ("-n", namespace) if namespace else ()
+            result = run("audit", "--policy", "strict.yaml", "--kubeconfig", str(config), *options)
+            assert result.exit_code == 1, result.stderr
+            assert "team-a/train: would be refused" in result.stdout
+            assert {method for method, _ in api.calls} == {"GET"}
+            asked = {path.partition("?")[0] for _, path in api.calls}
+            assert (MPIJOBS in asked) == (not namespace)
+
+    def test_unusable(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("KUBECONFIG", "nope")
+        assert error(run("audit")).startswith("cannot read the kubeconfig nope")
+        assert error(run("audit", "--policy", "broken.yaml", "--cluster", "cluster.yaml"))
+        assert error(run("audit", "--cluster", "cluster.yaml", "--without", "nope"))
+
+
 class TestReplay:
     def test_what_would_newly_be_denied(self, folder: Path) -> None:
         objects = [o for o in OBJECTS if o is not PREMIUM]

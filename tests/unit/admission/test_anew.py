@@ -1,0 +1,106 @@
+"""A job that is stored is judged as if it were created now, and its own existence does not count against it."""
+
+import json
+from datetime import date
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.jobs import changed
+from tests.support.policies import HEADER
+from webhook.admission import anew, pipelines
+from webhook.admission.decision import Decision
+from webhook.api.review import AdmissionRequest
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import ClusterView, NothingKnown
+from webhook.cluster.without_jobs import WithoutJobs
+from webhook.policy import document
+from webhook.policy.in_force import PolicySet, policy_model
+from webhook.policy.layers import Layer
+
+TODAY = date(2026, 11, 21)
+EXEMPT = "training.openshift.io/exempt"
+
+
+def policies(text: str) -> PolicySet:
+    return PolicySet([Layer("p", document.load(HEADER + text, policy_model()))])
+
+
+def judge(job: Any, policy: str = "", view: ClusterView | None = None) -> Decision | None:
+    data = msgspec.Raw(json.dumps(job).encode())
+    view = WithoutJobs(view or NothingKnown())
+    return anew.judge(data, policies=policies(policy), view=view, today=TODAY)
+
+
+def denied(job: Any, policy: str, view: ClusterView | None = None) -> set[str]:
+    decision = judge(job, policy, view)
+    assert decision is not None
+    return {finding.rule for finding in decision.denied}
+
+
+FIVE = changed({"Worker.replicas": 5})
+
+
+def test_the_verdict_is_that_of_admission() -> None:
+    assert denied(FIVE, "rules: {worker-count: {max: 3}}") == {"worker-count"}
+    assert denied(FIVE, "rules: {worker-count: {max: 5}}") == set()
+    audited = judge(FIVE, "mode: audit\nrules: {worker-count: {max: 3}}")
+    assert audited is not None
+    assert not audited.denied
+    assert "worker-count" in {finding.rule for finding in audited.audited}
+
+
+def test_what_was_injected_is_injected_anew() -> None:
+    """A policy that injects what another rule forbids is seen with the values of today."""
+    request = anew.creation(msgspec.Raw(json.dumps(FIVE).encode()))
+    assert request is not None
+    yesterday = policies("injectOnly: [job-timeout]\ninjections: {job-timeout: {default: 3h}}")
+    policy = yesterday.for_namespace(NothingKnown().get(None, None))  # type: ignore[arg-type]
+    stored = pipelines.mutate(request, policy=policy, view=NothingKnown()).document
+    assert stored is not None
+    assert stored["spec"]["runPolicy"]["activeDeadlineSeconds"] == 3 * 3600
+    again = anew.creation(msgspec.Raw(json.dumps(stored).encode()))
+    assert isinstance(again, AdmissionRequest)
+    assert "activeDeadlineSeconds" not in json.loads(bytes(again.object))["spec"].get("runPolicy", {})
+
+
+def test_an_exemption_that_the_job_asks_for_was_granted_when_it_was_created() -> None:
+    asks = {EXEMPT: "worker-count", f"{EXEMPT}-reason": "a benchmark"}
+    job = changed({"Worker.replicas": 5, "metadata.annotations": asks})
+    assert denied(job, "rules: {worker-count: {max: 3}}") == set()
+    without_reason = changed({"Worker.replicas": 5, "metadata.annotations": {EXEMPT: "worker-count"}})
+    assert denied(without_reason, "rules: {worker-count: {max: 3}}") == {"worker-count"}
+
+
+def test_a_quota_that_the_job_fills_itself_is_not_exceeded() -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "gpus", "namespace": "team-a"},
+        "spec": {"hard": {"requests.nvidia.com/gpu": "1000"}},
+        "status": {"hard": {"requests.nvidia.com/gpu": "1000"}, "used": {"requests.nvidia.com/gpu": "1000"}},
+    }
+    assert "resource-quota" not in denied(FIVE, "", Snapshot([quota]))
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"7", b'{"metadata": 7}', b'{"metadata": {"name": 7}}', b'"\xff"'])
+def test_what_is_no_job_is_not_judged(data: bytes) -> None:
+    assert anew.judge(data, policies=policies(""), view=WithoutJobs(NothingKnown()), today=TODAY) is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+PLACES = ["metadata.annotations", "metadata.labels", "spec", "spec.runPolicy", "Worker", "Worker.template", "status"]
+
+
+@settings(deadline=None)
+@given(place=st.sampled_from(PLACES), value=JSON)
+def test_any_json_gets_a_verdict(place: str, value: Any) -> None:
+    decision = judge(changed({place: value}))
+    assert decision is not None
+    assert decision.allowed == (not decision.denied)

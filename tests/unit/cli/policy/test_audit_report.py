@@ -1,0 +1,97 @@
+"""Which jobs break the policies, the worst first."""
+
+import json
+from datetime import date
+from typing import Any
+
+import click
+
+from tests.support.job_lives import condition
+from tests.support.jobs import changed
+from tests.support.policies import layer
+from webhook.cli.policy.audit_report import AuditReport, audit
+from webhook.cli.policy.cluster import ClusterPolicies
+from webhook.cluster.snapshot import Snapshot
+
+POLICY = """
+rules:
+  worker-count: {max: 3}
+  gpus: {max: 8}
+  slots: {action: warn}
+"""
+ENDED = {"conditions": [condition("Succeeded")], "completionTime": "2026-01-01T00:00:00Z"}
+
+
+def job(name: str, workers: int = 2, namespace: str = "team-a", **changes: Any) -> Any:
+    return changed(
+        {"metadata.name": name, "metadata.namespace": namespace, "Worker.replicas": workers, **changes},
+    )
+
+
+def audited(*jobs: Any, policy: str = POLICY, namespace: str = "") -> AuditReport:
+    cluster = ClusterPolicies(
+        "namespace n of c", view=Snapshot(jobs), jobs=[json.dumps(each).encode() for each in jobs]
+    )
+    return audit(cluster, [layer("p", policy)], cluster.jobs, namespace=namespace, today=date(2026, 11, 21))
+
+
+def text(report: AuditReport) -> list[str]:
+    return [click.unstyle(line) for line in report.as_text()]
+
+
+def test_the_worst_come_first() -> None:
+    report = audited(
+        job("small"),
+        job("warned", **{"spec.slotsPerWorker": 9}),
+        job("large", 4),
+        job("larger", 4, "team-b", **{"Launcher.replicas": 2}),
+    )
+    assert [(each.namespace, each.name) for each in report.breaking if each.decision.denied] == [
+        ("team-b", "larger"),
+        ("team-a", "large"),
+    ]
+    assert report.total == 4
+    assert report.refused == 2
+    (refusing, *_) = [counts for rule, counts in report.by_rule.items() if rule == "worker-count"]
+    assert refusing == {"deny": 2}
+    assert next(iter(report.by_rule)) == "worker-count"
+
+
+def test_what_is_wrong_and_what_to_do_is_told() -> None:
+    lines = text(audited(job("large", 5)))
+    assert lines[0] == "policies: p (namespace n of c)"
+    assert "team-a/large: would be refused" in lines
+    (told,) = [line for line in lines if line.startswith("  deny: ") and line.endswith("[worker-count]")]
+    assert "spec.mpiReplicaSpecs[Worker].replicas" in told
+    assert "3" in told
+    assert lines[-1] == "1 job: 1 would be refused, 0 would only be told of, 0 in order"
+
+
+def test_nothing_to_tell() -> None:
+    report = audited(job("small"), policy="")
+    assert text(report) == ["policies: p (namespace n of c)", "", "1 job: all in order"]
+    assert report.as_json() == {"policies": ["p"], "jobs": 1, "refused": 0, "byRule": {}, "breaking": []}
+
+
+def test_jobs_that_ended_and_those_of_other_namespaces_are_left_out() -> None:
+    report = audited(job("over", 5, status=ENDED), job("other", 5, "team-b"), job("large", 5), namespace="team-a")
+    assert [each.name for each in report.breaking] == ["large"]
+    assert report.total == 1
+
+
+def test_what_is_no_job_is_passed_over() -> None:
+    cluster = ClusterPolicies("", jobs=[b"[]", b"{", json.dumps(job("large", 5)).encode()])
+    report = audit(cluster, [layer("p", POLICY)], cluster.jobs, today=date(2026, 11, 21))
+    assert report.total == report.refused == 1
+
+
+def test_json_has_all_of_it() -> None:
+    value = audited(job("large", 5)).as_json()
+    assert value["refused"] == 1
+    assert value["byRule"]["worker-count"] == {"deny": 1}
+    (found,) = value["breaking"]
+    assert (found["namespace"], found["name"], found["refused"]) == ("team-a", "large", True)
+    first = found["violations"][0]
+    assert (first["rule"], first["action"]) == ("worker-count", "deny")
+    assert first["fix"].startswith(("Reduce", "Set", "Use"))
+    assert json.loads(json.dumps(value)) == value

@@ -1,0 +1,147 @@
+"""Which jobs of a cluster break its policies, the worst first."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from webhook.admission import anew
+from webhook.admission.decision import Decision
+from webhook.admission.messages import Finding
+from webhook.cli.policy.cluster import ClusterPolicies
+from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.without_jobs import WithoutJobs
+from webhook.kit.settings import Action
+from webhook.policy.in_force import PolicySet
+from webhook.policy.layers import Layer
+
+
+@dataclass(frozen=True, slots=True)
+class JobAudit:
+    """A job, and what admission would say of it now."""
+
+    namespace: str
+    name: str
+    decision: Decision
+
+    @property
+    def findings(self) -> list[tuple[Action, Finding]]:
+        """All of them, what refuses the job first."""
+        found = self.decision
+        by_action = ((Action.DENY, found.denied), (Action.WARN, found.warned), (Action.AUDIT, found.audited))
+        return [(action, finding) for action, findings in by_action for finding in findings]
+
+    @property
+    def badness(self) -> tuple[Any, ...]:
+        """Less is worse: by what is refused, by what only warns, then by name."""
+        denied, warned = self.decision.denied, self.decision.warned
+        return not denied, -len(denied), not warned, -len(warned), self.namespace, self.name
+
+    def as_text(self) -> Iterator[str]:
+        """For people, in lines."""
+        verdict = bad("would be refused") if self.decision.denied else caution("would be admitted")
+        yield f"{heading(printable(f'{self.namespace}/{self.name}'))}: {verdict}"
+        for action, finding in self.findings:
+            paint = bad if action is Action.DENY else caution if action is Action.WARN else faint
+            first, *more = f"{finding.violation.path}: {finding.sentence}".splitlines()
+            yield f"  {paint(action)}: {printable(first)}"
+            yield from (f"    {printable(line)}" for line in more)
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "namespace": self.namespace,
+            "name": self.name,
+            "refused": bool(self.decision.denied),
+            "violations": [
+                {
+                    "rule": finding.rule,
+                    "action": str(action),
+                    "field": finding.violation.path,
+                    "message": finding.violation.message,
+                    "fix": finding.violation.fix,
+                }
+                for action, finding in self.findings
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """What an audit found."""
+
+    origin: str
+    """Where the policies come from."""
+    policies: Sequence[Layer]
+    """Those that the jobs were judged by."""
+    total: int
+    """How many jobs were judged."""
+    breaking: Sequence[JobAudit]
+    """Those that break a rule, the worst first."""
+
+    @property
+    def refused(self) -> int:
+        """How many would be refused."""
+        return sum(bool(job.decision.denied) for job in self.breaking)
+
+    @property
+    def by_rule(self) -> dict[str, Counter[str]]:
+        """How many jobs break each rule, by what it leads to; the rule that refuses most comes first."""
+        found: dict[str, Counter[str]] = {}
+        for job in self.breaking:
+            for rule, action in {(finding.rule, action) for action, finding in job.findings}:
+                found.setdefault(rule, Counter())[action] += 1
+        return dict(sorted(found.items(), key=lambda each: (-each[1][Action.DENY], -each[1].total(), each[0])))
+
+    def as_text(self) -> Iterator[str]:
+        """For people, in lines."""
+        names = ", ".join(layer.name for layer in self.policies) or "the built-in defaults"
+        yield printable(f"policies: {names} ({self.origin})")
+        for job in self.breaking:
+            yield ""
+            yield from job.as_text()
+        if self.breaking:
+            yield ""
+            yield heading("jobs by rule")
+            for rule, counts in self.by_rule.items():
+                yield f"  {rule}: {', '.join(f'{counts[action]} {action}' for action in Action if counts[action])}"
+        yield ""
+        rest = len(self.breaking) - self.refused
+        in_order = good("all in order") if not self.breaking else f"{self.total - len(self.breaking)} in order"
+        told = f"{self.refused} would be refused, {rest} would only be told of, " if self.breaking else ""
+        yield f"{counted(self.total, 'job')}: {told}{in_order}"
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "policies": [layer.name for layer in self.policies],
+            "jobs": self.total,
+            "refused": self.refused,
+            "byRule": {
+                rule: {str(action): count for action, count in each.items()} for rule, each in self.by_rule.items()
+            },
+            "breaking": [job.as_json() for job in self.breaking],
+        }
+
+
+def audit(
+    cluster: ClusterPolicies, policies: Sequence[Layer], jobs: Iterable[bytes], *, namespace: str = "", today: date
+) -> AuditReport:
+    """Judge `jobs`, which are stored in `cluster`, by `policies`: of `namespace` or of all, but none that ended."""
+    in_force, view = PolicySet(policies), WithoutJobs(cluster.view)
+    total, breaking = 0, []
+    for data in jobs:
+        request = anew.creation(data)
+        if request is None or (namespace and request.namespace != namespace):
+            continue
+        stored = cluster.view.get(MPI_JOBS, (request.namespace, request.name))
+        decision = anew.judge(data, policies=in_force, view=view, today=today)
+        if decision is None or (isinstance(stored, MPIJobRecord) and stored.over):
+            continue
+        total += 1
+        job = JobAudit(request.namespace, request.name, decision)
+        if job.findings:
+            breaking.append(job)
+    return AuditReport(cluster.origin, policies, total, sorted(breaking, key=lambda each: each.badness))

@@ -1,0 +1,193 @@
+"""Judges every job that has not ended by the policies of today, again and again, with the pipelines of admission.
+
+Every replica does all of it for itself. It lists jobs page by page and keeps of each no more than the rules that it
+breaks. A whole audit follows when policies change, and at an interval; a job that changes is read and judged alone.
+
+Reviews come first: after each job, so after a millisecond or two, the audit sleeps for three times as long as that
+took. It takes a quarter of a processor at most while it runs: 15 s of work on 10,000 jobs become a minute. Until the
+next one at least ten times as long passes, so in the long run it is a fortieth, and less than an eighth even when
+policies change all the time.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import date
+from math import inf
+from typing import Any, Final, NoReturn
+from urllib.parse import quote
+
+import msgspec
+
+from webhook.admission import anew
+from webhook.api import mpijob
+from webhook.client import wire
+from webhook.client.connection import Connection
+from webhook.client.live_view import LiveView
+from webhook.client.objects import get
+from webhook.client.paging import pages
+from webhook.client.store import by_namespace
+from webhook.client.wire import WatchFault
+from webhook.cluster.resource import ByNamespace
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.view import ABSENT, Answer
+from webhook.cluster.without_jobs import WithoutJobs
+from webhook.companions.audit.outcome import Broken, broken
+from webhook.companions.paced import PacedClient
+from webhook.companions.reconciler import Reconciler
+from webhook.policy.in_force import PolicySet
+
+NAME: Final = "audit"
+JOBS: Final = f"/apis/{mpijob.API_VERSION}/mpijobs"
+# Half a megabyte of usual jobs: a page is decoded at a stretch.
+PAGE: Final = 50
+# Of a processor, while an audit runs.
+SHARE: Final = 0.25
+# Seconds.
+INTERVAL: Final = 600.0
+DEBOUNCE: Final = 5.0  # policies are often changed several at a time
+SETTLE: Final = 2.0  # a new job is changed by others right away, such as by Kueue
+RETRY: Final = 60.0
+# By how much the time without an audit is longer than the audit before it.
+REST: Final = 10
+
+
+class StandingAudit:
+    """The companion."""
+
+    outcomes: dict[ByNamespace, tuple[Broken, ...]]
+    """The rules that each job breaks; of some jobs before the first audit is complete, then of all."""
+    problem: str = ""
+    """Why the last audit is not complete; empty where it is."""
+    seconds: float = 0
+    """How long the last complete audit took."""
+
+    def __init__(
+        self,
+        *,
+        connection: Connection,
+        api: PacedClient,
+        view: LiveView,
+        policies: Callable[[], PolicySet],
+        today: Callable[[], date],
+        log: Any,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self.reconciler: Reconciler[ByNamespace] = Reconciler(NAME, self.look, log=log)
+        self.outcomes = {}
+        self._connection = connection
+        self._api = api
+        self._view = view
+        self._policies = policies
+        self._today = today
+        self._log = log
+        self._sleep = sleep
+        self._clock = clock or asyncio.get_running_loop().time
+        self._ended = -inf
+        self._begun = False
+        self._policies_changed = asyncio.Event()
+        self._touched: set[ByNamespace] = set()
+        view.on_change(MPI_JOBS, self._job_changed)
+        view.on_change(NAMESPACES, self._namespace_changed)
+
+    @property
+    def age(self) -> float:
+        """Seconds since an audit was last complete; infinite before the first."""
+        return self._clock() - self._ended
+
+    def concerns(self) -> dict[str, str]:
+        """What is wrong, for the administrator."""
+        return {"audit-incomplete": f"the jobs that exist were not judged: {self.problem}"} if self.problem else {}
+
+    def resync(self) -> None:
+        """Policies have changed."""
+        self._policies_changed.set()
+
+    async def run(self) -> NoReturn:
+        """Audit, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.reconciler.run())
+            while True:
+                began = self._clock()
+                await self.audit()
+                await self._rest(self._clock() - began)
+
+    async def audit(self) -> None:
+        """Judge every job once."""
+        self._begun = True
+        self._policies_changed.clear()
+        # What changes from now on is in the list as it was, so what was found of it alone counts.
+        self._touched.clear()
+        began, found = self._clock(), dict[ByNamespace, tuple[Broken, ...]]()
+        try:
+            async for page in pages(self._connection.list_page, JOBS, limit=PAGE):
+                for data in page.items or ():
+                    before = self._clock()
+                    self._take(data, found)
+                    await self._sleep((self._clock() - before) * (1 / SHARE - 1))
+        except WatchFault as fault:
+            if not self.problem:
+                self._log.warning("audit incomplete", reason=str(fault))
+            self.problem = str(fault)
+            return
+        self.outcomes = found | {key: self.outcomes[key] for key in self._touched if key in self.outcomes}
+        self._ended = self._clock()
+        self.seconds, self.problem = self._ended - began, ""
+
+    async def look(self, key: ByNamespace) -> None:
+        """Judge one job, as it is stored now."""
+        path = f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], quote(key[0], safe=''))}/{quote(key[1], safe='')}"
+        found = None if self._is_over(key) else await get(self._api, path)
+        if found is None or self._is_over(key):  # it may have gone meanwhile
+            self.outcomes.pop(key, None)
+        else:
+            self._judge(key, msgspec.json.encode(found), self.outcomes)
+
+    async def _rest(self, took: float) -> None:
+        pause = RETRY if self.problem else max(INTERVAL, REST * took)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await self._policies_changed.wait()
+        await self._sleep(max(DEBOUNCE, took))
+
+    def _take(self, data: msgspec.Raw, found: dict[ByNamespace, tuple[Broken, ...]]) -> None:
+        """Judge a job of a list."""
+        key = by_namespace(wire.decode(wire.objects, data).metadata)
+        if self._is_over(key):
+            return
+        try:
+            self._judge(key, data, found)
+        except Exception:  # noqa: BLE001 - the others count; the reconciler tells of it
+            self.reconciler.add(key)
+
+    def _judge(self, key: ByNamespace, data: bytes | msgspec.Raw, into: dict[ByNamespace, tuple[Broken, ...]]) -> None:
+        view = WithoutJobs(self._view)
+        decision = anew.judge(data, policies=self._policies(), view=view, today=self._today())
+        if decision is not None:
+            into[key] = broken(decision)
+
+    def _job_changed(self, key: ByNamespace, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
+        if not self._begun:
+            return
+        if new is None or new.over:
+            self._touched.add(key)
+            self.outcomes.pop(key, None)
+        elif old is None or (old.uid, old.generation) != (new.uid, new.generation):
+            self._add(key)
+
+    def _namespace_changed(self, name: str, *_: object) -> None:
+        """Its labels say which policies are for it."""
+        jobs = self._view.within(MPI_JOBS, name) if self._begun else {}
+        for key in () if isinstance(jobs, Answer) else jobs:
+            self._add(key)
+
+    def _add(self, key: ByNamespace) -> None:
+        self._touched.add(key)
+        self.reconciler.add(key, SETTLE)
+
+    def _is_over(self, key: ByNamespace) -> bool:
+        """Whether it has ended or is gone; of one that cannot be seen it is not known."""
+        job = self._view.get(MPI_JOBS, key)
+        return job is ABSENT or (isinstance(job, MPIJobRecord) and job.over)

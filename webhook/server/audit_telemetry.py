@@ -1,0 +1,67 @@
+"""What `/metrics/jobs` tells of jobs that break the policy of today, where an option asks for it."""
+
+from collections.abc import Iterator, Mapping
+from math import inf
+from typing import Any, Final
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from webhook.companions.audit.outcome import counts
+from webhook.companions.audit.standing import StandingAudit
+from webhook.companions.job_metrics import Labels
+from webhook.server.metrics import PREFIX, Metric
+
+READ: Final = "The same on every replica: take the max, never the sum."
+JOBS: Final = Metric(
+    PREFIX + "audit_jobs",
+    "gauge",
+    ("namespace",),
+    f"MPIJobs that have not ended and were judged as if they were created now. {READ}",
+)
+REFUSED: Final = Metric(
+    PREFIX + "audit_refused", "gauge", ("namespace",), f"Those of them that would be refused. {READ}"
+)
+VIOLATIONS: Final = Metric(
+    PREFIX + "audit_violations",
+    "gauge",
+    ("namespace", "rule", "action"),
+    f"Those of them that break a rule, by the rule and what it would lead to: deny, warn or audit. {READ}",
+)
+AGE: Final = Metric(
+    PREFIX + "audit_age_seconds",
+    "gauge",
+    (),
+    "Seconds since all jobs were last judged, infinite before the first time. Take the min of the replicas.",
+)
+DURATION: Final = Metric(PREFIX + "audit_duration_seconds", "gauge", (), "How long that took.")
+AUDIT_METRICS: Final = (JOBS, REFUSED, VIOLATIONS, AGE, DURATION)
+
+
+class AuditCollector(Collector):
+    """The gauges, worked out whenever they are read, of a copy since another thread does."""
+
+    def __init__(self, audit: StandingAudit, namespaces: Labels) -> None:
+        self._audit = audit
+        self._namespaces = namespaces
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """The metrics without values."""
+        return [GaugeMetricFamily(metric.name, metric.help, labels=metric.labels) for metric in AUDIT_METRICS]
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The metrics with the values of now."""
+        outcomes = [] if self._audit.age == inf else list(self._audit.outcomes.items())
+        found = counts(outcomes, self._namespaces)
+        yield _family(JOBS, {(namespace,): count for namespace, count in found.jobs.items()})
+        yield _family(REFUSED, {(namespace,): count for namespace, count in found.refused.items()})
+        yield _family(VIOLATIONS, found.violations)
+        yield _family(AGE, {(): self._audit.age})
+        yield _family(DURATION, {(): self._audit.seconds})
+
+
+def _family(metric: Metric, values: Mapping[Any, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
+    for labels, value in values.items():
+        family.add_metric(labels, value)
+    return family
