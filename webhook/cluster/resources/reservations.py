@@ -32,6 +32,13 @@ class Reservation(msgspec.Struct, frozen=True, omit_defaults=True):
     """The job is not stored yet. Once it is, all of this can be seen of the job itself."""
 
 
+def merged(one: Reservation, other: Reservation) -> Reservation:
+    """What is reserved for a job by two reviews, only one of which may have been stored: per role the larger number."""
+    pods = {each.role: each for each in sorted((*one.pods, *other.pods), key=lambda pods: pods.count)}
+    objects = other.objects or one.objects
+    return Reservation(other.uid, other.name, tuple(pods.values()), objects, one.new and other.new)
+
+
 LABEL = "training.openshift.io/reservations"
 PREFIX = "reservations.training.openshift.io/"
 """Of the annotations that hold reservations; the name of a replica follows."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 from webhook.client.calls import ApiError, ClusterError
 from webhook.client.live_view import LiveView
 from webhook.cluster.resources import reservations
-from webhook.cluster.resources.reservations import MOST_BYTES, RESERVATIONS, LedgerEntry, Reservations
+from webhook.cluster.resources.reservations import MOST_BYTES, RESERVATIONS, LedgerEntry, Reservations, merged
 from webhook.cluster.view import Answer
 from webhook.companions.reservations.leases import LedgerApi, lease_name
 from webhook.companions.reservations.sight import Sight
@@ -22,7 +22,7 @@ from webhook.companions.reservations.sight import Sight
 INVALID: Final = 422
 
 Entries = dict[str, LedgerEntry]
-"""By the name of the job."""
+"""By the uid of the job: one that is sent again gets another uid, and either may be the one that is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Announcements:
         """What is reserved as far as this replica has heard."""
         lease = self._view.get(RESERVATIONS, (self._namespace, lease_name(namespace)))
         others = [] if isinstance(lease, Answer) else self._of_others(lease)
-        return [*self._sight.kept(others), *self._kept(self._own.get(namespace, {}).values()).values()]
+        return self._sight.kept((*others, *self._own.get(namespace, {}).values()))
 
     async def announce(self, namespace: str, wanted: Entries) -> Announced:
         """Announce `wanted` besides what is reserved; ClusterError when that fails. `reserve` has to follow."""
@@ -63,14 +63,14 @@ class Announcements:
         left_out: list[str] = []
         if wanted or namespace in self._too_many:
             self._too_many.add(namespace)
-            lease, left_out = await self._write(namespace, own | wanted)
+            lease, left_out = await self._write(namespace, by_job((*own.values(), *wanted.values())))
         else:
             lease = await self._api.reservations(namespace)
         return Announced(own, self._kept(self._of_others(lease)), left_out)
 
     def reserve(self, namespace: str, announced: Announced, wanted: Entries, admitted: Entries) -> None:
         """Of what was `wanted` the jobs in `admitted` are; the others are to be withdrawn."""
-        self._own[namespace] = announced.own | admitted
+        self._own[namespace] = by_job((*announced.own.values(), *admitted.values()))
         if admitted.keys() >= wanted.keys():
             self._too_many.discard(namespace)
 
@@ -136,4 +136,21 @@ class Announcements:
         return (entry for replica, part in lease.parts.items() if replica != self._replica for entry in part.entries)
 
     def _kept(self, entries: Iterable[LedgerEntry]) -> Entries:
-        return {entry.reservation.name: entry for entry in self._sight.kept(entries)}
+        return by_job(self._sight.kept(entries))
+
+
+def by_job(entries: Iterable[LedgerEntry]) -> Entries:
+    """The entries, with one for each job."""
+    found: Entries = {}
+    for entry in entries:
+        add(found, entry)
+    return found
+
+
+def add(entries: Entries, entry: LedgerEntry) -> None:
+    """Count `entry` as well: of an update and what was before either may be what is stored."""
+    uid = entry.reservation.uid
+    if (before := entries.get(uid)) is not None:
+        reservation = merged(before.reservation, entry.reservation)
+        entry = LedgerEntry(reservation, max(before.expires, entry.expires))
+    entries[uid] = entry

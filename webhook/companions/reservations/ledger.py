@@ -37,7 +37,7 @@ from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry, Reservation, Reservations
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.view import ClusterView
-from webhook.companions.reservations.announcements import Announcements, Entries
+from webhook.companions.reservations.announcements import Announcements, Entries, add, by_job
 from webhook.companions.reservations.leases import LedgerApi, lease_name
 from webhook.companions.reservations.sight import LIFETIME, Sight
 
@@ -180,7 +180,7 @@ class QuotaLedger:
             self._announcements.announce(namespace, wanted), self._now.quotas(namespace)
         )
         before = [*announced.others.values(), *announced.own.values()]
-        entries = {entry.reservation.name: entry for entry in self._sight.counting(before)}
+        entries = by_job(self._sight.counting(before))
         known: dict[Resource[Any, Any], Any] = {
             RESOURCE_QUOTAS: quotas,
             **({} if jobs is None else {MPI_JOBS: jobs}),
@@ -208,9 +208,7 @@ class QuotaLedger:
         What a replica has announced counts until it expires, if the replica is killed before it has judged.
         """
         asking = [asked for asked in batch if asked.wanted is not None]
-        entries = {
-            entry.reservation.name: entry for entry in self._sight.counting(self._announcements.known(namespace))
-        }
+        entries = by_job(self._sight.counting(self._announcements.known(namespace)))
         _, wanted = await self._judged(namespace, asking, entries, {})
         return wanted
 
@@ -237,7 +235,8 @@ class QuotaLedger:
                 asked.wanted = None
             elif asked.wanted is not None and decision.reservation is not None:
                 entry = LedgerEntry(decision.reservation, self._clock() + LIFETIME)
-                entries[decision.reservation.name] = new[decision.reservation.name] = entry
+                add(entries, entry)
+                add(new, entry)
             if loop.time() - resumed > STRETCH:
                 await asyncio.sleep(0)  # so that other reviews go on
                 resumed = loop.time()

@@ -13,6 +13,7 @@ from tests.support.logs import Log
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
 from webhook.admission.pipelines import DeadlineExceeded
+from webhook.api.mpijob import WORKER
 from webhook.client.calls import MERGE_PATCH, ApiError, ClusterError
 from webhook.client.paging import SLICE_OBJECTS
 from webhook.client.wire import Page, PageMetadata
@@ -20,7 +21,7 @@ from webhook.cluster.overlay import Overlay
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.pods import JOB_NAME, PODS
-from webhook.cluster.resources.reservations import PREFIX, RESERVATIONS, Reservation
+from webhook.cluster.resources.reservations import PREFIX, RESERVATIONS, Reservation, ReservedPods
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, NothingKnown
 from webhook.companions.reservations.ledger import DOUBTS, QuotaLedger
 from webhook.companions.reservations.sight import LIFETIME, SEEN, SILENCE
@@ -219,6 +220,27 @@ async def test_a_job_that_is_sent_again_counts_once() -> None:
     assert await world.submit("a", "b", "c") == ["a", "b", "c"]
     assert await world.submit("c") == ["c"]
     assert sorted(world.reserved) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("sizes", [(3, 1), (1, 3)])
+async def test_of_two_updates_of_a_job_either_may_be_stored(sizes: tuple[int, int]) -> None:
+    world = World()
+
+    def sized(workers: int) -> Callable[[ClusterView], Decision]:
+        return lambda _: Decision(name="a", reservation=Reservation("u", "a", (ReservedPods(WORKER, workers, ()),)))
+
+    for workers in sizes:
+        first = sized(workers)(NothingKnown())
+        await world.ledger.verdict("team", decide=sized(workers), first=first, writes=True, seconds=5)
+    found: list[Any] = []
+
+    def look(view: ClusterView) -> Decision:
+        found.extend(view.within(RESERVATIONS, "team").values())  # type: ignore[union-attr]
+        return Decision(name="b")
+
+    await world.ledger.verdict("team", decide=look, first=fits("b"), writes=True, seconds=5)
+    [entry] = found[-1].entries
+    assert [pods.count for pods in entry.reservation.pods] == [3]
 
 
 async def test_a_dry_run_writes_nothing() -> None:
