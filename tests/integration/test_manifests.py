@@ -27,6 +27,7 @@ OPTIONAL = (
     "job-metrics",
     "network-policies",
     "audit",
+    "audit-reports",
     "legacy-no-match-conditions",
 )
 OURS = "mpijob-webhook"

@@ -16,7 +16,7 @@ from webhook.client.calls import ApiError
 from webhook.client.live_view import LiveView
 from webhook.client.store import Kind
 from webhook.client.watch import Watch
-from webhook.client.wire import Metadata
+from webhook.client.wire import Metadata, Page, PageMetadata, WatchFault
 from webhook.cluster.resource import Resource
 from webhook.companions.reconciler import Reconciler
 
@@ -91,11 +91,15 @@ class KeptObjects:
             if path in self.objects:
                 raise ApiError(409, "already exists")
             return copy.deepcopy(self.put(path, body))
+        if method == "PATCH" and path not in self.objects and "uid" not in body["metadata"]:
+            return copy.deepcopy(self.put(path, body))
         if path not in self.objects:
             raise ApiError(409 if method == "PATCH" else 404, "not found")
         found = self.objects[path]
+        if method == "DELETE":
+            self.remove(path)
         if method == "PATCH":
-            if body["metadata"]["uid"] != found["metadata"]["uid"]:
+            if body["metadata"].get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
                 raise ApiError(409, "uid mismatch")
             labels = {**(found["metadata"].get("labels") or {}), **body["metadata"]["labels"]}
             found = self.put(
@@ -127,6 +131,28 @@ class KeptObjects:
             watch.store.remove(metadata)
         else:
             watch.store.put(metadata, msgspec.Raw(msgspec.json.encode(found)))
+
+
+class JobLists:
+    """Lists of the MPIJobs that are kept, in pages of two as they were at the first; `faults` come first."""
+
+    def __init__(self, cluster: KeptObjects) -> None:
+        self.cluster = cluster
+        self.targets: list[str] = []
+        self.faults: list[WatchFault] = []
+        self.moment: list[dict[str, Any]] = []
+
+    async def list_page(self, target: str) -> Page[msgspec.Raw]:
+        self.targets.append(target)
+        if self.faults:
+            raise self.faults.pop(0)
+        await asyncio.sleep(0)
+        if "continue=" not in target:
+            self.moment = list(self.cluster.named("mpijobs").values())
+        start = int(target.rpartition("continue=")[2]) if "continue=" in target else 0
+        items = [msgspec.Raw(msgspec.json.encode(each)) for each in self.moment[start : start + 2]]
+        more = str(start + 2) if start + 2 < len(self.moment) else ""
+        return Page(PageMetadata("7", more), items)
 
 
 async def settled(reconciler: Reconciler[Any]) -> None:

@@ -75,6 +75,7 @@ COUNT: Final = click.IntRange(min=1)
 @click.option("--job-metrics", is_flag=True, help="Count jobs, their GPUs and verdicts by namespace, at /metrics/jobs.")
 @click.option("--network-policies", is_flag=True, help="Make a NetworkPolicy for each job; needs the right to.")
 @click.option("--audit", is_flag=True, help="Count the jobs that break the policy of today, at /metrics/jobs.")
+@click.option("--audit-reports", is_flag=True, help="--audit, and a report object for each; needs the right to.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
 def serve(
     *, listen: "Address | None", ops_listen: "Address | None", register: bool, timeout: float, **settings: Any

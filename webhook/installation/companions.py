@@ -75,4 +75,15 @@ NETWORK_POLICIES: Final = CompanionRights(
     ),
 )
 
-COMPANIONS: Final = (KEY_REMOVAL, DEADLINE_EVENTS, NETWORK_POLICIES)
+_REPORT_VERBS: Final = ("list", "watch", "create", "patch", "delete")
+AUDIT_REPORTS: Final = CompanionRights(
+    "audit-reports",
+    "--audit-reports",
+    "what the audit finds is not written down",
+    (
+        RoleRule("openreports.io", ("reports",), _REPORT_VERBS),
+        RoleRule("wgpolicyk8s.io", ("policyreports",), _REPORT_VERBS),
+    ),
+)
+
+COMPANIONS: Final = (KEY_REMOVAL, DEADLINE_EVENTS, NETWORK_POLICIES, AUDIT_REPORTS)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from webhook.client.watch import Watch
+from webhook.companions.audit.reports import POLICY_REPORTS, REPORTS, Reports
 from webhook.companions.audit.standing import StandingAudit
 from webhook.companions.deadline_events import DeadlineEvents
 from webhook.companions.job_watches import JOB_LIVES, LAUNCHERS
@@ -51,7 +52,7 @@ async def start_companions(stack: AsyncExitStack, around: Surroundings) -> list[
         stack.callback(asyncio.create_task(removal.run()).cancel)
     await start_job_lives(stack, around)
     on_policies = []
-    if around.settings.audit:
+    if around.settings.audit or around.settings.audit_reports:
         on_policies.append(await start_audit(stack, around))
     if around.settings.network_policies:
         on_policies.append(await start_network_policies(stack, around))
@@ -109,9 +110,19 @@ async def start_network_policies(stack: AsyncExitStack, around: Surroundings) ->
 async def start_audit(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None]:
     """Judge the jobs that exist; what is returned is to be called when policies have changed."""
     link, log = around.link, around.telemetry.log
-    api = PacedClient(link.api)
+    api, reports = PacedClient(link.api), None
+    if around.settings.audit_reports:
+        watches = [Watch(kind, link.connection, log=log) for kind in (REPORTS, POLICY_REPORTS)]
+        reports = Reports(api=api, watches=watches)
+        around.readiness.concerns_of(reports.concerns)
     audit = StandingAudit(
-        connection=link.connection, api=api, view=link.view, policies=around.policies, today=today, log=log
+        connection=link.connection,
+        api=api,
+        view=link.view,
+        policies=around.policies,
+        today=today,
+        log=log,
+        reports=reports,
     )
     around.telemetry.jobs.audit(audit)
     around.readiness.concerns_of(audit.concerns)
@@ -120,7 +131,8 @@ async def start_audit(stack: AsyncExitStack, around: Surroundings) -> Callable[[
         await link.settled.wait()
         await audit.run()
 
-    await run_reconciler(stack, around, audit.reconciler, api, work=begin)
+    followed = () if reports is None else reports.watches
+    await run_reconciler(stack, around, audit.reconciler, api, *followed, work=begin)
     return audit.resync
 
 

@@ -81,6 +81,8 @@ class ServeSettings:
     """Make a NetworkPolicy for every job whose policy, or own wish, asks for one."""
     audit: bool = False
     """Judge the jobs that exist by the policies of today, again and again."""
+    audit_reports: bool = False
+    """Write down what the audit finds, in report objects beside the jobs; without `audit` it is done too."""
     log_level: str = "info"
     """debug, info, warning or error."""
 

@@ -46,7 +46,15 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
     namespaces = {"--policy-namespace": "policies", "--kueue-namespace": "queues"}
     clients = {"--client-ca": "clients", "--client-name": "kube-apiserver"}
     options = clients | files | numbers | keys | addresses | certificates | times | namespaces
-    flags = ("--register", "--remove-keys", "--deadline-events", "--job-metrics", "--network-policies", "--audit")
+    flags = (
+        "--register",
+        "--remove-keys",
+        "--deadline-events",
+        "--job-metrics",
+        "--network-policies",
+        "--audit",
+        "--audit-reports",
+    )
     known = {option for parameter in main.commands["serve"].params for option in parameter.opts}
     assert known == {*options, *flags}
     run("serve", *flags, *(text for pair in options.items() for text in pair))
@@ -80,6 +88,7 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
             job_metrics=True,
             network_policies=True,
             audit=True,
+            audit_reports=True,
             log_level="debug",
         )
     ]

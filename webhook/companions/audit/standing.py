@@ -20,6 +20,7 @@ from urllib.parse import quote
 import msgspec
 
 from webhook.admission import anew
+from webhook.admission.decision import Decision
 from webhook.api import mpijob
 from webhook.client import wire
 from webhook.client.connection import Connection
@@ -34,6 +35,7 @@ from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ABSENT, Answer
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.companions.audit.outcome import Broken, broken
+from webhook.companions.audit.reports import ReportedJob, Reports
 from webhook.companions.paced import PacedClient
 from webhook.companions.reconciler import Reconciler
 from webhook.policy.in_force import PolicySet
@@ -72,6 +74,7 @@ class StandingAudit:
         policies: Callable[[], PolicySet],
         today: Callable[[], date],
         log: Any,
+        reports: Reports | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] | None = None,
     ) -> None:
@@ -83,12 +86,15 @@ class StandingAudit:
         self._policies = policies
         self._today = today
         self._log = log
+        self._reports = reports
         self._sleep = sleep
         self._clock = clock or asyncio.get_running_loop().time
         self._ended = -inf
         self._begun = False
         self._policies_changed = asyncio.Event()
         self._touched: set[ByNamespace] = set()
+        if reports is not None:
+            reports.changed = self._add
         view.on_change(MPI_JOBS, self._job_changed)
         view.on_change(NAMESPACES, self._namespace_changed)
 
@@ -107,6 +113,8 @@ class StandingAudit:
 
     async def run(self) -> NoReturn:
         """Audit, until cancelled."""
+        if self._reports is not None:
+            await self._reports.settled()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.reconciler.run())
             while True:
@@ -136,14 +144,17 @@ class StandingAudit:
         self._ended = self._clock()
         self.seconds, self.problem = self._ended - began, ""
 
-    async def look(self, key: ByNamespace) -> None:
-        """Judge one job, as it is stored now."""
+    async def look(self, key: ByNamespace) -> float | None:
+        """Judge one job, as it is stored now; returns after how many seconds to look again."""
         path = f"{MPI_JOBS.path(MPI_JOBS.api_versions[0], quote(key[0], safe=''))}/{quote(key[1], safe='')}"
         found = None if self._is_over(key) else await get(self._api, path)
         if found is None or self._is_over(key):  # it may have gone meanwhile
             self.outcomes.pop(key, None)
+            decision = None
         else:
-            self._judge(key, msgspec.json.encode(found), self.outcomes)
+            decision = self._judge(key, msgspec.json.encode(found), self.outcomes)
+        job = self._reported(key)
+        return None if job is None or self._reports is None else await self._reports.write(job, decision)
 
     async def _rest(self, took: float) -> None:
         pause = RETRY if self.problem else max(INTERVAL, REST * took)
@@ -155,18 +166,27 @@ class StandingAudit:
     def _take(self, data: msgspec.Raw, found: dict[ByNamespace, tuple[Broken, ...]]) -> None:
         """Judge a job of a list."""
         key = by_namespace(wire.decode(wire.objects, data).metadata)
-        if self._is_over(key):
-            return
         try:
-            self._judge(key, data, found)
+            decision = None if self._is_over(key) else self._judge(key, data, found)
+            job = self._reported(key)
+            if job is not None and self._reports is not None and self._reports.differs(job, decision):
+                self.reconciler.add(key)
         except Exception:  # noqa: BLE001 - the others count; the reconciler tells of it
             self.reconciler.add(key)
 
-    def _judge(self, key: ByNamespace, data: bytes | msgspec.Raw, into: dict[ByNamespace, tuple[Broken, ...]]) -> None:
+    def _judge(
+        self, key: ByNamespace, data: bytes | msgspec.Raw, into: dict[ByNamespace, tuple[Broken, ...]]
+    ) -> Decision | None:
         view = WithoutJobs(self._view)
         decision = anew.judge(data, policies=self._policies(), view=view, today=self._today())
         if decision is not None:
             into[key] = broken(decision)
+        return decision
+
+    def _reported(self, key: ByNamespace) -> ReportedJob | None:
+        """Whose report it is; of a job that is gone the garbage collector takes it."""
+        job = self._view.get(MPI_JOBS, key)
+        return ReportedJob(job.namespace, job.name, job.uid) if isinstance(job, MPIJobRecord) else None
 
     def _job_changed(self, key: ByNamespace, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
         if not self._begun:
@@ -174,16 +194,20 @@ class StandingAudit:
         if new is None or new.over:
             self._touched.add(key)
             self.outcomes.pop(key, None)
+            if self._reports is not None:
+                self.reconciler.add(key)
         elif old is None or (old.uid, old.generation) != (new.uid, new.generation):
             self._add(key)
 
     def _namespace_changed(self, name: str, *_: object) -> None:
         """Its labels say which policies are for it."""
-        jobs = self._view.within(MPI_JOBS, name) if self._begun else {}
+        jobs = self._view.within(MPI_JOBS, name)
         for key in () if isinstance(jobs, Answer) else jobs:
             self._add(key)
 
     def _add(self, key: ByNamespace) -> None:
+        if not self._begun:
+            return
         self._touched.add(key)
         self.reconciler.add(key, SETTLE)
 

@@ -1,7 +1,6 @@
 """Every job that has not ended is judged by the policies of now, a little at a time, and whatever fails."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import date
@@ -14,13 +13,13 @@ from prometheus_client import generate_latest
 
 from tests.support.job_lives import condition
 from tests.support.jobs import changed
-from tests.support.kept_objects import KeptObjects, at_work, settled
+from tests.support.kept_objects import JobLists, KeptObjects, at_work, settled
 from tests.support.logs import Log
 from tests.support.policies import layer
 from tests.support.watch_api import Time, until
 from webhook.admission import anew
 from webhook.client.calls import ApiError
-from webhook.client.wire import FaultReason, Page, PageMetadata, WatchFault
+from webhook.client.wire import FaultReason, Page, WatchFault
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.companions.audit import standing
@@ -36,33 +35,11 @@ COUNT = ("worker-count", Action.DENY)
 STRICT = "rules: {worker-count: {max: 3}}"
 
 
-class Lists:
-    """Lists of the jobs that are kept, in pages of two; `faults` come first."""
-
-    def __init__(self, cluster: KeptObjects) -> None:
-        self.cluster = cluster
-        self.targets: list[str] = []
-        self.faults: list[WatchFault] = []
-        self.moment: list[dict[str, Any]] = []
-
-    async def list_page(self, target: str) -> Page[msgspec.Raw]:
-        self.targets.append(target)
-        if self.faults:
-            raise self.faults.pop(0)
-        await asyncio.sleep(0)
-        if "continue=" not in target:
-            self.moment = list(self.cluster.named("mpijobs").values())
-        start = int(target.rpartition("continue=")[2]) if "continue=" in target else 0
-        items = [msgspec.Raw(json.dumps(each).encode()) for each in self.moment[start : start + 2]]
-        more = str(start + 2) if start + 2 < len(self.moment) else ""
-        return Page(PageMetadata("7", more), items)
-
-
 class World:
     """A cluster and one replica that audits it."""
 
     def __init__(self, cluster: KeptObjects, policy: str = STRICT) -> None:
-        self.cluster, self.lists, self.log, self.time = cluster, Lists(cluster), Log(), Time()
+        self.cluster, self.lists, self.log, self.time = cluster, JobLists(cluster), Log(), Time()
         self.policies = PolicySet([layer("p", policy)])
         api: Any = cluster
         lists: Any = self.lists

@@ -1,0 +1,193 @@
+"""Jobs that break the policy of today, told by a replica that has the rights of the manifests alone.
+
+Reports are written into the definitions that others publish: Kyverno's of PolicyReport, and OpenReports' own.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.support import jobs
+from tests.support.installation import go_module, service
+from tests.support.installation.installed import OURS
+from tests.support.installation.service import Replica
+from tests.support.paths import MANIFESTS
+from tests.support.policies import policy_configmap
+from webhook.api.yaml import load_all
+from webhook.companions.audit.reports import LABEL
+from webhook.installation.registration import RESOURCES
+
+pytestmark = pytest.mark.timeout(600)
+
+ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
+RIGHTS = MANIFESTS / "components" / "audit-reports" / "rbac.yaml"
+KYVERNO = ("github.com/kyverno/kyverno", "v1.19.1", "h1:/MkgFii3/VlQfKR1JpC9tVwNNVNQTt2S4U6qCsafsTU=")
+KYVERNOS = "config/crds/policyreport/wgpolicyk8s.io_policyreports.yaml"
+OPEN_REPORTS = ("github.com/openreports/reports-api", "v0.2.1", "h1:g9KS3yle9Y1elmww4TK9EkD1rl6inIaiIJPX6e+u680=")
+OPEN = "config/crd/openreports.io_reports.yaml"
+FEW = "rules: {worker-count: {max: 3}}"
+MANY = "rules: {worker-count: {max: 30}}"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of its own with the default overlay and no component; no webhook is registered."""
+    with Cluster(log_dir=tmp_path_factory.mktemp("audit-logs")) as running:
+        overlay = load_all(running.kubectl("kustomize", MANIFESTS / "overlays" / "default").stdout)
+        running.apply([each for each in overlay if each["kind"] not in (*RESOURCES, "Deployment")])
+        yield running
+
+
+@pytest.fixture(scope="module")
+def account(cluster: Cluster) -> Path:
+    """The service account's kubeconfig."""
+    return cluster.kubeconfig_for(ACCOUNT, ["system:serviceaccounts", f"system:serviceaccounts:{OURS}"])
+
+
+def create(cluster: Cluster, namespace: str, name: str, workers: int) -> None:
+    fields = {"metadata": {"name": name, "namespace": namespace}, "Worker.replicas": workers}
+    cluster.kubectl("create", "-f", "-", stdin=jobs.changed(fields))
+
+
+def scale(cluster: Cluster, namespace: str, name: str, workers: int) -> None:
+    patch = {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": workers}}}}
+    cluster.kubectl("patch", "mpijob", name, "-n", namespace, "--type=merge", "-p", json.dumps(patch))
+
+
+def metric(replica: Replica, namespace: str, rule: str = "worker-count", action: str = "deny") -> float:
+    """How many jobs break the rule."""
+    wanted = f'mpijob_webhook_audit_violations{{action="{action}",namespace="{namespace}",rule="{rule}"}} '
+    lines = [line for line in replica.ops("/metrics/jobs").splitlines() if line.startswith(wanted)]
+    return float(lines[0].removeprefix(wanted)) if lines else 0
+
+
+def judged(replica: Replica, namespace: str) -> float:
+    """How many jobs were judged."""
+    wanted = f'mpijob_webhook_audit_jobs{{namespace="{namespace}"}} '
+    lines = [line for line in replica.ops("/metrics/jobs").splitlines() if line.startswith(wanted)]
+    return float(lines[0].removeprefix(wanted)) if lines else 0
+
+
+def running(cluster: Cluster, account: Path, *flags: str, name: str) -> Any:
+    return service.running(cluster, *flags, "--kubeconfig", str(account), name=name, register=False)
+
+
+def reports(cluster: Cluster, namespace: str, plural: str) -> dict[str, Any]:
+    """By the name of their job."""
+    found = cluster.get(plural, "-n", namespace, "-l", LABEL)["items"]
+    return {each["scope"]["name"]: each for each in found}
+
+
+def may(cluster: Cluster, verb: str, what: str) -> bool:
+    asked = ("auth", "can-i", verb, what, "-n", "default", f"--as={ACCOUNT}")
+    return cluster.kubectl(*asked, check=False).stdout.strip() == "yes"
+
+
+def install(cluster: Cluster, file: Path) -> None:
+    cluster.apply(load_all(file.read_text()))
+    cluster.kubectl("wait", "--for=condition=Established", "-f", file, "--timeout=30s")
+
+
+def test_the_numbers_follow_policies_and_jobs(cluster: Cluster, account: Path) -> None:
+    namespace = cluster.create_namespace()
+    cluster.apply([policy_configmap(MANY)])
+    for number in range(3):
+        create(cluster, namespace, f"large-{number}", 5)
+    create(cluster, namespace, "small", 2)
+    with running(cluster, account, "--audit", name="audit") as replica:
+        cluster.wait_for("the first audit", lambda: judged(replica, namespace) == 4 or None, timeout=60)
+        assert metric(replica, namespace) == 0
+        cluster.apply([policy_configmap(FEW)])
+        cluster.wait_for("the new policy", lambda: metric(replica, namespace) == 3 or None, timeout=60)
+        scale(cluster, namespace, "large-0", 3)
+        cluster.wait_for("the mended job", lambda: metric(replica, namespace) == 2 or None, timeout=60)
+        cluster.kubectl("delete", "mpijob", "large-1", "-n", namespace)
+        create(cluster, namespace, "new", 9)
+        create(cluster, namespace, "newer", 9)
+        cluster.wait_for("the others", lambda: metric(replica, namespace) == 3 or None, timeout=60)
+        assert judged(replica, namespace) == 5
+        cluster.apply([policy_configmap("mode: warn\n" + FEW)])
+        cluster.wait_for("the mode", lambda: metric(replica, namespace, action="warn") == 3 or None, timeout=60)
+        assert metric(replica, namespace) == 0
+        assert "[!]audit" not in replica.ops("/readyz")
+    told = cluster.kubectl("get", "events", "-n", namespace, "-o", "name").stdout
+    assert told == "", "an audit only looks"
+
+
+def test_reports_are_written_where_others_look_for_them(cluster: Cluster, account: Path) -> None:
+    namespace = cluster.create_namespace()
+    cluster.apply([policy_configmap(FEW)])
+    create(cluster, namespace, "large", 5)
+    create(cluster, namespace, "small", 2)
+    kyverno, open_reports = go_module.module(*KYVERNO), go_module.module(*OPEN_REPORTS)
+    with running(cluster, account, "--audit-reports", name="reports") as replica:
+        forbidden = "[!]unknown-policyreports"
+        cluster.wait_for("the missing right", lambda: forbidden in replica.ops("/readyz") or None, timeout=60)
+        cluster.wait_for("the first audit", lambda: metric(replica, namespace) == 1 or None, timeout=60)
+    cluster.apply(load_all(RIGHTS.read_text()))
+
+    with running(cluster, account, "--audit-reports", name="reports-2") as replica:
+        # Neither kind is there, which costs nothing but the reports.
+        missing = "[!]audit-reports: no report is written: neither"
+        cluster.wait_for("the word about it", lambda: missing in replica.ops("/readyz") or None, timeout=60)
+        cluster.wait_for("the first audit", lambda: metric(replica, namespace) == 1 or None, timeout=60)
+        install(cluster, kyverno / KYVERNOS)
+        cluster.wait_for("the kind", lambda: missing not in replica.ops("/readyz") or None, timeout=90)
+        cluster.apply([policy_configmap("priority: 1\n" + FEW)])
+        found = cluster.wait_for("a report", lambda: reports(cluster, namespace, "policyreports"), timeout=90)
+        assert set(found) == {"large"}
+        assert found["large"]["summary"]["fail"] >= 1
+        assert "worker-count" in {each["rule"] for each in found["large"]["results"]}
+        version = found["large"]["metadata"]["resourceVersion"]
+        scale(cluster, namespace, "small", 4)
+        cluster.wait_for(
+            "another",
+            lambda: set(reports(cluster, namespace, "policyreports")) == {"large", "small"} or None,
+            timeout=60,
+        )
+        scale(cluster, namespace, "small", 3)
+        cluster.wait_for(
+            "its end", lambda: set(reports(cluster, namespace, "policyreports")) == {"large"} or None, timeout=60
+        )
+        # What has not changed is not written again.
+        assert reports(cluster, namespace, "policyreports")["large"]["metadata"]["resourceVersion"] == version
+
+    install(cluster, open_reports / OPEN)
+    with running(cluster, account, "--audit-reports", name="reports-3"):
+        found = cluster.wait_for("a report", lambda: reports(cluster, namespace, "reports"), timeout=90)
+        assert found["large"]["apiVersion"] == "openreports.io/v1alpha1"
+        assert found["large"]["results"]
+        # The garbage collector takes it.
+        cluster.kubectl("delete", "mpijob", "large", "-n", namespace)
+        cluster.wait_for("the end", lambda: not reports(cluster, namespace, "reports") or None, timeout=90)
+    for what in ("reports.openreports.io", "policyreports.wgpolicyk8s.io"):
+        assert may(cluster, "delete", what)
+        for verb in ("get", "update", "deletecollection"):
+            assert not may(cluster, verb, what)
+
+
+def test_the_command_says_the_same(cluster: Cluster, account: Path) -> None:
+    """By the rights of who asks: here those of the service, which may read all of it."""
+    namespace = cluster.create_namespace()
+    cluster.apply([policy_configmap(FEW)])
+    create(cluster, namespace, "large", 5)
+    command = [sys.executable, "-m", "webhook", "policy", "audit", "-o", "json", "-n", namespace]
+    done = subprocess.run([*command, "--kubeconfig", str(account)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    value = json.loads(done.stdout)
+    assert value["jobs"] == value["refused"] == 1
+    assert value["byRule"]["worker-count"] == {"deny": 1}
+    nobody = subprocess.run(
+        [*command, "--kubeconfig", str(cluster.kubeconfig), "--as", "nobody"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert nobody.returncode == 2
+    assert "forbidden" in nobody.stderr

@@ -1,0 +1,22 @@
+"""Files of projects that publish their definitions in a Go module: fetched by version and checksum, never committed."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.recipe import go_minimum
+from tests.controlplane.toolchain import find_go, go_environment
+
+
+def module(name: str, version: str, checksum: str) -> Path:
+    """The folder of a Go module; the test is skipped where it cannot be fetched."""
+    go = find_go(go_minimum(), say=print)
+    command = [str(go), "mod", "download", "-json", f"{name}@{version}"]
+    done = subprocess.run(command, env=go_environment(), capture_output=True, text=True, check=False)
+    found = json.loads(done.stdout or "{}")
+    if done.returncode:
+        pytest.skip(f"{name} cannot be fetched: {found.get('Error') or done.stderr}")
+    assert found["Sum"] == checksum
+    return Path(found["Dir"])

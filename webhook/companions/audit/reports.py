@@ -1,0 +1,227 @@
+"""With --audit-reports, a report object for every job that breaks the policy, as other policy engines write them.
+
+They are Reports of openreports.io, or where that is not installed PolicyReports of wgpolicyk8s.io, which have the same
+fields. As with those engines there is one for each job, which belongs to the job and goes with it. Every replica writes
+them: the name follows from the job's uid, and what is in order by the cache is not written. A job that breaks nothing
+has none.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from webhook import PROGRAM
+from webhook.admission.decision import Decision
+from webhook.admission.messages import Finding
+from webhook.api.mpijob import API_VERSION
+from webhook.client.calls import ApiError
+from webhook.client.objects import KubernetesObject
+from webhook.client.store import Kind, by_namespace
+from webhook.client.watch import Watch
+from webhook.cluster.resource import ByNamespace
+from webhook.cluster.view import ABSENT, Answer
+from webhook.companions.paced import PacedClient
+from webhook.companions.restraint import Restraint
+from webhook.kit.importance import Importance
+from webhook.kit.settings import Action
+
+LABEL: Final = "training.openshift.io/audit"
+PREFIX: Final = f"{PROGRAM}-"
+# What a report has room for: some tens of kilobytes.
+MOST_RESULTS: Final = 50
+MOST_TEXT: Final = 1024
+SEVERITY: Final = {Importance.FAILS: "high", Importance.HARMS: "medium", Importance.MINOR: "low"}
+# What only warns does not count in a score.
+RESULT: Final = {Action.DENY: "fail", Action.WARN: "warn", Action.AUDIT: "warn"}
+_NOT_FOUND: Final = 404
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedJob:
+    """Whose report it is."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> ByNamespace:
+        """Of its report."""
+        return self.namespace, PREFIX + self.uid
+
+
+class SeenReport(msgspec.Struct, frozen=True, gc=False):
+    """A report that exists."""
+
+    job: str
+    """The name of its job."""
+    content: str
+    """A hash of what it says."""
+
+
+class _Scope(msgspec.Struct):
+    name: str = ""
+
+
+class _Report(msgspec.Struct):
+    scope: _Scope | None = None
+    summary: Any = None
+    results: Any = None
+
+
+def seen(data: bytes | msgspec.Raw) -> SeenReport:
+    """What counts of a report in JSON."""
+    found = _decoder.decode(data)
+    content = msgspec.json.encode([found.summary, found.results], order="deterministic")
+    return SeenReport((found.scope or _Scope()).name, hashlib.sha256(content).hexdigest())
+
+
+_decoder = msgspec.json.Decoder(_Report)
+
+
+def _kind(api_version: str, plural: str) -> Kind[ByNamespace, SeenReport]:
+    return Kind(plural, f"/apis/{api_version}/{plural}", key=by_namespace, project=seen, label_selector=LABEL)
+
+
+REPORTS: Final = _kind("openreports.io/v1alpha1", "reports")
+POLICY_REPORTS: Final = _kind("wgpolicyk8s.io/v1alpha2", "policyreports")
+KINDS: Final = {"reports": "Report", "policyreports": "PolicyReport"}
+
+
+def report(job: ReportedJob, decision: Decision) -> KubernetesObject | None:
+    """The report on a job but for its apiVersion and kind, None where the job breaks nothing."""
+    results = [_result(action, finding) for action, finding in _findings(decision)]
+    if not results:
+        return None
+    owner = {"apiVersion": API_VERSION, "kind": "MPIJob", "name": job.name, "uid": job.uid}
+    counts = {"pass": 0, "fail": 0, "warn": 0, "error": 0, "skip": 0}
+    for each in results:
+        counts[each["result"]] += 1
+    return {
+        "metadata": {
+            "name": job.key[1],
+            "namespace": job.namespace,
+            "labels": {"app.kubernetes.io/managed-by": PROGRAM, LABEL: "true"},
+            "ownerReferences": [owner],
+        },
+        "scope": {**owner, "namespace": job.namespace},
+        "summary": counts,
+        "results": results[:MOST_RESULTS],
+    }
+
+
+def _findings(decision: Decision) -> Iterator[tuple[Action, Finding]]:
+    for action, found in (
+        (Action.DENY, decision.denied),
+        (Action.WARN, decision.warned),
+        (Action.AUDIT, decision.audited),
+    ):
+        for finding in found:
+            yield action, finding
+
+
+def _result(action: Action, finding: Finding) -> dict[str, Any]:
+    return {
+        "source": PROGRAM,
+        "policy": PROGRAM,
+        "rule": finding.rule,
+        "category": "MPIJob",
+        "severity": SEVERITY[finding.importance[0]],
+        "result": RESULT[action],
+        "scored": action is Action.DENY,
+        "message": f"{finding.violation.path}: {finding.sentence}"[:MOST_TEXT],
+        "properties": {"action": str(action), "field": finding.violation.path[:MOST_TEXT]},
+    }
+
+
+class Reports:
+    """Keeps the reports as they should be; `changed` is called with the key of a job whose report is not."""
+
+    def __init__(self, *, api: PacedClient, watches: Iterable[Watch[ByNamespace, SeenReport]]) -> None:
+        self.changed: Callable[[ByNamespace], None] = lambda _: None
+        self.watches = tuple(watches)
+        self._api = api
+        self._clock = asyncio.get_running_loop().time
+        self._wanted: dict[ByNamespace, str] = {}
+        self._written: Restraint[ByNamespace] = Restraint()
+        for watch in self.watches:
+            watch.store.on_change(self._seen_changed)
+
+    async def settled(self) -> None:
+        """Return once it is known which reports there are."""
+        for watch in self.watches:
+            await watch.settled()
+
+    def concerns(self) -> dict[str, str]:
+        """Why there are no reports, for the administrator."""
+        if not all(watch.not_installed for watch in self.watches):
+            return {}
+        missing = "neither reports.openreports.io nor policyreports.wgpolicyk8s.io is installed"
+        return {"audit-reports": f"no report is written: {missing}"}
+
+    def differs(self, job: ReportedJob, decision: Decision | None) -> bool:
+        """Whether the report on the job has to be written; None for one that has ended."""
+        watch = self._watch()
+        if watch is None:
+            return False
+        wanted = self._note(job, self._body(watch, job, decision))
+        there = watch.get(job.key)
+        return there is not Answer.UNKNOWN and (None if there is ABSENT else there.content) != wanted
+
+    async def write(self, job: ReportedJob, decision: Decision | None) -> float | None:
+        """Write or delete the report if it differs; seconds after which to look again where that has to wait."""
+        watch = self._watch()
+        if watch is None or not self.differs(job, decision):
+            return None
+        if wait := self._written.wait(job.key, self._clock()):
+            return wait
+        body = self._body(watch, job, decision)
+        collection = watch.kind.path.rpartition("/")
+        path = (
+            f"{collection[0]}/namespaces/{quote(job.namespace, safe='')}/{collection[2]}/{quote(job.key[1], safe='')}"
+        )
+        try:
+            if body is None:
+                await self._api.request("DELETE", path)
+            else:
+                await self._api.request("PATCH", f"{path}?fieldManager={PROGRAM}&force=true", body)
+        except ApiError as error:
+            if error.status != _NOT_FOUND:
+                raise
+        self._written.note(job.key, self._clock())
+        return None
+
+    def _watch(self) -> Watch[ByNamespace, SeenReport] | None:
+        """Of the kind that is there."""
+        return next((watch for watch in self.watches if watch.known), None)
+
+    def _body(
+        self, watch: Watch[ByNamespace, SeenReport], job: ReportedJob, decision: Decision | None
+    ) -> KubernetesObject | None:
+        found = None if decision is None else report(job, decision)
+        if found is None:
+            return None
+        api_version, _, plural = watch.kind.path.removeprefix("/apis/").rpartition("/")
+        return {"apiVersion": api_version, "kind": KINDS[plural], **found}
+
+    def _note(self, job: ReportedJob, body: Mapping[str, Any] | None) -> str | None:
+        if body is None:
+            self._wanted.pop(job.key, None)
+            return None
+        wanted = self._wanted[job.key] = seen(msgspec.json.encode(body)).content
+        return wanted
+
+    def _seen_changed(self, key: ByNamespace, old: SeenReport | None, new: SeenReport | None) -> None:
+        if self._wanted.get(key) == (None if new is None else new.content):
+            return
+        if new is None:
+            # With its job, or by somebody: then it is wanted again.
+            self._wanted.pop(key, None)
+            self._written.forget(key)
+        if (found := new or old) is not None:
+            self.changed((key[0], found.job))
