@@ -17,6 +17,7 @@ their own.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import StrEnum
 from ipaddress import ip_network
 from typing import Annotated, Self
@@ -45,11 +46,12 @@ class Posture(StrEnum):
 
 
 def _cidr_problem(text: str) -> str | None:
-    try:
-        ip_network(text)
-    except ValueError:
-        return "is not a network such as 10.20.0.0/16 or 2001:db8::/32"
-    return None
+    """The API server takes no plain address, netmask or zone."""
+    address, _, length = text.partition("/")
+    with suppress(ValueError):
+        if length == str(ip_network(text).prefixlen) and "%" not in address:
+            return None
+    return "is not a network such as 10.20.0.0/16 or 2001:db8::/32"
 
 
 Cidrs = Annotated[tuple[str, ...], each(_cidr_problem)]

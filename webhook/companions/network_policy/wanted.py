@@ -109,7 +109,8 @@ def _beyond(job: MPIJob, settings: Settings) -> list[Rule]:
     """HTTPS, and the API server where a pod has a token for it."""
     https = [{"ipBlock": {"cidr": cidr}} for cidr in settings.https_cidrs]
     found = [_rule("to", https, _ports([HTTPS], "TCP"))]
-    if any(_has_token(replica.template) for _, _, replica in job.replicas()):
+    # A rule without peers and ports would allow everything.
+    if settings.api_ports and any(_has_token(replica.template) for _, _, replica in job.replicas()):
         found.append(_rule("to", [], _ports(settings.api_ports, "TCP")))
     return found
 

@@ -134,6 +134,13 @@ def test_the_api_server_only_where_a_pod_has_a_token(changes: dict[str, Any], op
         assert ({"ports": tcp(443, 6443)} in made["egress"]) is expected
 
 
+def test_without_ports_of_the_api_server_nothing_is_opened_for_a_token() -> None:
+    """A rule without peers and ports would allow everything."""
+    with_token = job(**{f"{WORKER}.automountServiceAccountToken": True})
+    made = spec(with_token, Posture.RESTRICTED, Settings.model_validate({"apiPorts": []}))
+    assert made["egress"] == [{"to": SAME_JOB}, DNS, {"ports": tcp(443)}]
+
+
 @pytest.mark.parametrize(
     ("command", "ports"),
     [
