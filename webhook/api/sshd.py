@@ -22,10 +22,14 @@ SSH_OPTIONS: Final = frozenset(
 )
 _PARAMETERS: Final = frozenset(("plm_rsh_args", "plm_ssh_args"))
 
-_OPTION: Final = re.compile(r"(?:^|\s)(?:-p|-o\s*Port\s?[= ])\s*(\d{1,5})(?=\s|\Z)", re.IGNORECASE)
+# Options without a value, of sshd and of ssh, which may stand before one with a value in the same word.
+_FLAGS: Final = "-[46DdeGiqTtVv]*"
+_OPTION: Final = re.compile(rf"(?:^|\s)(?:{_FLAGS}p|-o\s*(?i:Port)\s?[= ])\s*(\d{{1,5}})(?=\s|\Z)")
 _CALL: Final = re.compile(r"(?:^|[\s;&|(/])sshd(?=[\s;&|)]|\Z)([^\n;&|]*)")
 # Its own configuration file, or a port that is written into one.
 _CONFIGURED: Final = re.compile(r"\s-f|\bPort\b")
+# The same in sshd's own options, or a port that only the shell knows.
+_UNCLEAR: Final = re.compile(rf"\s{_FLAGS}[fp]")
 
 
 def port(job: MPIJob, default: int | None) -> int | None:
@@ -36,12 +40,13 @@ def port(job: MPIJob, default: int | None) -> int | None:
     if job.worker is None or not job.worker.template.containers:
         return None
     container = job.worker.template.containers[0]
-    script = text(container)
+    script = text(container).replace("\\\n", " ")
     calls = _CALL.findall(script)
     for found in (*map(_in_options, calls), _declared(container), *map(_in_options, _options_of_ssh(job))):
         if found is not None:
             return found
-    return default if not script or (calls and not _CONFIGURED.search(script)) else None
+    usual = calls and not _CONFIGURED.search(script) and not any(map(_UNCLEAR.search, calls))
+    return default if usual or not script else None
 
 
 def starts(container: Container) -> bool:

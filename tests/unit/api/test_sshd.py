@@ -35,10 +35,14 @@ def port(**changes: Any) -> int | None:
         (["/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"], None),
         (["sh", "-c", "sed -i 's/#Port 22/Port 2222/' /etc/ssh/sshd_config; /usr/sbin/sshd -D"], None),
         (["sh", "-c", "echo 'Port 2222' >> /etc/ssh/sshd_config; /usr/sbin/sshd -D"], None),
-        (["sh", "-c", "/usr/sbin/sshd -p $PORT -D"], DEFAULT),
+        (["sh", "-c", "/usr/sbin/sshd -p $PORT -D"], None),
+        (["/usr/sbin/sshd", "-Dep", "2222"], 2222),
+        (["/usr/sbin/sshd", "-Dep2222"], 2222),
+        (["/usr/sbin/sshd", "-Def", "/home/mpiuser/.sshd_config"], None),
+        (["sh", "-c", "mkdir -p /run/sshd && /usr/sbin/sshd -De \\\n  -p 2222"], 2222),
         (["/start.sh"], None),
-        (["/usr/sbin/sshd", "-p", "0"], DEFAULT),
-        (["/usr/sbin/sshd", "-p", "65536"], DEFAULT),
+        (["/usr/sbin/sshd", "-p", "0"], None),
+        (["/usr/sbin/sshd", "-p", "65536"], None),
     ],
 )
 def test_what_sshd_is_started_with(command: Any, expected: int | None) -> None:
