@@ -154,6 +154,7 @@ async def run_reconciler(
 def not_made(policies: PolicySet) -> dict[str, str]:
     """What policies ask for and nobody does."""
     rules = [layers.written(layer.document).get("rules") or {} for layer in policies.layers]
-    if any(rule.get(RULE, {}).get("posture", "none") != "none" for rule in rules):
-        return {NAME: "a policy sets a posture, and without --network-policies no job gets a NetworkPolicy"}
+    settings = [rule.get(RULE, {}) for rule in rules]
+    if any({each.get("posture", "none"), *each.get("choices", ())} != {"none"} for each in settings):
+        return {NAME: "a policy sets or offers a posture, and without --network-policies no job gets a NetworkPolicy"}
     return {}

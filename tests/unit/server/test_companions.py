@@ -50,7 +50,8 @@ async def test_what_cannot_be_read_is_a_concern_and_reviews_go_on() -> None:
     [
         ([], False),
         (["rules: {gpus: {action: warn}}"], False),
-        (["rules: {network-policy: {posture: none, choices: [isolated]}}"], False),
+        (["rules: {network-policy: {posture: none, choices: [isolated]}}"], True),
+        (["rules: {network-policy: {choices: [none]}}"], False),
         (["rules: {network-policy: {action: deny}}", "rules: {network-policy: {posture: isolated}}"], True),
         (["namespaces: {matchLabels: {a: b}}\nrules: {network-policy: {posture: default}}"], True),
     ],
