@@ -47,6 +47,7 @@ CALLS: Final = 3
 RESYNC: Final = 600.0
 UNKNOWN_PAUSE: Final = 30.0
 LATE_PAUSE: Final = 1.0  # a cache, or the garbage collector, is a moment behind
+PATIENCE: Final = 60.0  # with the garbage collector: anybody can write an owner that it never comes for
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 
@@ -90,6 +91,7 @@ class NetworkPolicies:
         self._wanted: dict[ByNamespace, _Wanted] = {}
         self._in_place: dict[ByNamespace, SeenPolicy] = {}
         self._put_back: Restraint[ByNamespace] = Restraint()
+        self._taken_since: dict[ByNamespace, float] = {}
         view.on_change(MPI_JOBS, lambda key, *_: self._add(key))
         view.on_change(NAMESPACES, self._namespace_changed)
         watch.store.on_change(lambda key, *_: self._add((key[0], key[1].removeprefix(PREFIX))))
@@ -154,6 +156,7 @@ class NetworkPolicies:
         self._wanted.pop(key, None)
         self._in_place.pop(key, None)
         self._put_back.forget(key)
+        self._taken_since.pop(key, None)
 
     async def _bring_about(self, key: ByNamespace, settings: Settings) -> float | None:
         """Read the job, and write what is missing."""
@@ -187,6 +190,7 @@ class NetworkPolicies:
         written = await self._write(key, body, wanted, seen)
         if written is not None:
             return written
+        self._taken_since.pop(key, None)
         if again:
             self._put_back.note(key, self._clock())
         if self._in_place.get(key) == wanted:
@@ -218,8 +222,9 @@ class NetworkPolicies:
             return LATE_PAUSE
         theirs = record(there)
         if theirs.owner != wanted.owner:
-            if theirs.owner:
-                return LATE_PAUSE  # of a job before this one: the garbage collector comes for it
+            waited = self._clock() - self._taken_since.setdefault(key, self._clock())
+            if theirs.owner and waited < PATIENCE:
+                return max(LATE_PAUSE, waited)  # of a job before this one: the garbage collector comes for it
             message = f"NetworkPolicy {name} is there already and not of this job: the job is not isolated. Delete it."
             await self._tell(key, body, "NetworkPolicyForeign", message)
             raise ClusterError(f"NetworkPolicy {key[0]}/{name} is not of the job")

@@ -10,7 +10,7 @@ from tests.support.jobs import changed
 from tests.support.kept_objects import KeptObjects, at_work, settled
 from tests.support.logs import Log
 from tests.support.policies import layer
-from webhook.client.calls import ApiError
+from webhook.client.calls import ApiError, ClusterError
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.companions.network_policy.seen import NETWORK_POLICIES
@@ -239,6 +239,26 @@ async def test_that_of_an_earlier_job_of_the_name_is_waited_for(cluster: KeptObj
         await world.settled()
         assert cluster.objects[MINE]["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
         assert world.events == []
+
+
+async def test_one_of_another_owner_that_stays_is_told_and_no_reason_to_call_without_end(cluster: KeptObjects) -> None:
+    """Whoever may make NetworkPolicies could keep every replica busy otherwise, to the harm of all other jobs."""
+    nobody = {"apiVersion": "kubeflow.org/v9", "kind": "MPIJob", "name": "train", "uid": "nobody", "controller": True}
+    cluster.put(MINE, {"metadata": {"labels": {LABEL: "default"}, "ownerReferences": [nobody]}, "spec": {}})
+    now = 0.0
+    async with running(cluster) as world:
+        world.companion._clock = lambda: now
+        stored(cluster)
+        await world.settled()
+        for expected in (1, 1, 2, 4, 8, 16, 32):
+            assert await world.companion._look(("team-a", "train")) == expected
+            now += expected
+        with pytest.raises(ClusterError, match="is not of the job"):
+            await world.companion._look(("team-a", "train"))
+        assert world.events == ["NetworkPolicyForeign"]
+        cluster.remove(MINE)
+        await world.settled()
+        assert cluster.objects[MINE]["metadata"]["labels"][LABEL] == "default"
 
 
 async def test_it_is_not_made_again_for_a_job_that_goes(cluster: KeptObjects) -> None:
