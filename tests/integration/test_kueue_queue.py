@@ -13,7 +13,9 @@ from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import gpu_nodes
 from tests.support.installation import service
 from tests.support.jobs import changed
+from tests.support.policies import quick_keys
 from tests.support.queued_jobs import ASK, MANAGED, PLACES, QUEUE_LABEL, Job, add_queue, any_job, create, pi, settle
+from tests.support.samples import sample
 from webhook.api.annotations import RDMA, SKIP
 
 pytestmark = pytest.mark.timeout(600)
@@ -31,7 +33,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         running.start_operator()
         running.start_kueue(settings={"managedJobsNamespaceSelector": {"matchLabels": MANAGED}})
         running.kubectl("create", "namespace", POLICIES)
-        with service.running(running):
+        with service.running(running, *quick_keys(running.dir)):
             yield running
 
 
@@ -88,7 +90,7 @@ def test_a_job_waits_while_the_queue_is_full_and_starts_when_there_is_room(clust
 
 
 SEED = 20261121
-JOBS = 48
+JOBS = sample(16, 48)
 
 
 def test_no_job_is_left_suspended_that_nobody_would_start(cluster: Cluster) -> None:
@@ -182,7 +184,7 @@ def test_applying_a_file_again_and_again_changes_nothing(cluster: Cluster, manag
     job.wait_for("Running")
     before = job.get()
     assert before["metadata"]["labels"][QUEUE_LABEL] == "training"
-    for _ in range(10):
+    for _ in range(sample(3, 10)):
         cluster.kubectl(*apply, stdin=manifest)
     after = job.get()
     assert (after["spec"], after["metadata"]["labels"]) == (before["spec"], before["metadata"]["labels"])

@@ -1,4 +1,4 @@
-"""Where pods go, with the real API server, operator, scheduler and Kueue, on 300 simulated nodes."""
+"""Where pods go, with the real API server, operator, scheduler and Kueue, on up to 300 simulated nodes."""
 
 import json
 from collections import Counter
@@ -12,7 +12,9 @@ from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import gpu_nodes
 from tests.support.injecting import only
 from tests.support.installation import service
-from tests.support.placement import GPU, RACK, delete_jobs, hosts, job, mutated, nodes, worker_pods
+from tests.support.placement import GPU, RACK, RACKS, delete_jobs, hosts, job, mutated, nodes, worker_pods
+from tests.support.policies import quick_keys
+from tests.support.samples import sample
 
 pytestmark = pytest.mark.timeout(600)
 HOSTNAME = "kubernetes.io/hostname"
@@ -44,13 +46,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with Cluster(log_dir=tmp_path_factory.mktemp("topology")) as running:
         running.start_scheduler()
         amd = [*devices(AMD, 3, "amd-told", **{AMD_PRESENT: "true"}), *devices(AMD, 3, "amd-untold")]
-        with_version = [*nodes(), *amd]
+        with_version = [*nodes(sample(6, RACKS)), *amd]
         for node in with_version:
             node["status"]["nodeInfo"] = dict.fromkeys(INFO, "") | {"kubeletVersion": "v1.35.4"}
         running.start_kwok(with_version)
         running.start_operator()
         running.start_kueue()
-        with service.running(running):
+        with service.running(running, *quick_keys(running.dir)):
             yield running
 
 

@@ -14,15 +14,15 @@ GPU = "nvidia.com/gpu"
 RACK = "topology.kubernetes.io/rack"
 PER_RACK = 10
 RACKS = 24
-CPU_NODES = 60
+CPU_RACKS = 6
 
 
-def nodes() -> list[dict[str, Any]]:
-    """300 nodes: GPUs in 24 racks of 10, and 60 without GPUs in 6 more."""
-    plain = gpu_nodes(CPU_NODES, gpus=0, racks=6, prefix="cpu")
+def nodes(racks: int = RACKS) -> list[dict[str, Any]]:
+    """GPUs in racks of 10 nodes, and nodes without GPUs in 6 more: 300 in all as long as nobody wants fewer racks."""
+    plain = gpu_nodes(racks * PER_RACK // 4, gpus=0, racks=CPU_RACKS, prefix="cpu")
     for node in plain:
         node["metadata"]["labels"][RACK] += "-cpu"
-    return [*gpu_nodes(RACKS * PER_RACK, racks=RACKS), *plain]
+    return [*gpu_nodes(racks * PER_RACK, racks=racks), *plain]
 
 
 def job(name: str, workers: int, *, resource: str = GPU, **fields: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Policy documents for tests: as layers, in ConfigMaps, and in files."""
 
+from pathlib import Path
 from typing import Any
 
 from webhook.cli.policy.documents import PolicyFile
@@ -10,6 +11,13 @@ from webhook.policy.store import KEY, LABEL
 
 NAMESPACE = "mpijob-webhook"
 HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+
+
+def quick_keys(folder: Path) -> tuple[str, str]:
+    """For `serve`: jobs' keys are made in no time, where they are not what is looked at. RSA takes half a second."""
+    path = folder / "quick-keys.yaml"
+    path.write_text(f"{HEADER}sshKeys: ed25519\n")
+    return "--policy", str(path)
 
 
 def layer(name: str, text: str = "") -> Layer:
