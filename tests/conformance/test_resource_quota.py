@@ -20,6 +20,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tests.controlplane.cluster import Cluster
 from tests.support.api_client import DRY_RUN, Client, at_a_time, client
@@ -213,7 +214,7 @@ async def test_as_many_as_fit(world: World) -> None:
             worker = template(rng)
             found = world.assessed(namespace, worker, workers=30)
             [part] = found.demand.parts
-            pods_only = replace(found, demand=Demand((replace(part, charges=part.charges[:1]),)))
+            pods_only = replace(found, demand=Demand((structs.replace(part, charges=part.charges[:1]),)))
             if len(ours(found.quotas, part.charges[0], found.pods[0])) != 1 or not pods_only.shortages():
                 continue
             created, status, reply = 0, 201, {}

@@ -1,9 +1,10 @@
 """Whether a finding is excused: by the policy, or because the requester may exempt jobs and this one asks for it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 
+import msgspec
 from msgspec import structs
 
 from webhook import rules
@@ -18,8 +19,7 @@ from webhook.policy.in_force import Policy
 from webhook.rules import Violation
 
 
-@dataclass(frozen=True, slots=True)
-class ExemptionVerdict:
+class ExemptionVerdict(msgspec.Struct, frozen=True):
     """Whether a finding is excused."""
 
     finding: Finding

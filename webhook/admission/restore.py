@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
+
 from webhook.admission import record
 from webhook.admission.places import APPENDED, Lists, RecordedPlace
 from webhook.admission.wishes import Inject, Told, Value, Wishes
@@ -36,8 +38,7 @@ class Restored:
     """What they say, and what others could not do of what the update asks for."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Lost:
+class _Lost(msgspec.Struct, frozen=True):
     """A recorded place, and what is to be there now."""
 
     place: RecordedPlace

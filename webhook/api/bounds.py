@@ -5,9 +5,10 @@ https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/limit
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
+
+import msgspec
 
 from webhook.api import quantity
 from webhook.api.quantity import Quantity
@@ -38,8 +39,7 @@ ANY: Final = Fit(Quantity(0), Quantity(0))
 """No amount is asked for: choose any request and limit that keep the bounds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(msgspec.Struct, frozen=True):
     """Bounds for a request and its limit, None where there is none. A ratio counts billionths, as a quantity does."""
 
     min: Quantity | None = None

@@ -11,9 +11,10 @@ CRI-O may look a short name (`ubuntu`) up elsewhere than on Docker Hub, if the n
 
 import json
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+import msgspec
 
 DOCKER_HUB: Final = "docker.io"
 MAX_LENGTH: Final = 1024
@@ -37,8 +38,7 @@ class ImageError(ValueError):
     """Not an image reference. The message is one sentence for the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImageReference:
+class ImageReference(msgspec.Struct, frozen=True):
     """A reference with the defaults filled in: `ubuntu` is `docker.io`, `library/ubuntu`, no tag, no digest."""
 
     registry: str

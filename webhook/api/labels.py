@@ -7,8 +7,9 @@ A field that selectors do not have is an error: a misspelt `matchLabel` would ot
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Self
+
+import msgspec
 
 from webhook.api import names
 
@@ -24,8 +25,7 @@ class SelectorError(ValueError):
         self.message = message
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     """One condition on one label: its value is among `values`, or, with None, it is present. `wanted` False negates."""
 
     key: str
@@ -33,8 +33,7 @@ class Requirement:
     wanted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(msgspec.Struct, frozen=True):
     """All requirements hold. None instead of requirements selects nothing, no requirement selects everything."""
 
     requirements: tuple[Requirement, ...] | None

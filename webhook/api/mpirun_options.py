@@ -9,12 +9,12 @@ https://github.com/pmodels/mpich/blob/v4.3.2/src/pm/hydra/mpiexec/options.c
 https://github.com/horovod/horovod/blob/v0.28.1/horovod/runner/launch.py
 """
 
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+
+class Dialect(msgspec.Struct, frozen=True):
     """One family of launchers."""
 
     options: dict[str, tuple[str, int]]

@@ -9,11 +9,12 @@ https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/api/validate/content
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from heapq import nsmallest
 from itertools import islice
 from typing import Final
+
+import msgspec
 
 DNS_LABEL_MAX_LENGTH: Final = 63
 DNS_SUBDOMAIN_MAX_LENGTH: Final = 253
@@ -29,8 +30,7 @@ GENERATED_BASE_MAX_LENGTH: Final = DNS_LABEL_MAX_LENGTH - GENERATED_SUFFIX_LENGT
 """The API server cuts a longer `metadata.generateName` to this, silently, before it appends the suffix."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Syntax:
+class _Syntax(msgspec.Struct, frozen=True):
     pattern: re.Pattern[str]
     allowed: re.Pattern[str]
     allowed_text: str

@@ -58,8 +58,7 @@ class PodShape:
         return hash((self.resources, self.runtime_class, self.priority_class, self.claims, self.device_claims))
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimShape:
+class ClaimShape(msgspec.Struct, frozen=True):
     """A claim that comes and goes with each pod; without a class it gets the cluster's default, which is not known."""
 
     storage_class: str = ""

@@ -3,16 +3,13 @@
 `podMatchesScopeFunc` and `pvcMatchesScopeFunc`; any other object is counted by quotas without scopes only.
 """
 
-from dataclasses import dataclass
-
 import msgspec
 
 PRIORITY_CLASS = "PriorityClass"
 VOLUME_ATTRIBUTES_CLASS = "VolumeAttributesClass"
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """One condition of a quota; one from the list `scopes` has the operator Exists."""
 
     name: str

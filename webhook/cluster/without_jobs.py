@@ -1,8 +1,9 @@
 """A cluster view as if no job existed: for the verdict on existing jobs, which must not count against themselves."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from webhook.cluster.resource import ByNamespace, K, Resource, T
 from webhook.cluster.resources.mpijobs import MPI_JOBS

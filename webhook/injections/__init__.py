@@ -7,8 +7,9 @@ a risk on what is unknown.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Self, TypeVar
+
+import msgspec
 
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
@@ -21,8 +22,7 @@ S = TypeVar("S", bound=InjectionSettings)
 Inject = Callable[[MPIJob, S, Context, PatchBuilder], Iterator[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Injection:
+class Injection(msgspec.Struct, frozen=True):
     """A registered injection.
 
     `inject` reads the job as it was submitted (no defaults of the operator), writes to the PatchBuilder, and yields

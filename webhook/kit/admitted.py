@@ -4,13 +4,13 @@ A rule that bounds one of them says so when it registers (`admits`), and all tha
 So what one rule suggests stays within the bounds of the others.
 """
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from webhook.api.resources import DEFAULT_ACCELERATORS
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """From `least` to `most`, both included; None is without end."""
 
     least: int = 0
@@ -30,8 +30,7 @@ class Span:
         return self.most is not None and self.most < self.least
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(msgspec.Struct, frozen=True):
     """The numbers that no rule refuses, each by itself."""
 
     workers: Span = Span()

@@ -6,9 +6,9 @@ the order of their names, so that the outcome never depends on the order in whic
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from pydantic import ValidationError
 
 from webhook.policy import faults
@@ -19,8 +19,7 @@ DEFAULTS = "built-in default"
 OWN = frozenset({"apiVersion", "kind", "priority", "namespaces"})
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(msgspec.Struct, frozen=True):
     """A policy document and where it came from (the name of its ConfigMap, or a file)."""
 
     name: str
@@ -32,8 +31,7 @@ class Layer:
         return selector is None or (labels is not None and selector.matches(labels))
 
 
-@dataclass(frozen=True, slots=True)
-class Effective:
+class Effective(msgspec.Struct, frozen=True):
     """What several documents come to."""
 
     document: PolicyDocument

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+import msgspec
+
 from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.api.names import closest_name
@@ -30,8 +32,7 @@ _BLOCK: Final = re.compile(r"""["']?policy\.yaml["']?:\s+\|[-+0-9]*\s*(#.*)?""")
 State = Literal["current", "last-good", "unusable"]
 
 
-@dataclass(frozen=True, slots=True)
-class PolicySource:
+class PolicySource(msgspec.Struct, frozen=True):
     """A policy ConfigMap."""
 
     name: str

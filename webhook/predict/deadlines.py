@@ -7,9 +7,10 @@ annotation too, and nothing ends.
 """
 
 import math
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
+
+import msgspec
 
 from webhook.api import duration
 from webhook.api.annotations import TIMEOUT
@@ -19,8 +20,7 @@ NEAR: Final = 0.8
 FIELD: Final = "activeDeadlineSeconds"
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(msgspec.Struct, frozen=True):
     """A limit of a launcher that counts: seconds, and from when on (since 1970)."""
 
     seconds: int

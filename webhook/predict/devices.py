@@ -10,7 +10,6 @@ devices that is for each is unknown, as it is where the template or the class ca
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -59,8 +58,7 @@ class Devices(msgspec.Struct, frozen=True, gc=False):
         return self.least if self.least == self.most else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(msgspec.Struct, frozen=True):
     """Why it is unknown how many accelerators a claim has."""
 
     why: str

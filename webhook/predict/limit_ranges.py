@@ -5,7 +5,9 @@ https://github.com/kubernetes/kubernetes/blob/v1.35.4/plugin/pkg/admission/limit
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from webhook.api import pod_resources
 from webhook.api.bounds import Bound, Bounds, Fit
@@ -23,8 +25,7 @@ Amount = Quantity | None
 Written = ResourceRequirements
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """What counts of one resource."""
 
     path: str
@@ -46,8 +47,7 @@ class Asked:
         return kept.fitting(request, limit, equal=not is_overcommitted(self.name))
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfBounds:
+class OutOfBounds(msgspec.Struct, frozen=True):
     """A bound that is not kept."""
 
     kind: str
@@ -60,16 +60,14 @@ class OutOfBounds:
     """The names of the LimitRanges that say so."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoLimit:
+class NoLimit(msgspec.Struct, frozen=True):
     """A container's default limit is below its request (or differs, where that may not be), or is not there at all."""
 
     asked: Asked
     fit: Fit | None
 
 
-@dataclass(frozen=True, slots=True)
-class AbovePod:
+class AbovePod(msgspec.Struct, frozen=True):
     """With defaults filled in, containers have more of a resource than the pod as a whole."""
 
     path: str
@@ -82,8 +80,7 @@ class AbovePod:
     """Whether requests are compared, else limits."""
 
 
-@dataclass(frozen=True, slots=True)
-class HugePagesAlone:
+class HugePagesAlone(msgspec.Struct, frozen=True):
     """A container that gets huge pages by default, and neither CPU nor memory, which they need."""
 
     path: str

@@ -1,7 +1,8 @@
 """What is true of the nodes taken together: the labels that there are, the taints beside a device, the version."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from webhook.api.taints import Taint
 from webhook.cluster.contents import of_names
@@ -9,8 +10,7 @@ from webhook.cluster.resources.nodes import NODES, NodeShape
 from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
 
 
-@dataclass(frozen=True, slots=True)
-class AllNodes:
+class AllNodes(msgspec.Struct, frozen=True):
     """`labels` are the keys that some node has; `taints` are by the device that the tainted nodes offer.
 
     `kubelet` is the newest version of a kubelet. The API server's is not older:

@@ -6,8 +6,9 @@ fixed multiple of them. A pod that asks for half of a node's accelerators gets h
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from webhook.api import quantity
 from webhook.api.quantity import Quantity
@@ -21,8 +22,7 @@ HUGEPAGES: Final = "hugepages-2Mi"
 _SHOWN: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """What an administrator says of the devices."""
 
     resource: str

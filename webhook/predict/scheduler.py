@@ -6,7 +6,6 @@ labels and its name) is taken to be in favour of the pod: a pod that fits nowher
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import msgspec
 
@@ -66,8 +65,7 @@ class Tolerated(msgspec.Struct, frozen=True, gc=False):
 Demand = Room | Label | Affinity | Tolerated
 
 
-@dataclass(frozen=True, slots=True)
-class Lack:
+class Lack(msgspec.Struct, frozen=True):
     """A demand that no shape meets, and the shapes that meet all others."""
 
     demand: Demand

@@ -2,8 +2,9 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+import msgspec
 
 from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
@@ -20,8 +21,7 @@ _WAIT_FOR_WORKERS = "WaitForWorkersReady"
 _MOST_IN_A_NODE = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(msgspec.Struct, frozen=True):
     """So many workers, with so many accelerators in each."""
 
     workers: int
@@ -31,8 +31,7 @@ class Size:
 Fits = Callable[[Size], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(msgspec.Struct, frozen=True):
     """The sizes that a job may have; what is smaller in both numbers also fits where it does."""
 
     admitted: Admitted

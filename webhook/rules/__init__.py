@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
+import msgspec
+
 from webhook.api.mpijob import MPIJob
 from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
@@ -28,8 +30,7 @@ class CauseReason(StrEnum):
     FORBIDDEN = "FieldValueForbidden"
 
 
-@dataclass(frozen=True, slots=True)
-class Degree:
+class Degree(msgspec.Struct, frozen=True):
     """How bad a fault is. An update that lessens it passes, although its text is another."""
 
     of: str
@@ -94,8 +95,7 @@ def shortened(text: str, limit: int = 100) -> str:
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """A registered rule; `check` sees the job with the operator's defaults applied and must not change it."""
 
     id: str

@@ -16,8 +16,9 @@ It is a warning, because quotas change. The numbers are those of Kueue's own mes
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import islice
+
+from msgspec.structs import replace
 
 from webhook.api import kueue
 from webhook.api.kueue import QUEUE_NAME

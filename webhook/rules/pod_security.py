@@ -11,9 +11,9 @@ version counts.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Final
 
+import msgspec
 from pydantic import AfterValidator, Field
 
 from webhook.api.mpijob import MPIJob
@@ -67,8 +67,7 @@ class Settings(RuleSettings):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Namespace:
+class _Namespace(msgspec.Struct, frozen=True):
     """What a namespace asks for: `policy` with the floor, `labelled` without."""
 
     name: str

@@ -1,5 +1,4 @@
-import dataclasses
-
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +41,7 @@ SHA = "sha256:" + "0a" * 32
     ],
 )
 def test_parse(text: str, expected: tuple[str, str, str | None, str | None]) -> None:
-    assert dataclasses.astuple(parse(text)) == expected
+    assert msgspec.structs.astuple(parse(text)) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,7 +120,7 @@ def test_a_selector_is_frozen_and_does_not_follow_its_source() -> None:
     source["matchLabels"]["a"] = "2"
     assert selector.matches({"a": "1"})
     assert hash(selector) == hash(Selector.parse({"matchLabels": {"a": "1"}}))
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         selector.requirements = ()
 
 

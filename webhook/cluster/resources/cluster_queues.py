@@ -1,7 +1,6 @@
 """Kueue's ClusterQueues: who may use them, and how much of which flavor they have."""
 
 import sys
-from dataclasses import dataclass
 
 import msgspec
 
@@ -10,8 +9,7 @@ from webhook.api.labels import Selector
 from webhook.cluster.resource import Wire, cluster_wide
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterQueue:
+class ClusterQueue(msgspec.Struct, frozen=True):
     """A ClusterQueue."""
 
     name: str

@@ -4,7 +4,6 @@ A Cohort that is only named, by a ClusterQueue or another Cohort, exists without
 """
 
 import sys
-from dataclasses import dataclass
 
 import msgspec
 
@@ -12,8 +11,7 @@ from webhook.api import kueue
 from webhook.cluster.resource import Wire, cluster_wide
 
 
-@dataclass(frozen=True, slots=True)
-class Cohort:
+class Cohort(msgspec.Struct, frozen=True):
     """A Cohort; `parent` is empty at the top."""
 
     name: str

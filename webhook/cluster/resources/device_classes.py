@@ -1,15 +1,12 @@
 """DeviceClasses: the extended resource by which pods may ask for devices of a class without a claim."""
 
-from dataclasses import dataclass
-
 import msgspec
 
 from webhook.cluster.resource import Wire, cluster_wide
 from webhook.cluster.resources.resource_claim_templates import API_VERSIONS
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceClass:
+class DeviceClass(msgspec.Struct, frozen=True):
     """A class; `extended_resource` is empty where it names none."""
 
     name: str

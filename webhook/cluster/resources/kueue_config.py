@@ -3,7 +3,6 @@
 Feature gates may also be flags of that program, which are not seen here.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -19,8 +18,7 @@ GROUP: Final = "config.kueue.x-k8s.io/"
 _DEFAULT_FRAMEWORKS: Final = ["batch/job"]
 
 
-@dataclass(frozen=True, slots=True)
-class KueueConfig:
+class KueueConfig(msgspec.Struct, frozen=True):
     """What of Kueue's configuration decides about jobs."""
 
     namespace: str

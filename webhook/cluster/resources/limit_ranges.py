@@ -1,7 +1,6 @@
 """LimitRanges: what containers, pods and claims of a namespace may ask for, and what containers get by default."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -20,8 +19,7 @@ Sourced = tuple[Bounds, tuple[str, ...]]
 """Bounds, and the names of the LimitRanges that have them."""
 
 
-@dataclass(frozen=True, slots=True)
-class LimitRange:
+class LimitRange(msgspec.Struct, frozen=True):
     """Bounds by type of object and resource, and what containers get that say nothing."""
 
     namespace: str

@@ -1,15 +1,12 @@
 """Kueue's LocalQueues: the doors of a namespace to ClusterQueues."""
 
-from dataclasses import dataclass
-
 import msgspec
 
 from webhook.api import kueue
 from webhook.cluster.resource import Wire, namespaced
 
 
-@dataclass(frozen=True, slots=True)
-class LocalQueue:
+class LocalQueue(msgspec.Struct, frozen=True):
     """A LocalQueue."""
 
     namespace: str

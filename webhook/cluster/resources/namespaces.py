@@ -1,12 +1,11 @@
 """Namespaces and their labels."""
 
-from dataclasses import dataclass
+import msgspec
 
 from webhook.cluster.resource import Metadata, Wire, cluster_wide
 
 
-@dataclass(frozen=True, slots=True)
-class Namespace:
+class Namespace(msgspec.Struct, frozen=True):
     """A namespace and its labels."""
 
     name: str

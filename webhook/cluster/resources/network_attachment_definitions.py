@@ -1,7 +1,6 @@
 """NetworkAttachmentDefinitions: further networks that Multus attaches pods to."""
 
 import sys
-from dataclasses import dataclass
 
 import msgspec
 
@@ -9,8 +8,7 @@ from webhook.api.networks import RESOURCE_NAME
 from webhook.cluster.resource import Metadata, Wire, namespaced
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkAttachmentDefinition:
+class NetworkAttachmentDefinition(msgspec.Struct, frozen=True):
     """A network beside the cluster's own."""
 
     namespace: str

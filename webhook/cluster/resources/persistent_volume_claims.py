@@ -1,15 +1,12 @@
 """PersistentVolumeClaims: their storage classes, and who may mount them."""
 
-from dataclasses import dataclass
-
 import msgspec
 
 from webhook.api.volume import STORAGE_CLASS
 from webhook.cluster.resource import Metadata, Wire, namespaced
 
 
-@dataclass(frozen=True, slots=True)
-class PersistentVolumeClaim:
+class PersistentVolumeClaim(msgspec.Struct, frozen=True):
     """A claim."""
 
     namespace: str

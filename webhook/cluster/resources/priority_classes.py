@@ -1,6 +1,6 @@
 """PriorityClasses: those of the scheduler, for pods."""
 
-from dataclasses import dataclass
+import msgspec
 
 from webhook.cluster.resource import Wire, cluster_wide
 
@@ -11,8 +11,7 @@ PREEMPTION_POLICIES = frozenset({PREEMPTS, "Never"})
 """All that there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityClass:
+class PriorityClass(msgspec.Struct, frozen=True):
     """A class of the scheduler's, for pods; the global default is that of pods which name none."""
 
     name: str

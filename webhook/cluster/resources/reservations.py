@@ -52,8 +52,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, gc=False):
     expires: float
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """What one replica has reserved."""
 
     entries: tuple[LedgerEntry, ...] = ()

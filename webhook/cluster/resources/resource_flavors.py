@@ -1,7 +1,5 @@
 """Kueue's ResourceFlavors: kinds of nodes."""
 
-from dataclasses import dataclass
-
 import msgspec
 
 from webhook.api import kueue
@@ -10,8 +8,7 @@ from webhook.api.taints import Taint
 from webhook.cluster.resource import Wire, cluster_wide
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceFlavor:
+class ResourceFlavor(msgspec.Struct, frozen=True):
     """A flavor; `topology` is empty where there is no topology-aware scheduling."""
 
     name: str

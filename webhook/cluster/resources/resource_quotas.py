@@ -1,7 +1,5 @@
 """ResourceQuotas: what the pods and other objects of a namespace may take together."""
 
-from dataclasses import dataclass
-
 import msgspec
 
 from webhook.api.pod_resources import Amounts, PodResources, is_pod_level, parse_amounts
@@ -47,8 +45,7 @@ _STATED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceQuota:
+class ResourceQuota(msgspec.Struct, frozen=True):
     """A quota; amounts are by its own resource names (`requests.cpu`)."""
 
     namespace: str

@@ -1,7 +1,5 @@
 """RuntimeClasses: what a pod costs on top of what its containers ask for."""
 
-from dataclasses import dataclass
-
 import msgspec
 
 from webhook.api import quantity
@@ -9,8 +7,7 @@ from webhook.api.pod_resources import Amounts
 from webhook.cluster.resource import Wire, cluster_wide
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeClass:
+class RuntimeClass(msgspec.Struct, frozen=True):
     """A class; `overhead` is None where the class says nothing of it."""
 
     name: str

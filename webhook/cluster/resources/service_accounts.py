@@ -1,12 +1,11 @@
 """ServiceAccounts: that they are there."""
 
-from dataclasses import dataclass
+import msgspec
 
 from webhook.cluster.resource import Wire, namespaced
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceAccount:
+class ServiceAccount(msgspec.Struct, frozen=True):
     """What pods act as."""
 
     namespace: str

@@ -1,15 +1,12 @@
 """Kueue's Topologies: the levels at which topology-aware scheduling keeps pods together."""
 
-from dataclasses import dataclass
-
 import msgspec
 
 from webhook.api import kueue
 from webhook.cluster.resource import Wire, cluster_wide
 
 
-@dataclass(frozen=True, slots=True)
-class Topology:
+class Topology(msgspec.Struct, frozen=True):
     """Labels of nodes, from the widest level to the narrowest."""
 
     name: str

@@ -1,12 +1,11 @@
 """WorkloadPriorityClasses: those of Kueue, for the place in the queue."""
 
-from dataclasses import dataclass
+import msgspec
 
 from webhook.cluster.resource import Wire, cluster_wide
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadPriorityClass:
+class WorkloadPriorityClass(msgspec.Struct, frozen=True):
     """A class of Kueue's, for the place in the queue."""
 
     name: str

@@ -12,6 +12,8 @@ from enum import StrEnum
 from itertools import product
 from typing import Final
 
+import msgspec
+
 from webhook.api.kueue import FlavorResource, Group, Quota, plus
 from webhook.cluster.resources.cluster_queues import ClusterQueue
 from webhook.cluster.resources.kueue_config import KueueConfig
@@ -33,8 +35,7 @@ class Token(StrEnum):
     EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
 
 
-@dataclass(frozen=True, slots=True)
-class FlavorShortage:
+class FlavorShortage(msgspec.Struct, frozen=True):
     """More is asked for than a flavor could ever have; `before` is the part of it of earlier pod sets."""
 
     pair: FlavorResource
@@ -43,8 +44,7 @@ class FlavorShortage:
     capacity: int
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(msgspec.Struct, frozen=True):
     """Why a pod set can never be admitted: no quota for `unavailable`, or what is wrong with each flavor."""
 
     pod_set: PodSet
@@ -59,8 +59,7 @@ class Obstacle:
         return Token.EXCEEDS_MAX_QUOTA if self.shortages else Token.NO_MATCHING_FLAVOR
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
+class _Unit(msgspec.Struct, frozen=True):
     """Pod sets that get the same flavors, and what they ask for together."""
 
     pod_sets: tuple[PodSet, ...]

@@ -4,10 +4,10 @@ Kueue takes a Worker without `replicas` for one pod, where the operator takes it
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from webhook.api import mpijob
 from webhook.api.kueue import FOREIGN, PREFIX, UNLIMITED, amount
@@ -21,8 +21,7 @@ from webhook.predict.kueue.topology import TopologyRequest
 _ALLOWED_FLAVORS: Final = PREFIX + "workload-allowed-resource-flavors"
 
 
-@dataclass(frozen=True, slots=True)
-class PodSet:
+class PodSet(msgspec.Struct, frozen=True):
     """Pods of one role. `each` is what one pod asks for by resource, in Kueue's units, as far as it is certain."""
 
     role: str

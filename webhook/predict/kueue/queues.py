@@ -4,10 +4,11 @@ As kueue `pkg/scheduler/scheduler.go` (`nominate`) and `pkg/controller/core/loca
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from typing import Final
+
+import msgspec
 
 from webhook.api.kueue import FRAMEWORK
 from webhook.cluster.resources.cluster_queues import CLUSTER_QUEUES, ClusterQueue
@@ -32,8 +33,7 @@ class State(Enum):
     NAMESPACE = "namespace doesn't match its selector (ClusterQueue {cluster_queue})"
 
 
-@dataclass(frozen=True, slots=True)
-class QueueFault:
+class QueueFault(msgspec.Struct, frozen=True):
     """Why a queue takes no job; `detail` is the policy that stopped it, or Kueue's reason."""
 
     state: State

@@ -5,8 +5,9 @@ nodes have room is not asked: that changes from hour to hour.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Self
+
+import msgspec
 
 from webhook.api.kueue import PREFIX
 
@@ -21,8 +22,7 @@ POD_SET_GROUP: Final = PREFIX + "podset-group-name"
 _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})  # of Go's strconv.ParseBool
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyRequest:
+class TopologyRequest(msgspec.Struct, frozen=True):
     """What the annotations of a pod set ask of a topology."""
 
     explicit: bool = False

@@ -6,9 +6,10 @@ both kinds an annotation decides which flavors the pods can get at all, and none
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import Final
+
+from msgspec.structs import replace
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.cluster.resources.cluster_queues import ClusterQueue

@@ -2,8 +2,10 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
+
+import msgspec
+from msgspec.structs import replace
 
 from webhook.api.mpijob import WORKER
 from webhook.api.pod_resources import Amounts
@@ -16,8 +18,7 @@ Load = tuple[int, Charge]
 """So many objects that take this much each."""
 
 
-@dataclass(frozen=True, slots=True)
-class RolePods:
+class RolePods(msgspec.Struct, frozen=True):
     """The pods of a role: how many there will be, what one takes with its claims, and how many exist already."""
 
     role: str
@@ -34,8 +35,7 @@ class RolePods:
         return replace(self, charges=tuple(charges))
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(msgspec.Struct, frozen=True):
     """What a job takes: its pods, and the objects that are still to be made for it."""
 
     parts: tuple[RolePods, ...] = ()
@@ -72,8 +72,7 @@ class Demand:
         return replace(self, parts=parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Shortage:
+class Shortage(msgspec.Struct, frozen=True):
     """A resource of a quota of which there is not enough."""
 
     quota: ResourceQuota

@@ -1,8 +1,9 @@
 """A cause: one sentence about why a job does not run, where that is seen, and what to do."""
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
+
+import msgspec
 
 LONGEST: Final = 1024
 """The length of an Event's message."""
@@ -31,8 +32,7 @@ class Stage(IntEnum):
     """The cluster has not said it yet: what admission would say of the job now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True):
     """Why a job does not run."""
 
     id: str

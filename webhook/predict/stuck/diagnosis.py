@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from webhook.kit.importance import Importance
 from webhook.predict.stuck import loose
@@ -19,8 +21,7 @@ BY_NAME: Final = frozenset({"references", "priority", "child-names", "images"})
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(msgspec.Struct, frozen=True):
     """What has become of a job, and why."""
 
     state: State

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final
 
+import msgspec
+
 from webhook.api import duration, kueue
 from webhook.kit.importance import Importance
 from webhook.predict.stuck import loose
@@ -18,8 +20,7 @@ _MINUTE, _HOUR = 60, 3600
 ROLE: Final = "training.kubeflow.org/job-role"
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(msgspec.Struct, frozen=True):
     """What a rule says of the job as if it were submitted now."""
 
     rule: str
@@ -30,8 +31,7 @@ class Judged:
     importance: Importance
 
 
-@dataclass(frozen=True, slots=True)
-class QueuePlace:
+class QueuePlace(msgspec.Struct, frozen=True):
     """The place of a job among those that wait; the first is 1."""
 
     place: int

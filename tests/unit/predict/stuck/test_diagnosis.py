@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.support.jobs import REMOVE
 from tests.support.stuck.seen import container, event, false, job, launcher, pod, sight, true, workload
@@ -366,7 +367,7 @@ def test_a_rule_says_where_and_what_to_do_of_what_the_cluster_shows() -> None:
 
 
 def test_a_rule_that_speaks_of_another_object_stands_on_its_own() -> None:
-    other = replace(MISSING, message='ConfigMap "settings" does not exist')
+    other = structs.replace(MISSING, message='ConfigMap "settings" does not exist')
     pods = [pod("train-worker-0", phase="Pending", node="", conditions=[NO_CLAIM])]
     assert [cause.id for cause in diagnose(sight(pods=pods, findings=[other])).causes] == ["no-claim", "references"]
 
@@ -375,7 +376,9 @@ def test_what_stands_earlier_in_the_life_of_a_job_comes_first() -> None:
     seen = with_launcher("ssh: Could not resolve hostname train-worker-0: Name or service not known")
     pods = [*seen.pods[:1], pod("train-worker-0", waiting("ErrImagePull", "no"), phase="Pending")]
     pods.append(pod("train-worker-1", phase="Pending", node="", conditions=[NO_CLAIM]))
-    found = diagnose(replace(seen, pods=pods, findings=[replace(MISSING, rule="slots", message="few", path="a")]))
+    found = diagnose(
+        replace(seen, pods=pods, findings=[structs.replace(MISSING, rule="slots", message="few", path="a")])
+    )
     assert [cause.stage for cause in found.causes] == [Stage.SCHEDULING, Stage.START, Stage.RUN, Stage.ADMISSION]
 
 
@@ -392,7 +395,7 @@ def test_one_cause_for_many_pods() -> None:
 
 
 def test_one_line_for_what_admission_says_of_several_fields() -> None:
-    findings = [replace(MISSING, path=path, importance=Importance.MINOR) for path in ("a", "b")]
+    findings = [structs.replace(MISSING, path=path, importance=Importance.MINOR) for path in ("a", "b")]
     found = diagnose(sight(job=RUNNING, findings=findings))
     assert [cause.where for cause in found.causes] == ["a, b"]
     assert found.state is State.RUNS

@@ -5,7 +5,8 @@ The docstring of a check's module is its documentation: summary, restricted fiel
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from webhook.kit.registry import Registry
 from webhook.predict.pod_security.levels import Level, Version
@@ -13,8 +14,7 @@ from webhook.predict.pod_security.subject import Place, Subject
 from webhook.predict.pod_security.texts import fields, setters
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """A pod is not allowed; `reason` and `detail` are the texts of Kubernetes."""
 
     check: str
@@ -27,8 +27,7 @@ class Result:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(msgspec.Struct, frozen=True):
     """How a check reads from version `since` on, until its next revision."""
 
     since: Version
@@ -44,8 +43,7 @@ class Revision:
         return None if self.spares is not None and self.spares(pod) else self.run(pod)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """A check of `level`, with its revisions from old to new; before the first of them there is no such check."""
 
     id: str

@@ -1,7 +1,8 @@
 """The launcher: what it failed with, how often, and whether it is tried again."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from webhook.api import duration
 from webhook.predict.stuck import loose
