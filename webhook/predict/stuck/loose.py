@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 NOTHING: Mapping[str, Any] = {}
+LONGEST: Final = 8192
+"""Characters of a text that count: whoever may create Events may write a million, and patterns take the square."""
 
 
 def at(value: Any, *path: str) -> Any:
@@ -29,7 +31,7 @@ def items(value: Any, *path: str) -> list[Mapping[str, Any]]:
 def text(value: Any, *path: str) -> str:
     """The text there, on one line."""
     found = at(value, *path)
-    return " ".join(found.split()) if isinstance(found, str) else ""
+    return " ".join(found[:LONGEST].split()) if isinstance(found, str) else ""
 
 
 def number(value: Any, *path: str) -> int | None:

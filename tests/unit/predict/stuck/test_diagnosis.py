@@ -12,6 +12,7 @@ from msgspec import structs
 from tests.support.jobs import REMOVE
 from tests.support.stuck.seen import container, event, false, job, launcher, pod, sight, true, workload
 from webhook.kit.importance import Importance
+from webhook.predict.stuck import loose
 from webhook.predict.stuck.cause import Stage
 from webhook.predict.stuck.diagnosis import diagnose
 from webhook.predict.stuck.place import place, told
@@ -431,6 +432,25 @@ def test_the_place_as_kueue_says_it() -> None:
     assert told(pending, "a", "gpu") == QueuePlace(1, 2, "LocalQueue gpu")
     assert told(pending, "b", "gpu") is None
     assert told(pending, "c", "gpu") is None
+
+
+def test_workers_that_are_cleaned_up_are_not_what_the_job_failed_of() -> None:
+    """With cleanPodPolicy the operator ends them when the launcher has failed."""
+    failed = with_launcher("Killed\n", code=3, job=job({}, true("Failed", "MPIJobFailed")))
+    told_to_end = {"deletionTimestamp": "2026-11-22T12:00:00Z"}
+    worker = pod("train-worker-0", ended(143), phase="Failed")
+    leaving = {**worker, "metadata": {**worker["metadata"], **told_to_end}}
+    said = diagnose(failed)
+    assert "the launcher failed" in said.told
+    assert diagnose(replace(failed, pods=[*failed.pods[:1], leaving])) == said
+
+
+def test_no_more_of_a_text_is_read_than_a_component_writes() -> None:
+    """Whoever may create Events could keep everybody who asks waiting: the patterns take the square of a text."""
+    message = "worker pod created failed: " + "maximum " * 200_000
+    seen = sight(pods=[], events=[event("train", "MPIJobFailed", message)])
+    assert len(loose.text(seen.events[0], "message")) == loose.LONGEST
+    assert diagnose(seen).state is State.STUCK
 
 
 JSON = st.recursive(

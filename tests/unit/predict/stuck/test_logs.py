@@ -178,7 +178,16 @@ def test_every_known_message_is_in_the_table() -> None:
     assert {known.id for known in logs.KNOWN} == {cause for _, cause, _ in TABLE.values()}
 
 
-@pytest.mark.parametrize("log", ["", "epoch 1\n", "Permission denied: '/data'\n", "no space left on device\n"])
+@pytest.mark.parametrize(
+    "log",
+    [
+        "",
+        "epoch 1\n",
+        "Permission denied: '/data'\n",
+        "no space left on device\n",
+        "Permission denied (\npublickey\n)\n",
+    ],
+)
 def test_other_logs(log: str) -> None:
     assert logs.known(log) is None
 

@@ -31,7 +31,7 @@ KNOWN: Final = (
         _SSH,
     ),
     Known(
-        re.compile(r"((?:\S+: )?Permission denied \([^)]*publickey[^)]*\))"),
+        re.compile(r"((?:\S+: )?Permission denied \([^)\n]*publickey[^)\n]*\))"),
         "wrong-key",
         "the key of the launcher is not accepted: {0}",
         "Set sshAuthMountPath to .ssh in the home of the user that runs ssh and sshd, and use no keys of your own.",

@@ -38,7 +38,8 @@ def causes(sight: Sight) -> Iterator[Cause]:
 
 
 def _of_pod(sight: Sight, pod: Json) -> Iterator[Cause]:
-    if not loose.text(pod, "spec", "nodeName"):
+    # One that goes is ended by somebody: by the operator, when the launcher has.
+    if not loose.text(pod, "spec", "nodeName") or loose.at(pod, "metadata", "deletionTimestamp") is not None:
         return
     name, reason = loose.name(pod), loose.text(pod, "status", "reason")
     if loose.text(pod, "status", "phase") == "Failed" and reason:
