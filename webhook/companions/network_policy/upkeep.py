@@ -22,6 +22,7 @@ import msgspec
 from webhook import PROGRAM
 from webhook.api import mpijob
 from webhook.api.annotations import NETWORK_POLICY
+from webhook.api.shape import ShapeError
 from webhook.client.calls import ApiError, ClusterError
 from webhook.client.events import event
 from webhook.client.live_view import LiveView
@@ -165,7 +166,10 @@ class NetworkPolicies:
             return None  # the cache is late, or its end is under way
         seen = self._seen(key)  # another replica may have made it meanwhile
         found.pop("status", None)
-        job = mpijob.decode(msgspec.json.encode(found))
+        try:
+            job = mpijob.decode(msgspec.json.encode(found))
+        except ShapeError as error:
+            raise ClusterError(f"MPIJob {key[0]}/{key[1]} cannot be read: {error}") from None
         asked = job.annotations.get(NETWORK_POLICY, "")
         chosen = posture(asked, settings) if is_filtered(job) else Posture.NONE
         basis = (job.metadata.uid, int(found["metadata"].get("generation") or 0), asked, settings)

@@ -146,6 +146,15 @@ async def test_a_name_that_is_no_label_makes_no_fault(cluster: KeptObjects) -> N
         assert world.companion.reconciler.failing == 0
 
 
+async def test_a_job_that_cannot_be_read_is_named(cluster: KeptObjects) -> None:
+    """One that was stored while nobody refused it: what it is to have cannot be told."""
+    stored(cluster, changes={"Worker.template.spec.hostNetwork": "yes"})
+    async with running(cluster) as world:
+        await world.settled()
+        assert "MPIJob team-a/train cannot be read" in world.companion.reconciler.problem
+        assert cluster.writes() == []
+
+
 def mangled(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The object as others may leave it."""
     yield {**found, "spec": {**found["spec"], "ingress": [{}]}}
