@@ -46,7 +46,7 @@ class Announcements:
         self._namespace = namespace
         self._sight = sight
         self._log = log
-        self._replica = token_hex(6)
+        self._names: dict[str, list[str]] = {}  # namespace -> the names of the annotations that may be this replica's
         self._own: dict[str, Entries] = {}
         self._too_many: set[str] = set()  # namespaces in which more is announced than reserved
         self._taken: dict[str, int] = {}  # bytes of each Lease that others take
@@ -54,7 +54,7 @@ class Announcements:
     def known(self, namespace: str) -> list[LedgerEntry]:
         """What is reserved as far as this replica has heard."""
         lease = self._view.get(RESERVATIONS, (self._namespace, lease_name(namespace)))
-        others = [] if isinstance(lease, Answer) else self._of_others(lease)
+        others = [] if isinstance(lease, Answer) else self._of_others(namespace, lease)
         return self._sight.kept((*others, *self._own.get(namespace, {}).values()))
 
     async def announce(self, namespace: str, wanted: Entries) -> Announced:
@@ -66,7 +66,7 @@ class Announcements:
             lease, left_out = await self._write(namespace, by_job((*own.values(), *wanted.values())))
         else:
             lease = await self._api.reservations(namespace)
-        return Announced(own, self._kept(self._of_others(lease)), left_out)
+        return Announced(own, self._kept(self._of_others(namespace, lease)), left_out)
 
     def reserve(self, namespace: str, announced: Announced, wanted: Entries, admitted: Entries) -> None:
         """Of what was `wanted` the jobs in `admitted` are; the others are to be withdrawn."""
@@ -93,6 +93,7 @@ class Announcements:
             if not self._own[namespace]:
                 del self._own[namespace]
                 self._taken.pop(namespace, None)
+                self._names.pop(namespace, None)
         known = self._view.all(RESERVATIONS)
         for lease in () if isinstance(known, Answer) else list(known.values()):
             over = [replica for replica, part in lease.parts.items() if not self._sight.kept(part.entries)]
@@ -109,17 +110,29 @@ class Announcements:
     async def _write(self, namespace: str, entries: Entries) -> tuple[Reservations, list[str]]:
         text, left_out = self._text(namespace, entries)
         try:
-            lease = await self._api.announce(namespace, self._replica, text)
+            lease = await self._send(namespace, text)
         except ApiError as error:
             if error.status != INVALID:
                 raise
             self._measure(namespace, await self._api.reservations(namespace))  # the others may take more by now
             text, left_out = self._text(namespace, entries)
-            lease = await self._api.announce(namespace, self._replica, text)
+            lease = await self._send(namespace, text)
         self._measure(namespace, lease)
         if left_out:
             self._log.warning("reservations are full", left_out=len(left_out))
         return lease, left_out
+
+    async def _send(self, namespace: str, text: str) -> Reservations:
+        """A write of which nobody heard the end may still be done, and must not undo the next one.
+
+        So the next one has another name, and removes what is under those before.
+        """
+        names = self._names.setdefault(namespace, [token_hex(6)])
+        *over, name = names
+        names.append(token_hex(6))
+        lease = await self._api.announce(namespace, name, text, over=over)
+        names[:] = [name]
+        return lease
 
     def _text(self, namespace: str, entries: Entries) -> tuple[str, list[str]]:
         """What is written, and which jobs there is no room for: what these take is not reserved."""
@@ -130,10 +143,12 @@ class Announcements:
         return text, left_out
 
     def _measure(self, namespace: str, lease: Reservations) -> None:
-        self._taken[namespace] = sum(part.size for replica, part in lease.parts.items() if replica != self._replica)
+        own = self._names.get(namespace, ())
+        self._taken[namespace] = sum(part.size for replica, part in lease.parts.items() if replica not in own)
 
-    def _of_others(self, lease: Reservations) -> Iterable[LedgerEntry]:
-        return (entry for replica, part in lease.parts.items() if replica != self._replica for entry in part.entries)
+    def _of_others(self, namespace: str, lease: Reservations) -> Iterable[LedgerEntry]:
+        own = self._names.get(namespace, ())
+        return (entry for replica, part in lease.parts.items() if replica not in own for entry in part.entries)
 
     def _kept(self, entries: Iterable[LedgerEntry]) -> Entries:
         return by_job(self._sight.kept(entries))

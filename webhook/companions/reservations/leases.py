@@ -64,8 +64,10 @@ class LedgerApi:
         found = await get(self._api, self._path(lease_name(namespace)))
         return self._read(namespace, found) if found is not None else _nothing(namespace)
 
-    async def announce(self, namespace: str, replica: str, text: str) -> Reservations:
+    async def announce(self, namespace: str, replica: str, text: str, *, over: Iterable[str] = ()) -> Reservations:
         """Write what `replica` reserves in the namespace; returns what all replicas do, at the moment of this write.
+
+        What is under the names in `over` is removed.
 
         Whoever writes later gets this as well. So of two replicas that write at the same time one knows of the other.
         """
@@ -73,9 +75,11 @@ class LedgerApi:
         annotations = {reservations.NAMESPACE: namespace, reservations.PREFIX + replica: text}
         metadata = {"labels": {reservations.LABEL: "true"}, "annotations": annotations}
         whole = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name, **metadata}}
+        gone = {reservations.PREFIX + each: None for each in over}
+        patch = {"metadata": {**metadata, "annotations": {**annotations, **gone}}}
         for attempt in range(ATTEMPTS):
             try:
-                return self._read(namespace, await self._patched_or_created(name, {"metadata": metadata}, whole))
+                return self._read(namespace, await self._patched_or_created(name, patch, whole))
             except ApiError as error:
                 if error.status != 409 or attempt == ATTEMPTS - 1:
                     raise

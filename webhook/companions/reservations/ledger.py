@@ -2,9 +2,8 @@
 
 A cache is always a little late, so two replicas could both hand out the last GPU. Where a quota counts, the job is
 therefore judged again with the quotas of that moment. What an admitted job will take is written into the namespace's
-reservations (`webhook.cluster.resources.reservations`), on condition that nobody else has written there since. A
-reservation counts for the few seconds until every replica sees the job itself, and then expires. All times are by the
-API server's clock: those of nodes differ.
+reservations (`webhook.cluster.resources.reservations`) before. A reservation counts for the few seconds until every
+replica sees the job itself, and then expires. All times are by the API server's clock: those of nodes differ.
 
 A watch may have stalled without anybody noticing. So a reservation stays for longer than a watch may be silent here:
 if nothing was heard of jobs for that long, all those of the namespace are listed, and the cache is good for as long
@@ -73,6 +72,8 @@ class _Asked:
     """When it was asked, by the loop's clock."""
     until: float
     """When it has to be answered, by the loop's clock."""
+    fits: bool = False
+    """Whether it fitted when it was judged last, and was not announced."""
     refusals: int = 0
     """How often it was refused so far."""
     answer: asyncio.Future[Decision] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -156,6 +157,8 @@ class QuotaLedger:
                 try:
                     again = await self._settle(namespace, batch)
                     if again:
+                        if self._announcements.to_withdraw(namespace):  # others wait for it
+                            await self._announcements.withdraw(namespace)
                         await asyncio.sleep(PAUSE)
                         waiting.extend(again)
                 except Exception as error:  # noqa: BLE001 - it is raised for everybody who waits
@@ -174,13 +177,15 @@ class QuotaLedger:
             return []
         # Pods first: one that is newer than the quotas would neither be in `used` nor count as still to come.
         pods = await self._sight.pods(namespace)
-        jobs = await self._sight.jobs(namespace)
         wanted = await self._wanted(namespace, batch)
-        announced, quotas = await asyncio.gather(
-            self._announcements.announce(namespace, wanted), self._now.quotas(namespace)
-        )
+        announcing = asyncio.ensure_future(self._announcements.announce(namespace, wanted))
+        reading = asyncio.ensure_future(self._now.quotas(namespace))
+        # Both to their end: a write that went on beside the next one could undo it.
+        await asyncio.gather(announcing, reading, return_exceptions=True)
+        announced, quotas = announcing.result(), reading.result()
         before = [*announced.others.values(), *announced.own.values()]
         entries = by_job(self._sight.counting(before))
+        jobs = await self._sight.jobs(namespace)  # after `counting`: a job that is seen by then has to be among them
         known: dict[Resource[Any, Any], Any] = {
             RESOURCE_QUOTAS: quotas,
             **({} if jobs is None else {MPI_JOBS: jobs}),
@@ -200,17 +205,23 @@ class QuotaLedger:
                 self._on_outcome("not-reserved" if decision.denied else "full" if full else "reserved")
                 if not asked.answer.done():
                     asked.answer.set_result(decision)
-        return [*again]
+        return [asked for asked in batch if asked in again]
 
     async def _wanted(self, namespace: str, batch: list[_Asked]) -> Entries:
         """What to announce: the jobs that fit together by what is known.
 
         What a replica has announced counts until it expires, if the replica is killed before it has judged.
         """
-        asking = [asked for asked in batch if asked.wanted is not None]
+        asking = [asked for asked in batch if asked.wanted is not None and not asked.fits]
         entries = by_job(self._sight.counting(self._announcements.known(namespace)))
         _, wanted = await self._judged(namespace, asking, entries, {})
+        for asked in batch:
+            if asked.fits and asked.wanted is not None:  # whatever the cache says, which may be late
+                add(wanted, self._entry(asked.wanted))
         return wanted
+
+    def _entry(self, reservation: Reservation) -> LedgerEntry:
+        return LedgerEntry(reservation, self._clock() + LIFETIME)
 
     async def _judged(
         self, namespace: str, batch: list[_Asked], entries: Entries, known: dict[Resource[Any, Any], Any]
@@ -223,7 +234,7 @@ class QuotaLedger:
         decisions: dict[_Asked, Decision] = {}
         new: Entries = {}
         resumed = loop.time()
-        for asked in batch:
+        for asked in sorted(batch, key=lambda asked: asked.wanted is None):
             if asked.answer.done():  # it was too late: nobody will store the job
                 continue
             try:
@@ -232,11 +243,12 @@ class QuotaLedger:
                 _fail(asked, error)
                 continue
             if decision.denied:
-                asked.wanted = None
-            elif asked.wanted is not None and decision.reservation is not None:
-                entry = LedgerEntry(decision.reservation, self._clock() + LIFETIME)
+                asked.wanted, asked.fits = None, False
+            elif asked.writes and decision.reservation is not None:
+                entry = self._entry(decision.reservation)
                 add(entries, entry)
-                add(new, entry)
+                if asked.wanted is not None:
+                    add(new, entry)
             if loop.time() - resumed > STRETCH:
                 await asyncio.sleep(0)  # so that other reviews go on
                 resumed = loop.time()
@@ -260,7 +272,7 @@ def _not_announced(decisions: Mapping[_Asked, Decision]) -> set[_Asked]:
     found = set()
     for asked, decision in decisions.items():
         if asked.writes and asked.wanted is None and decision.reservation is not None and not decision.denied:
-            asked.wanted = decision.reservation
+            asked.wanted, asked.fits = decision.reservation, True
             found.add(asked)
     return found
 

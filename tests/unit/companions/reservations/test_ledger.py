@@ -387,6 +387,40 @@ async def test_a_lease_that_changes_all_the_time_cannot_be_written() -> None:
     assert await world.submit("b") == ["b"]
 
 
+async def test_a_write_that_is_done_late_undoes_nothing() -> None:
+    """Nobody heard whether it was done, and it is done after the next one."""
+    world = World()
+    late: list[tuple[str, Any]] = []
+    request = world.api.request
+
+    async def cut_off(method: str, path: str, body: Any = None, patch: str = "", **_: str) -> Any:
+        late.append((path, body))
+        world.api.request = request  # type: ignore[method-assign]
+        raise ClusterError("no answer")
+
+    await world.submit("a")
+    world.api.request = cut_off  # type: ignore[method-assign]
+    with pytest.raises(ClusterError):
+        await world.submit("x")
+    assert await world.submit("b") == ["b"]
+    [(path, body)] = late
+    await request("PATCH", path, body, patch=MERGE_PATCH)
+    assert {"a", "b"} <= {*world.reserved}
+    assert await world.submit("c") == [], "what is late may be a job that was let in by the cache"
+    await world.submit("b")
+    assert sorted({*world.reserved}) == ["a", "b", "x"]
+
+
+async def test_who_fits_does_not_wait_for_the_cache_to_say_so() -> None:
+    """The watch on Leases has stalled, and shows what somebody has withdrawn."""
+    world = World()
+    await world.submit("x", "y", "z", ledger=world.replica())
+    stale = world.view.all(RESERVATIONS)
+    world.view.all = lambda resource: stale if resource is RESERVATIONS else UNKNOWN  # type: ignore[method-assign]
+    world.api.leases.clear()
+    assert await world.submit("a", "b", "c", "d") == ["a", "b", "c"]
+
+
 async def test_who_waits_too_long_gets_no_verdict() -> None:
     world = World()
     world.api.slow = 0.2

@@ -118,7 +118,7 @@ def test_where_calls_work_nobody_is_refused_who_fits(seed: int, replicas: int, g
     cluster = Cluster(Random(seed), gpus, Weather())
     play = Play(cluster, replicas)
     # Each job has another name: of two with one name the second holds its room until it is clear which one is stored.
-    run(play.run([(gap, what, f"job-{at}", *size) for at, (gap, what, _, *size) in enumerate(plan)]))
+    run(play.run([(gap, what, f"job-{at}", size, where) for at, (gap, what, _, size, where) in enumerate(plan)]))
     assert not play.undecided, "\n".join(cluster.told)
     for answered, workers in play.refused:
         most = max(taken for when, taken in [(0.0, 0), *cluster.history] if when <= answered + 1)
