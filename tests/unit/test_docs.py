@@ -33,6 +33,7 @@ WRITTEN = (
     "architecture.md",
     "real-jobs.md",
     "why.md",
+    "dashboard.md",
 )
 PAGES = reference.pages()
 COMMANDS = dict(reference.commands())

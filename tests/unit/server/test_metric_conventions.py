@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from prometheus_client import generate_latest
 
 from tests.support import promtool
+from webhook.server.audit_telemetry import AUDIT_METRICS
 from webhook.server.job_telemetry import JOB_METRICS
 from webhook.server.metrics import METRICS, Metric
 from webhook.server.telemetry import Telemetry
 
-ALL = (*METRICS, *JOB_METRICS)
+ALL = (*METRICS, *JOB_METRICS, *AUDIT_METRICS)
 
 
 def exposed(metric: Metric) -> Iterator[str]:

@@ -1,0 +1,112 @@
+"""Every query of the dashboard, alerts and recording rules is answered by a real Prometheus after a real run."""
+
+import math
+import re
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from urllib.error import HTTPError
+
+import pytest
+
+from tests.support import promtool
+from tests.support.dashboard.panels import ROWS
+from tests.support.dashboard.queries import filled
+from tests.support.dashboard.run import Run, real_run, submit
+from tests.support.prometheus import rule_groups
+from webhook.server.audit_telemetry import AUDIT_METRICS
+from webhook.server.job_telemetry import JOB_METRICS
+from webhook.server.metrics import METRICS
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+QUERIES = [(panel.title, query) for row in ROWS for panel in row.panels for query in panel.queries]
+RULES = [rule for group in rule_groups() for rule in group["rules"]]
+WINDOW = "2m"
+# What an alert compares, where that has no answer in a healthy cluster.
+EMPTY = {
+    "MPIJobWebhookDown": "absent() of what is there",
+    "MPIJobWebhookCallsFail": "the API server counts what it refuses from the first time on",
+    "MPIJobWebhookFailsOpen": "the API server counts what goes on without us from the first time on",
+    "MPIJobWebhookConditionErrors": "the API server counts errors from the first one on",
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """All kinds of jobs have been submitted, the limit of some is over, and their answers have been scraped."""
+    with real_run(tmp_path_factory.mktemp("prometheus-logs")) as running:
+        submit(running, rounds=2, pause=0.1)
+        told = 'sum(training_operator_mpijob_failed_total{reason="DeadlineExceeded"}) > 0'
+        running.cluster.wait_for("a job to be over", lambda: running.prometheus.instant(told), timeout=60)
+        for title, query in QUERIES:
+            if not query.empty:
+                running.cluster.wait_for(f"{title}: {query.expr}", partial(once_more, running, query.expr), timeout=60)
+        yield running
+
+
+def once_more(run: Run, expr: str) -> list[float]:
+    """What it is now; jobs come again where that is nothing, as a rate needs two looks at what comes."""
+    found = numbers(run, expr)
+    if not found:
+        submit(run, rounds=1, pause=0.1)
+    return found
+
+
+def numbers(run: Run, expr: str) -> list[float]:
+    """What it is now, as far as a panel can show it."""
+    try:
+        found = run.prometheus.instant(filled(expr, WINDOW))
+    except HTTPError as error:
+        raise AssertionError(f"{expr}: {error.read().decode()}") from None
+    return [number for number in (float(each["value"][1]) for each in found) if math.isfinite(number)]
+
+
+def test_every_panel_shows_something(run: Run) -> None:
+    without = {(title, query.legend) for title, query in QUERIES if not numbers(run, query.expr)}
+    assert without == {(title, query.legend) for title, query in QUERIES if query.empty}
+
+
+def test_every_recording_rule_has_recorded(run: Run) -> None:
+    recorded = [rule["record"] for rule in RULES if "record" in rule]
+    assert [name for name in recorded if not numbers(run, name)] == []
+
+
+def test_what_alerts_compare_is_there(run: Run) -> None:
+    alerts = {rule["alert"]: rule["expr"] for rule in RULES if "alert" in rule}
+    compared = {name: re.sub(r"\s*(>|==|<) [\d. *]+$", "", expr) for name, expr in alerts.items()}
+    assert [name for name, expr in alerts.items() if compared[name] == expr] == ["MPIJobWebhookDown"]
+    # The run has hardly a whole minute.
+    seconds = {name: expr.replace(":1m]", ":1s]") for name, expr in compared.items()}
+    assert {name for name, expr in seconds.items() if not numbers(run, expr)} <= EMPTY.keys()
+
+
+def test_no_alert_fires(run: Run) -> None:
+    assert [each for each in run.prometheus.ask("alerts")["alerts"] if each["state"] == "firing"] == []
+
+
+def complaints(run: Run) -> set[str]:
+    """Of Prometheus, about rules and about what it scrapes."""
+    rules = [rule for group in run.prometheus.ask("rules")["groups"] for rule in group["rules"]]
+    assert len(rules) == len(RULES)
+    targets = run.prometheus.ask("targets")["activeTargets"]
+    return {each["lastError"] for each in (*rules, *targets) if each.get("lastError")}
+
+
+def test_prometheus_has_nothing_against_any_rule_or_what_it_scrapes(run: Run) -> None:
+    with suppress(TimeoutError):  # on a busy machine a look may take longer than it has, and the next one does not
+        run.cluster.wait_for("no complaint", lambda: not complaints(run))
+    assert complaints(run) == set()
+
+
+def test_what_is_exposed_is_documented_and_as_promtool_wants_it(run: Run) -> None:
+    documented = {metric.name: metric.kind for metric in (*METRICS, *JOB_METRICS, *AUDIT_METRICS)}
+    urls = [target["scrapeUrl"] for target in run.prometheus.ask("targets")["activeTargets"]]
+    for url in (url for url in urls if url.startswith("http:")):
+        with urllib.request.urlopen(url, timeout=10) as response:
+            text = response.read().decode()
+        assert promtool.run("check", "metrics", text=text) == ""
+        kinds = dict(re.findall(r"^# TYPE (\S+) (\w+)$", text, re.MULTILINE))
+        ours = {name: kind for name, kind in kinds.items() if not name.startswith("process_")}
+        assert ours.items() <= documented.items()

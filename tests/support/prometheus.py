@@ -1,0 +1,110 @@
+"""A real Prometheus, of Debian's package, that scrapes a test's programs."""
+
+import base64
+import json
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.process import free_port, responds
+from tests.support.debian import program
+from tests.support.paths import MANIFESTS
+from webhook.api.yaml import load_all
+
+RULES = ("alerts.yaml", "job-rules.yaml")
+
+
+def rule_groups() -> list[dict[str, Any]]:
+    """The groups of the component `monitoring`."""
+    folder = MANIFESTS / "components" / "monitoring"
+    documents = [document for name in RULES for document in load_all((folder / name).read_text(encoding="utf-8"))]
+    return [group for document in documents for group in document["spec"]["groups"]]
+
+
+@dataclass(frozen=True)
+class Prometheus:
+    """One that runs until its cluster ends."""
+
+    url: str
+
+    def ask(self, path: str, **parameters: object) -> Any:
+        """The data in an answer of its API."""
+        query = urllib.parse.urlencode(parameters)
+        with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{query}", timeout=30) as response:
+            return json.load(response)["data"]
+
+    def instant(self, query: str, at: float | None = None) -> list[Any]:
+        """The series of the answer at a time, or now; HTTPError 400 for a query that cannot be read."""
+        found: list[Any] = self.ask("query", query=query, time=time.time() if at is None else at)["result"]
+        return found
+
+    def range(self, query: str, start: float, end: float, step: float) -> list[Any]:
+        """The series of the answer over a time."""
+        found: list[Any] = self.ask("query_range", query=query, start=start, end=end, step=step)["result"]
+        return found
+
+
+def start(cluster: Cluster, replicas: dict[str, str]) -> Prometheus:
+    """It scrapes these operations ports, by the names of pods, as the ServiceMonitor says, and the API server."""
+    found = program("prometheus", package="prometheus")
+    folder = cluster.dir / "prometheus"
+    folder.mkdir()
+    (folder / "rules.yml").write_text(json.dumps({"groups": rule_groups()}))
+    (monitor,) = load_all((MANIFESTS / "components" / "monitoring" / "service-monitor.yaml").read_text())
+    targets = [
+        {"targets": [url.removeprefix("http://")], "labels": {"pod": pod, "namespace": "mpijob-webhook"}}
+        for pod, url in replicas.items()
+    ]
+    jobs: list[dict[str, Any]] = [
+        {
+            "job_name": f"mpijob-webhook-{number}",
+            "metrics_path": endpoint.get("path", "/metrics"),
+            "honor_labels": endpoint.get("honorLabels", False),
+            "static_configs": targets,
+        }
+        for number, endpoint in enumerate(monitor["spec"]["endpoints"])
+    ]
+    config = {
+        "global": {"scrape_interval": "2s", "evaluation_interval": "2s"},
+        "rule_files": ["rules.yml"],
+        "scrape_configs": [*jobs, _api_server(cluster.kubeconfig, folder)],
+    }
+    (folder / "prometheus.yml").write_text(json.dumps(config))
+    address = f"127.0.0.1:{free_port()}"
+    flags: Sequence[str] = (
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        f"--web.listen-address={address}",
+    )
+    cluster.launch("prometheus", (found,), flags, ready=lambda _: responds(f"http://{address}/-/ready"))
+    return Prometheus(f"http://{address}")
+
+
+def _api_server(kubeconfig: Path, folder: Path) -> dict[str, Any]:
+    """Only what it says of admission: all of it is a megabyte."""
+    config = yaml.safe_load(kubeconfig.read_text())
+    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    files = {
+        "ca_file": cluster["certificate-authority-data"],
+        "cert_file": user["client-certificate-data"],
+        "key_file": user["client-key-data"],
+    }
+    for name, content in files.items():
+        (folder / name).write_bytes(base64.b64decode(content))
+    return {
+        "job_name": "apiserver",
+        "scheme": "https",
+        "scrape_interval": "5s",
+        "tls_config": {name: str(folder / name) for name in files},
+        "static_configs": [{"targets": [urllib.parse.urlsplit(cluster["server"]).netloc]}],
+        "metric_relabel_configs": [
+            {"source_labels": ["__name__"], "regex": "apiserver_admission_.*", "action": "keep"}
+        ],
+    }
