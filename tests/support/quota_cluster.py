@@ -6,7 +6,7 @@ Everything that happens follows from a `Random`, in virtual time. `committed` is
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -14,29 +14,15 @@ from typing import Any
 from msgspec import Raw
 
 from tests.support.jobs import changed
-from tests.support.logs import Log
 from tests.support.quota_objects import pods, quota
-from tests.support.rule_checks import defaulted
-from webhook.admission.decision import Decision
-from webhook.admission.messages import Finding
-from webhook.admission.pipelines import DeadlineExceeded
 from webhook.api.mpijob import WORKER
-from webhook.client import wire
 from webhook.client.calls import CALL_TIMEOUT, MERGE_PATCH, ApiError, ClusterError
-from webhook.client.live_view import kinds
-from webhook.client.store import Store
 from webhook.client.wire import Page, PageMetadata
-from webhook.cluster.overlay import Overlay
-from webhook.cluster.resource import Resource, WatchedPlace
+from webhook.cluster.resource import Resource
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import RESERVATIONS
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
-from webhook.cluster.view import ABSENT, ClusterView
-from webhook.companions.reservations.ledger import QuotaLedger
-from webhook.kit.context import Context
-from webhook.predict.quota.assessment import assess, reservation_of
-from webhook.rules import Violation
 
 Json = dict[str, Any]
 
@@ -75,7 +61,8 @@ class Cluster:
     jobs: dict[str, Json] = field(default_factory=dict)
     made: dict[str, Json] = field(default_factory=dict)
     used: int = 0
-    views: list["View"] = field(default_factory=list)
+    watching: list[Callable[[Resource[Any, Any], Json, str], None]] = field(default_factory=list)
+    """Called with each change."""
     in_flight: list[tuple[Json, Json | None]] = field(default_factory=list)
     """Jobs that are admitted and not stored, each with the stored one that it is to replace."""
     history: list[tuple[float, int]] = field(default_factory=list)
@@ -166,8 +153,8 @@ class Cluster:
 
     def changed(self, resource: Resource[Any, Any], document: Json, event: str = "MODIFIED") -> None:
         """Everybody who watches will hear of it."""
-        for view in self.views:
-            view.tell(resource, document, event)
+        for tell in self.watching:
+            tell(resource, document, event)
 
     def objects(self, resource: Resource[Any, Any]) -> list[Json]:
         if resource is RESOURCE_QUOTAS:
@@ -259,108 +246,6 @@ class Cluster:
         return found
 
 
-class View:
-    """What a replica has heard of the cluster: each kind in the order of its changes, some time later."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        places = {WatchedPlace.OWN: "own", WatchedPlace.KUEUE: "kueue-system"}
-        self._stores = {each: Store(kinds(each, places)[0], log=Log()) for each in WATCHED}
-        self._due: dict[Resource[Any, Any], float] = dict.fromkeys(WATCHED, 0.0)
-        self._heard: dict[Resource[Any, Any], float] = {}
-        self.stalled_until = 0.0
-        cluster.views.append(self)
-        for resource in WATCHED:
-            for document in cluster.objects(resource):
-                self._hear(resource, document, "ADDED")
-
-    def tell(self, resource: Resource[Any, Any], document: Json, event: str) -> None:
-        """The change arrives after what came before it."""
-        now, cluster = self._cluster.time, self._cluster
-        arrives = now + cluster.random.uniform(0, cluster.weather.lag)
-        if resource is MPI_JOBS:
-            arrives = max(arrives, self.stalled_until)
-        self._due[resource] = max(self._due[resource] + 1e-9, arrives)
-        asyncio.get_running_loop().call_at(self._due[resource], self._hear, resource, document, event)
-
-    def _hear(self, resource: Resource[Any, Any], document: Json, event: str) -> None:
-        data = Raw(json.dumps(document).encode())
-        metadata, store = wire.decode(wire.objects, data).metadata, self._stores[resource]
-        if event == "DELETED":
-            store.remove(metadata)
-        else:
-            store.put(metadata, data)
-
-    def on_change(self, resource: Resource[Any, Any], callback: Callable[..., None]) -> None:
-        self._stores[resource].on_change(callback)
-        for key, record in self._stores[resource].records.items():
-            callback(key, None, record)
-
-    def get(self, resource: Resource[Any, Any], key: Any) -> Any:
-        return self._stores[resource].get(key) if resource in self._stores else ABSENT
-
-    def all(self, resource: Resource[Any, Any]) -> Mapping[Any, Any]:
-        return self._stores[resource].records if resource in self._stores else {}
-
-    def within(self, resource: Resource[Any, Any], namespace: str) -> Mapping[Any, Any]:
-        return self._stores[resource].groups.get(namespace, {}) if resource in self._stores else {}
-
-    def groups(self, resource: Resource[Any, Any]) -> Mapping[Any, Any]:
-        return self._stores[resource].groups if resource in self._stores else {}
-
-    def stall(self, seconds: float) -> None:
-        """Nothing is heard of jobs for so long, and nobody tells."""
-        self._heard[MPI_JOBS] = self._cluster.time
-        self.stalled_until = self._cluster.time + seconds
-
-    def silence(self, resource: Resource[Any, Any]) -> float:
-        now = self._cluster.time
-        return now - self._heard[resource] if resource in self._heard and now < self.stalled_until else 0.0
-
-
-class Replica:
-    """One replica of the service."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        made: Any = QuotaLedger
-        self.cluster = cluster
-        self.view = View(cluster)
-        self.outcomes: Counter[str] = Counter()
-        self.reviews: set[asyncio.Task[Any]] = set()
-        self.ledger: QuotaLedger = made(
-            api=cluster,
-            connection=cluster,
-            view=self.view,
-            namespace="own",
-            log=Log(),
-            on_outcome=lambda outcome: self.outcomes.update([outcome]),
-        )
-        self._sweeping = asyncio.create_task(self.ledger.run())
-
-    async def kill(self) -> None:
-        """What it has sent may still arrive."""
-        self.cluster.views.remove(self.view)
-        for task in (self._sweeping, *self.reviews):
-            task.cancel()
-        await self.ledger.close()
-
-    async def review(self, job: Json, old: Json | None, *, dry_run: bool = False) -> Decision | None:
-        """The verdict, None for none; without the cache's, which counts where the ledger is not usable."""
-        decide = deciding(job, old)
-        task = asyncio.create_task(self._review(decide, dry_run=dry_run))
-        self.reviews.add(task)
-        try:
-            return await task
-        except (asyncio.CancelledError, ClusterError, DeadlineExceeded):
-            return None
-
-    async def _review(self, decide: Callable[[ClusterView], Decision], *, dry_run: bool) -> Decision:
-        first = decide(Overlay(self.view, TEAM, {RESERVATIONS: {}}))
-        if not first.depends_on_quota:
-            return first
-        return await self.ledger.verdict(TEAM, decide=decide, first=first, writes=not dry_run, seconds=REVIEW)
-
-
 def document(name: str, workers: int, uid: str) -> Json:
     """A job of so many workers."""
     job = changed(
@@ -372,17 +257,3 @@ def document(name: str, workers: int, uid: str) -> Json:
 def workers_of(job: Json | None) -> int:
     """0 for one that is done."""
     return 0 if job is None or job.get("status") else job["spec"]["mpiReplicaSpecs"][WORKER]["replicas"]
-
-
-def deciding(document: Json, before: Json | None) -> Callable[[ClusterView], Decision]:
-    """The service's own judgement of a job by quotas."""
-    job, old = defaulted(document), None if before is None else defaulted(before)
-
-    def decide(view: ClusterView) -> Decision:
-        ctx = Context(operation="CREATE" if old is None else "UPDATE", namespace=TEAM, old=old, view=view)
-        found = assess(job, ctx)
-        short = found is not None and found.shortages()
-        denied = [Finding("resource-quota", Violation("", "full", fix=""))] if short else []
-        return Decision(denied=denied, reservation=reservation_of(job, ctx, job.metadata.uid))
-
-    return decide

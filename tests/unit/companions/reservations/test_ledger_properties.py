@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.quota_cluster import Cluster, Replica, Weather, document, workers_of
+from tests.support.quota_cluster import Cluster, Weather, document, workers_of
+from tests.support.quota_replica import Replica
 from tests.support.samples import sample
 from tests.support.strategies import PROPERTY
 from tests.support.virtual_time import run
