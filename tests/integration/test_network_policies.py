@@ -23,6 +23,7 @@ from tests.support.installation.service import Replica
 from tests.support.paths import MANIFESTS
 from tests.support.policies import HEADER
 from tests.support.rule_checks import defaulted
+from tests.support.samples import sample
 from webhook.api.yaml import load_all
 from webhook.companions.network_policy.seen import record
 from webhook.companions.network_policy.wanted import LABEL, spec
@@ -33,8 +34,8 @@ pytestmark = pytest.mark.timeout(1200)
 
 ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
 RIGHTS = MANIFESTS / "components" / "network-policies" / "rbac.yaml"
-MANY = 200
-LIVES = 7 * int(os.environ.get("MPIJOB_LIVES", "6"))
+MANY = sample(40, 200)
+LIVES = 7 * int(os.environ.get("MPIJOB_LIVES", sample(2, 6)))
 POSTURES = ("default", "restricted", "isolated")
 SETTINGS = {
     "posture": "restricted",

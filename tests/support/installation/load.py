@@ -31,7 +31,7 @@ class Load:
     """How many clients."""
     patience: float = 30
     """For how many seconds a client tries again."""
-    pause: float = sample(0.1, 0.01)
+    pause: float = sample(0.3, 0.01)
     """Between two creations: without any, the load is most of what the tests cost."""
     first: Counter[str] = field(default_factory=Counter)
     """The answers to first attempts."""
