@@ -11,6 +11,7 @@ from tests.fuzz import corpus
 from tests.fuzz.budget import Budget, OverBudget
 from tests.fuzz.targets import TARGETS, Target
 from tests.support.any_job import any_job
+from tests.support.samples import sample
 from tests.support.strategies import PROPERTY, mangled_jobs
 
 JOBS = {"jobs", "patches"}
@@ -40,14 +41,14 @@ def test_there_is_no_corpus_of_anything_else() -> None:
 
 @pytest.mark.parametrize("name", [name for name in TARGETS if name not in JOBS])
 @given(data=st.data())
-@settings(PROPERTY, max_examples=60)
+@settings(PROPERTY, max_examples=sample(25, 60))
 def test_texts(name: str, data: st.DataObject) -> None:
     _spend(TARGETS[name], data.draw(_texts(name)))
 
 
 @pytest.mark.parametrize("name", sorted(JOBS))
 @given(job=any_job() | mangled_jobs())
-@settings(PROPERTY, max_examples=30)
+@settings(PROPERTY, max_examples=sample(15, 30))
 def test_jobs(name: str, job: object) -> None:
     _spend(TARGETS[name], json.dumps(job).encode())
 

@@ -12,8 +12,10 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from tests.support.samples import sample
+
 # No time limit for an example: how fast this machine is today is not a property.
-PROPERTY = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+PROPERTY = settings(deadline=None, max_examples=sample(60, 150), suppress_health_check=[HealthCheck.too_slow])
 
 ISTIO = "sidecar.istio.io/inject"
 TRAINING = "training.openshift.io"
