@@ -100,6 +100,12 @@ TABLE: dict[str, tuple[Sight, State, str]] = {
         State.STUCK,
         "does not run: no operator has looked at it since it was created 1h ago",
     ),
+    "unreadable": (
+        sight(job=job({"status": REMOVE, "Worker.template.spec.hostNetwork": "yes"}), pods=[], launcher=None),
+        State.STUCK,
+        "does not run: the operator cannot read it: spec.mpiReplicaSpecs[Worker].template.spec.hostNetwork: must be "
+        "true or false, not a string",
+    ),
     "operator not yet there": (
         sight(
             job=job({"status": REMOVE, "metadata.creationTimestamp": "2026-11-22T11:59:55Z"}), pods=[], launcher=None

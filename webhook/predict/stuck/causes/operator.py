@@ -60,7 +60,7 @@ def _refused(sight: Sight) -> bool:
     """Whether the operator would refuse the job if it looked at it now: one that runs is left as it is then."""
     try:
         job = mpijob.decode(msgspec.json.encode(sight.job))
-    except (ShapeError, ValueError):
+    except ValueError:  # as is ShapeError
         return False
     mpijob.apply_operator_defaults(job)
     return operator_checks.refused(job)
@@ -87,6 +87,12 @@ def _heard(sight: Sight) -> bool:
 
 
 def _absent(sight: Sight) -> Iterator[Cause]:
+    try:
+        mpijob.decode(msgspec.json.encode(sight.job))
+    except ShapeError as error:  # its schema leaves templates open
+        fix = "Correct the field: before that the operator sees nothing of the job."
+        yield Cause("unreadable", Stage.OPERATOR, f"the operator cannot read it: {error}", error.path or "spec", fix)
+        return
     created = loose.moment(sight.job, "metadata", "creationTimestamp")
     if created is None or sight.now - created < PATIENCE:
         return
