@@ -7,6 +7,7 @@ The API server drops warnings beyond 4,096 characters in total and cuts long one
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from textwrap import indent
 
 from webhook import PROGRAM
@@ -117,6 +118,12 @@ def injected(briefs: Mapping[str, str]) -> str:
     Those with a brief come first. What is too much goes in turn: where to read more, and brief after brief. Where the
     ids alone are too long, so is the line, and only what the API server might cut goes.
     """
+    return _injected(tuple(briefs.items()))
+
+
+@lru_cache(maxsize=256)  # a word or two of each injection: the same for most jobs
+def _injected(told: tuple[tuple[str, str], ...]) -> str:
+    briefs = dict(told)
     ids = sorted(briefs, key=lambda author: not briefs[author])
     whole = _listing(ids, briefs)
     for where in (*_WHERE, ""):

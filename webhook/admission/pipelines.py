@@ -156,13 +156,17 @@ def _inject_again(
 
 def _inject(job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder) -> dict[str, list[str]]:
     """Run the injections that the job does not go without; what each says."""
-    told: dict[str, list[str]] = {annotations.SKIP: [*opt_out.cautions(job, policy)]}
+    told: dict[str, list[str]] = {}
+    notes: list[str] = [*opt_out.cautions(job, policy)]
+    if notes:
+        told[annotations.SKIP] = notes
     skipped = opt_out.honoured(job, policy)
     for injection, settings in policy.injections:
         if injection.id not in skipped:
             builder.author = injection.id
-            told[injection.id] = list(injection.inject(job, settings, ctx, builder))
-    return {author: notes for author, notes in told.items() if notes}
+            if notes := [*injection.inject(job, settings, ctx, builder)]:
+                told[injection.id] = notes
+    return told
 
 
 def validate(

@@ -18,6 +18,7 @@ from webhook.kit.patch import Addition, Path, escaped, pointer, template_path
 
 APPENDED: Final = "-"
 _CHECKSUM_LENGTH: Final = 8
+_SHORT: Final = 64
 _TEMPLATES: Final = tuple((role, f"{pointer(template_path(role))}/") for role in (LAUNCHER, WORKER))
 
 
@@ -141,6 +142,12 @@ def of(additions: Iterable[Addition], document: Any) -> Iterator[RecordedPlace]:
     named: dict[Path, str] = {}
     for addition in additions:
         path, value = addition.path, cast("Any", addition.value)
+        short = type(value) is bool or (type(value) is str and len(value) <= _SHORT)
+        if short and not (addition.appended or addition.entries):
+            place = _of_short(addition.author, path, value)
+            if place is not None:
+                yield place
+                continue
         where = _without_positions(path) or named.get(path)
         if where is None:
             where = named[path] = _by_names(path, document)
@@ -158,6 +165,13 @@ def of(additions: Iterable[Addition], document: Any) -> Iterator[RecordedPlace]:
 def _without_positions(path: Path) -> str | None:
     """Where a path leads that goes through no item of a list, None for any other."""
     return None if int in map(type, path) else shortened(pointer(path))
+
+
+@lru_cache(maxsize=512, typed=True)  # what policies and injections say, so the same for all jobs
+def _of_short(author: str, path: Path, value: str | bool) -> RecordedPlace | None:
+    """The place of a text or a yes or no, None where it is in an item of a list."""
+    where = _without_positions(path)
+    return None if where is None else RecordedPlace(author, where, checksum(value))
 
 
 def _by_names(path: Path, document: Any) -> str:
@@ -183,4 +197,4 @@ _encoder = msgspec.json.Encoder(order="sorted")
 
 def checksum(value: object) -> str:
     """What tells an unchanged value from a changed one."""
-    return crc32(_encoder.encode(value)).to_bytes(_CHECKSUM_LENGTH // 2).hex()
+    return f"{crc32(_encoder.encode(value)):08x}"

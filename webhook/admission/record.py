@@ -7,7 +7,7 @@ a value that the stored job has; no verdict reads it. The checksum guards agains
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -71,30 +71,30 @@ def rewrite(builder: PatchBuilder, recorded: Iterable[RecordedPlace]) -> None:
 
 def _text(found: Iterable[RecordedPlace], room: int) -> str:
     """The record of as many places as there is room for, in order."""
-    entries = [(place.author, place.text) for place in islice(found, MAX_PLACES)]
-    whole = _written(entries)
-    return whole if len(whole.encode()) <= room else _written(list(_fitting(entries, room)))
+    kept = [*islice(found, MAX_PLACES)]
+    whole = _written(kept)
+    return whole if len(whole.encode()) <= room else _written([*_fitting(kept, room)])
 
 
-def _written(entries: Iterable[tuple[str, str]]) -> str:
-    grouped: dict[str, list[str]] = {}
-    for author, text in entries:
-        grouped.setdefault(author, []).append(text)
+def _written(found: Sequence[RecordedPlace]) -> str:
+    grouped: dict[str, list[str]] = {place.author: [] for place in found}
+    for place in found:
+        grouped[place.author].append(place.text)
     return msgspec.json.encode(grouped).decode() if grouped else ""
 
 
-def _fitting(entries: Iterable[tuple[str, str]], room: int) -> Iterator[tuple[str, str]]:
+def _fitting(found: Iterable[RecordedPlace], room: int) -> Iterator[RecordedPlace]:
     """The first of them, at most so many that their record has `room` bytes."""
     authors = set()
     size = len("{}")
-    for author, text in entries:
-        size += len(msgspec.json.encode(text)) + len(",")
-        if author not in authors:
-            size += len(msgspec.json.encode(author)) + len(":[],")
+    for place in found:
+        size += len(msgspec.json.encode(place.text)) + len(",")
+        if place.author not in authors:
+            size += len(msgspec.json.encode(place.author)) + len(":[],")
         if size > room:
             return
-        authors.add(author)
-        yield author, text
+        authors.add(place.author)
+        yield place
 
 
 def _room(document: Any) -> int:

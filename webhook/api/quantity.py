@@ -15,6 +15,7 @@ Refused here although `ParseQuantity` takes it:
 
 import json
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NewType
 
@@ -64,6 +65,15 @@ def parse(value: object) -> Quantity:
     if not -_TOO_LARGE < value < _TOO_LARGE:
         raise QuantityError(f"the number is too large for a quantity: {_HELP}")
     return Quantity(value * NANO)
+
+
+def are_readable(values: Iterable[object]) -> bool:
+    """Whether `parse` reads all of these."""
+    try:
+        [*map(parse, values)]
+    except QuantityError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=4096)  # a cluster's jobs repeat a few hundred texts; 64 characters each bound the memory

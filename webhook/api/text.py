@@ -1,5 +1,10 @@
 """Text that users wrote, made fit for a message."""
 
+from functools import lru_cache
+from typing import Final
+
+_SHORT: Final = 256
+
 
 def visible(text: str) -> str:
     """`text` with escapes for all that is not to be seen as it stands: control characters such as those that begin
@@ -8,12 +13,21 @@ def visible(text: str) -> str:
     So nobody can forge a line of a message, or hide one. What the API server drops a warning for is not left either
     (apimachinery `pkg/util/net/http.go`, `NewWarningHeader`).
     """
-    return text if text.isprintable() else "".join(map(_visible, text))
+    return text if _is_printable(text) else "".join(map(_visible, text))
 
 
 def visible_lines(text: str) -> str:
     """The same for a text that is made of lines."""
     return "\n".join(map(visible, text.split("\n")))
+
+
+def _is_printable(text: str) -> bool:
+    return _is_short_printable(text) if len(text) <= _SHORT else text.isprintable()
+
+
+@lru_cache(maxsize=1024)  # messages are mostly the same; each character costs as much as one of Python's own steps
+def _is_short_printable(text: str) -> bool:
+    return text.isprintable()
 
 
 def _visible(char: str) -> str:

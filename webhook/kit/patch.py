@@ -15,6 +15,7 @@ Path = tuple[str | int, ...]
 _ANNOTATIONS: Final = ("metadata", "annotations")
 # What all annotations of an object may have together (apimachinery `pkg/api/validation/objectmeta.go`).
 MAX_ANNOTATIONS: Final = 256 * 1024
+_ATOMS: Final = frozenset({str, bool, int})
 
 
 def template_path(role: str) -> Path:
@@ -91,7 +92,7 @@ class PatchBuilder:
         child = parent.get(token)
         if child is not None and (type(child) is not type(over) or child != over):
             return False
-        parent[token] = _copy(value)
+        parent[token] = value if type(value) in _ATOMS else _copy(value)
         self._record(path, value)
         return True
 
@@ -99,8 +100,10 @@ class PatchBuilder:
         """Where parents are missing; or where something else stands in their place, which is told by where it is."""
         parent: Any = self.document
         for depth, token in enumerate(path):
-            of_mapping = type(parent) is dict and type(token) is str
-            child = parent.get(token) if of_mapping else _item(parent, token, path[: depth + 1])
+            if type(parent) is dict and type(token) is str:
+                child = parent.get(token)
+            else:
+                child = _item(parent, token, path[: depth + 1])
             if child is None:
                 for missing in reversed(path[depth + 1 :]):
                     if isinstance(missing, int):
@@ -114,7 +117,7 @@ class PatchBuilder:
 
     def add_entries(self, path: Path, entries: Mapping[str, str]) -> dict[str, str]:
         """Add the entries whose keys are missing to the map at `path`; returns those that were added."""
-        return {key: value for key, value in entries.items() if self.add((*path, key), value)} if entries else {}
+        return {key: value for key, value in entries.items() if self.add((*path, key), value)}
 
     def extend_text(self, path: Path, text: str, entries: tuple[str, ...]) -> bool:
         """Put `text` at `path`, over a text that it has `entries` more than; True when it was.
@@ -132,7 +135,7 @@ class PatchBuilder:
         Most of the MPIJob schema's lists are maps by a key: a second item with the same key would reject the whole job.
         None for those without a key, such as tolerations and lists of text: there an equal item counts.
         """
-        items = self.get(path)
+        items = _at(self.document, path)
         if items is None:
             self._add_with_parents(path, [item])
         elif not isinstance(items, list):
@@ -171,13 +174,15 @@ def _at(value: Any, path: Path) -> Any:
 
 def _copy(value: object) -> object:
     """A copy: later changes to the document must reach neither the recorded operations nor the caller's value."""
-    return value if type(value) is str else msgspec.to_builtins(value)
+    return msgspec.to_builtins(value)
 
 
 def _has_room(annotations: Any, key: str | int, value: object) -> bool:
-    wanted = {**annotations, key: value} if type(annotations) is dict else {key: value}
-    texts = "".join(map(str, (*wanted, *wanted.values())))
-    return len(texts) <= MAX_ANNOTATIONS // 4 or len(texts.encode(errors="replace")) <= MAX_ANNOTATIONS
+    others = annotations if type(annotations) is dict else {}
+    if len("".join(map(str, (*others, *others.values(), key, value)))) <= MAX_ANNOTATIONS // 4:
+        return True  # a character has four bytes at most
+    wanted = {**others, key: value}
+    return len("".join(map(str, (*wanted, *wanted.values()))).encode(errors="replace")) <= MAX_ANNOTATIONS
 
 
 def _is_in(items: list[Any], item: dict[str, object] | str, key: str | None) -> bool:
