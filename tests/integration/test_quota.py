@@ -17,12 +17,13 @@ from tests.support.installation.balancer import Backend, Balancer
 from tests.support.installation.deployment import SELF_MANAGED, SPACE, Deployment
 from tests.support.installation.load import ADMITTED, Client
 from tests.support.jobs import changed
+from tests.support.policies import quick_keys
 from tests.support.samples import sample
 from webhook.cluster.resources.reservations import LABEL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
-HOLDS, SUBMITTED = sample((16, 40), (40, 100))
+HOLDS, SUBMITTED = sample((8, 20), (40, 100))
 GPUS = 2  # of a job: two workers with one each
 EXCEEDED = "Quota exceeded"
 
@@ -44,11 +45,9 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
 
 @pytest.fixture
 def replicas(deployment: Deployment) -> list[Backend]:
-    """Two of them; keys that are made in no time, for here they are not what is looked at."""
-    policy = deployment.cluster.dir / "policy.yaml"
-    policy.write_text("apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nsshKeys: ed25519\n")
+    """Two of them."""
     while len(deployment.balancer.backends) < 2:
-        deployment.start(*SELF_MANAGED, "--policy", str(policy))
+        deployment.start(*SELF_MANAGED, *quick_keys(deployment.cluster.dir))
     return list(deployment.balancer.backends)
 
 
