@@ -211,7 +211,6 @@ def test_what_is_broken_is_found(unattended: Installed, case: str) -> None:
         else:
             cluster.kubectl("patch", *target, "--type=json", "-p", change)
         findings, code = report(cluster)
-        print(run(cluster, "doctor").stdout)  # noqa: T201
         status = run(cluster, "certs", "status")
     assert id_ in findings, findings
     assert text in findings[id_]["text"]
@@ -245,7 +244,6 @@ def test_a_configuration_that_comes_after_kueue(unattended: Installed) -> None:
             renamed = {**ours, "metadata": {"name": "mpijob-webhook"}}
             cluster.kubectl("create", "-f", "-", stdin=renamed)
             findings, code = report(cluster)
-            print(run(cluster, "doctor").stdout)  # noqa: T201
             cluster.kubectl("delete", MUTATING, "mpijob-webhook")
         assert code == 1
         assert "called after kueue-mutating-webhook-configuration" in findings["configuration-order"]["text"]
@@ -277,7 +275,6 @@ def test_nobody_answers(unattended: Installed) -> None:
     unattended.balancer.backends.remove(backend)
     try:
         findings, code = report(cluster, "--probe", "default")
-        print(run(cluster, "doctor", "--probe", "default").stdout)  # noqa: T201
         status = run(cluster, "certs", "status")
         elsewhere, _ = report(cluster, "--address", f"127.0.0.1:{backend.port}")
     finally:
