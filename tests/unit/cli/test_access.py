@@ -19,6 +19,7 @@ COMMANDS = {
     "policy effective": ("policy", "effective", "-n", "team-a"),
     "why": ("why", "team-a/train"),
     "policy replay": ("policy", "replay", "--policy", "policy.yaml"),
+    "policy audit": ("policy", "audit"),
 }
 
 
