@@ -52,18 +52,9 @@ class ClusterAnswers(Protocol):
         ...
 
     async def by_quota(
-        self,
-        namespace: str,
-        decide: Callable[[ClusterView], Decision],
-        *,
-        first: Decision,
-        writes: bool,
-        seconds: float,
+        self, namespace: str, decide: Callable[[ClusterView], Decision], *, writes: bool, seconds: float
     ) -> Decision:
-        """The verdict by the quotas of this moment, which all replicas share; ClusterError when they cannot be read.
-
-        `first` is the verdict by the cache, without what is reserved.
-        """
+        """The verdict by the quotas of this moment, which all replicas share; ClusterError when they cannot be read."""
         ...
 
     async def policy_impact(
@@ -191,7 +182,7 @@ class ReviewHandler:
                     seconds = max(0, deadline - monotonic())
                     try:
                         decision = await self.cluster.by_quota(
-                            request.namespace, decide_with, first=decision, writes=not request.dry_run, seconds=seconds
+                            request.namespace, decide_with, writes=not request.dry_run, seconds=seconds
                         )
                     except ClusterError:  # which the ledger has counted
                         decision = decide_with(self.view)

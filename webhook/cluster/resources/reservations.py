@@ -1,11 +1,11 @@
 """Reservations: what admitted jobs will take of quotas, until every replica of the service sees the jobs themselves.
 
 One Lease for each namespace that has any, in the service's own namespace: the service needs no right to write into
-anybody else's, and a Lease can hold nothing that is a policy. Each replica has an annotation of its own in it.
+anybody else's, and a Lease can hold nothing that is a policy.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import msgspec
 
@@ -32,16 +32,8 @@ class Reservation(msgspec.Struct, frozen=True, omit_defaults=True):
     """The job is not stored yet. Once it is, all of this can be seen of the job itself."""
 
 
-def merged(one: Reservation, other: Reservation) -> Reservation:
-    """What is reserved for a job by two reviews, only one of which may have been stored: per role the larger number."""
-    pods = {each.role: each for each in sorted((*one.pods, *other.pods), key=lambda pods: pods.count)}
-    objects = other.objects or one.objects
-    return Reservation(other.uid, other.name, tuple(pods.values()), objects, one.new and other.new)
-
-
 LABEL = "training.openshift.io/reservations"
-PREFIX = "reservations.training.openshift.io/"
-"""Of the annotations that hold reservations; the name of a replica follows."""
+ANNOTATION = "training.openshift.io/reservations"
 NAMESPACE = "training.openshift.io/for-namespace"
 
 
@@ -50,16 +42,6 @@ class LedgerEntry(msgspec.Struct, frozen=True, gc=False):
 
     reservation: Reservation
     expires: float
-
-
-class Part(msgspec.Struct, frozen=True):
-    """What one replica has reserved."""
-
-    entries: tuple[LedgerEntry, ...] = ()
-    size: int = 0
-    """Of the annotation, in bytes."""
-    damaged: bool = False
-    """It cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +54,8 @@ class Reservations:
     version: str
     """The resourceVersion of that Lease."""
     entries: tuple[LedgerEntry, ...]
-    """Of all replicas."""
-    parts: Mapping[str, Part] = field(default_factory=dict)
-    """By replica."""
+    damaged: bool = False
+    """What the Lease holds cannot be read."""
 
 
 class _Metadata(Metadata):
@@ -118,8 +99,8 @@ class _Stored(msgspec.Struct):
 _stored = msgspec.json.Decoder(_Stored)
 
 
-def encode(entries: Iterable[LedgerEntry], room: int = MOST_BYTES) -> tuple[str, list[str]]:
-    """The annotation that holds these entries, and the names of the jobs for which there is no `room`, in bytes."""
+def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
+    """The annotation that holds these entries, and the names of the jobs for which there is no room in it."""
     table: list[bytes] = []
     jobs: list[bytes] = []
     left_out = []
@@ -134,7 +115,7 @@ def encode(entries: Iterable[LedgerEntry], room: int = MOST_BYTES) -> tuple[str,
         takes = [(count, numbers.get(row, new.get(row, 0))) for count, row in rows]
         job = msgspec.json.encode(_Job(wanted.uid, wanted.name, round(entry.expires, 1), takes, wanted.new))
         adds = sum(len(row) + 1 for row in new)
-        if adds > MOST_OF_ONE_JOB or size + adds + len(job) + 1 > room:
+        if adds > MOST_OF_ONE_JOB or size + adds + len(job) + 1 > MOST_BYTES:
             left_out.append(wanted.name)
             continue
         size += adds + len(job) + 1
@@ -176,19 +157,16 @@ def _of(stored: _Stored, row: int, count: int) -> tuple[str, int, tuple[Charge, 
 
 
 def record(lease: Lease) -> Reservations:
-    """What a Lease holds; nothing in what somebody else has written, and that is removed."""
+    """What a Lease holds; nothing where somebody else has written it, and then it is written anew or removed."""
     annotations = lease.metadata.annotations or {}
-    parts = {key.removeprefix(PREFIX): _part(text) for key, text in annotations.items() if key.startswith(PREFIX)}
-    entries = tuple(entry for part in parts.values() for entry in part.entries)
-    metadata = lease.metadata
-    return Reservations(annotations.get(NAMESPACE, ""), metadata.name, metadata.resource_version, entries, parts)
-
-
-def _part(text: str) -> Part:
+    entries: tuple[LedgerEntry, ...] = ()
+    damaged = False
     try:
-        return Part(decode(text), len(text.encode()))
+        entries = decode(annotations[ANNOTATION]) if ANNOTATION in annotations else ()
     except (msgspec.DecodeError, LookupError):
-        return Part(size=len(text.encode()), damaged=True)
+        damaged = True
+    metadata = lease.metadata
+    return Reservations(annotations.get(NAMESPACE, ""), metadata.name, metadata.resource_version, entries, damaged)
 
 
 RESERVATIONS = namespaced(

@@ -2,8 +2,9 @@
 
 A cache is always a little late, so two replicas could both hand out the last GPU. Where a quota counts, the job is
 therefore judged again with the quotas of that moment. What an admitted job will take is written into the namespace's
-reservations (`webhook.cluster.resources.reservations`) before. A reservation counts for the few seconds until every
-replica sees the job itself, and then expires. All times are by the API server's clock: those of nodes differ.
+reservations (`webhook.cluster.resources.reservations`), on condition that nobody else has written there since. A
+reservation counts for the few seconds until every replica sees the job itself, and then expires. All times are by the
+API server's clock: those of nodes differ.
 
 A watch may have stalled without anybody noticing. So a reservation stays for longer than a watch may be silent here:
 if nothing was heard of jobs for that long, all those of the namespace are listed, and the cache is good for as long
@@ -13,14 +14,15 @@ A refusal has to be right as well. A new pod is in a quota's `used` before anybo
 twice. Who is refused while pods come and go is judged again, and not refused while the pods as they are after the
 quotas were read would let the job in. Only that last time are pods listed: with thousands it takes a second.
 
-Jobs that arrive together are judged in one go. What they will take is announced before, and counts for all who
-announce later; what is refused in the end is withdrawn, and whoever was refused because of it is judged again. Nobody
-has to begin again because somebody else wrote: while that was so, the slower of two replicas got no turn for seconds.
+Jobs that arrive together are judged one after the other and written in one go, and replicas that meet each other's
+writes leave each other time. One Lease for a namespace is enough: 2,000 reservations fit, and several would have to be
+read, judged and written as one all the same, or two replicas would write the last GPU into one each
+(`tests/bench/quota_burst.py` counts the conflicts).
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -31,17 +33,20 @@ from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView
 from webhook.cluster.overlay import Overlay
 from webhook.cluster.resource import Resource
+from webhook.cluster.resources import reservations
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.pods import PODS
-from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry, Reservation, Reservations
+from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry, Reservations
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
-from webhook.cluster.view import ClusterView
-from webhook.companions.reservations.announcements import Announcements, Entries, add, by_job
+from webhook.cluster.view import Answer, ClusterView
 from webhook.companions.reservations.leases import LedgerApi, lease_name
 from webhook.companions.reservations.sight import LIFETIME, Sight
 
 # Seconds.
 SWEEP: Final = 5.0
+ATTEMPTS: Final = 50
+TURN: Final = 1.5  # times what a batch took: the others' share where several replicas write
+LONGEST_TURN: Final = 1.0
 STRETCH: Final = 0.01  # of judging, before other reviews go on
 # A job that is refused while pods come and go is judged up to REFUSALS times, with PAUSE seconds in between.
 REFUSALS: Final = 5
@@ -52,8 +57,8 @@ SHARE: Final = 0.8  # of its time after which a job in doubt is refused
 TOGETHER: Final = 100  # jobs in one write
 
 LedgerOutcome = str
-"""reserved | not-reserved | full | late | unavailable: a metric label."""
-OUTCOMES: Final[tuple[LedgerOutcome, ...]] = ("reserved", "not-reserved", "full", "late", "unavailable")
+"""reserved | not-reserved | full | conflict | late | unavailable: a metric label."""
+OUTCOMES: Final[tuple[LedgerOutcome, ...]] = ("reserved", "not-reserved", "full", "conflict", "late", "unavailable")
 
 Decide = Callable[[ClusterView], Decision]
 """Finds the verdict with another view. What it raises is raised for whoever asked."""
@@ -64,16 +69,12 @@ class _Asked:
     """A job that waits for its verdict."""
 
     decide: Decide
-    wanted: Reservation | None
-    """What to announce for it: nothing for a job that did not fit a moment ago."""
     writes: bool
     """Whether to reserve what it takes: not for a dry run."""
     since: float
     """When it was asked, by the loop's clock."""
     until: float
     """When it has to be answered, by the loop's clock."""
-    fits: bool = False
-    """Whether it fitted when it was judged last, and was not announced."""
     refusals: int = 0
     """How often it was refused so far."""
     answer: asyncio.Future[Decision] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -82,7 +83,7 @@ class _Asked:
 class QuotaLedger:
     """Judges jobs in namespaces with quotas. `run` removes reservations that have expired.
 
-    `namespace` is the service's own. `on_outcome` gets the outcome for each job.
+    `namespace` is the service's own. `on_outcome` gets the outcome for each job, and each conflict.
     """
 
     def __init__(
@@ -105,20 +106,16 @@ class QuotaLedger:
         self._sight = Sight(view, self._now, self._clock)
         self._waiting: dict[str, deque[_Asked]] = {}
         self._workers: dict[str, asyncio.Task[None]] = {}
-        self._announcements = Announcements(self._now, view, self._sight, namespace=namespace, log=log)
+        self._written: dict[str, str] = {}  # namespace -> what version this replica wrote last
 
-    async def verdict(
-        self, namespace: str, *, decide: Decide, first: Decision, writes: bool, seconds: float
-    ) -> Decision:
+    async def verdict(self, namespace: str, *, decide: Decide, writes: bool, seconds: float) -> Decision:
         """The verdict by the quotas of this moment. What an admitted job takes is reserved if it `writes`.
 
-        `first` is the verdict where nothing is reserved.
         ClusterError when quotas or reservations cannot be used: then the verdict by the cache has to be enough.
         DeadlineExceeded after `seconds`: when so many jobs come at once, the cache would admit too many.
         """
         now = asyncio.get_running_loop().time()
-        wanted = first.reservation if writes and not first.denied else None
-        asked = _Asked(decide, wanted, writes, now, now + SHARE * seconds)
+        asked = _Asked(decide, writes, now, now + SHARE * seconds)
         self._waiting.setdefault(namespace, deque()).append(asked)
         if namespace not in self._workers:
             self._workers[namespace] = asyncio.create_task(self._work(namespace), name=f"quota ledger {namespace}")
@@ -135,7 +132,7 @@ class QuotaLedger:
             await asyncio.sleep(SWEEP)
             try:
                 self._sight.forget()
-                await self._announcements.sweep(busy=self._workers)
+                await self._sweep()
             except Exception as error:  # noqa: BLE001 - the next sweep must come
                 self._log.warning("quota ledger not swept", error=type(error).__name__)
 
@@ -149,16 +146,11 @@ class QuotaLedger:
         """Judge the jobs that wait in `namespace`, in batches, until none is left."""
         waiting = self._waiting[namespace]
         try:
-            while waiting or self._announcements.to_withdraw(namespace):
-                if not waiting:
-                    await self._announcements.withdraw(namespace)
-                    continue
+            while waiting:
                 batch = [waiting.popleft() for _ in range(min(len(waiting), TOGETHER))]
                 try:
                     again = await self._settle(namespace, batch)
                     if again:
-                        if self._announcements.to_withdraw(namespace):  # others wait for it
-                            await self._announcements.withdraw(namespace)
                         await asyncio.sleep(PAUSE)
                         waiting.extend(again)
                 except Exception as error:  # noqa: BLE001 - it is raised for everybody who waits
@@ -168,87 +160,71 @@ class QuotaLedger:
                         _fail(asked, error)
         finally:
             del self._workers[namespace], self._waiting[namespace]
+            self._written.pop(namespace, None)
 
     async def _settle(self, namespace: str, batch: list[_Asked]) -> list[_Asked]:
         """Answer the jobs in `batch`; returns those that have to be judged again."""
         loop = asyncio.get_running_loop()
-        batch[:] = [asked for asked in batch if not asked.answer.done()]
-        if not batch:
-            return []
-        # Pods first: one that is newer than the quotas would neither be in `used` nor count as still to come.
-        pods = await self._sight.pods(namespace)
-        wanted = await self._wanted(namespace, batch)
-        announcing = asyncio.ensure_future(self._announcements.announce(namespace, wanted))
-        reading = asyncio.ensure_future(self._now.quotas(namespace))
-        # Both to their end: a write that went on beside the next one could undo it.
-        await asyncio.gather(announcing, reading, return_exceptions=True)
-        announced, quotas = announcing.result(), reading.result()
-        before = [*announced.others.values(), *announced.own.values()]
-        entries = by_job(self._sight.counting(before))
-        jobs = await self._sight.jobs(namespace)  # after `counting`: a job that is seen by then has to be among them
-        known: dict[Resource[Any, Any], Any] = {
-            RESOURCE_QUOTAS: quotas,
-            **({} if jobs is None else {MPI_JOBS: jobs}),
-        }
-        decisions, new = await self._judged(namespace, batch, entries, {**known, PODS: pods})
-        self._announcements.reserve(namespace, announced, wanted, new)
-        moving = bool(before) or self._sight.moving(namespace)
-        refused = [asked for asked, decision in decisions.items() if moving and decision.denied]
-        again = {asked for asked in refused if self._in_doubt(asked)}
-        if last := [asked for asked in refused if asked not in again and loop.time() < asked.until]:
-            later = self._overlay(namespace, entries, {**known, PODS: await self._now.pods(namespace)})
-            again |= {asked for asked in last if _admits(asked, later)}
-        again |= _not_announced(decisions)
-        for asked, decision in decisions.items():
-            if asked not in again:
-                full = decision.reservation is not None and decision.reservation.name in announced.left_out
-                self._on_outcome("not-reserved" if decision.denied else "full" if full else "reserved")
-                if not asked.answer.done():
-                    asked.answer.set_result(decision)
-        return [asked for asked in batch if asked in again]
-
-    async def _wanted(self, namespace: str, batch: list[_Asked]) -> Entries:
-        """What to announce: the jobs that fit together by what is known.
-
-        What a replica has announced counts until it expires, if the replica is killed before it has judged.
-        """
-        asking = [asked for asked in batch if asked.wanted is not None and not asked.fits]
-        entries = by_job(self._sight.counting(self._announcements.known(namespace)))
-        _, wanted = await self._judged(namespace, asking, entries, {})
-        for asked in batch:
-            if asked.fits and asked.wanted is not None:  # whatever the cache says, which may be late
-                add(wanted, self._entry(asked.wanted))
-        return wanted
-
-    def _entry(self, reservation: Reservation) -> LedgerEntry:
-        return LedgerEntry(reservation, self._clock() + LIFETIME)
+        for _ in range(ATTEMPTS):
+            batch[:] = [asked for asked in batch if not asked.answer.done()]
+            started = loop.time()
+            # Pods first: one that is newer than the quotas would neither be in `used` nor count as still to come.
+            pods = await self._sight.pods(namespace)
+            jobs = await self._sight.jobs(namespace)
+            lease, quotas = await asyncio.gather(self._now.reservations(namespace), self._now.quotas(namespace))
+            kept = {entry.reservation.name: entry for entry in self._sight.kept(lease.entries)}
+            entries = {entry.reservation.name: entry for entry in self._sight.counting(kept.values())}
+            known: dict[Resource[Any, Any], Any] = {
+                RESOURCE_QUOTAS: quotas,
+                **({} if jobs is None else {MPI_JOBS: jobs}),
+            }
+            decisions, new = await self._judged(namespace, batch, entries, {**known, PODS: pods})
+            left_out: list[str] = []
+            turn = 0.0
+            if new:
+                text, left_out = self._text(kept | new)
+                version = await self._now.write(namespace, lease, text)
+                if not version:
+                    self._on_outcome("conflict")
+                    self._written[namespace] = ""
+                    continue
+                if lease.version != self._written.get(namespace, lease.version):
+                    turn = min(TURN * (loop.time() - started), LONGEST_TURN)
+                self._written[namespace] = version
+            moving = bool(kept) or self._sight.moving(namespace)
+            refused = [asked for asked, decision in decisions.items() if moving and decision.denied]
+            again = {asked for asked in refused if self._in_doubt(asked)}
+            if last := [asked for asked in refused if asked not in again and loop.time() < asked.until]:
+                later = self._overlay(namespace, entries, {**known, PODS: await self._now.pods(namespace)})
+                again |= {asked for asked in last if _admits(asked, later)}
+            for asked, decision in decisions.items():
+                if asked not in again:
+                    full = decision.reservation is not None and decision.reservation.name in left_out
+                    self._on_outcome("not-reserved" if decision.denied else "full" if full else "reserved")
+                    if not asked.answer.done():
+                        asked.answer.set_result(decision)
+            if turn:  # somebody else writes too, and may have lost to us: now it is their turn
+                await asyncio.sleep(turn)
+            return [*again]
+        raise DeadlineExceeded(f"the reservations of {namespace} change too fast")
 
     async def _judged(
-        self, namespace: str, batch: list[_Asked], entries: Entries, known: dict[Resource[Any, Any], Any]
-    ) -> tuple[dict[_Asked, Decision], Entries]:
-        """The verdicts, and what was announced and is admitted, which is added to `entries`.
-
-        A job that is refused is not announced again before it fits.
-        """
+        self, namespace: str, batch: list[_Asked], entries: dict[str, LedgerEntry], known: dict[Resource[Any, Any], Any]
+    ) -> tuple[dict[_Asked, Decision], dict[str, LedgerEntry]]:
+        """The verdicts, and what is to be reserved, which is added to `entries`."""
         loop = asyncio.get_running_loop()
         decisions: dict[_Asked, Decision] = {}
-        new: Entries = {}
+        new: dict[str, LedgerEntry] = {}
         resumed = loop.time()
-        for asked in sorted(batch, key=lambda asked: asked.wanted is None):
-            if asked.answer.done():  # it was too late: nobody will store the job
-                continue
+        for asked in batch:
             try:
                 decision = decisions[asked] = asked.decide(self._overlay(namespace, entries, known))
             except Exception as error:  # noqa: BLE001 - it concerns this job alone
                 _fail(asked, error)
                 continue
-            if decision.denied:
-                asked.wanted, asked.fits = None, False
-            elif asked.writes and decision.reservation is not None:
-                entry = self._entry(decision.reservation)
-                add(entries, entry)
-                if asked.wanted is not None:
-                    add(new, entry)
+            if asked.writes and decision.reservation is not None and not decision.denied:
+                entry = LedgerEntry(decision.reservation, self._clock() + LIFETIME)
+                entries[decision.reservation.name] = new[decision.reservation.name] = entry
             if loop.time() - resumed > STRETCH:
                 await asyncio.sleep(0)  # so that other reviews go on
                 resumed = loop.time()
@@ -260,21 +236,33 @@ class QuotaLedger:
         soon = asyncio.get_running_loop().time() - asked.since < LONGEST_DOUBT
         return asked.refusals < (REFUSALS if soon else DOUBTS)
 
-    def _overlay(self, namespace: str, entries: Entries, known: dict[Resource[Any, Any], Any]) -> ClusterView:
+    def _text(self, kept: dict[str, LedgerEntry]) -> tuple[str, list[str]]:
+        """What is written, and which jobs there is no room for: what these take is not reserved."""
+        text, left_out = reservations.encode(kept.values())
+        if left_out:  # those that are seen make room
+            text, left_out = reservations.encode(self._sight.counting(kept.values()))
+        if left_out:
+            self._log.warning("reservations are full", left_out=len(left_out))
+        return text, left_out
+
+    def _overlay(
+        self, namespace: str, entries: dict[str, LedgerEntry], known: dict[Resource[Any, Any], Any]
+    ) -> ClusterView:
         reserved = Reservations(namespace, "", "", tuple(entries.values()))
         return Overlay(
             self._view, namespace, {**known, RESERVATIONS: {(self._namespace, lease_name(namespace)): reserved}}
         )
 
-
-def _not_announced(decisions: Mapping[_Asked, Decision]) -> set[_Asked]:
-    """Jobs that fit after all, and have to be announced before that is said."""
-    found = set()
-    for asked, decision in decisions.items():
-        if asked.writes and asked.wanted is None and decision.reservation is not None and not decision.denied:
-            asked.wanted, asked.fits = decision.reservation, True
-            found.add(asked)
-    return found
+    async def _sweep(self) -> None:
+        """Delete the Leases in which every reservation has expired."""
+        known = self._view.all(RESERVATIONS)
+        for lease in () if isinstance(known, Answer) else list(known.values()):
+            if self._sight.kept(lease.entries) or lease.namespace in self._workers:
+                continue
+            try:
+                await self._now.delete(lease)
+            except ClusterError as error:
+                self._log.warning("reservations are left behind", namespace=lease.namespace, reason=str(error))
 
 
 def _admits(asked: _Asked, view: ClusterView) -> bool:

@@ -17,9 +17,8 @@ from webhook.companions.reservations.leases import LedgerApi
 
 # Seconds.
 LIFETIME: Final = 30.0  # of a reservation: by then every replica has seen the job, or it was never stored
-SEEN: Final = 15.0  # after so long, 8 of which a verdict may take, this replica sees an update of a job that it knows
-MOVING: Final = 5.0  # for so long after a pod came or went others are likely to
-KEPT: Final = 20.0  # for so long it is kept all the same, for replicas that do not see the job yet
+SEEN: Final = 5.0  # after so long this replica sees an update of a job that it knows
+KEPT: Final = 15.0  # for so long it is kept all the same, for replicas that do not see the job yet
 SILENCE: Final = 10.0  # of the watch on jobs, beyond which it is not relied on
 
 MOST_COMPARED: Final = 2000  # jobs of a namespace
@@ -63,7 +62,7 @@ class Sight:
 
     def moving(self, namespace: str) -> bool:
         """Whether a pod of a job came or went there just now."""
-        return self._clock() - self._moved.get(namespace, 0) < MOVING
+        return self._clock() - self._moved.get(namespace, 0) < SEEN
 
     def counting(self, entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
         """The entries that count here: those of jobs, or changes of them, that this replica may not see yet."""

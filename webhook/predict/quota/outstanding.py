@@ -4,8 +4,8 @@ A pod that exists is in the quota's `used`, so it is not counted here. Sums over
 kept up to date with each change, so that a verdict costs the same however many of them there are.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,12 +129,11 @@ def promised(
 ) -> list[Load]:
     """What the jobs of a namespace, those that are stored and those that are only reserved, will still take.
 
-    A stored and reserved job counts once: per role the larger number, for either may be out of date. Of several that
-    are reserved under one name one will be stored at most. `job` finds a stored one by its name; the job named `but`
-    does not count. `charges` is what a pod of a stored job takes. A suspended job takes nothing beyond what is reserved
-    for it. Reservations of jobs that are over do not belong here.
+    A stored and reserved job counts once: per role the larger number, for either may be out of date. `job` finds a
+    stored one by its name; the job named `but` does not count. `charges` is what a pod of a stored job takes. A
+    suspended job takes nothing beyond what is reserved for it. Reservations of jobs that are over do not belong here.
     """
-    reserved: defaultdict[str, list[list[Load]]] = defaultdict(list)
+    loads: list[Load] = []
     missing = stored.missing.copy()
     if (own := job(but)) is not None:
         for pods, count in stored.of(own):
@@ -149,8 +148,7 @@ def promised(
                     counts[pods.role] = 0
                 else:
                     missing[pods.shape] -= count
-        reserved[each.name].append(_reserved(each, counts, stored.made, objects=not stored_already))
-    loads = [load for same_name in reserved.values() for load in _one_of(same_name)]
+        loads += _reserved(each, counts, stored.made, objects=not stored_already)
     loads += ((count, charge) for shape, count in missing.items() if count > 0 for charge in charges(shape))
     return loads
 
@@ -168,20 +166,6 @@ def _reserved(reservation: Reservation, counts: dict[str, int], made: Made, *, o
     if objects and not exists:
         loads += ((1, charge) for charge in reservation.objects)
     return loads
-
-
-def _one_of(jobs: list[list[Load]]) -> list[Load]:
-    """Enough for any one of these jobs: of each charge the most that one of them has."""
-    if len(jobs) == 1:
-        return jobs[0]
-    most: dict[Hashable, Load] = {}
-    for loads in jobs:
-        counts: Counter[Hashable] = Counter()
-        for count, charge in loads:
-            key = charge.traits, tuple(sorted(charge.usage.items()))
-            counts[key] += count
-            most[key] = max(most.get(key, (0, charge)), (counts[key], charge), key=lambda load: load[0])
-    return [*most.values()]
 
 
 def _outstanding(jobs: Jobs, made: Made) -> Outstanding:

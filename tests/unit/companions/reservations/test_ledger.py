@@ -1,4 +1,4 @@
-"""The ledger of quotas against an API server that fails or hangs, and replicas beside it."""
+"""The ledger of quotas against an API server that conflicts, fails or hangs."""
 
 import asyncio
 import json
@@ -13,22 +13,21 @@ from tests.support.logs import Log
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
 from webhook.admission.pipelines import DeadlineExceeded
-from webhook.api.mpijob import WORKER
-from webhook.client.calls import MERGE_PATCH, ApiError, ClusterError
+from webhook.client.calls import ApiError, ClusterError
 from webhook.client.paging import SLICE_OBJECTS
 from webhook.client.wire import Page, PageMetadata
 from webhook.cluster.overlay import Overlay
 from webhook.cluster.resource import Resource
+from webhook.cluster.resources import reservations
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.pods import JOB_NAME, PODS
-from webhook.cluster.resources.reservations import PREFIX, RESERVATIONS, Reservation, ReservedPods
-from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, NothingKnown
+from webhook.cluster.resources.reservations import ANNOTATION, RESERVATIONS, Reservation
+from webhook.cluster.view import UNKNOWN, ClusterView, NothingKnown
 from webhook.companions.reservations.ledger import DOUBTS, QuotaLedger
 from webhook.companions.reservations.sight import LIFETIME, SEEN, SILENCE
 from webhook.rules import Violation
 
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/own/leases"
-LEASE = f"{LEASES}/quota-team"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/own/leases/quota-team"
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team/mpijobs"
 HOLDS = 3
 
@@ -49,7 +48,7 @@ class Api:
         self.objects: dict[str, list[dict[str, Any]]] = {}
         self.before_list: Callable[[str], None] = lambda _: None
 
-    async def request(self, method: str, path: str, body: Any = None, patch: str = "", **_: str) -> dict[str, Any]:
+    async def request(self, method: str, path: str, body: Any = None, **_: str) -> dict[str, Any]:
         await asyncio.sleep(self.slow)
         if method == "GET":
             if "limit=1" in path:
@@ -65,20 +64,13 @@ class Api:
         self.before_write()
         if self.faults:
             raise self.faults.pop(0)
-        if method == "POST":
-            path += "/" + body["metadata"]["name"]
-            if path in self.leases:
-                raise ApiError(409, "already exists")
-            return self.store(path, body)
-        assert (method, patch) == ("PATCH", MERGE_PATCH)
-        if path not in self.leases:
-            raise ApiError(404, "not found")
-        stored = self.leases[path]["metadata"]
-        if body["metadata"].get("resourceVersion", stored["resourceVersion"]) != stored["resourceVersion"]:
+        name = body["metadata"]["name"]
+        key = f"{path.removesuffix('/' + name)}/{name}"
+        stored = self.leases.get(key, {}).get("metadata", {}).get("resourceVersion", "")
+        if body["metadata"].get("resourceVersion", "") != stored:
             raise ApiError(409, "changed")
-        merged = {**stored.get("annotations", {}), **body["metadata"]["annotations"]}
-        annotations = {key: text for key, text in merged.items() if text is not None}
-        return self.store(path, {**self.leases[path], "metadata": {**stored, "annotations": annotations}})
+        self.store(key, body)
+        return self.leases[key]
 
     def now(self) -> float:
         return self.time
@@ -90,12 +82,11 @@ class Api:
         self.before_list(plural)
         return Page(PageMetadata("7"), [Raw(json.dumps(each).encode()) for each in self.objects.get(plural, ())])
 
-    def store(self, key: str, body: dict[str, Any]) -> dict[str, Any]:
+    def store(self, key: str, body: dict[str, Any]) -> None:
         self.version += 1
         self.writes += 1
         metadata = {**body["metadata"], "namespace": "own", "resourceVersion": str(self.version)}
         self.leases[key] = {**body, "metadata": metadata}
-        return self.leases[key]
 
 
 class View(NothingKnown):
@@ -114,9 +105,6 @@ class View(NothingKnown):
         if resource is MPI_JOBS and self.jobs:
             return {key: job for key, job in self.jobs.items() if key[0] == namespace}
         return {} if resource is PODS else UNKNOWN
-
-    def get(self, resource: Resource[Any, Any], key: Any) -> Any:
-        return self.all(RESERVATIONS).get(f"{LEASES}/{key[1]}", ABSENT) if resource is RESERVATIONS else UNKNOWN
 
     def silence(self, resource: Resource[Any, Any]) -> float:
         return self.silent
@@ -157,12 +145,7 @@ class World:
         """Those that are admitted."""
         ledger = ledger or self.ledger
         decisions = await asyncio.gather(
-            *(
-                ledger.verdict(
-                    "team", decide=deciding(name, new=new), first=fits(name, new=new), writes=writes, seconds=5
-                )
-                for name in names
-            )
+            *(ledger.verdict("team", decide=deciding(name, new=new), writes=writes, seconds=5) for name in names)
         )
         return [decision.name for decision in decisions if decision.allowed]
 
@@ -173,11 +156,6 @@ class World:
 
 def names_of(lease: Any) -> list[str]:
     return [entry.reservation.name for entry in lease.entries]
-
-
-def fits(name: str = "c", *, new: bool = False) -> Decision:
-    """The verdict where nothing is reserved."""
-    return Decision(name=name, reservation=Reservation(f"uid-{name}", name, new=new))
 
 
 def deciding(name: str, *, new: bool = False) -> Callable[[ClusterView], Decision]:
@@ -222,157 +200,38 @@ async def test_a_job_that_is_sent_again_counts_once() -> None:
     assert sorted(world.reserved) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("sizes", [(3, 1), (1, 3)])
-async def test_of_two_updates_of_a_job_either_may_be_stored(sizes: tuple[int, int]) -> None:
-    world = World()
-
-    def sized(workers: int) -> Callable[[ClusterView], Decision]:
-        return lambda _: Decision(name="a", reservation=Reservation("u", "a", (ReservedPods(WORKER, workers, ()),)))
-
-    for workers in sizes:
-        first = sized(workers)(NothingKnown())
-        await world.ledger.verdict("team", decide=sized(workers), first=first, writes=True, seconds=5)
-    found: list[Any] = []
-
-    def look(view: ClusterView) -> Decision:
-        found.extend(view.within(RESERVATIONS, "team").values())  # type: ignore[union-attr]
-        return Decision(name="b")
-
-    await world.ledger.verdict("team", decide=look, first=fits("b"), writes=True, seconds=5)
-    [entry] = found[-1].entries
-    assert [pods.count for pods in entry.reservation.pods] == [3]
-
-
 async def test_a_dry_run_writes_nothing() -> None:
     world = World()
     assert await world.submit("a", writes=False) == ["a"]
     assert world.api.writes == 0
 
 
-async def test_of_two_replicas_that_judge_at_once_one_knows_of_the_other() -> None:
-    """Each announces before it judges, whenever the other does."""
+async def test_a_conflict_is_tried_again_with_what_is_there_then() -> None:
     world = World()
-    other = world.replica()
-    await world.submit("a", "b")
-    between: list[asyncio.Task[list[str]]] = []
+    other = World()
+    await other.submit("x", "y", "z")
 
-    def while_the_first_is_about_to_write() -> None:
+    def somebody_else_is_faster() -> None:
         world.api.before_write = lambda: None
-        between.append(asyncio.create_task(world.submit("d", ledger=other)))
+        world.api.store(LEASE, other.api.leases[LEASE])
 
-    world.api.before_write = while_the_first_is_about_to_write
-    world.api.slow = 0.001
-    first = await world.submit("c")
-    assert len(first + await between[0]) == 1
-
-
-async def test_what_is_refused_is_withdrawn_and_whoever_was_refused_for_it_is_let_in() -> None:
-    """Other replicas announced three jobs of which none is admitted, and this one judges beside them."""
-    world = World()
-    announced = asyncio.Event()
-
-    def denied_once_announced(name: str) -> Callable[[ClusterView], Decision]:
-        def decide(_: ClusterView) -> Decision:
-            if name not in world.reserved:
-                return fits(name)
-            announced.set()
-            return Decision(name=name, denied=[Finding("resource-quota", Violation("", "too large", fix=""))])
-
-        return decide
-
-    others = [
-        asyncio.create_task(
-            world.replica().verdict(
-                "team", decide=denied_once_announced(name), first=fits(name), writes=True, seconds=5
-            )
-        )
-        for name in ("x", "y", "z")
-    ]
-    await announced.wait()
-    assert len(world.reserved) == HOLDS
-    assert await world.submit("a") == ["a"]
-    assert not any([(await other).allowed for other in others])
-    while world.reserved != ["a"]:  # noqa: ASYNC110 - nobody tells
-        await asyncio.sleep(0)
-
-
-async def test_what_a_killed_replica_announced_keeps_out_nobody_who_fits() -> None:
-    """It announced before it judged, and its clients send the same jobs to another one."""
-    world = World()
-    other = world.replica()
-    world.api.slow = 0.001
-    sent = asyncio.create_task(world.submit("a", "b", "c", "d", "e", ledger=other))
-    while not world.api.writes:  # noqa: ASYNC110 - nobody tells
-        await asyncio.sleep(0)
-    await other.close()
-    sent.cancel()
-    assert sorted(world.reserved) == ["a", "b", "c"]
-    assert len(await world.submit("d", "c", "b", "a", "e")) == 3
-
-
-async def test_who_did_not_fit_a_moment_ago_is_announced_once_it_fits() -> None:
-    """Refused jobs that come again and again write nothing."""
-    world = World()
-    await world.submit("a", "b", "c")
-    writes = world.api.writes
-    full = Decision(
-        name="d", denied=[Finding("resource-quota", Violation("", "full", fix=""))], reservation=fits("d").reservation
-    )
-    refused = await world.ledger.verdict("team", decide=deciding("d"), first=full, writes=True, seconds=5)
-    assert refused.denied
-    assert world.api.writes == writes
-    world.now += LIFETIME
-    admitted = await world.ledger.verdict("team", decide=deciding("d"), first=full, writes=True, seconds=5)
-    assert admitted.allowed
-    assert world.reserved == ["d"]
-
-
-async def test_who_got_no_verdict_in_time_reserves_nothing_for_long() -> None:
-    world = World()
-    world.api.slow = 0.05
-    with pytest.raises(DeadlineExceeded):
-        await world.ledger.verdict("team", decide=deciding("a"), first=fits("a"), writes=True, seconds=0.06)
-    while world.reserved or not world.api.writes:  # noqa: ASYNC110 - nobody tells
-        await asyncio.sleep(0.01)
-    assert world.outcomes["late"] == 1
-
-
-async def test_the_others_may_have_taken_the_room_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.companions.reservations.announcements.MOST_BYTES", 80)
-    world = World()
-    await world.submit("a", "b", ledger=world.replica())
-    world.api.faults = [ApiError(422, "annotations are too long")]
-    assert await world.submit("c") == ["c"]
-    assert world.outcomes == {"reserved": 2, "full": 1}
-
-
-async def test_what_a_dead_replica_left_goes_and_what_another_reserves_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.companions.reservations.ledger.SWEEP", 0.001)
-    world = World()
-    await world.submit("a", ledger=world.replica())
-    world.now += LIFETIME / 2
-    await world.submit("b")
-    world.now += LIFETIME / 2
-    sweeping = asyncio.create_task(world.ledger.run())
-    while "a" in world.reserved:  # noqa: ASYNC110 - nobody tells
-        await asyncio.sleep(0.001)
-    sweeping.cancel()
-    assert world.reserved == ["b"]
-    [lease] = world.view.all(RESERVATIONS).values()
-    assert len(lease.parts) == 1
+    world.api.before_write = somebody_else_is_faster
+    assert await world.submit("a") == []
+    assert world.outcomes["conflict"] == 1
+    assert world.reserved == ["x", "y", "z"]
 
 
 @pytest.mark.parametrize(
-    "faults",
+    "fault",
     [
-        [ApiError(403, "no")],
-        [ClusterError("no answer")],
-        [ApiError(500, "oops")],
-        [ApiError(404, "there is no such Lease"), ApiError(404, "there is no such namespace")],
+        ApiError(403, "no"),
+        ClusterError("no answer"),
+        ApiError(500, "oops"),
+        ApiError(404, "there is no such namespace"),
     ],
 )
-async def test_what_cannot_be_written_is_a_fault_of_the_cluster(faults: list[Exception]) -> None:
-    world = World(*faults)
+async def test_what_cannot_be_written_is_a_fault_of_the_cluster(fault: Exception) -> None:
+    world = World(fault)
     with pytest.raises(ClusterError):
         await world.submit("a")
     assert world.outcomes == {"unavailable": 1}
@@ -380,52 +239,17 @@ async def test_what_cannot_be_written_is_a_fault_of_the_cluster(faults: list[Exc
     assert await world.submit("b") == ["b"]
 
 
-async def test_a_lease_that_changes_all_the_time_cannot_be_written() -> None:
-    world = World(*[ApiError(409, "changed")] * 3)
-    with pytest.raises(ClusterError):
+async def test_without_end_of_conflicts_there_is_no_verdict() -> None:
+    world = World(*[ApiError(409, "changed")] * 50)
+    with pytest.raises(DeadlineExceeded):
         await world.submit("a")
-    assert await world.submit("b") == ["b"]
-
-
-async def test_a_write_that_is_done_late_undoes_nothing() -> None:
-    """Nobody heard whether it was done, and it is done after the next one."""
-    world = World()
-    late: list[tuple[str, Any]] = []
-    request = world.api.request
-
-    async def cut_off(method: str, path: str, body: Any = None, patch: str = "", **_: str) -> Any:
-        late.append((path, body))
-        world.api.request = request  # type: ignore[method-assign]
-        raise ClusterError("no answer")
-
-    await world.submit("a")
-    world.api.request = cut_off  # type: ignore[method-assign]
-    with pytest.raises(ClusterError):
-        await world.submit("x")
-    assert await world.submit("b") == ["b"]
-    [(path, body)] = late
-    await request("PATCH", path, body, patch=MERGE_PATCH)
-    assert {"a", "b"} <= {*world.reserved}
-    assert await world.submit("c") == [], "what is late may be a job that was let in by the cache"
-    await world.submit("b")
-    assert sorted({*world.reserved}) == ["a", "b", "x"]
-
-
-async def test_who_fits_does_not_wait_for_the_cache_to_say_so() -> None:
-    """The watch on Leases has stalled, and shows what somebody has withdrawn."""
-    world = World()
-    await world.submit("x", "y", "z", ledger=world.replica())
-    stale = world.view.all(RESERVATIONS)
-    world.view.all = lambda resource: stale if resource is RESERVATIONS else UNKNOWN  # type: ignore[method-assign]
-    world.api.leases.clear()
-    assert await world.submit("a", "b", "c", "d") == ["a", "b", "c"]
 
 
 async def test_who_waits_too_long_gets_no_verdict() -> None:
     world = World()
     world.api.slow = 0.2
     with pytest.raises(DeadlineExceeded):
-        await world.ledger.verdict("team", decide=deciding("a"), first=fits("a"), writes=True, seconds=0.01)
+        await world.ledger.verdict("team", decide=deciding("a"), writes=True, seconds=0.01)
     assert world.outcomes["late"] == 1
     await world.ledger.close()
 
@@ -436,21 +260,19 @@ async def test_a_fault_with_one_job_is_not_that_of_the_others() -> None:
 
     world = World()
     results = await asyncio.gather(
-        world.ledger.verdict("team", decide=broken, first=fits(), writes=True, seconds=5),
-        world.submit("a"),
-        return_exceptions=True,
+        world.ledger.verdict("team", decide=broken, writes=True, seconds=5), world.submit("a"), return_exceptions=True
     )
     assert isinstance(results[0], DeadlineExceeded)
     assert results[1] == ["a"]
 
 
 @pytest.mark.parametrize("garbage", ["{", "[]x", '[{"reservation": 3}]', "null"])
-async def test_reservations_that_nobody_can_read_count_for_nothing(garbage: str) -> None:
+async def test_reservations_that_nobody_can_read_are_written_anew(garbage: str) -> None:
     world = World()
     await world.submit("a")
-    world.api.leases[LEASE]["metadata"]["annotations"][PREFIX + "x"] = garbage
+    world.api.leases[LEASE]["metadata"]["annotations"][ANNOTATION] = garbage
     assert await world.submit("b") == ["b"]
-    assert world.reserved == ["a", "b"]
+    assert world.reserved == ["b"]
     assert "reservations are unreadable" in world.log.told
 
 
@@ -475,7 +297,7 @@ async def test_times_are_those_of_the_api_server() -> None:
 async def test_when_there_is_no_room_for_a_reservation_the_verdict_stands_and_is_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("webhook.companions.reservations.announcements.MOST_BYTES", 80)
+    monkeypatch.setattr(reservations, "MOST_BYTES", 80)
     world = World()
     assert await world.submit("a", "b", "c") == ["a", "b", "c"]
     assert world.reserved == ["a", "b"]
@@ -484,7 +306,7 @@ async def test_when_there_is_no_room_for_a_reservation_the_verdict_stands_and_is
 
 
 async def test_jobs_that_are_seen_make_room_where_it_is_scarce(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.companions.reservations.announcements.MOST_BYTES", 80)
+    monkeypatch.setattr(reservations, "MOST_BYTES", 80)
     world = World()
     await world.submit("a", "b")
     world.view.listeners[MPI_JOBS](("team", "a"), None, record("a"))
@@ -527,14 +349,14 @@ async def test_a_watch_that_may_have_stalled_is_not_relied_on(
 ) -> None:
     world = stalled(silent, cached, counted)
     found: list[Any] = []
-    await world.ledger.verdict("team", decide=looking(found), first=fits(), writes=True, seconds=5)
-    assert found[-1] == seen
+    await world.ledger.verdict("team", decide=looking(found), writes=True, seconds=5)
+    assert found == [seen]
 
 
 async def test_what_was_found_to_be_the_same_is_not_listed_for_each_job() -> None:
     world = stalled(SILENCE, ["a", "b"], 2)
     for _ in range(3):
-        await world.ledger.verdict("team", decide=looking([]), first=fits(), writes=True, seconds=5)
+        await world.ledger.verdict("team", decide=looking([]), writes=True, seconds=5)
     assert [each.partition("?")[0] for each in world.api.listed if "mpijobs" in each] == [JOBS]
 
 
@@ -543,8 +365,8 @@ async def test_of_thousands_of_jobs_only_the_number_is_compared(monkeypatch: pyt
     monkeypatch.setattr("webhook.companions.reservations.sight.MOST_COMPARED", 1)
     world = stalled(SILENCE, ["a", "x"], 2)
     found: list[Any] = []
-    await world.ledger.verdict("team", decide=looking(found), first=fits(), writes=True, seconds=5)
-    assert found[-1] is None
+    await world.ledger.verdict("team", decide=looking(found), writes=True, seconds=5)
+    assert found == [None]
 
 
 def stalled(silent: float, cached: list[str], counted: int | None) -> World:
@@ -625,9 +447,38 @@ async def test_nobody_is_refused_for_pods_that_count_twice(until_pods: int, admi
 
     pods = world.api.objects["pods"]
     world.api.before_list = another
-    decision = await world.ledger.verdict("team", decide=decide, first=fits("a"), writes=True, seconds=seconds)
+    decision = await world.ledger.verdict("team", decide=decide, writes=True, seconds=seconds)
     assert decision.allowed == admitted
     assert looks >= DOUBTS
+
+
+@pytest.mark.parametrize("others", [False, True])
+async def test_replicas_that_write_by_turns_leave_each_other_time(
+    monkeypatch: pytest.MonkeyPatch, others: bool
+) -> None:
+    """Who has just written would else be the first again, and the other would judge its batch in vain once more."""
+    monkeypatch.setattr("webhook.companions.reservations.ledger.LONGEST_TURN", 9)
+    monkeypatch.setattr("webhook.companions.reservations.ledger.TURN", 1e9)
+    world = World()
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noting(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(3600 if seconds == 9 else 0)
+
+    def somebody_else_writes() -> None:
+        world.api.before_write = lambda: None
+        world.api.store(LEASE, {"metadata": {"name": "quota-team", "annotations": {}}})
+
+    if others:
+        world.api.before_write = somebody_else_writes
+    monkeypatch.setattr(asyncio, "sleep", noting)
+    assert await world.submit("a", "b") == ["a", "b"]
+    await sleep(0)
+    await world.ledger.close()
+    assert world.outcomes["conflict"] == others
+    assert (9 in pauses) == others
 
 
 def record(name: str, *, over: bool = False) -> MPIJobRecord:

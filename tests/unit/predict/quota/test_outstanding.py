@@ -39,13 +39,6 @@ def reserved(workers: int, *, uid: str = "u") -> Reservation:
     return Reservation(uid, f"job-{uid}", pods, (OBJECTS,))
 
 
-def test_of_jobs_with_one_name_one_is_stored_at_most() -> None:
-    """Somebody sends a job again, in another size: it has another uid."""
-    again = Reservation("v", "job-u", (ReservedPods(WORKER, 5, (RESERVED,)),), (OBJECTS,))
-    assert sums(group([]), [reserved(3), again], Group()) == {"RESERVED": 5, "OBJECTS": 1}
-    assert sums(group([]), [reserved(8), again], Group()) == {"RESERVED": 9, "OBJECTS": 1}
-
-
 def group(jobs: Iterable[MPIJobRecord]) -> Jobs:
     return Group({("ns", job.name): job for job in jobs})
 
