@@ -26,6 +26,7 @@ def served(app: web.Application, *, shutdown_timeout: float = 1) -> Iterator[str
         ready.set()
         await end.wait()
         await runner.cleanup()
+        await asyncio.sleep(0.01)  # a connection that was accepted last is closed in the next turns of the loop
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()

@@ -73,6 +73,7 @@ async def serving(**options: Any) -> AsyncIterator[tuple[FakeApi, Connection]]:
             yield api, Connection(real, **options)
         finally:
             api.over.set()
+    await asyncio.sleep(0.01)  # a connection that was accepted last is closed in the next turns of the loop
 
 
 @asynccontextmanager
