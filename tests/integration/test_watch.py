@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.support.live_views import connected, running, until
+from tests.support.at_work import at_work
+from tests.support.live_views import connected, until
 from webhook.client import connection as connections
 from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView, kinds
@@ -55,7 +56,7 @@ async def test_namespaces_appear_are_relabelled_and_go(cluster: Cluster, log: An
     async with connected(cluster.kubeconfig) as connection:
         view = LiveView(connection, log=log)
         assert view.get(NAMESPACES, "default") is UNKNOWN
-        async with running(view):
+        async with at_work(view.run):
             await view.settled()
             assert view.get(NAMESPACES, "default") == Namespace("default", {"kubernetes.io/metadata.name": "default"})
             assert view.get(NAMESPACES, "watched") is ABSENT
@@ -86,7 +87,7 @@ async def test_a_long_list_is_read_in_pages(cluster: Cluster, namespace: str, lo
             page=100,
         )
         watch = quick(kind, connection, log)
-        async with running(watch):
+        async with at_work(watch.run):
             await watch.settled()
             assert watch.requests in {7, 8}  # the watch is next
             assert len(watch) == 619
@@ -103,7 +104,7 @@ async def test_a_restarted_api_server_is_found_again(cluster: Cluster, log: Any,
         watch = quick(NAMESPACE_KIND, connection, log)
         name = f"before-{gracefully}".lower()
         cluster.kubectl("create", "namespace", name)
-        async with running(watch):
+        async with at_work(watch.run):
             await until(lambda: isinstance(watch.get(name), Namespace))
             if gracefully:
                 cluster.stop_apiserver()
@@ -127,7 +128,7 @@ async def test_a_frozen_api_server_is_noticed_and_found_again(
     async with connected(cluster.kubeconfig, inactivity=1) as connection:
         watch = quick(NAMESPACE_KIND, connection, log)
         frozen = cluster.programs["kube-apiserver"].pid
-        async with running(watch):
+        async with at_work(watch.run):
             await watch.settled()
             os.kill(frozen, signal.SIGSTOP)
             try:
@@ -141,14 +142,14 @@ async def test_a_frozen_api_server_is_noticed_and_found_again(
 async def test_a_version_that_the_server_has_forgotten_is_replaced_by_a_list(cluster: Cluster, log: Any) -> None:
     async with connected(cluster.kubeconfig) as connection:
         watch = quick(NAMESPACE_KIND, connection, log)
-        async with running(watch):
+        async with at_work(watch.run):
             await watch.settled()
             await until(lambda: watch.requests == 2)
         for number in range(3):
             cluster.kubectl("create", "namespace", f"unseen-{number}")
         cluster.stop_apiserver()
         cluster.start_apiserver()  # it only remembers what happens from now on
-        async with running(watch):
+        async with at_work(watch.run):
             await until(lambda: isinstance(watch.get("unseen-2"), Namespace))
         assert watch.restarts[FaultReason.EXPIRED] == 1
 
@@ -156,7 +157,7 @@ async def test_a_version_that_the_server_has_forgotten_is_replaced_by_a_list(clu
 async def test_a_kind_that_is_forbidden_is_found_as_soon_as_it_is_allowed(cluster: Cluster, log: Any) -> None:
     async with connected(cluster.kubeconfig_for("nobody")) as connection:
         watch = quick(NAMESPACE_KIND, connection, log)
-        async with running(watch):
+        async with at_work(watch.run):
             await watch.settled()
             assert watch.reason == (
                 'forbidden: namespaces is forbidden: User "nobody" cannot list resource "namespaces" in API group "" '
@@ -172,7 +173,7 @@ async def test_a_kind_that_is_forbidden_is_found_as_soon_as_it_is_allowed(cluste
 async def test_a_kind_that_is_not_installed_is_found_as_soon_as_it_is(cluster: Cluster, log: Any) -> None:
     async with connected(cluster.kubeconfig) as connection:
         watch = quick(keep_name("widgets", WIDGETS, key=by_name), connection, log)
-        async with running(watch):
+        async with at_work(watch.run):
             await watch.settled()
             assert (watch.synced, watch.get("one")) == (False, UNKNOWN)
             assert watch.reason.startswith("not-found: ")

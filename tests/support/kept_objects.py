@@ -2,8 +2,7 @@
 
 import asyncio
 import copy
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -160,15 +159,3 @@ async def settled(reconciler: Reconciler[Any]) -> None:
     for _ in range(20):
         await asyncio.sleep(0)
     await until(lambda: not reconciler.waiting)
-
-
-@asynccontextmanager
-async def at_work(run: Callable[[], Any]) -> AsyncIterator[None]:
-    """Run a companion until the block ends."""
-    task = asyncio.create_task(run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task

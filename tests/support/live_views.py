@@ -3,13 +3,14 @@
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import load_kube_config
 
+from tests.support.at_work import at_work
 from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView
 from webhook.cluster.resource import WatchedPlace
@@ -29,17 +30,6 @@ async def connected(kubeconfig: Path, **options: Any) -> AsyncIterator[Connectio
         gc.collect()  # what was dropped is found now, and not in the midst of another test
 
 
-@asynccontextmanager
-async def running(watch: Any) -> AsyncIterator[None]:
-    task = asyncio.create_task(watch.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
 async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - nobody tells
@@ -54,6 +44,6 @@ async def viewing(
     with log.open("wb") as stream:
         async with connected(kubeconfig, **options) as connection:
             view = LiveView(connection, log=make_log(stream), places=places)
-            async with running(view):
+            async with at_work(view.run):
                 await view.settled()
                 yield view

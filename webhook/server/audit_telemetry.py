@@ -1,8 +1,8 @@
 """What `/metrics/jobs` tells of jobs that break the policy of today, where an option asks for it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -10,9 +10,9 @@ from prometheus_client.registry import Collector
 from webhook.companions.audit.outcome import counts
 from webhook.companions.audit.standing import StandingAudit
 from webhook.companions.job_metrics import Labels
+from webhook.server.gauges import READ, gauge
 from webhook.server.metrics import PREFIX, Metric
 
-READ: Final = "The same on every replica: take the max, never the sum."
 JOBS: Final = Metric(
     PREFIX + "audit_jobs",
     "gauge",
@@ -47,21 +47,14 @@ class AuditCollector(Collector):
 
     def describe(self) -> list[GaugeMetricFamily]:
         """The metrics without values."""
-        return [GaugeMetricFamily(metric.name, metric.help, labels=metric.labels) for metric in AUDIT_METRICS]
+        return [*map(gauge, AUDIT_METRICS)]
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The metrics with the values of now."""
         outcomes = [] if self._audit.age == inf else list(self._audit.outcomes.items())
         found = counts(outcomes, self._namespaces)
-        yield _family(JOBS, {(namespace,): count for namespace, count in found.jobs.items()})
-        yield _family(REFUSED, {(namespace,): count for namespace, count in found.refused.items()})
-        yield _family(VIOLATIONS, found.violations)
-        yield _family(AGE, {(): self._audit.age})
-        yield _family(DURATION, {(): self._audit.seconds})
-
-
-def _family(metric: Metric, values: Mapping[Any, float]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
-    for labels, value in values.items():
-        family.add_metric(labels, value)
-    return family
+        yield gauge(JOBS, {(namespace,): count for namespace, count in found.jobs.items()})
+        yield gauge(REFUSED, {(namespace,): count for namespace, count in found.refused.items()})
+        yield gauge(VIOLATIONS, found.violations)
+        yield gauge(AGE, {(): self._audit.age})
+        yield gauge(DURATION, {(): self._audit.seconds})

@@ -21,6 +21,7 @@ from webhook.cluster.view import Answer
 from webhook.companions.audit.standing import StandingAudit
 from webhook.companions.job_metrics import MOST_NAMESPACES, Changes, Counted, Labels, standing
 from webhook.server.audit_telemetry import AuditCollector
+from webhook.server.gauges import READ, gauge
 from webhook.server.metrics import Metric
 from webhook.server.namespace_verdicts import VERDICT_METRICS, NamespaceVerdicts
 
@@ -28,7 +29,6 @@ JOB_PREFIX: Final = "training_operator_mpijob_"
 HOUR: Final = 3600
 RUN_BUCKETS: Final = (60, 600, 1800, HOUR, 4 * HOUR, 12 * HOUR, 24 * HOUR, 72 * HOUR, 168 * HOUR)
 QUEUE_BUCKETS: Final = (10, 30, 60, 300, 900, HOUR, 4 * HOUR, 12 * HOUR, 24 * HOUR, 72 * HOUR)
-READ: Final = "The same on every replica: take the max, never the sum."
 
 CREATED: Final = Metric(JOB_PREFIX + "created_total", "counter", ("namespace",), f"MPIJobs that were created. {READ}")
 SUCCEEDED: Final = Metric(JOB_PREFIX + "succeeded_total", "counter", ("namespace",), f"MPIJobs that succeeded. {READ}")
@@ -176,7 +176,7 @@ class _Standing(Collector):
 
     def describe(self) -> list[GaugeMetricFamily]:
         """The metrics without values."""
-        return [_family(metric) for metric in (RUNNING, QUEUED, REQUESTED, IN_USE)]
+        return [*map(gauge, (RUNNING, QUEUED, REQUESTED, IN_USE))]
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The metrics with the values of now."""
@@ -186,15 +186,9 @@ class _Standing(Collector):
             return
         found = standing(list(self._lives.store.records.values()), pods, namespaces=self._namespaces)
         for metric, by_namespace in ((RUNNING, found.running), (QUEUED, found.queued)):
-            family = _family(metric)
-            for namespace, count in by_namespace.items():
-                family.add_metric((namespace,), count)
-            yield family
-        for metric, by_resource in ((REQUESTED, found.requested), (IN_USE, found.in_use)):
-            family = _family(metric)
-            for labels, count in by_resource.items():
-                family.add_metric(labels, count)
-            yield family
+            yield gauge(metric, {(namespace,): count for namespace, count in by_namespace.items()})
+        yield gauge(REQUESTED, found.requested)
+        yield gauge(IN_USE, found.in_use)
 
 
 class _Remaining(Collector):
@@ -206,19 +200,12 @@ class _Remaining(Collector):
 
     def describe(self) -> list[GaugeMetricFamily]:
         """The metric without values."""
-        return [_family(REMAINING)]
+        return [gauge(REMAINING)]
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The least of each namespace."""
-        least: dict[str, float] = {}
+        least: dict[tuple[str, ...], float] = {}
         for namespace, seconds in self._remaining():
-            label = self._namespaces.bounded(namespace)
+            label = (self._namespaces.bounded(namespace),)
             least[label] = min(seconds, least.get(label, seconds))
-        family = _family(REMAINING)
-        for label, seconds in least.items():
-            family.add_metric((label,), seconds)
-        yield family
-
-
-def _family(metric: Metric) -> GaugeMetricFamily:
-    return GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
+        yield gauge(REMAINING, least)

@@ -11,9 +11,10 @@ import msgspec
 import pytest
 from prometheus_client import generate_latest
 
+from tests.support.at_work import at_work
 from tests.support.job_lives import condition
 from tests.support.jobs import changed
-from tests.support.kept_objects import JobLists, KeptObjects, at_work, settled
+from tests.support.kept_objects import JobLists, KeptObjects, settled
 from tests.support.logs import Log
 from tests.support.policies import layer
 from tests.support.watch_api import Time, until

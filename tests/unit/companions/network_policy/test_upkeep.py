@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.at_work import at_work
 from tests.support.jobs import changed
-from tests.support.kept_objects import KeptObjects, at_work, settled
+from tests.support.kept_objects import KeptObjects, settled
 from tests.support.logs import Log
 from tests.support.policies import layer
 from webhook.client.calls import ApiError, ClusterError
