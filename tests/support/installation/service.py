@@ -63,11 +63,20 @@ def review_of(replica: Replica, job: dict[str, Any], hook: str = "validate-mpijo
 
 
 def decisions(cluster: Cluster) -> list[dict[str, Any]]:
-    """The log of the service that runs now: one mapping for each decision."""
-    lines = cluster.programs[NAME].log.read_text().splitlines()
-    found = [json.loads(line) for line in lines if line.startswith("{")]
-    start = max(index for index, line in enumerate(found) if line["event"] == "listening")
-    return [line for line in found[start:] if line["event"] == "decision"]
+    """The log of the service that runs now: one mapping for each decision.
+
+    Lines are written a turn of the event loop after the reply. An answer of the operations port, which is the same
+    loop's, comes after them.
+    """
+
+    def events() -> list[dict[str, Any]]:
+        lines = cluster.programs[NAME].log.read_text().splitlines()
+        found = [json.loads(line) for line in lines if line.startswith("{")]
+        start = max(index for index, line in enumerate(found) if line["event"] == "listening")
+        return found[start:]
+
+    responds(f"{events()[0]['ops']}/healthz")
+    return [line for line in events() if line["event"] == "decision"]
 
 
 def example(path: Path, **metadata: Any) -> dict[str, Any]:
