@@ -7,7 +7,9 @@ while slows them all. Ours follows the cluster, in which all is there that the j
 import argparse
 import base64
 import json
+import ssl
 import time
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from tests.bench import engines
-from tests.bench.body import user_job
+from tests.bench.body import mutate_body, user_job
 from tests.bench.machine import two_cores
 from tests.bench.report import Budget
 from tests.bench.section import Section, Table
@@ -29,6 +31,7 @@ from tests.support.installation.load import ADMITTED, Client
 
 NONE: Final = "none"
 GO: Final = "Go, allows only"
+REPLAYED: Final = "our patch, replayed"
 WITHIN: Final = 1.0
 """How many ms more than the Go server's our median may be."""
 EACH: Final = 10
@@ -156,6 +159,15 @@ def p99(taken: Sequence[float]) -> float:
     return quantiles(taken, n=100)[-1]
 
 
+def reply(hook: str, ca: Path) -> bytes:
+    """What our hook says of the job."""
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(hook, data=mutate_body(user_job(0)), headers=headers)
+    with urllib.request.urlopen(request, timeout=10, context=ssl.create_default_context(cafile=ca)) as answer:
+        said: bytes = answer.read()
+        return said
+
+
 def budgets(times: Mapping[str, Sequence[float]]) -> list[Budget]:
     """Each hook of ours beside the Go server that only allows."""
     return [
@@ -181,11 +193,13 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Section:
     ):
         ours = f"https://{servers.service('ours', '--kubeconfig', cluster.kubeconfig).address}"
         validate, mutate = f"{ours}/validate-mpijob", f"{ours}/mutate-mpijob"
+        replayed = f"https://{servers.replayed(reply(mutate, servers.ca)).address}/"
         places = [
             Place(label=NONE, hooks={}),
             Place(label=GO, hooks={"Validating": f"https://{servers.yardstick(programs).address}/"}),
             Place(label="validate", hooks={"Validating": validate}),
             Place(label="mutate", hooks={"Mutating": mutate}),
+            Place(label=REPLAYED, hooks={"Mutating": replayed}),
             Place(label="validate and mutate", hooks={"Validating": validate, "Mutating": mutate}),
         ]
         if "opa" not in arguments.without:
