@@ -25,6 +25,7 @@ WRITTEN = (
     "index.md",
     "users.md",
     "administrators.md",
+    "policies.md",
     "roll-out.md",
     "command.md",
     "runbook.md",
@@ -104,7 +105,7 @@ def test_every_annotation_that_users_may_set_is_there() -> None:
 def _policies() -> Iterator[str]:
     for name in (*WRITTEN, *PAGES):
         for block in re.findall(r"```yaml\n(.*?)```", page(name), re.DOTALL):
-            if "kind: MPIJobPolicy" in block and not block.startswith("# broken.yaml\n"):
+            if re.search(r"kind: MPIJobPolicy$", block, re.MULTILINE) and not block.startswith("# broken.yaml\n"):
                 yield block
 
 

@@ -100,6 +100,13 @@ def read(source: str) -> bytes:
     return content
 
 
+def objects(source: str, entry: Any, number: int = 1, where: str = "") -> list[Manifest]:
+    """The object `entry` of the file `source`, or what is in it if it is a list; ManifestError for anything else."""
+    return [
+        Manifest(source, _without_nulls(document), number, document) for document in _objects(entry, where or source)
+    ]
+
+
 def files(argument: str) -> list[str]:
     """The file itself, or the files that a directory stands for; ManifestError when there are none."""
     try:
@@ -121,9 +128,9 @@ def _manifests(source: str) -> list[Manifest]:
     except yaml.YamlError as error:
         raise ManifestError(f"{shown}: {error}") from None
     return [
-        Manifest(shown, _without_nulls(document), number, document)
+        manifest
         for number, entry in enumerate(documents, start=1)
-        for document in _objects(entry, f"{shown}: document {number}" if len(documents) > 1 else shown)
+        for manifest in objects(shown, entry, number, f"{shown}: document {number}" if len(documents) > 1 else shown)
     ]
 
 

@@ -35,7 +35,6 @@ from webhook.injections import Caution
 from webhook.policy.document import PolicyError
 from webhook.policy.exemptions import Exemption
 from webhook.rules import CauseReason, Violation
-from webhook.server.clock import today
 
 NAMESPACE: Final = "namespace"
 
@@ -142,7 +141,7 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     mutation = pipelines.mutate(request, policy=policy, view=view)
     if mutation.document is not None:
         request = msgspec.structs.replace(request, object=_encode(mutation.document))
-    decide = partial(pipelines.validate, policy=policy, today=today())
+    decide = partial(pipelines.validate, policy=policy, today=world.today)
     validation = decide(request, view=view)
     if validation.requested and world.may_exempt is not None:
         granted = world.may_exempt(namespace, validation.requested)
@@ -173,7 +172,7 @@ def as_new(stored: Mapping[str, Any], world: JobWorld, namespace: str) -> tuple[
     # What the operator has made of the job is its own by the uid alone.
     metadata = {**document["metadata"], "uid": stored["metadata"].get("uid", "")}
     request = msgspec.structs.replace(request, object=_encode({**document, "metadata": metadata}))
-    return pipelines.validate(request, policy=policy, view=view, today=today()), frozenset(view.unknown)
+    return pipelines.validate(request, policy=policy, view=view, today=world.today), frozenset(view.unknown)
 
 
 def _not_there(namespace: str, world: JobWorld) -> str:

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Final
 
 from webhook.api.review import UserInfo
@@ -14,6 +15,7 @@ from webhook.client.access import DEFAULT_NAMESPACE
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import NOT_INSTALLED, Snapshot
 from webhook.policy.in_force import Policy, PolicySet, load_policy
+from webhook.server import clock
 
 POLICIES: Final = "policies"
 USER: Final = "the user's exemptions"
@@ -47,6 +49,8 @@ class JobWorld:
     """Where a job goes that names no namespace."""
     may_exempt: MayExempt | None = None
     """Asks which rules the user may exempt jobs from in a namespace."""
+    today: date = field(default_factory=clock.today)
+    """The day (UTC) that policies go by."""
     why: Mapping[str, str] = field(default_factory=dict)
     """Why nothing is known of a resource, by its name."""
     otherwise: str = NO_CLUSTER

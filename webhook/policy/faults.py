@@ -31,7 +31,7 @@ _NO_MAPPING: Final = frozenset({"model_type", "model_attributes_type", "dict_typ
 def of(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[Location, str]]:
     """Where and why, for each fault that `model` found; what one mistake led to is one fault."""
     faults = error.errors(include_url=False)
-    broken = {fault["loc"][:-1] for fault in faults}
+    broken = {fault["loc"][:end] for fault in faults for end in range(len(fault["loc"]))}
     left_out = dict(_left_out(faults, model))
     for fault in faults:
         location: Location = fault["loc"]

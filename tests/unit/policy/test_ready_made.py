@@ -27,8 +27,11 @@ FOLDER = MANIFESTS / "policies"
 FILES = sorted(path for path in FOLDER.glob("*.yaml") if path.name != "kustomization.yaml")
 NAMES = [
     "audit-only",
+    "education",
     "hipaa",
     "hpc-cpu",
+    "kueue",
+    "openshift-ai",
     "platform-defaults",
     "rdma-efa",
     "rdma-infiniband",

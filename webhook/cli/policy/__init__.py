@@ -2,7 +2,7 @@
 
 `commands` is the group. What each command does is in a module beside it, which is imported when the command runs:
 `audit` in `audit_report`, `diff` in `differences`, `effective` in `effective_values`, `replay` in `replay_report`,
-`schema` in `document_schema`, `validate` in `validation`. `documents` finds policies in files, `cluster` in a cluster,
-and `inputs` ends a command that cannot use what it was given.
+`schema` in `document_schema`, `test` in `suite`, `suite_run` and `suite_report`, `validate` in `validation`.
+`documents` finds policies in files, `cluster` in a cluster; `inputs` ends a command that cannot use what it was given.
 What a policy means is not decided here but in `webhook.policy`, and a job is judged in `webhook.admission`.
 """

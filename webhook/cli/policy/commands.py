@@ -10,14 +10,15 @@ from webhook.cli.policy.effective import effective
 from webhook.cli.policy.new import new
 from webhook.cli.policy.replay import replay
 from webhook.cli.policy.schema import init, schema
+from webhook.cli.policy.test import test
 from webhook.cli.policy.validate import validate
 
-COMMANDS: Final = (audit, diff, effective, init, new, replay, schema, validate)
+COMMANDS: Final = (audit, diff, effective, init, new, replay, schema, test, validate)
 
 
 @click.group(commands=COMMANDS)
 def policy() -> None:
-    """Write, check and compare policies, and see what is in force.
+    """Write, check, test and compare policies, and see what is in force.
 
     A FILE holds policy documents (kind MPIJobPolicy) as they are, or ConfigMaps with one under data["policy.yaml"]. It
     may hold several, be a directory (its .yaml, .yml and .json files), or be - for standard input.
@@ -26,6 +27,7 @@ def policy() -> None:
     Examples:
       mpijob-webhook policy init > policy.yaml
       mpijob-webhook policy validate policy.yaml
+      mpijob-webhook policy test policies/
       mpijob-webhook policy new warn --mode warn | kubectl apply -f -
       mpijob-webhook policy replay --policy policy.yaml
       mpijob-webhook policy effective --namespace team-a
@@ -34,6 +36,6 @@ def policy() -> None:
     \b
     Exit code:
       0  done, nothing to complain about
-      1  a broken policy, a difference, or a job that would be denied: see each command
+      1  a broken policy, a failed test, a difference, or a job that would be denied: see each command
       2  unusable input: a file, the cluster or an option
     """

@@ -15,6 +15,8 @@ from webhook.policy.layers import Layer
 
 DOCUMENT: Final = ", document "
 GROUP: Final = API_VERSION.partition("/")[0]
+TEST_KIND: Final = "MPIJobPolicyTest"
+"""Tests of policies stand beside them, and are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,8 @@ def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], fou
     about = value if isinstance(value, dict) else {}
     kind = about.get("kind")
     policy: PolicyFile | None = None
-    if kind == KIND or str(about.get("apiVersion")).startswith(GROUP) or (kind is None and not path):
+    of_ours = str(about.get("apiVersion")).startswith(GROUP) and kind != TEST_KIND
+    if kind == KIND or of_ours or (kind is None and not path):
         policy = _checked(PolicyFile(title, title), lambda: _bare(text, in_list=bool(path)))
     elif kind == "ConfigMap":
         policy = _in_configmap(about, title=title, text=text, path=path)

@@ -1,0 +1,382 @@
+"""`policy test`: what it finds, what passes, what fails and how that is told, and what cannot be used."""
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.jobs import changed
+from tests.support.paths import MANIFESTS
+from tests.support.policies import HEADER, configmap
+from webhook.api import yaml
+from webhook.cli import ci_reports
+from webhook.cli.ci_reports import Checked, Problem
+from webhook.cli.main import main
+
+HEAD = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicyTest\n"
+REPLICAS = "spec.mpiReplicaSpecs[Worker].replicas"
+TIER = """\
+policies: [tier.yaml]
+job: job.yaml
+tests:
+  - name: eight
+    change: {"spec.mpiReplicaSpecs[Worker].replicas": 8}
+  - name: nine
+    change: {"spec.mpiReplicaSpecs[Worker].replicas": 9}
+    expect: [{rule: worker-count, message: at most 8}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    # Every finding on it is one of the policy's.
+    job = changed({"Launcher.template.spec.containers.0.command": ["mpirun", "python", "train.py"]})
+    Path("job.yaml").write_text(yaml.dump(job))
+    Path("tier.yaml").write_text(yaml.dump(configmap("tier", HEADER + "rules: {worker-count: {max: 8}}\n")))
+    return tmp_path
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["policy", "test", *arguments], input=stdin, catch_exceptions=False)
+
+
+def of(text: str, *arguments: str, code: int | None = None) -> list[str]:
+    """What is printed for a file of tests, without the title and the sum."""
+    Path("t.yaml").write_text(HEAD + text)
+    result = run("t.yaml", *arguments)
+    if code is not None:
+        assert result.exit_code == code, result.output
+    return result.stdout.splitlines()[1:-1]
+
+
+def complaints(text: str) -> list[str]:
+    """Why a file cannot be used."""
+    Path("t.yaml").write_text(text)
+    result = run("t.yaml")
+    assert result.exit_code == 2
+    return [line.removeprefix("error: ") for line in result.stderr.splitlines()]
+
+
+def one(case: str, head: str = "") -> str:
+    return f"policies: [tier.yaml]\njob: job.yaml\n{head}tests:\n  - name: it\n    {case}\n"
+
+
+class TestOutcomes:
+    def test_good(self) -> None:
+        assert of(TIER, code=0) == ["  ok  eight", "  ok  nine"]
+        assert run("t.yaml").stdout.endswith("2 tests: 2 passed, 0 failed\n")
+
+    def test_what_is_expected_and_not_there(self) -> None:
+        lines = of(one("expect: [{rule: worker-count, field: spec, message: too many}]"), code=1)
+        assert lines == [
+            "  FAILED  it",
+            '    line 7: expected, and not there: deny spec: "too many" [worker-count]',
+        ]
+
+    def test_a_rule_that_nobody_knows(self) -> None:
+        (_, line) = of(one("expect: [{rule: worker-counts}]"), code=1)
+        assert line.endswith("[worker-counts]; no rule is called worker-counts, did you mean worker-count?")
+
+    def test_what_is_there_and_not_expected(self) -> None:
+        (_, line) = of(one(f'change: {{"{REPLICAS}": 9}}'), code=1)
+        assert line == (
+            f"    line 6: not expected: deny {REPLICAS}: 9 workers, at most 8 allowed. "
+            "Set replicas to 8 or fewer. [worker-count]"
+        )
+
+    def test_an_action_counts(self) -> None:
+        case = one(f'change: {{"{REPLICAS}": 9}}\n    expect: [{{rule: worker-count, action: warn}}]')
+        assert len(of(case, code=1)) == 3
+
+    def test_warnings_count_too_but_of_the_rules_it_is_about_alone(self) -> None:
+        latest = 'change: {"spec.mpiReplicaSpecs[Worker].template.spec.containers[worker].image": x/y}'
+        assert "not expected: warn" in of(one(latest), code=1)[1]
+        assert of(one(latest, "rules: [worker-count]\n"), code=0) == ["  ok  it"]
+        both = latest + "\n    expect: [{rule: images, action: warn, message: no tag}]"
+        assert of(one(both), code=0) == ["  ok  it"]
+
+    def test_refusals_count_whatever_it_is_about(self) -> None:
+        case = one(f'change: {{"{REPLICAS}": 9}}', "rules: [images]\n")
+        assert "not expected: deny" in of(case, code=1)[1]
+
+    def test_the_job_as_it_is_stored(self) -> None:
+        lines = of(
+            one("stored:\n      spec.runPolicy.cleanPodPolicy: None\n      metadata.labels.team: null\n"
+                "      spec.slotsPerWorker: null"),
+            code=1,
+        )  # fmt: skip
+        assert lines[1:] == [
+            "    line 8: spec.runPolicy.cleanPodPolicy: expected None, the job has Running",
+            "    line 10: spec.slotsPerWorker: expected nothing, the job has 2",
+        ]
+
+    def test_quiet_shows_what_failed_alone(self) -> None:
+        lines = of(TIER + "  - {name: ten, expect: [{rule: gpus}]}\n", "-q", code=1)
+        assert [line for line in lines if "ok" in line] == []
+        assert "  FAILED  ten" in lines
+
+
+class TestFacts:
+    def test_namespaces(self) -> None:
+        selected = HEADER + "namespaces: {matchLabels: {size: small}}\nrules: {worker-count: {max: 3}}\n"
+        Path("tier.yaml").write_text(selected)
+        refused = "expect: [{rule: worker-count}]"
+        assert of(one(refused, "namespace: {labels: {size: small}}\n"), code=0)
+        assert of(one("namespace: {name: other}", "namespace: {labels: {size: small}}\n"), code=0)
+        in_cluster = "{apiVersion: v1, kind: Namespace, metadata: {name: team-a, labels: {size: small}}}"
+        assert of(one(f"cluster: [{in_cluster}]\n    {refused}"), code=0)
+        Path("cluster.yaml").write_text(in_cluster)
+        assert of(one(refused, "cluster: [cluster.yaml]\n"), code=0)
+
+    def test_users_exemptions_and_the_day(self) -> None:
+        Path("tier.yaml").write_text(
+            HEADER + "rules: {worker-count: {max: 3}}\n"
+            "exemptions: [{rules: [worker-count], users: [ci], groups: [ops], expires: 2027-01-31, reason: OPS-42}]\n"
+        )
+        exempt = "expect: [{rule: worker-count, action: exempt}]"
+        assert of(one(exempt, "user: {name: ci}\ndate: 2027-01-31\n"), code=0)
+        assert of(one(exempt, "user: {name: eve, groups: [ops]}\ndate: 2027-01-31\n"), code=0)
+        assert of(one("expect: [{rule: worker-count}]", "user: {name: ci}\ndate: 2027-02-01\n"), code=0)
+        assert of(one("expect: [{rule: worker-count}]", "user: {name: eve}\ndate: 2027-01-31\n"), code=0)
+
+    def test_users_who_may_exempt(self) -> None:
+        asked = (
+            f'change:\n      {REPLICAS}: 9\n      metadata.annotations[training.openshift.io/exempt]: worker-count\n'
+            "      metadata.annotations[training.openshift.io/exempt-reason]: OPS-43\n"
+            "    expect: [{rule: worker-count, action: %s}]"
+        )  # fmt: skip
+        assert of(one(asked % "exempt", "user: {name: eve, mayExempt: [worker-count]}\n"), code=0)
+        assert of(one(asked % "deny", "user: {name: eve}\n"), code=0)
+
+    def test_a_job_that_the_cluster_has_is_changed(self) -> None:
+        changes = "change: {spec.slotsPerWorker: 1}\n    "
+        running = changed({"status.conditions": [{"type": "Running", "status": "True"}]})
+        Path("running.yaml").write_text(yaml.dump(running))
+        updated = "cluster: [running.yaml]\n    expect: [{rule: update-safety, field: spec.slotsPerWorker}]"
+        assert of(one(changes + updated, "rules: [update-safety]\n"), code=0)
+        assert of(one(changes, "rules: [update-safety]\n"), code=0)
+
+    def test_no_test_changes_what_the_next_one_sees(self) -> None:
+        again = (
+            "  - {name: again}\n"
+            '  - {name: ten, change: {"metadata.labels.a": b}}\n'
+            "  - {name: last, stored: {metadata.labels.a: null}}\n"
+        )
+        assert of(TIER + again, code=0)[-1] == "  ok  last"
+
+
+class TestPlaces:
+    def test_a_folder_is_searched(self) -> None:
+        Path("a/b").mkdir(parents=True)
+        Path("a/.git").mkdir()
+        text = HEAD + TIER.replace("[tier.yaml]", "[../../tier.yaml]").replace("job.yaml", "../../job.yaml")
+        Path("a/b/t.yml").write_text(text)
+        Path("a/.git/t.yaml").write_text(text)
+        Path("a/broken.yaml").write_text("a: [")
+        for arguments in ([], ["."], ["a"]):
+            result = run(*arguments)
+            assert result.exit_code == 0, result.output
+            assert "2 tests: 2 passed" in result.stdout
+
+    def test_standard_input(self) -> None:
+        result = run("-", stdin=HEAD + TIER)
+        assert result.exit_code == 0
+        assert result.stdout.startswith("standard input\n")
+
+    def test_several_in_a_file(self) -> None:
+        Path("t.yaml").write_text(f"{HEAD}{TIER}---\n{HEAD}{TIER.replace('at most 8', 'at most 7')}")
+        result = run("t.yaml")
+        assert result.exit_code == 1
+        assert "    line 21: expected, and not there" in result.stdout
+
+    def test_no_test(self) -> None:
+        Path("empty").mkdir()
+        for arguments, where in (([], "this folder"), (["empty"], "empty")):
+            result = run(*arguments)
+            assert result.exit_code == 2
+            assert result.stdout == ""
+            assert result.stderr == (f"error: no test in {where}: none is a document of kind MPIJobPolicyTest\n")
+
+    def test_tests_are_no_policies(self) -> None:
+        Path("t.yaml").write_text(HEAD + TIER)
+        result = CliRunner().invoke(main, ["policy", "validate", "."])
+        assert result.exit_code == 0, result.output
+        assert "t.yaml: passed over MPIJobPolicyTest" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: [", ["t.yaml: line 2, column 1: did not find expected node content"]),
+        ("", ["t.yaml: is empty; a test is a document of kind MPIJobPolicyTest"]),
+        (
+            "kind: Pod\n",
+            ["t.yaml:1: is of kind Pod; a test is a document of kind MPIJobPolicyTest, "
+             "apiVersion policy.training.openshift.io/v1"],
+        ),
+        (HEAD + "tests: []\n", ["t.yaml:1: policies: is missing", "t.yaml:3: tests: must have at least 1 entry"]),
+        (
+            HEAD + one("expected: []"),
+            ["t.yaml:7: tests[0].expected: is not a setting; did you mean expect?"],
+        ),
+        (
+            HEAD + one("zzz: []"),
+            ["t.yaml:7: tests[0].zzz: is not a setting; accepted: job, cluster, namespace, user, date, name, change, "
+             "expect, stored"],
+        ),
+        (
+            HEAD + one("expect: [{rule: gpus, action: refuse}]"),
+            ['t.yaml:7: tests[0].expect[0].action: must be deny, warn, audit or exempt (it is "refuse")'],
+        ),
+        (
+            HEAD + one("change: {spec..x: 1}"),
+            ["t.yaml:7: tests[0].change: spec..x is not a path, such as spec.runPolicy.suspend or "
+             "metadata.labels[team]"],
+        ),
+        (HEAD + one("job: 3"), ["t.yaml:7: tests[0].job: must be the name of a file, or the object itself (it is 3)"]),
+        (HEAD + one("job: nope.yaml"), ["t.yaml:7: tests[0].job: nope.yaml: no such file or directory"]),
+        (HEAD + one("job: tier.yaml"), ["t.yaml:7: tests[0].job: has 0 MPIJobs, and a test is about one"]),
+        (
+            HEAD + one("cluster: [{kind: Node}]"),
+            ["t.yaml:7: tests[0].cluster[0]: a Node without apiVersion is nothing that a cluster has"],
+        ),
+        (
+            HEAD + "policies: [tier.yaml]\ntests: [{name: it}]\n",
+            ["t.yaml:4: tests[0]: has no job: write one here, or at the start of the file for all tests"],
+        ),
+        (
+            HEAD + one("expect: []").replace("tier.yaml", "job.yaml"),
+            ["t.yaml:3: policies[0]: no policy in job.yaml"],
+        ),
+        (
+            HEAD + one("expect: []").replace("tier.yaml", "nope.yaml"),
+            ["t.yaml:3: policies[0]: nope.yaml: no such file or directory"],
+        ),
+        (HEAD + one("date: x"), ['t.yaml:7: tests[0].date: must be a date such as 2027-01-31 (it is "x")']),
+    ],
+)  # fmt: skip
+def test_unusable(text: str, told: list[str]) -> None:
+    assert complaints(text) == told
+
+
+@pytest.mark.parametrize(
+    ("case", "told"),
+    [
+        ("change: {kind: null}", "line 7: the change leaves no MPIJob"),
+        ("change: {kind: Pod}", "line 7: the change leaves no MPIJob"),
+        ("change: {metadata.name.x: 1}", "line 7: metadata.name.x: there is a value before x, which has no fields"),
+        (
+            "cluster: [{apiVersion: v1, kind: Node, metadata: {name: a}, status: 3}]",
+            'line 7: cluster: Node "a": status: must be a mapping, not a whole number',
+        ),
+    ],
+)
+def test_a_test_that_cannot_be_run(case: str, told: str) -> None:
+    assert of(one(case), code=2) == ["  FAILED  it", f"    {told}"]
+
+
+def test_a_broken_policy_is_told_with_its_line() -> None:
+    Path("tier.yaml").write_text(HEADER + "rules: {worker-count: {max: many}}\n")
+    (told,) = complaints(HEAD + one("expect: []"))
+    assert told.startswith("t.yaml:3: policies[0]: tier.yaml: line 3: rules.worker-count.max: ")
+
+
+def test_good_files_are_run_beside_broken_ones() -> None:
+    Path("a.yaml").write_text(HEAD + TIER)
+    Path("b.yaml").write_text(HEAD + "tests: 3\n")
+    result = run(".")
+    assert result.exit_code == 2
+    assert "2 tests: 2 passed" in result.stdout
+    assert "error: b.yaml:3: tests: " in result.stderr
+
+
+class TestForms:
+    FAILING = TIER.replace("at most 8", "at most 7")
+
+    def shown(self, form: str) -> str:
+        Path("t.yaml").write_text(HEAD + self.FAILING)
+        result = run("t.yaml", "-o", form)
+        assert result.exit_code == 1
+        return result.stdout
+
+    def test_json(self) -> None:
+        found = json.loads(self.shown("json"))
+        assert (found["passed"], found["failed"], found["errors"]) == (1, 1, [])
+        eight, nine = found["tests"]
+        assert eight == {
+            "file": "t.yaml", "line": 6, "name": "eight", "passed": True, "failures": [], "verdict": [],
+        }  # fmt: skip
+        assert [failure["kind"] for failure in nine["failures"]] == ["expected-verdict-missing", "unexpected-verdict"]
+        assert nine["verdict"] == [
+            {
+                "rule": "worker-count",
+                "action": "deny",
+                "field": REPLICAS,
+                "message": "9 workers, at most 8 allowed. Set replicas to 8 or fewer.",
+            }
+        ]
+
+    def test_junit(self) -> None:
+        top = ET.fromstring(self.shown("junit"))
+        assert (top.tag, top.attrib) == (
+            "testsuites",
+            {"name": "policy test", "tests": "2", "failures": "1", "errors": "0"},
+        )
+        (suite,) = top
+        eight, nine = suite
+        assert (eight.get("name"), eight.get("line"), len(eight)) == ("eight", "6", 0)
+        (failure,) = nine
+        assert failure.get("type") == "expected-verdict-missing"
+        assert (failure.text or "").count("\n") == 1
+
+    def test_sarif(self) -> None:
+        log = json.loads(self.shown("sarif"))
+        assert log["version"] == "2.1.0"
+        (one_run,) = log["runs"]
+        ids = {rule["id"] for rule in one_run["tool"]["driver"]["rules"]}
+        assert [result["ruleId"] for result in one_run["results"]] == ["expected-verdict-missing", "unexpected-verdict"]
+        assert {result["ruleId"] for result in one_run["results"]} <= ids
+        place = one_run["results"][0]["locations"][0]["physicalLocation"]
+        assert place == {"artifactLocation": {"uri": "t.yaml"}, "region": {"startLine": 10}}
+
+    def test_github(self) -> None:
+        first, _ = self.shown("github").splitlines()
+        assert first == (
+            '::error file=t.yaml,line=10,title=nine::expected, and not there: deny "at most 7" [worker-count]'
+        )
+
+    @pytest.mark.parametrize("form", ["json", "junit", "sarif", "github"])
+    def test_broken_files_are_in_it(self, form: str) -> None:
+        Path("t.yaml").write_text(HEAD + "tests: 3\n")
+        result = run("t.yaml", "-o", form)
+        assert result.exit_code == 2
+        assert "policies" in result.stdout
+
+
+def test_nothing_in_a_name_ends_a_line_of_githubs() -> None:
+    found = Checked("a,b.yaml", "x: 100%\ny", 3, [Problem("r", "one\ntwo")])
+    assert [*ci_reports.github([found])] == ["::error file=a%2Cb.yaml,line=3,title=x%3A 100%25%0Ay::one%0Atwo"]
+    assert "\x1b" not in ci_reports.junit([Checked("f", "n\x1b[31m", None, [Problem("r", "m\x00")])], "x")
+
+
+def test_the_ready_made_policies_do_what_their_tests_say() -> None:
+    result = run(str(MANIFESTS / "policies"))
+    assert result.exit_code == 0, result.output
+
+
+def test_every_ready_made_policy_has_tests() -> None:
+    tested: set[str] = set()
+    for path in (MANIFESTS / "policies").rglob("tests/*.yaml"):
+        for document in yaml.load_all(path.read_text(encoding="utf-8")):
+            named: list[Any] = document.get("policies", []) if document["kind"] == "MPIJobPolicyTest" else []
+            tested |= {str((path.parent / name).resolve()) for name in named}
+    policies = {
+        str(path.resolve())
+        for path in (MANIFESTS / "policies").rglob("*.yaml")
+        if path.name != "kustomization.yaml" and path.parent.name != "tests"
+    }
+    assert policies <= tested

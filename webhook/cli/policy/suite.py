@@ -1,0 +1,300 @@
+"""Tests of policies in files: documents of kind MPIJobPolicyTest, read with their policies, jobs and cluster facts."""
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from webhook.api import yaml
+from webhook.cli import files
+from webhook.cli.files import STDIN, STDIN_TITLE, Manifest, ManifestError
+from webhook.cli.policy import documents, job_fields
+from webhook.cli.policy.documents import TEST_KIND
+from webhook.kit.settings import Settings
+from webhook.policy import faults
+from webhook.policy.document import API_VERSION
+from webhook.policy.layers import Layer
+
+Location = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """Why a file, or what it names, cannot be used."""
+
+    file: str
+    line: int | None
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{where}: {self.message}"
+
+
+def _file_or_object(value: Any) -> Any:
+    if not (isinstance(value, str) and value) and not isinstance(value, dict):
+        raise ValueError("must be the name of a file, or the object itself")
+    return value
+
+
+def _paths(value: Any) -> Any:
+    for path in value if isinstance(value, dict) else ():
+        try:
+            job_fields.parse(path)
+        except job_fields.FieldError as error:
+            raise ValueError(f"{path} {error}") from None
+    return value
+
+
+FileOrObject = Annotated[Any, BeforeValidator(_file_or_object)]
+Fields = Annotated[dict[str, Any], BeforeValidator(_paths)]
+
+
+class Expected(Settings):
+    """A finding, or several that are alike."""
+
+    rule: str = Field(min_length=1, description="The rule, or the injection that says what it could not do.")
+    action: Literal["deny", "warn", "audit", "exempt"] = Field("deny", description="What it leads to.")
+    field: str = Field("", description="The whole path of the field; absent for any.")
+    message: str = Field("", description="Part of what is wrong or of what to do; absent for any.")
+
+
+class NamespaceFacts(Settings):
+    """The namespace in which a job is created."""
+
+    name: str = Field("", description="Absent for that of the job, else default.")
+    labels: dict[str, str] = Field({}, description="By which policies select it.")
+    annotations: dict[str, str] = Field({}, description="Its annotations.")
+
+
+class UserFacts(Settings):
+    """Who creates a job."""
+
+    name: str = Field(min_length=1, description="As the API server knows it.")
+    groups: tuple[str, ...] = Field((), description="Names of groups.")
+    may_exempt: tuple[str, ...] = Field((), description="Rules from which RBAC lets the user exempt jobs.")
+
+
+class Around(Settings):
+    """What may be said for all tests of a file, or for one."""
+
+    job: FileOrObject | None = Field(None, description="The MPIJob, or the name of a file that has one.")
+    cluster: tuple[FileOrObject, ...] = Field(
+        (),
+        description="What the cluster holds: objects, or names of files of them. Those of a test come to those of all."
+        " A job of the same name makes the test one of a change to it.",
+    )
+    namespace: NamespaceFacts | None = Field(None, description="Where the job is created; by default without labels.")
+    user: UserFacts | None = Field(None, description="Who creates it; absent for nobody in particular.")
+    date: datetime.date | None = Field(None, description="The day (UTC) that policies go by; absent for today.")
+
+
+class Case(Around):
+    """One test."""
+
+    name: str = Field(min_length=1, description="What it shows.")
+    change: Fields = Field(
+        {}, description="Fields of the job that are other here, by their paths; null takes one away."
+    )
+    expect: tuple[Expected, ...] = Field((), description="All that must be found; absent for nothing.")
+    stored: Fields = Field({}, description="Fields of the job after injections, by their paths; null for none.")
+
+
+class SuiteDocument(Around):
+    """A file of tests."""
+
+    api_version: Literal["policy.training.openshift.io/v1"] = Field(description="Always this.")
+    kind: Literal["MPIJobPolicyTest"] = Field(description="Always this.")
+    policies: tuple[str, ...] = Field(
+        min_length=1, description="Names of files, as `kubectl apply -f` would take them."
+    )
+    rules: tuple[str, ...] | None = Field(
+        None, description="Rules and injections whose warnings and audits count. Refusals always do; absent for all."
+    )
+    tests: tuple[Case, ...] = Field(min_length=1, description="One after the other; none changes what the next sees.")
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The tests of a document, with what they name."""
+
+    file: str
+    document: SuiteDocument
+    lines: Mapping[Location, int]
+    policies: Sequence[Layer]
+    cluster: Sequence[Mapping[str, Any]]
+    """Of all tests."""
+    clusters: Sequence[Sequence[Mapping[str, Any]]]
+    """Of each test besides."""
+    jobs: Sequence[Manifest]
+    """Of each test, before its changes."""
+
+    def line(self, *location: str | int) -> int | None:
+        """The line on which this is written, or what it belongs to."""
+        return _line(self.lines, location)
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What was found."""
+
+    suites: list[Suite] = field(default_factory=list)
+    errors: list[Unusable] = field(default_factory=list)
+
+
+class _Refused(Exception):
+    """What is wrong with a document, fault by fault."""
+
+    def __init__(self, *found: tuple[Location, str]) -> None:
+        super().__init__()
+        self.found = found
+
+
+def load(arguments: Iterable[str]) -> Loaded:
+    """All tests in these files and folders; of a folder the files that have any, however deep."""
+    loaded = Loaded()
+    for source, searched in _sources(arguments, loaded):
+        shown = STDIN_TITLE if source == STDIN else source
+        try:
+            content = files.read(source)
+        except ManifestError as error:
+            loaded.errors.append(Unusable(shown, None, str(error).removeprefix(f"{shown}: ")))
+            continue
+        if searched and TEST_KIND.encode() not in content:
+            continue
+        try:
+            parts = yaml.split(content)
+        except yaml.YamlError as error:
+            loaded.errors.append(Unusable(shown, None, str(error)))
+            continue
+        if not parts:
+            loaded.errors.append(Unusable(shown, None, f"is empty; a test is a document of kind {TEST_KIND}"))
+        for part in parts:
+            _load_part(shown, Path() if source == STDIN else Path(source).parent, part, loaded)
+    return loaded
+
+
+def _sources(arguments: Iterable[str], loaded: Loaded) -> Iterator[tuple[str, bool]]:
+    """Each file, and whether it was only found in a folder."""
+    for argument in arguments:
+        if argument == STDIN or not Path(argument).is_dir():
+            yield argument, False
+            continue
+        found = sorted(path for path in Path(argument).rglob("*") if path.suffix in files.SUFFIXES and path.is_file())
+        for path in found:
+            if not any(part.startswith(".") for part in path.relative_to(argument).parts):
+                yield str(path), True
+
+
+def _load_part(file: str, folder: Path, text: str, loaded: Loaded) -> None:
+    lines = yaml.lines(text)
+    try:
+        loaded.suites.append(_suite(file, folder, yaml.load_all(text)[0], lines))
+    except _Refused as refused:
+        for location, message in refused.found:
+            where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
+            told = f"{where}: {message}" if where else message
+            loaded.errors.append(Unusable(file, _line(lines, location), told))
+
+
+def _suite(file: str, folder: Path, value: Any, lines: Mapping[Location, int]) -> Suite:
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if kind != TEST_KIND:
+        what = f"of kind {kind}" if kind else "without a kind"
+        raise _Refused(((), f"is {what}; a test is a document of kind {TEST_KIND}, apiVersion {API_VERSION}"))
+    try:
+        document = SuiteDocument.model_validate(value)
+    except ValidationError as error:
+        found = faults.of(error, SuiteDocument)
+        raise _Refused(*((where, _brief(where, why)) for where, why in found)) from None
+    refused: list[tuple[Location, str]] = []
+    policies = [
+        layer
+        for number, name in enumerate(document.policies)
+        for layer in _policies(str(folder / name), ("policies", number), refused)
+    ]
+    cluster = _objects(document.cluster, ("cluster",), file, folder, refused)
+    clusters = [
+        _objects(case.cluster, ("tests", number, "cluster"), file, folder, refused)
+        for number, case in enumerate(document.tests)
+    ]
+    jobs = [_job(document, number, file, folder, refused) for number in range(len(document.tests))]
+    if refused:
+        raise _Refused(*dict.fromkeys(refused))
+    return Suite(
+        file, document, lines, policies, [each.document for each in cluster],
+        [[each.document for each in found] for found in clusters], [job for job in jobs if job is not None],
+    )  # fmt: skip
+
+
+def _brief(location: Location, reason: str) -> str:
+    """The fault without the hint to rules, and with what is accepted instead."""
+    if not reason.endswith(f"; {faults.HINT}"):
+        return reason
+    model = Case if location[:1] == ("tests",) else SuiteDocument
+    known = ", ".join(info.alias or name for name, info in model.model_fields.items())
+    return f"{reason.removesuffix(faults.HINT)}accepted: {known}"
+
+
+def _policies(path: str, location: Location, refused: list[tuple[Location, str]]) -> list[Layer]:
+    found = documents.load([path])
+    refused += [(location, str(error)) for error in found.errors]
+    refused += [(location, f"{policy.title}: {fault}") for policy in found.policies for fault in policy.faults]
+    if not found.policies and not found.errors:
+        refused.append((location, f"no policy in {path}"))
+    return found.layers
+
+
+def _objects(
+    given: Sequence[Any], location: Location, file: str, folder: Path, refused: list[tuple[Location, str]]
+) -> list[Manifest]:
+    return [
+        manifest
+        for number, each in enumerate(given)
+        for manifest in _manifests(each, (*location, number), file, folder, refused)
+    ]
+
+
+def _manifests(
+    given: Any, location: Location, file: str, folder: Path, refused: list[tuple[Location, str]]
+) -> list[Manifest]:
+    """The objects of a file, or the one that stands there."""
+    try:
+        if isinstance(given, dict):
+            return [_complete(manifest) for manifest in files.objects(file, given)]
+        found, errors = files.load([str(folder / given)])
+    except ManifestError as error:
+        refused.append((location, str(error).removeprefix(f"{file}: ")))
+        return []
+    refused += [(location, str(error)) for error in errors]
+    return found
+
+
+def _complete(manifest: Manifest) -> Manifest:
+    """What stands in a test was written by hand: of an object without a version nobody would take notice."""
+    if not manifest.api_version:
+        raise ManifestError(f"a {manifest.kind} without apiVersion is nothing that a cluster has")
+    return manifest
+
+
+def _job(
+    document: SuiteDocument, number: int, file: str, folder: Path, refused: list[tuple[Location, str]]
+) -> Manifest | None:
+    own = document.tests[number].job
+    given, location = (document.job, ("job",)) if own is None else (own, ("tests", number, "job"))
+    if given is None:
+        refused.append((("tests", number), "has no job: write one here, or at the start of the file for all tests"))
+        return None
+    before = len(refused)
+    found = _manifests(given, location, file, folder, refused)
+    jobs = [manifest for manifest in found if manifest.kind == "MPIJob"]
+    if len(jobs) != 1 and len(refused) == before:
+        refused.append((location, f"has {len(jobs)} MPIJobs, and a test is about one"))
+    return jobs[0] if len(jobs) == 1 else None
+
+
+def _line(lines: Mapping[Location, int], location: Location) -> int | None:
+    return next((lines[location[:end]] for end in range(len(location), -1, -1) if location[:end] in lines), None)

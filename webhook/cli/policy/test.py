@@ -1,0 +1,59 @@
+"""The command `policy test`: whether policies do what their tests say."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+import sys
+from typing import NoReturn
+
+import click
+
+from webhook.cli.options import REFUSED
+from webhook.cli.terminal import UNUSABLE, complain
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("-q", "--quiet", is_flag=True, help="Show failed tests alone.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "junit", "sarif", "github"]),
+    default="text",
+    help="For people, for programs, or for CI systems.",
+)
+def test(*, paths: tuple[str, ...], quiet: bool, output: str) -> NoReturn:
+    """Test whether jobs get the verdicts that they should.
+
+    A PATH is a file of tests, a folder that is searched for such files, or - for standard input; by default it is the
+    folder where you are. A file of tests is a document of kind MPIJobPolicyTest. It names policies, a job, what the
+    cluster holds and who submits, and each of its tests the changes to the job and the findings that must come of it.
+    What is expected and does not come fails a test, and so does every finding that is not expected.
+
+    The paths in it start at its own folder. Of the cluster nothing is known but what stands there: objects as
+    `kubectl get -o yaml` prints them, or files of them, also those of `mpijob-webhook snapshot`.
+
+    \b
+    Examples:
+      mpijob-webhook policy test
+      mpijob-webhook policy test manifests/policies
+      mpijob-webhook policy test tests/tiers.yaml -o junit > junit.xml
+      mpijob-webhook policy test -o github
+
+    \b
+    Exit code:
+      0  every test passed
+      1  at least one failed
+      2  unusable input: a file, a policy or a job in it is broken, or there is no test
+    """
+    from webhook.cli.policy import suite, suite_run
+    from webhook.cli.policy.documents import TEST_KIND
+    from webhook.cli.policy.suite_report import SuiteReport
+
+    loaded = suite.load(paths or ["."])
+    report = SuiteReport([outcome for each in loaded.suites for outcome in suite_run.run(each)], loaded.errors)
+    if report.outcomes or report.errors:
+        for line in report.in_form(output, quiet=quiet):
+            click.echo(line)
+    else:
+        complain(f"no test in {', '.join(paths) or 'this folder'}: none is a document of kind {TEST_KIND}")
+    complain(*report.errors)
+    sys.exit(UNUSABLE if report.unusable else REFUSED if report.failed else 0)
