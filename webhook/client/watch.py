@@ -104,6 +104,11 @@ class Watch(Generic[K, T]):
         return self._not_found and not self.synced
 
     @property
+    def refused(self) -> bool:
+        """Whether the kind is not installed, or not ours to see."""
+        return self._refused and not self.synced
+
+    @property
     def known(self) -> bool:
         """Whether the records are an answer: they were read, and not too long ago."""
         return self.synced and self.age <= self.kind.stale_after

@@ -8,8 +8,10 @@ has none.
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -38,6 +40,8 @@ MOST_TEXT: Final = 1024
 SEVERITY: Final = {Importance.FAILS: "high", Importance.HARMS: "medium", Importance.MINOR: "low"}
 # What only warns does not count in a score.
 RESULT: Final = {Action.DENY: "fail", Action.WARN: "warn", Action.AUDIT: "warn"}
+# Seconds. Jobs are counted also where reports cannot be listed.
+PATIENCE: Final = 30.0
 _NOT_FOUND: Final = 404
 
 
@@ -140,22 +144,31 @@ def _result(action: Action, finding: Finding) -> dict[str, Any]:
 
 
 class Reports:
-    """Keeps the reports as they should be; `changed` is called with the key of a job whose report is not."""
+    """Keeps the reports as they should be.
+
+    `changed` is called with the key of a job whose report is not as it should be, and `moved` when all of them may not
+    be, since a kind of report can be read from now on.
+    """
 
     def __init__(self, *, api: PacedClient, watches: Iterable[Watch[ByNamespace, SeenReport]]) -> None:
         self.changed: Callable[[ByNamespace], None] = lambda _: None
+        self.moved: Callable[[], None] = lambda: None
         self.watches = tuple(watches)
         self._api = api
         self._clock = asyncio.get_running_loop().time
         self._wanted: dict[ByNamespace, str] = {}
         self._written: Restraint[ByNamespace] = Restraint()
+        self._known: set[str] = set()
         for watch in self.watches:
             watch.store.on_change(self._seen_changed)
+            watch.store.on_list(partial(self._listed, watch))
 
     async def settled(self) -> None:
-        """Return once it is known which reports there are."""
-        for watch in self.watches:
-            await watch.settled()
+        """Return once it is known which reports there are, or after `PATIENCE`: what is read later is made up for."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                for watch in self.watches:
+                    await watch.settled()
 
     def concerns(self) -> dict[str, str]:
         """Why there are no reports, for the administrator."""
@@ -165,40 +178,51 @@ class Reports:
         return {"audit-reports": f"no report is written: {missing}"}
 
     def differs(self, job: ReportedJob, decision: Decision | None) -> bool:
-        """Whether the report on the job has to be written; None for one that has ended."""
-        watch = self._watch()
-        if watch is None:
-            return False
-        wanted = self._note(job, self._body(watch, job, decision))
-        there = watch.get(job.key)
-        return there is not Answer.UNKNOWN and (None if there is ABSENT else there.content) != wanted
+        """Whether something has to be written about the job; None for one that has ended."""
+        return any(self._calls(job, decision))
 
     async def write(self, job: ReportedJob, decision: Decision | None) -> float | None:
-        """Write or delete the report if it differs; seconds after which to look again where that has to wait."""
-        watch = self._watch()
-        if watch is None or not self.differs(job, decision):
-            return None
-        if wait := self._written.wait(job.key, self._clock()):
+        """Write or delete what differs; seconds after which to look again where that has to wait."""
+        calls = list(self._calls(job, decision))
+        if calls and (wait := self._written.wait(job.key, self._clock())):
             return wait
-        body = self._body(watch, job, decision)
-        collection = watch.kind.path.rpartition("/")
-        path = (
-            f"{collection[0]}/namespaces/{quote(job.namespace, safe='')}/{collection[2]}/{quote(job.key[1], safe='')}"
-        )
-        try:
-            if body is None:
-                await self._api.request("DELETE", path)
-            else:
-                await self._api.request("PATCH", f"{path}?fieldManager={PROGRAM}&force=true", body)
-        except ApiError as error:
-            if error.status != _NOT_FOUND:
-                raise
-        self._written.note(job.key, self._clock())
+        for path, body in calls:
+            try:
+                if body is None:
+                    await self._api.request("DELETE", path)
+                else:
+                    await self._api.request("PATCH", f"{path}?fieldManager={PROGRAM}&force=true", body)
+            except ApiError as error:
+                if error.status != _NOT_FOUND:
+                    raise
+        if calls:
+            self._written.note(job.key, self._clock())
         return None
 
-    def _watch(self) -> Watch[ByNamespace, SeenReport] | None:
-        """Of the kind that is there."""
-        return next((watch for watch in self.watches if watch.known), None)
+    def forget(self, job: ReportedJob) -> None:
+        """The job is gone, and the garbage collector takes its report."""
+        self._wanted.pop(job.key, None)
+        self._written.forget(job.key)
+
+    def _calls(self, job: ReportedJob, decision: Decision | None) -> Iterator[tuple[str, KubernetesObject | None]]:
+        """What differs, as path and body; None for a report that should not be there."""
+        chosen = self._chosen()
+        self._wanted.pop(job.key, None)
+        for watch in () if chosen is None else self.watches:
+            body = self._body(watch, job, decision) if watch is chosen else None
+            wanted = None if body is None else seen(msgspec.json.encode(body)).content
+            if wanted is not None:
+                self._wanted[job.key] = wanted
+            there = watch.get(job.key)
+            if there is not Answer.UNKNOWN and (None if there is ABSENT else there.content) != wanted:
+                collection, _, plural = watch.kind.path.rpartition("/")
+                namespace, name = (quote(part, safe="") for part in job.key)
+                yield f"{collection}/namespaces/{namespace}/{plural}/{name}", body
+
+    def _chosen(self) -> Watch[ByNamespace, SeenReport] | None:
+        """Of the first kind that is there; none while it cannot be read, as the next kind is not for its reports."""
+        found = next((watch for watch in self.watches if not watch.refused), None)
+        return found if found is not None and found.known else None
 
     def _body(
         self, watch: Watch[ByNamespace, SeenReport], job: ReportedJob, decision: Decision | None
@@ -209,19 +233,11 @@ class Reports:
         api_version, _, plural = watch.kind.path.removeprefix("/apis/").rpartition("/")
         return {"apiVersion": api_version, "kind": KINDS[plural], **found}
 
-    def _note(self, job: ReportedJob, body: Mapping[str, Any] | None) -> str | None:
-        if body is None:
-            self._wanted.pop(job.key, None)
-            return None
-        wanted = self._wanted[job.key] = seen(msgspec.json.encode(body)).content
-        return wanted
+    def _listed(self, watch: Watch[ByNamespace, SeenReport]) -> None:
+        if watch.kind.name not in self._known:
+            self._known.add(watch.kind.name)
+            self.moved()
 
     def _seen_changed(self, key: ByNamespace, old: SeenReport | None, new: SeenReport | None) -> None:
-        if self._wanted.get(key) == (None if new is None else new.content):
-            return
-        if new is None:
-            # With its job, or by somebody: then it is wanted again.
-            self._wanted.pop(key, None)
-            self._written.forget(key)
-        if (found := new or old) is not None:
+        if self._wanted.get(key) != (None if new is None else new.content) and (found := new or old) is not None:
             self.changed((key[0], found.job))

@@ -91,10 +91,10 @@ class StandingAudit:
         self._clock = clock or asyncio.get_running_loop().time
         self._ended = -inf
         self._begun = False
-        self._policies_changed = asyncio.Event()
+        self._outdated = asyncio.Event()
         self._touched: set[ByNamespace] = set()
         if reports is not None:
-            reports.changed = self._add
+            reports.changed, reports.moved = self._add, self.resync
         view.on_change(MPI_JOBS, self._job_changed)
         view.on_change(NAMESPACES, self._namespace_changed)
 
@@ -108,8 +108,8 @@ class StandingAudit:
         return {"audit-incomplete": f"the jobs that exist were not judged: {self.problem}"} if self.problem else {}
 
     def resync(self) -> None:
-        """Policies have changed."""
-        self._policies_changed.set()
+        """All jobs are to be judged anew: policies have changed, or reports can be written from now on."""
+        self._outdated.set()
 
     async def run(self) -> NoReturn:
         """Audit, until cancelled."""
@@ -125,7 +125,7 @@ class StandingAudit:
     async def audit(self) -> None:
         """Judge every job once."""
         self._begun = True
-        self._policies_changed.clear()
+        self._outdated.clear()
         # What changes from now on is in the list as it was, so what was found of it alone counts.
         self._touched.clear()
         began, found = self._clock(), dict[ByNamespace, tuple[Broken, ...]]()
@@ -160,7 +160,7 @@ class StandingAudit:
         pause = RETRY if self.problem else max(INTERVAL, REST * took)
         with suppress(TimeoutError):
             async with asyncio.timeout(pause):
-                await self._policies_changed.wait()
+                await self._outdated.wait()
         await self._sleep(max(DEBOUNCE, took))
 
     def _take(self, data: msgspec.Raw, found: dict[ByNamespace, tuple[Broken, ...]]) -> None:
@@ -189,6 +189,8 @@ class StandingAudit:
         return ReportedJob(job.namespace, job.name, job.uid) if isinstance(job, MPIJobRecord) else None
 
     def _job_changed(self, key: ByNamespace, old: MPIJobRecord | None, new: MPIJobRecord | None) -> None:
+        if old is not None and (new is None or new.uid != old.uid) and self._reports is not None:
+            self._reports.forget(ReportedJob(old.namespace, old.name, old.uid))
         if not self._begun:
             return
         if new is None or new.over:
@@ -196,7 +198,7 @@ class StandingAudit:
             self.outcomes.pop(key, None)
             if self._reports is not None:
                 self.reconciler.add(key)
-        elif old is None or (old.uid, old.generation) != (new.uid, new.generation):
+        elif old is None or _written(old) != _written(new):
             self._add(key)
 
     def _namespace_changed(self, name: str, *_: object) -> None:
@@ -215,3 +217,8 @@ class StandingAudit:
         """Whether it has ended or is gone; of one that cannot be seen it is not known."""
         job = self._view.get(MPI_JOBS, key)
         return job is ABSENT or (isinstance(job, MPIJobRecord) and job.over)
+
+
+def _written(job: MPIJobRecord) -> tuple[object, ...]:
+    """What its user decides; another generation shows that the spec has changed, and no change of metadata."""
+    return job.uid, job.generation, job.queue, job.network_policy

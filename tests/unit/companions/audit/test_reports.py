@@ -21,7 +21,7 @@ from webhook.admission.messages import Finding
 from webhook.client.calls import ApiError
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.companions.audit import standing
+from webhook.companions.audit import reports, standing
 from webhook.companions.audit.reports import (
     LABEL,
     MOST_RESULTS,
@@ -106,7 +106,7 @@ class World:
         paced = PacedClient(api, rate=1e6, burst=10**6)
         self.watches = [cluster.follow(kind) for kind in (REPORTS, POLICY_REPORTS)]
         for watch, there in zip(self.watches, installed, strict=True):
-            watch.synced, watch._not_found = there, not there
+            watch.synced, watch._not_found, watch._refused = there, not there, not there
         self.reports = Reports(api=paced, watches=self.watches)
         self.audit = StandingAudit(
             connection=lists,
@@ -275,3 +275,64 @@ async def test_a_refusal_is_tried_again_and_told(cluster: KeptObjects) -> None:
         await until(lambda: world.audit.reconciler.failing)
         assert "reports is forbidden" in world.audit.reconciler.problem
         assert ("team-a", "job") in world.audit.outcomes
+
+
+async def test_while_a_kind_cannot_be_read_the_other_is_not_for_its_reports(cluster: KeptObjects) -> None:
+    store(cluster, "large")
+    world = World(cluster)
+    world.watches[0].synced = False
+    async with world.following():
+        assert cluster.writes() == []
+        world.watches[0].synced = True
+        await world.audit.audit()
+        await world.settled()
+    assert world.names() == {"large"}
+    assert world.names("policyreports") == set()
+
+
+async def test_a_kind_that_is_installed_later_has_the_reports_from_then_on(cluster: KeptObjects) -> None:
+    store(cluster, "large")
+    world = World(cluster, installed=(False, True))
+    async with at_work(world.audit.run):
+        await until(lambda: world.names("policyreports") == {"large"})
+        first = world.watches[0]
+        first.synced, first._not_found, first._refused = True, False, False
+        first.store.replace(first.store.contents())
+        await until(lambda: world.names() == {"large"} and not world.names("policyreports"))
+
+
+async def test_lists_of_reports_that_never_come_keep_no_job_from_being_judged(
+    cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reports, "PATIENCE", 0.0)
+    store(cluster, "large")
+    world = World(cluster)
+    for watch in world.watches:
+        watch.synced = False
+        watch._settled.clear()
+    async with at_work(world.audit.run):
+        await until(lambda: world.audit.age == 0)
+    assert ("team-a", "large") in world.audit.outcomes
+
+
+async def test_a_fight_over_whether_there_is_a_report_gets_slower_too(
+    cluster: KeptObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webhook.companions.restraint.FIRST", 1.0)
+    store(cluster, "job")
+    world = World(cluster)
+    async with world.following():
+        (path,) = [path for path in cluster.objects if "/reports/" in path]
+        cluster.remove(path)
+        assert await world.audit.look(("team-a", "job")) == pytest.approx(1, abs=0.5)
+        assert len(cluster.writes()) == 1
+
+
+async def test_nothing_is_remembered_of_jobs_that_are_gone(cluster: KeptObjects) -> None:
+    store(cluster, "job")
+    world = World(cluster)
+    async with world.following():
+        cluster.remove(f"{JOBS}/job")
+        await world.settled()
+    assert not world.reports._wanted
+    assert not world.reports._written._done

@@ -152,6 +152,19 @@ async def test_a_job_whose_status_changes_is_not_judged_again(cluster: KeptObjec
     assert cluster.calls == []
 
 
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+async def test_a_job_is_judged_again_when_its_queue_or_posture_changes(cluster: KeptObjects, field: str) -> None:
+    """Neither changes its generation."""
+    store(cluster, "job")
+    uid = cluster.objects[f"{JOBS}/job"]["metadata"]["uid"]
+    names = {"labels": "kueue.x-k8s.io/queue-name", "annotations": "training.openshift.io/network-policy"}
+    world = World(cluster)
+    async with world.following():
+        store(cluster, "job", **{"metadata.uid": uid, f"metadata.{field}": {names[field]: "isolated"}})
+        await world.settled()
+        assert [path for _, path in cluster.calls] == [f"{JOBS}/job"]
+
+
 async def test_a_namespace_may_change_which_policy_is_for_its_jobs(cluster: KeptObjects) -> None:
     store(cluster, "job")
     world = World(cluster, "namespaces: {matchLabels: {tier: iron}}\n" + STRICT)
