@@ -28,33 +28,50 @@ VISIBILITY: Final = ("visibility.kueue.x-k8s.io/v1beta2", "visibility.kueue.x-k8
 OBJECTS_ASKED: Final = 12
 """So many objects are asked about one by one: thousands of pods say the same."""
 LOGS: Final = 2
-WORKLOADS: Final = "workloads"
 TAIL: Final = {"tailLines": "60", "limitBytes": "16384"}
+
+
+Workloads = list[KubernetesObject] | Unread
+"""Kueue's, of a namespace: read once for all of its jobs."""
+
+
+async def workloads_of(api: Client, namespace: str) -> Workloads:
+    """None where there is no Kueue."""
+
+    async def read() -> list[KubernetesObject]:
+        for version in kueue.API_VERSIONS:
+            try:
+                return await listed(api, f"/apis/{version}/namespaces/{quote(namespace, safe='')}/workloads")
+            except ApiError as error:
+                if error.status != 404:
+                    raise
+        return []
+
+    return await attempt(read())
 
 
 @dataclass(slots=True)
 class SightReader:
-    """Reads one job after another of a namespace."""
+    """Reads one job."""
 
     api: Client
     namespace: str
     world: JobWorld
-    workloads: list[KubernetesObject] | None = None
-    """Those of the namespace, once they were read."""
+    workloads: Workloads
     unread: dict[str, str] = field(default_factory=dict)
-    """Of the job that is being read."""
+    """What could not be read, and why."""
     unjudged: frozenset[str] = frozenset()
-    """What the findings on it go without, by the names of resources."""
+    """What the findings go without, by the names of resources."""
 
     async def read(self, job: KubernetesObject) -> Sight:
         """Everything about the job, which is as it is stored."""
-        self.unread = {what: why for what, why in self.unread.items() if what == WORKLOADS}  # read once for all
         name, uid = loose.name(job), loose.text(job, "metadata", "uid")
         launcher = await self._own("jobs", f"/apis/batch/v1/namespaces/{self._space}/jobs/{name}-launcher", uid)
         pods = await self._pods(name, {uid, loose.text(launcher, "metadata", "uid")})
-        if self.workloads is None:
-            self.workloads = await self._workloads()
-        workload = next((each for each in self.workloads if _controller(each) == uid), None)
+        if isinstance(self.workloads, Unread):
+            self.unread["workloads"] = self.workloads.reason
+        workloads = [] if isinstance(self.workloads, Unread) else self.workloads
+        workload = next((each for each in workloads if _controller(each) == uid), None)
         return Sight(
             now=self.api.server_time or datetime.now(UTC),
             job=job,
@@ -62,7 +79,7 @@ class SightReader:
             launcher=launcher,
             pods=pods,
             workload=workload,
-            place=await self._place(workload, self.workloads),
+            place=await self._place(workload, workloads),
             events=await self._events([job, launcher or {}, workload or {}], pods),
             logs=await self._logs(pods),
             all_queued=suspends_all(self.world.cluster, self.namespace),
@@ -89,17 +106,6 @@ class SightReader:
         path = f"/api/v1/namespaces/{self._space}/pods"
         found = await self._try("pods", listed(self.api, path, labelSelector=f"{JOB_NAME}={name}"), [])
         return [pod for pod in found if _controller(pod) in owners]
-
-    async def _workloads(self) -> list[KubernetesObject]:
-        """Kueue's Workloads of the namespace; none where there is no Kueue."""
-        for version in kueue.API_VERSIONS:
-            path = f"/apis/{version}/namespaces/{self._space}/workloads"
-            try:
-                return await listed(self.api, path)
-            except ApiError as error:
-                if error.status != 404:
-                    return await self._try(WORKLOADS, _raised(error), [])
-        return []
 
     async def _place(self, workload: KubernetesObject | None, workloads: list[KubernetesObject]) -> QueuePlace | None:
         """As Kueue says it, where its visibility API is there and may be read; else counted."""
@@ -185,7 +191,3 @@ def _failed(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def _about(event: Mapping[str, Any], uids: set[str]) -> bool:
     uid = loose.text(event, "involvedObject", "uid")
     return not uid or uid in uids
-
-
-async def _raised(error: ApiError) -> list[KubernetesObject]:
-    raise error

@@ -1,5 +1,6 @@
 """What `why` says of a job, for people and for programs."""
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,16 +9,18 @@ from urllib.parse import quote
 from webhook import PROGRAM
 from webhook.api.names import closest_name
 from webhook.cli import world_sources
-from webhook.cli.job_sight import JOBS, SightReader
+from webhook.cli.job_sight import JOBS, SightReader, workloads_of
 from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
 from webhook.client.calls import Client, ClusterError
-from webhook.client.objects import get, listed
+from webhook.client.objects import KubernetesObject, get, listed
 from webhook.predict.stuck import loose
 from webhook.predict.stuck.cause import A_LINE, Cause, cut
 from webhook.predict.stuck.diagnosis import Diagnosis, diagnose
 from webhook.predict.stuck.sight import Sight
 from webhook.predict.stuck.state import State
 
+# Jobs that are read at the same time: each takes some calls, and a namespace may have hundreds.
+AT_ONCE: Final = 8
 WORST_FIRST: Final = (State.STUCK, State.FAILED, State.STARTS, State.RUNS, State.SUCCEEDED)
 
 
@@ -108,11 +111,15 @@ async def reports(api: Client, namespace: str, name: str, policy_namespace: str)
     else:
         jobs = [each for each in await listed(api, path) if not loose.holds(each, "Succeeded")]
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
-    reader = SightReader(api, namespace, world)
-    found = []
-    for job in jobs:
-        sight = await reader.read(job)
-        found.append(JobReport(namespace, sight, diagnose(sight), world.reasons(reader.unjudged)))
+    workloads, gate = await workloads_of(api, namespace), asyncio.Semaphore(AT_ONCE)
+
+    async def report(job: KubernetesObject) -> JobReport:
+        reader = SightReader(api, namespace, world, workloads)
+        async with gate:
+            sight = await reader.read(job)
+        return JobReport(namespace, sight, diagnose(sight), world.reasons(reader.unjudged))
+
+    found = await asyncio.gather(*map(report, jobs))
     return sorted(found, key=lambda each: (WORST_FIRST.index(each.diagnosis.state), each.sight.name))
 
 

@@ -1,5 +1,6 @@
 """The command `why`: what it reads, prints and ends with. What it makes of what it read is in test_diagnosis.py."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +9,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.support.jobs import REMOVE
 from tests.support.object_api import FakeApi, fake_api, kubeconfig
 from tests.support.stuck.seen import JOB_UID, UID, container, event, job, launcher, pod, true
+from webhook.cli.job_sight import SightReader
 from webhook.cli.main import main
 
 SPACE = "/api/v1/namespaces/team-a"
@@ -177,6 +180,32 @@ def test_all_jobs_of_a_namespace(cluster: Cluster) -> None:
         "2 jobs: 1 to look at; `mpijob-webhook why NAME` says what to do.",
     ]
     assert [each["name"] for each in json.loads(cluster.why("-n", "team-a", "-o", "json").stdout)] == ["other", "train"]
+
+
+def test_jobs_of_a_namespace_are_read_beside_each_other(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is not read of one is not told of another."""
+    meeting, read = asyncio.Barrier(2), SightReader.read
+
+    async def met(reader: SightReader, found: Any) -> Any:
+        async with asyncio.timeout(20):
+            await meeting.wait()
+        return await read(reader, found)
+
+    monkeypatch.setattr(SightReader, "read", met)
+    other = job({"metadata.name": "other", "metadata.uid": "x"}, true("Running"))
+    cluster.has(JOBS, cluster.api.objects[f"{JOBS}/train"], other)
+    cluster.api.refusals["GET", "/apis/batch/v1/namespaces/team-a/jobs/other-launcher"] = (403, "no")
+    found = json.loads(cluster.why("-n", "team-a", "-o", "json").stdout)
+    assert {each["name"]: list(each["notRead"]) for each in found} == {"train": [], "other": ["jobs"]}
+
+
+def test_a_fault_that_the_operator_and_admission_see_is_told_once(cluster: Cluster) -> None:
+    unreadable = job({"status": REMOVE, "Worker.template.spec.hostNetwork": "yes"})
+    cluster.api.objects[f"{JOBS}/train"] = unreadable
+    del cluster.api.objects["/apis/batch/v1/namespaces/team-a/jobs/train-launcher"]
+    cluster.has(f"{SPACE}/pods")
+    found = json.loads(cluster.why("team-a/train", "-o", "json").stdout)
+    assert [each["id"] for each in found["causes"]] == ["unreadable"]
 
 
 def test_two_namespaces(cluster: Cluster) -> None:

@@ -19,6 +19,7 @@ PATIENCE: Final = timedelta(seconds=20)
 """The operator looks at a job at once; one that was busy, or elected anew, a little later."""
 
 CONTRACT: Final = frozenset({"upstream-contract", "name-length"})
+SHAPE: Final = frozenset({"schema"})
 CHILDREN: Final = frozenset({"child-names"})
 
 
@@ -91,7 +92,8 @@ def _absent(sight: Sight) -> Iterator[Cause]:
         mpijob.decode(msgspec.json.encode(sight.job))
     except ShapeError as error:  # its schema leaves templates open
         fix = "Correct the field: before that the operator sees nothing of the job."
-        yield Cause("unreadable", Stage.OPERATOR, f"the operator cannot read it: {error}", error.path or "spec", fix)
+        text = f"the operator cannot read it: {error}"
+        yield Cause("unreadable", Stage.OPERATOR, text, error.path or "spec", fix, SHAPE)
         return
     created = loose.moment(sight.job, "metadata", "creationTimestamp")
     if created is None or sight.now - created < PATIENCE:
