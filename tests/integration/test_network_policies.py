@@ -25,6 +25,7 @@ from tests.support.policies import HEADER
 from tests.support.rule_checks import defaulted
 from tests.support.samples import sample
 from webhook.api.yaml import load_all
+from webhook.cluster.view import NothingKnown
 from webhook.companions.network_policy.seen import record
 from webhook.companions.network_policy.wanted import LABEL, spec
 from webhook.installation.registration import RESOURCES
@@ -171,7 +172,7 @@ def test_each_job_has_its_own_from_its_start_to_its_deletion(cluster: Cluster, r
                 "controller": True,
             }
         ]
-        wanted = {**policy, "spec": spec(defaulted(stored), Posture(posture), settings)}
+        wanted = {**policy, "spec": spec(defaulted(stored), Posture(posture), settings, NothingKnown())}
         assert record(policy) == record(wanted)
         pods = partial(selected, cluster, namespace, policy)
         assert not pods() if name == "waits" else cluster.wait_for("its pods", pods, timeout=60)
@@ -241,7 +242,7 @@ def test_a_job_may_choose_anew(cluster: Cluster, replica: Replica) -> None:
     stored = defaulted(cluster.get("mpijob", "train", "-n", namespace))
     for asked in ("none", "default"):
         cluster.kubectl("annotate", "mpijob", "train", "-n", namespace, f"{LABEL}={asked}", "--overwrite")
-        wanted = spec(stored, Posture(asked), Settings.model_validate(SETTINGS))
+        wanted = spec(stored, Posture(asked), Settings.model_validate(SETTINGS), NothingKnown())
 
         def changed(asked: str = asked, wanted: dict[str, Any] = wanted) -> bool:
             policy = policies(cluster, namespace)["mpijob-train"]
@@ -292,7 +293,7 @@ def test_every_look_is_right_while_jobs_come_run_and_go_and_a_replica_is_killed(
         for name, policy in policies_now.items():
             job = stored.get(name.removeprefix("mpijob-"))
             if job is not None:
-                wanted = spec(defaulted(job), Posture(postures[job["metadata"]["name"]]), settings)
+                wanted = spec(defaulted(job), Posture(postures[job["metadata"]["name"]]), settings, NothingKnown())
                 assert record(policy) == record({**policy, "spec": wanted})
                 assert record(policy).owner == job["metadata"]["uid"]
                 seen.add(name)

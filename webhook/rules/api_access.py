@@ -1,8 +1,9 @@
 """Pods have a token for the Kubernetes API only where a service account was chosen for them.
 
 The injection of the same name keeps the token from pods that name no account, so this speaks where it did not: it is
-switched off or skipped, a controller owns the job, or `automountServiceAccountToken` is true without an account. Pods
-that need the API name a `serviceAccountName`, even `default`, with no more rights than they need.
+switched off or skipped, a controller owns the job, or `automountServiceAccountToken` is true without an account; and
+nothing where the ServiceAccount `default` gives its pods no token. Pods that need the API name a `serviceAccountName`,
+even `default`, with no more rights than they need.
 """
 
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
 from webhook.kit.settings import WarningRuleSettings
+from webhook.predict.api_token import gets_token
 from webhook.rules import Violation, rule
 
 
@@ -22,8 +24,8 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each template that leaves the token on and names no account."""
     for _, path, replica in job.replicas():
         pod = replica.template.spec
-        if pod is None or pod.automount_service_account_token is False:
+        if pod is None or pod.service_account_name or pod.service_account:
             continue
-        if not (pod.service_account_name or pod.service_account):
+        if gets_token(pod, ctx.view, ctx.namespace):
             fix = "Set automountServiceAccountToken: false."
             yield Violation(f"{path}.template.spec", "gets an API token", fix=fix)

@@ -15,7 +15,6 @@ from webhook.cluster.resources.network_attachment_definitions import (
 )
 from webhook.cluster.resources.other_pods import OTHER_PODS
 from webhook.cluster.resources.pods import JOB_NAME, PODS
-from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, ServiceAccount
 from webhook.cluster.resources.services import SERVICES
 
 NAME = {"name": "train-launcher", "namespace": "team-a"}
@@ -80,5 +79,4 @@ def test_other_jobs_do_not_count() -> None:
 
 
 def test_of_some_only_the_name_counts() -> None:
-    assert project(SERVICE_ACCOUNTS) == ServiceAccount("team-a", "train-launcher")
     assert project(NETWORK_ATTACHMENT_DEFINITIONS) == NetworkAttachmentDefinition("team-a", "train-launcher")

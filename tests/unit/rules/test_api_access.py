@@ -10,8 +10,10 @@ from tests.support.any_job import Json, any_job
 from tests.support.jobs import changed, request
 from tests.support.policies import HEADER
 from tests.support.rule_checks import fits_a_warning, run, violations
+from tests.support.service_accounts import service_account
 from tests.support.strategies import PROPERTY
 from webhook.admission.pipelines import load_policy, mutate, validate
+from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.rules import Violation
 
@@ -42,6 +44,13 @@ def test_pods_that_say_nothing_get_one() -> None:
 )
 def test_a_token_that_nobody_chose(changes: Json, paths: list[str]) -> None:
     assert [each.path for each in violations("api-access", {**LAUNCHER_OFF, **changes})] == paths
+
+
+def test_an_account_that_gives_no_token() -> None:
+    view = Snapshot([service_account("default", token=False)])
+    assert violations("api-access", view=view) == []
+    found = violations("api-access", {f"{WORKER}.automountServiceAccountToken": True}, view=view)
+    assert [each.path for each in found] == [PATHS["Worker"]]
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,26 @@
-"""ServiceAccounts: that they are there."""
+"""ServiceAccounts: that they are there, and whether their pods get a token for the API server."""
 
 import msgspec
 
 from webhook.cluster.resource import Wire, namespaced
 
 
-class ServiceAccount(msgspec.Struct, frozen=True):
+class ServiceAccount(msgspec.Struct, frozen=True, gc=False):
     """What pods act as."""
 
     namespace: str
     name: str
+    token: bool = True
+    """Whether pods get a token that say nothing of it themselves."""
 
 
-def _record(found: Wire) -> ServiceAccount:
-    return ServiceAccount(found.metadata.namespace, found.metadata.name)
+class _ServiceAccount(Wire, rename="camel", omit_defaults=True):
+    automount_service_account_token: bool | None = None
 
 
-SERVICE_ACCOUNTS = namespaced("serviceaccounts", "ServiceAccount", "v1", wire=Wire, record=_record, metadata_only=True)
+def _record(found: _ServiceAccount) -> ServiceAccount:
+    token = found.automount_service_account_token is not False
+    return ServiceAccount(found.metadata.namespace, found.metadata.name, token)
+
+
+SERVICE_ACCOUNTS = namespaced("serviceaccounts", "ServiceAccount", "v1", wire=_ServiceAccount, record=_record)

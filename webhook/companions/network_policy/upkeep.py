@@ -1,6 +1,7 @@
 """Keeps the NetworkPolicy of every job as it should be, from the moment that the job is stored.
 
-A job is looked at when it, its NetworkPolicy, its namespace or a policy changes, and every few minutes. What is in
+A job is looked at when it, its NetworkPolicy, its namespace or a policy changes, when a ServiceAccount there gives its
+pods a token or none any more, and every few minutes. What is in
 order by the caches costs no call. Before anything is written the job is read: it may be going, or be another one.
 
 The object is created, never applied, where it seems to be missing: a server-side apply would adopt an object of that
@@ -11,7 +12,8 @@ back, by force. The job is its owner: the garbage collector deletes it, and no r
 
 import asyncio
 import random
-from collections.abc import Callable, Hashable
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,8 +31,9 @@ from webhook.client.live_view import LiveView
 from webhook.client.objects import KubernetesObject, get
 from webhook.client.watch import Watch
 from webhook.cluster.resource import ByNamespace
-from webhook.cluster.resources.mpijobs import MPI_JOBS
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, ServiceAccount
 from webhook.cluster.view import Answer
 from webhook.companions.network_policy.seen import PATH, SeenPolicy, record
 from webhook.companions.network_policy.wanted import PREFIX, is_filtered, network_policy
@@ -53,12 +56,15 @@ _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 
 
+_Basis = tuple[str, int, str, Settings, int]
+"""Of the job uid, generation and annotation; of its namespace the settings, and how often who gets a token changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """What a job should have, and of what that follows."""
 
-    basis: tuple[str, int, str, Settings]
-    """Of the job uid, generation and annotation; the settings of its namespace."""
+    basis: _Basis
     policy: SeenPolicy | None
     """None: no object."""
 
@@ -93,8 +99,10 @@ class NetworkPolicies:
         self._in_place: dict[ByNamespace, SeenPolicy] = {}
         self._put_back: Restraint[ByNamespace] = Restraint()
         self._taken_since: dict[ByNamespace, float] = {}
+        self._tokens: Counter[str] = Counter()
         view.on_change(MPI_JOBS, lambda key, *_: self._add(key))
         view.on_change(NAMESPACES, self._namespace_changed)
+        view.on_change(SERVICE_ACCOUNTS, self._account_changed)
         watch.store.on_change(lambda key, *_: self._add((key[0], key[1].removeprefix(PREFIX))))
 
     async def run(self) -> None:
@@ -109,8 +117,11 @@ class NetworkPolicies:
                 await asyncio.sleep(RESYNC)
 
     def resync(self) -> None:
-        """Look at every job, with a new one first: what has its NetworkPolicy already is looked at by and by."""
-        jobs = self._view.all(MPI_JOBS)
+        """Look at every job."""
+        self._look_at(self._view.all(MPI_JOBS))
+
+    def _look_at(self, jobs: Mapping[ByNamespace, MPIJobRecord] | Answer) -> None:
+        """Look at new ones first: what has its NetworkPolicy already is looked at by and by."""
         if isinstance(jobs, Answer):
             return
         span = CALLS * len(jobs) / RATE
@@ -125,6 +136,13 @@ class NetworkPolicies:
         jobs = self._view.within(MPI_JOBS, name)
         for key in () if isinstance(jobs, Answer) else jobs:
             self._add(key)
+
+    def _account_changed(self, key: ByNamespace, old: ServiceAccount | None, new: ServiceAccount | None) -> None:
+        """Its pods get a token from now on, or none any more; which jobs that is about only they say."""
+        if (old is None or old.token) == (new is None or new.token):
+            return
+        self._tokens[key[0]] += 1
+        self._look_at(self._view.within(MPI_JOBS, key[0]))
 
     def _seen(self, key: ByNamespace) -> SeenPolicy | Answer:
         return self._watch.get((key[0], PREFIX + key[1]))
@@ -146,7 +164,8 @@ class NetworkPolicies:
         if posture(job.network_policy, settings) is Posture.NONE and not _owns(job.uid, seen):
             self._forget(key)
             return None
-        wanted, basis = self._wanted.get(key), (job.uid, job.generation, job.network_policy, settings)
+        basis = job.uid, job.generation, job.network_policy, settings, self._tokens[key[0]]
+        wanted = self._wanted.get(key)
         if wanted is None or wanted.basis != basis or not wanted.met_by(seen):
             return await self._bring_about(key, settings)
         if isinstance(seen, SeenPolicy):
@@ -172,11 +191,12 @@ class NetworkPolicies:
             raise ClusterError(f"MPIJob {key[0]}/{key[1]} cannot be read: {error}") from None
         asked = job.annotations.get(NETWORK_POLICY, "")
         chosen = posture(asked, settings) if is_filtered(job) else Posture.NONE
-        basis = (job.metadata.uid, int(found["metadata"].get("generation") or 0), asked, settings)
+        generation = int(found["metadata"].get("generation") or 0)
+        basis = job.metadata.uid, generation, asked, settings, self._tokens[key[0]]
         if chosen is Posture.NONE and not _owns(job.metadata.uid, seen):
             self._wanted[key] = _Wanted(basis, None)
             return None
-        body = network_policy(job, chosen, settings)
+        body = network_policy(job, chosen, settings, self._view)
         wanted = record(body)
         later = None if wanted == seen else await self._put(key, body, wanted, seen)
         if later is None:

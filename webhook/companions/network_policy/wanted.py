@@ -14,6 +14,8 @@ from webhook.api import names, sshd
 from webhook.api.annotations import NETWORK_POLICY
 from webhook.api.mpijob import API_VERSION, MPIJob
 from webhook.api.pod import PodTemplate
+from webhook.cluster.view import ClusterView
+from webhook.predict.api_token import gets_token
 from webhook.rules.network_policy import Peers, Posture, Settings
 
 PREFIX: Final = "mpijob-"
@@ -41,7 +43,7 @@ def is_filtered(job: MPIJob) -> bool:
     return job.managed_here and not on_host and names.label_value_problem(job.metadata.name) is None
 
 
-def network_policy(job: MPIJob, posture: Posture, settings: Settings) -> dict[str, Any]:
+def network_policy(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -> dict[str, Any]:
     """The object for the API server, owned by the job."""
     metadata = job.metadata
     return {
@@ -62,11 +64,11 @@ def network_policy(job: MPIJob, posture: Posture, settings: Settings) -> dict[st
                 }
             ],
         },
-        "spec": spec(job, posture, settings),
+        "spec": spec(job, posture, settings, view),
     }
 
 
-def spec(job: MPIJob, posture: Posture, settings: Settings) -> dict[str, Any]:
+def spec(job: MPIJob, posture: Posture, settings: Settings, view: ClusterView) -> dict[str, Any]:
     """Every field is there, also an empty one: what is applied then takes the place of all that was."""
     pods = {"matchLabels": {OPERATOR_NAME: "mpi-operator", JOB_NAME: job.metadata.name}}
     if posture is Posture.NONE:
@@ -90,7 +92,7 @@ def spec(job: MPIJob, posture: Posture, settings: Settings) -> dict[str, Any]:
         else [
             {"to": same_job, **ports},
             _rule("to", _peers(settings.dns), _ports(settings.dns.ports, "UDP", "TCP")),
-            *([] if isolated else _beyond(job, settings)),
+            *([] if isolated else _beyond(job, settings, view)),
             *_openings("to", settings.egress),
         ],
     }
@@ -105,20 +107,21 @@ def _mpi_ports(job: MPIJob) -> list[dict[str, Any]]:
     return [*_ports(low, "TCP"), {"protocol": "TCP", "port": UNPRIVILEGED, "endPort": LAST}]
 
 
-def _beyond(job: MPIJob, settings: Settings) -> list[Rule]:
+def _beyond(job: MPIJob, settings: Settings, view: ClusterView) -> list[Rule]:
     """HTTPS, and the API server where a pod has a token for it."""
     https = [{"ipBlock": {"cidr": cidr}} for cidr in settings.https_cidrs]
     found = [_rule("to", https, _ports([HTTPS], "TCP"))]
     # A rule without peers and ports would allow everything.
-    if settings.api_ports and any(_has_token(replica.template) for _, _, replica in job.replicas()):
+    space = job.metadata.namespace
+    if settings.api_ports and any(_has_token(replica.template, view, space) for _, _, replica in job.replicas()):
         found.append(_rule("to", [], _ports(settings.api_ports, "TCP")))
     return found
 
 
-def _has_token(template: PodTemplate) -> bool:
-    """Whether the template leaves the token on, which the ServiceAccount may still take away, or mounts one."""
+def _has_token(template: PodTemplate, view: ClusterView, namespace: str) -> bool:
+    """Whether its pods get a token, or mount one of their own."""
     pod = template.spec
-    if pod is None or pod.automount_service_account_token is not False:
+    if pod is None or gets_token(pod, view, namespace):
         return True
     sources = (source for volume in pod.volumes or () if volume.projected for source in volume.projected.sources or ())
     return any(source.service_account_token is not None for source in sources)

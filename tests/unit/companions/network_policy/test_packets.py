@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.support.jobs import changed
 from tests.support.packets import End, Network
 from tests.support.rule_checks import defaulted
+from webhook.cluster.view import NothingKnown
 from webhook.companions.network_policy.wanted import network_policy
 from webhook.rules.network_policy import Posture, Settings
 
@@ -73,7 +74,7 @@ class Job:
     def policies(self) -> list[dict[str, Any]]:
         if self.posture is Posture.NONE:
             return []
-        return [network_policy(defaulted(self.document), self.posture, SETTINGS)]
+        return [network_policy(defaulted(self.document), self.posture, SETTINGS, NothingKnown())]
 
     @property
     def pods(self) -> list[End]:
@@ -174,7 +175,7 @@ def test_with_more_than_64_workers_each_reaches_each_by_ssh_and_calls_back(postu
 def test_a_job_without_effect_selects_no_pod() -> None:
     """What is left of a NetworkPolicy after its job's posture became none."""
     job = Job("team-a", "train", Posture.DEFAULT)
-    left = network_policy(defaulted(job.document), Posture.NONE, SETTINGS)
+    left = network_policy(defaulted(job.document), Posture.NONE, SETTINGS, NothingKnown())
     network = Network(LABELS, [left])
     for source, target in product([*job.pods, *BESIDE, *OUTSIDE], job.pods):
         assert network.allows(source, target, 22)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,9 +12,12 @@ from tests.support.jobs import changed
 from tests.support.kept_objects import KeptObjects, settled
 from tests.support.logs import Log
 from tests.support.policies import layer
+from tests.support.service_accounts import service_account
+from tests.support.watch_api import until
 from webhook.client.calls import ApiError, ClusterError
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS
 from webhook.companions.network_policy.seen import NETWORK_POLICIES
 from webhook.companions.network_policy.upkeep import NetworkPolicies
 from webhook.companions.network_policy.wanted import LABEL
@@ -39,7 +43,7 @@ class World:
         api: Any = cluster
         self.companion = NetworkPolicies(
             api=PacedClient(api, rate=1e6, burst=10**6),
-            view=cluster.view([MPI_JOBS, NAMESPACES]),
+            view=cluster.view([MPI_JOBS, NAMESPACES, SERVICE_ACCOUNTS]),
             watch=cluster.follow(NETWORK_POLICIES),
             policies=lambda: self.policies,
             log=self.log,
@@ -321,6 +325,28 @@ async def test_labels_of_the_namespace_and_the_annotation_may_change(cluster: Ke
         )
         await world.settled()
         assert world.spec["policyTypes"] == ["Ingress"]
+
+
+async def test_an_account_may_give_its_pods_no_token_any_more(cluster: KeptObjects) -> None:
+    """And changes of it that are about something else cost nothing."""
+    path = "/api/v1/namespaces/team-a/serviceaccounts/default"
+
+    def opens(world: World, wanted: bool) -> bool:
+        port = {"protocol": "TCP", "port": 6443}
+        return any(port in rule.get("ports", ()) for rule in world.spec["egress"]) is wanted
+
+    cluster.put(path, service_account("default"))
+    stored(cluster)
+    async with running(cluster, posture("restricted")) as world:
+        assert opens(world, wanted=True)
+        calls = len(cluster.calls)
+        cluster.put(path, {**service_account("default"), "secrets": [{"name": "x"}]})
+        cluster.put("/api/v1/namespaces/team-a/serviceaccounts/other", service_account("other", token=True))
+        await world.settled()
+        assert len(cluster.calls) == calls
+        for token, opened in ((False, False), (None, True)):
+            cluster.put(path, service_account("default", token=token))
+            await until(partial(opens, world, opened))
 
 
 async def test_while_the_namespace_is_unknown_nothing_is_done(cluster: KeptObjects) -> None:

@@ -6,7 +6,10 @@ import pytest
 
 from tests.support.jobs import REMOVE, changed
 from tests.support.rule_checks import defaulted
+from tests.support.service_accounts import service_account
 from webhook.api.mpijob import MPIJob
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NothingKnown
 from webhook.companions.network_policy.seen import record
 from webhook.companions.network_policy.wanted import is_filtered, network_policy, spec
 from webhook.rules.network_policy import Posture, Settings
@@ -38,7 +41,7 @@ def tcp(*ports: int) -> list[dict[str, Any]]:
 
 
 def test_the_object_is_the_jobs_and_says_its_posture() -> None:
-    made = network_policy(job(), Posture.DEFAULT, Settings())
+    made = network_policy(job(), Posture.DEFAULT, Settings(), NothingKnown())
     assert made["metadata"] == {
         "name": "mpijob-train",
         "namespace": "team-a",
@@ -58,7 +61,7 @@ def test_the_object_is_the_jobs_and_says_its_posture() -> None:
 
 
 def test_default() -> None:
-    assert spec(job(), Posture.DEFAULT, Settings()) == {
+    assert spec(job(), Posture.DEFAULT, Settings(), NothingKnown()) == {
         "podSelector": PODS,
         "policyTypes": ["Ingress"],
         "ingress": [{"from": SAME_JOB}],
@@ -67,7 +70,7 @@ def test_default() -> None:
 
 
 def test_restricted() -> None:
-    assert spec(job(), Posture.RESTRICTED, Settings()) == {
+    assert spec(job(), Posture.RESTRICTED, Settings(), NothingKnown()) == {
         "podSelector": PODS,
         "policyTypes": ["Ingress", "Egress"],
         "ingress": [{"from": SAME_JOB}],
@@ -77,7 +80,7 @@ def test_restricted() -> None:
 
 def test_isolated() -> None:
     ports = [*tcp(22), HIGH]
-    assert spec(job(), Posture.ISOLATED, Settings()) == {
+    assert spec(job(), Posture.ISOLATED, Settings(), NothingKnown()) == {
         "podSelector": PODS,
         "policyTypes": ["Ingress", "Egress"],
         "ingress": [{"from": SAME_JOB, "ports": ports}],
@@ -94,7 +97,7 @@ def test_what_the_policy_opens_besides() -> None:
             "ingress": [{"namespaces": ["monitoring", "istio-system"]}, {"ports": [6006]}],
         }
     )
-    made = spec(job(), Posture.RESTRICTED, settings)
+    made = spec(job(), Posture.RESTRICTED, settings, NothingKnown())
     among = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["kube-system"]}
     assert made["egress"][1:] == [
         {
@@ -130,14 +133,29 @@ PROJECTED = [{"name": "t", "projected": {"sources": [{"serviceAccountToken": {"p
 )
 def test_the_api_server_only_where_a_pod_has_a_token(changes: dict[str, Any], opened: bool) -> None:
     for posture, expected in ((Posture.RESTRICTED, opened), (Posture.ISOLATED, False)):
-        made = spec(job(**changes), posture, Settings())
+        made = spec(job(**changes), posture, Settings(), NothingKnown())
         assert ({"ports": tcp(443, 6443)} in made["egress"]) is expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "opened"),
+    [
+        ({}, False),
+        ({f"{WORKER}.automountServiceAccountToken": REMOVE}, False),
+        ({f"{WORKER}.automountServiceAccountToken": REMOVE, f"{WORKER}.serviceAccountName": "talks"}, True),
+        ({f"{WORKER}.automountServiceAccountToken": True}, True),
+    ],
+)
+def test_an_account_may_give_its_pods_no_token(changes: dict[str, Any], opened: bool) -> None:
+    view = Snapshot([service_account("default", token=False), service_account("talks")])
+    made = spec(job(**changes), Posture.RESTRICTED, Settings(), view)
+    assert ({"ports": tcp(443, 6443)} in made["egress"]) is opened
 
 
 def test_without_ports_of_the_api_server_nothing_is_opened_for_a_token() -> None:
     """A rule without peers and ports would allow everything."""
     with_token = job(**{f"{WORKER}.automountServiceAccountToken": True})
-    made = spec(with_token, Posture.RESTRICTED, Settings.model_validate({"apiPorts": []}))
+    made = spec(with_token, Posture.RESTRICTED, Settings.model_validate({"apiPorts": []}), NothingKnown())
     assert made["egress"] == [{"to": SAME_JOB}, DNS, {"ports": tcp(443)}]
 
 
@@ -153,7 +171,7 @@ def test_without_ports_of_the_api_server_nothing_is_opened_for_a_token() -> None
     ],
 )  # fmt: skip
 def test_isolated_has_the_port_of_sshd(command: list[str], ports: list[Any]) -> None:
-    made = spec(job(**{f"{WORKER}.containers.0.command": command}), Posture.ISOLATED, Settings())
+    made = spec(job(**{f"{WORKER}.containers.0.command": command}), Posture.ISOLATED, Settings(), NothingKnown())
     assert made["ingress"] == [{"from": SAME_JOB, "ports": ports}]
 
 
@@ -177,7 +195,7 @@ def test_which_jobs_can_have_one(changes: dict[str, Any], filtered: bool) -> Non
 @pytest.mark.parametrize("posture", list(Posture))
 def test_what_the_api_server_stores_of_it_is_the_same(posture: Posture) -> None:
     """Empty lists are left out there, and types may come in another order."""
-    made = network_policy(job(), posture, Settings())
+    made = network_policy(job(), posture, Settings(), NothingKnown())
     stored = {name: value for name, value in made["spec"].items() if value}
     stored["policyTypes"] = stored["policyTypes"][::-1]
     assert record({**made, "spec": stored}) == record(made)
