@@ -81,14 +81,19 @@ def _sorted_out(patterns: tuple[str, ...]) -> tuple[frozenset[str], re.Pattern[s
 
 
 def counted_accelerators(asked: Mapping[str, Quantity]) -> Iterator[tuple[str, int]]:
-    """The accelerators in what a pod asks for, by the names in DEFAULT_ACCELERATORS, for metrics.
+    """The accelerators in what a pod asks for, by their names in metrics."""
+    for name, amount in asked.items():
+        known = name_in_metrics(name)
+        if known and amount > 0:
+            yield known, quantity.whole(amount)
+
+
+def name_in_metrics(resource: str) -> str:
+    """What an accelerator is called in DEFAULT_ACCELERATORS, empty for other resources.
 
     What a pattern stands for has the pattern's name: users write the rest, and could make as many as they like.
     """
-    for name, amount in asked.items():
-        known = next((known for known in DEFAULT_ACCELERATORS if is_accelerator(name, (known,))), "")
-        if known and amount > 0:
-            yield known, quantity.whole(amount)
+    return next((known for known in DEFAULT_ACCELERATORS if is_accelerator(resource, (known,))), "")
 
 
 def read(value: object) -> Quantity:

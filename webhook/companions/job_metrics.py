@@ -17,6 +17,8 @@ from webhook.api.resources import counted_accelerators
 from webhook.cluster.job_lives import JobLife, Phase
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPIJobRecord
+from webhook.cluster.view import ClusterView
+from webhook.predict.devices import by_claims
 
 MOST_NAMESPACES: Final = 500
 BEYOND: Final = "_other"
@@ -37,6 +39,14 @@ class Labels:
                 return BEYOND
             self._known.add(value)
         return value
+
+
+def of_now(namespaces: Iterable[str]) -> Labels:
+    """For gauges: the first by name of those that are there now, so replicas agree whatever each has seen before."""
+    labels = Labels(MOST_NAMESPACES)
+    for each in sorted(set(namespaces)):
+        labels.bounded(each)
+    return labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +100,11 @@ class Standing:
 def standing(
     jobs: Iterable[JobLife],
     pods: Mapping[ByNamespace, MPIJobRecord],
+    view: ClusterView,
     *,
     namespaces: Labels,
 ) -> Standing:
-    """The numbers of now. A job that is being deleted counts no more, and one that has ended does not either."""
+    """The numbers of now, without jobs that have ended or are being deleted; `view` has the templates of claims."""
     found = Standing()
     for job in jobs:
         if job.over or job.leaving:
@@ -103,7 +114,8 @@ def standing(
         (found.running if running else found.queued)[namespace] += 1
         record = pods.get((job.namespace, job.name))
         for each in record.pods if record is not None and record.uid == job.uid else ():
-            for name, count in accelerators(each.shape):
+            claimed = by_claims(each.shape.device_claims, job.namespace, view)
+            for name, count in (*accelerators(each.shape), *claimed):
                 found.requested[namespace, name] += each.count * count
                 found.in_use[namespace, name] += each.count * count if running else 0
     return found
@@ -111,5 +123,5 @@ def standing(
 
 @lru_cache(maxsize=1024)
 def accelerators(shape: PodShape) -> tuple[tuple[str, int], ...]:
-    """The accelerators that a pod asks for."""
+    """The accelerators that a pod asks for as resources."""
     return tuple(counted_accelerators(pod_resources.requests(shape.resources)))

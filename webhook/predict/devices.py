@@ -25,6 +25,7 @@ from webhook.api.resources import (
     accelerators,
     asking_for_devices,
     is_accelerator,
+    name_in_metrics,
     pod_total,
 )
 from webhook.cluster.resources.device_classes import DEVICE_CLASSES, DeviceClass
@@ -33,7 +34,7 @@ from webhook.cluster.resources.resource_claim_templates import (
     DeviceChoice,
     ResourceClaimTemplate,
 )
-from webhook.cluster.view import ABSENT, UNKNOWN, Answer
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView
 from webhook.kit.context import Context
 
 _CLAIM_COUNT: Final = "count/resourceclaims.resource.k8s.io"
@@ -157,6 +158,19 @@ def charges(claim_templates: Iterable[str], ctx: Context) -> tuple[Charge, ...]:
         requests = template.requests if isinstance(template, ResourceClaimTemplate) else ()
         found.append(Charge(ObjectTraits(), _claim_usage(requests)))
     return tuple(found)
+
+
+def by_claims(templates: Iterable[str], namespace: str, view: ClusterView) -> Iterator[tuple[str, int]]:
+    """The accelerators that a pod gets by claims of its own, by their names in metrics, as far as the number is known.
+
+    Of several choices it is the first, which it gets where it can.
+    """
+    for name in templates:
+        found = view.get(RESOURCE_CLAIM_TEMPLATES, (namespace, name))
+        for first, *_ in found.requests if isinstance(found, ResourceClaimTemplate) else ():
+            known = name_in_metrics(DEVICE_CLASS + first.device_class)
+            if known and first.count and not first.admin:
+                yield known, first.count
 
 
 def _claim_usage(requests: Iterable[tuple[DeviceChoice, ...]]) -> dict[str, int]:

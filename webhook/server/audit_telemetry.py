@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 from webhook.companions.audit.outcome import counts
 from webhook.companions.audit.standing import StandingAudit
-from webhook.companions.job_metrics import Labels
+from webhook.companions.job_metrics import of_now
 from webhook.server.gauges import READ, gauge
 from webhook.server.metrics import PREFIX, Metric
 
@@ -32,7 +32,7 @@ AGE: Final = Metric(
     PREFIX + "audit_age_seconds",
     "gauge",
     (),
-    "Seconds since all jobs were last judged, infinite before the first time. Take the min of the replicas.",
+    "Seconds since this replica last judged all jobs, infinite before the first time.",
 )
 DURATION: Final = Metric(PREFIX + "audit_duration_seconds", "gauge", (), "How long that took.")
 AUDIT_METRICS: Final = (JOBS, REFUSED, VIOLATIONS, AGE, DURATION)
@@ -41,9 +41,8 @@ AUDIT_METRICS: Final = (JOBS, REFUSED, VIOLATIONS, AGE, DURATION)
 class AuditCollector(Collector):
     """The gauges, worked out whenever they are read, of a copy since another thread does."""
 
-    def __init__(self, audit: StandingAudit, namespaces: Labels) -> None:
+    def __init__(self, audit: StandingAudit) -> None:
         self._audit = audit
-        self._namespaces = namespaces
 
     def describe(self) -> list[GaugeMetricFamily]:
         """The metrics without values."""
@@ -52,7 +51,7 @@ class AuditCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The metrics with the values of now."""
         outcomes = [] if self._audit.age == inf else list(self._audit.outcomes.items())
-        found = counts(outcomes, self._namespaces)
+        found = counts(outcomes, of_now(namespace for (namespace, _), _ in outcomes))
         yield gauge(JOBS, {(namespace,): count for namespace, count in found.jobs.items()})
         yield gauge(REFUSED, {(namespace,): count for namespace, count in found.refused.items()})
         yield gauge(VIOLATIONS, found.violations)

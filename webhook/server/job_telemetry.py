@@ -19,7 +19,7 @@ from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.view import Answer
 from webhook.companions.audit.standing import StandingAudit
-from webhook.companions.job_metrics import MOST_NAMESPACES, Changes, Counted, Labels, standing
+from webhook.companions.job_metrics import MOST_NAMESPACES, Changes, Counted, Labels, of_now, standing
 from webhook.server.audit_telemetry import AuditCollector
 from webhook.server.gauges import READ, gauge
 from webhook.server.metrics import Metric
@@ -97,13 +97,12 @@ class JobTelemetry:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._namespaces = Labels(MOST_NAMESPACES)
         self._verdicts: NamespaceVerdicts | None = None
 
     def follow(self, lives: Watch[ByNamespace, JobLife], view: LiveView) -> None:
         """From now on count what happens to jobs, once all have been seen, and tell how many there are."""
-        _Happenings(lives, self._namespaces, self.registry)
-        self.registry.register(_Standing(lives, view, self._namespaces))
+        _Happenings(lives, self.registry)
+        self.registry.register(_Standing(lives, view))
         self._verdicts = NamespaceVerdicts(self.registry)
 
     def decided(self, namespace: str, decision: Decision) -> None:
@@ -113,19 +112,19 @@ class JobTelemetry:
 
     def deadlines(self, remaining: Callable[[], Iterable[tuple[str, float]]]) -> None:
         """From now on ask for the namespaces of jobs, and the seconds that each job has left."""
-        self.registry.register(_Remaining(remaining, self._namespaces))
+        self.registry.register(_Remaining(remaining))
 
     def audit(self, audit: StandingAudit) -> None:
         """From now on ask for the rules that jobs break."""
-        self.registry.register(AuditCollector(audit, self._namespaces))
+        self.registry.register(AuditCollector(audit))
 
 
 class _Happenings:
     """Counters and histograms."""
 
-    def __init__(self, lives: Watch[ByNamespace, JobLife], namespaces: Labels, registry: CollectorRegistry) -> None:
+    def __init__(self, lives: Watch[ByNamespace, JobLife], registry: CollectorRegistry) -> None:
         self._lives = lives
-        self._namespaces = namespaces
+        self._namespaces = Labels(MOST_NAMESPACES)
         self._changes: Changes | None = None
         self._counters = {
             what: Counter(metric.name, metric.help, metric.labels, registry=registry)
@@ -141,7 +140,8 @@ class _Happenings:
     def _listed(self) -> None:
         if self._changes is None:
             self._changes = Changes(self._lives.store.records.values())
-            for namespace in {job.namespace for job in self._lives.store.records.values()}:
+            # In the same order on every replica: where there are too many, all leave out the same.
+            for namespace in sorted({job.namespace for job in self._lives.store.records.values()}):
                 self._begin(self._namespaces.bounded(namespace))
 
     def _begin(self, namespace: str) -> None:
@@ -169,10 +169,9 @@ class _Happenings:
 class _Standing(Collector):
     """Gauges, worked out whenever they are read, of a copy since another thread does. None while jobs are unknown."""
 
-    def __init__(self, lives: Watch[ByNamespace, JobLife], view: LiveView, namespaces: Labels) -> None:
+    def __init__(self, lives: Watch[ByNamespace, JobLife], view: LiveView) -> None:
         self._lives = lives
         self._view = view
-        self._namespaces = namespaces
 
     def describe(self) -> list[GaugeMetricFamily]:
         """The metrics without values."""
@@ -184,7 +183,8 @@ class _Standing(Collector):
         if not self._lives.known or isinstance(pods, Answer):
             yield from self.describe()
             return
-        found = standing(list(self._lives.store.records.values()), pods, namespaces=self._namespaces)
+        jobs = list(self._lives.store.records.values())
+        found = standing(jobs, pods, self._view, namespaces=of_now(job.namespace for job in jobs))
         for metric, by_namespace in ((RUNNING, found.running), (QUEUED, found.queued)):
             yield gauge(metric, {(namespace,): count for namespace, count in by_namespace.items()})
         yield gauge(REQUESTED, found.requested)
@@ -194,9 +194,8 @@ class _Standing(Collector):
 class _Remaining(Collector):
     """The time that is left, worked out whenever it is read."""
 
-    def __init__(self, remaining: Callable[[], Iterable[tuple[str, float]]], namespaces: Labels) -> None:
+    def __init__(self, remaining: Callable[[], Iterable[tuple[str, float]]]) -> None:
         self._remaining = remaining
-        self._namespaces = namespaces
 
     def describe(self) -> list[GaugeMetricFamily]:
         """The metric without values."""
@@ -205,7 +204,9 @@ class _Remaining(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The least of each namespace."""
         least: dict[tuple[str, ...], float] = {}
-        for namespace, seconds in self._remaining():
-            label = (self._namespaces.bounded(namespace),)
+        remaining = list(self._remaining())
+        namespaces = of_now(namespace for namespace, _ in remaining)
+        for namespace, seconds in remaining:
+            label = (namespaces.bounded(namespace),)
             least[label] = min(seconds, least.get(label, seconds))
         yield gauge(REMAINING, least)

@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.devices import claim_template, exactly
 from tests.support.job_lives import HOUR, START, condition, life
 from webhook.api.pod_resources import ContainerResources, PodResources
 from webhook.api.quantity import parse
 from webhook.api.quota_charges import PodShape
 from webhook.cluster.job_lives import JobLife
 from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NothingKnown
 from webhook.companions.job_metrics import BEYOND, Changes, Counted, Labels, accelerators, standing
 
 STARTED = START + 2 * HOUR
@@ -99,14 +102,32 @@ def test_accelerators_of_jobs_that_have_not_ended() -> None:
     }
     records = {key: pods(job, 8) for key, job in jobs.items() if job.name != "unseen"}
     records["team-a", "replaced"] = pods(jobs["team-a", "replaced"], 8, uid="the one before")
-    found = standing(jobs.values(), records, namespaces=Labels(9))
+    found = standing(jobs.values(), records, NothingKnown(), namespaces=Labels(9))
     assert found.running == {"team-a": 1, "team-b": 1}
     assert found.queued == {"team-a": 4}
     assert found.requested == {("team-a", "nvidia.com/gpu"): 48, ("team-b", "nvidia.com/gpu"): 16}
     assert +found.in_use == {("team-a", "nvidia.com/gpu"): 16, ("team-b", "nvidia.com/gpu"): 16}
-    bounded = standing(jobs.values(), records, namespaces=Labels(1))
+    bounded = standing(jobs.values(), records, NothingKnown(), namespaces=Labels(1))
     assert bounded.running == {"team-a": 1, BEYOND: 1}
     assert bounded.requested == {("team-a", "nvidia.com/gpu"): 48, (BEYOND, "nvidia.com/gpu"): 16}
+
+
+def test_devices_of_claims_are_counted_as_far_as_their_number_is_known() -> None:
+    one_or_four = [{"deviceClassName": "gpu.nvidia.com"}, {"deviceClassName": "mig.nvidia.com", "count": 4}]
+    requests = {
+        "two": exactly(count=2),
+        "one or four": {"name": "r", "firstAvailable": one_or_four},
+        "all": exactly(allocationMode="All"),
+        "to look": exactly(adminAccess=True),
+        "another": exactly("nic.example.com"),
+    }
+    view = Snapshot([claim_template(name, request) for name, request in requests.items()])
+    job = life("runs", condition("Running"), started=STARTED)
+    worker = PodShape(PodResources(), device_claims=(*requests, "gone"))
+    record = MPIJobRecord("team-a", "runs", job.uid, pods=(PodsRecord("Worker", 4, worker),))
+    found = standing([job], {("team-a", "runs"): record}, view, namespaces=Labels(9))
+    name = "deviceclass.resource.kubernetes.io/gpu.nvidia.com"
+    assert found.requested == found.in_use == {("team-a", name): 12}
 
 
 def test_resources_have_the_names_that_are_known() -> None:

@@ -107,8 +107,28 @@ def test_namespaces_are_bounded(world: World) -> None:
     for each in range(MOST_NAMESPACES + 10):
         world.lives.put(mpijob(namespace=f"team-{each}"))
     assert world.value("created_total", BEYOND) == world.value("queued", BEYOND) == 10
-    found = set(re.findall(r'namespace="([^"]+)"', world.text()))
-    assert len(found) == MOST_NAMESPACES + 1
+    for metric in ("created_total", "queued"):
+        found = set(re.findall(rf'^{JOB_PREFIX}{metric}{{namespace="([^"]+)"', world.text(), re.MULTILINE))
+        assert len(found) == MOST_NAMESPACES + 1
+
+
+def test_replicas_that_have_seen_different_things_name_the_same_namespaces() -> None:
+    """Or one of them would have in BEYOND what another has by name, and a sum of the greatest would count it twice."""
+    jobs = [mpijob(namespace=f"team-{each}") for each in range(MOST_NAMESPACES + 10)]
+    first, second = World(), World()
+    first.lives.list(*jobs[:5])
+    for job in reversed(jobs):
+        first.lives.put(job)
+    second.lives.list(*jobs)
+    named = [re.findall(rf"^{JOB_PREFIX}queued{{.*", world.text(), re.MULTILINE) for world in (first, second)]
+    assert len(named[0]) == MOST_NAMESPACES + 1
+    assert sorted(named[0]) == sorted(named[1])
+    restarted = World()
+    restarted.lives.list(*reversed(jobs))
+    created = [
+        re.findall(rf"^{JOB_PREFIX}created_total{{.*", world.text(), re.MULTILINE) for world in (second, restarted)
+    ]
+    assert sorted(created[0]) == sorted(created[1])
 
 
 def test_every_metric_is_exposed_with_its_help(world: World) -> None:
