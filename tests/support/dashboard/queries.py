@@ -33,6 +33,10 @@ class Row:
 P: Final = "mpijob_webhook_"
 J: Final = "training_operator_mpijob_"
 IN: Final = 'namespace=~"$namespace"'
+# A team may have jobs of which no replica that runs has judged one, or refusals and no job.
+NAMESPACES: Final = (
+    f'{{__name__=~"{P}(namespace_reviews_total|audit_jobs)|{J}(created_total|deadline_remaining_seconds)"}}'
+)
 REFUSED: Final = f'action="deny",{IN}'
 HOOK: Final = 'name=~".*[.]mpijob[.]training[.]openshift[.]io"'
 CERTAIN: Final = "|".join(rule.id for rule in REGISTRY.values() if rule.importance is Importance.FAILS)
@@ -47,11 +51,13 @@ def each(metric: str, by: str, where: str = "", *, minutes: bool = True) -> str:
 def in_all(metric: str, by: str, where: str = "") -> str:
     """How many there were in the time that is looked at.
 
-    `increase` would not see the first of a series that was not there before, and of what is rare that is much.
+    `increase` would not see the first of a series that was not there before, and of what is rare that is much. Only it
+    sees what was counted before a process was started again in its pod.
     """
     selected = f"{metric}{{{where}}}".replace("{}", "")
     most = f"max_over_time({selected}[$__range])"
-    return f"sum by ({by}) ({most} - ({selected} offset $__range or {most} * 0))".replace("by () ", "")
+    again = f"increase({selected}[$__range]) and resets({selected}[$__range]) > 0"
+    return f"sum by ({by}) ({again} or {most} - ({selected} offset $__range or {most} * 0))".replace("by () ", "")
 
 
 def quantile(part: float, metric: str, by: str, where: str = "", *, of: str = "sum") -> str:

@@ -186,6 +186,16 @@ BESIDE: Final = Row(
             ),
         ),
         Panel(
+            "Last audit",
+            "Since each replica last judged all jobs that exist, and how long that took. The next one comes after ten "
+            "minutes, or after ten times as long.",
+            (
+                Query(f"max by (pod) ({P}audit_age_seconds)", "since: {{pod}}"),
+                Query(f"max by (pod) ({P}audit_duration_seconds)", "took: {{pod}}"),
+            ),
+            "s",
+        ),
+        Panel(
             "Work of companions",
             "In a minute: objects looked after, and calls of the API server.",
             (

@@ -123,6 +123,24 @@ CASES = [
         below="1x10 0 1x10 0 1x10 0 1x10 0 1x10",
         minutes=16,
     ),
+    *(
+        Case(
+            "MPIJobWebhookAuditStale",
+            {f'{OURS}audit_age_seconds{{pod="a"}}': f"{age}", f'{OURS}audit_duration_seconds{{pod="a"}}': f"{took}x60"},
+            minutes,
+            fires=fires,
+        )
+        for age, took, minutes, fires in (
+            ("3700x60", 0, 31, True),
+            ("3700x60", 0, 29, False),
+            ("3500x60", 0, 50, False),
+            # In order where it takes that long.
+            ("9000x60", 750, 50, False),
+            # None was ever complete.
+            ("Inf+0x60", 0, 31, True),
+            ("Inf+0x10 20x50", 0, 50, False),
+        )
+    ),
     *pairs("MPIJobWebhookCABundle", f'{OURS}ca_bundles_untrusting{{pod="a"}}', above="1x60", below="0x60", minutes=3),
     *(
         Case(alert, {f'{OURS}cert_expiry_timestamp_seconds{{cert="serving"}}': f"{end}x60"}, at, fires=fires)

@@ -11,8 +11,8 @@ import pytest
 from tests.support import promtool
 from tests.support.dashboard import build, page
 from tests.support.dashboard.panels import ROWS
-from tests.support.dashboard.queries import filled
-from tests.support.paths import DOCS
+from tests.support.dashboard.queries import NAMESPACES, filled, in_all
+from tests.support.paths import DOCS, MANIFESTS
 from tests.support.prometheus import rule_groups
 from webhook.api.yaml import load_all
 from webhook.server.audit_telemetry import AUDIT_METRICS
@@ -93,6 +93,44 @@ def test_queries_are_about_metrics_and_labels_that_exist(expr: str) -> None:
 def test_prometheus_can_read_every_query(tmp_path: Path) -> None:
     rules = [{"record": f"query_{number}", "expr": filled(expr, "5m")} for number, expr in enumerate(QUERIES)]
     promtool.check_rules([{"name": "dashboard", "rules": rules}], [], tmp_path)
+
+
+def test_bars_count_from_the_first_one_on_and_over_restarts(tmp_path: Path) -> None:
+    """Of a series that was there, of one that came, of one whose process was started again, and of one that went."""
+    series = {"stays": "5+0x30 5+1x10", "comes": "_x20 3+0x20", "again": "9+0x10 9+1x10 0+1x20", "goes": "7+0x20 8x5"}
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": f'n_total{{rule="{name}"}}', "values": text} for name, text in series.items()],
+        "promql_expr_test": [
+            {
+                "expr": f"round({filled(in_all('n_total', 'rule'), '35m')})",
+                "eval_time": "41m",
+                "exp_samples": [
+                    {"labels": f'{{rule="{name}"}}', "value": value}
+                    for name, value in (("stays", 10), ("comes", 3), ("again", 29), ("goes", 1))
+                ],
+            }
+        ],
+    }
+    promtool.check_rules([], [test], tmp_path)
+
+
+def test_a_rate_looks_at_more_than_one_scrape() -> None:
+    """Grafana's `$__rate_interval` is four intervals of the query, or of its data source, which knows nothing of us."""
+    (monitor,) = load_all((MANIFESTS / "components" / "monitoring" / "service-monitor.yaml").read_text())
+    (interval,) = {endpoint["interval"] for endpoint in monitor["spec"]["endpoints"]}
+    assert {target["interval"] for panel in shown()["panels"] for target in panel.get("targets", ())} == {interval}
+
+
+def test_the_namespaces_to_choose_from_are_those_of_all_metrics_that_have_one() -> None:
+    names = re.findall(r'__name__=~"(.*)"', NAMESPACES)[0]
+    chosen = [metric for metric in (*JOB_METRICS, *AUDIT_METRICS) if re.fullmatch(names, metric.name)]
+    assert [metric.name for metric in chosen] == [
+        "training_operator_mpijob_created_total",
+        "training_operator_mpijob_deadline_remaining_seconds",
+        "mpijob_webhook_namespace_reviews_total",
+        "mpijob_webhook_audit_jobs",
+    ]
 
 
 def test_legends_name_labels_that_the_answer_has() -> None:

@@ -12,6 +12,7 @@ from webhook.cli.main import main
 from webhook.cluster.resources import watched_resources
 from webhook.installation import manifests, registration
 from webhook.installation.companions import COMPANIONS, CompanionRights
+from webhook.server.audit_telemetry import AUDIT_METRICS
 from webhook.server.metrics import METRICS
 
 OVERLAYS = ("default", "cert-manager", "openshift")
@@ -166,7 +167,7 @@ def test_filling_the_stock_of_keys_is_no_reason_for_more_replicas() -> None:
 
 
 def test_alerts_are_on_metrics_that_exist() -> None:
-    ours = {metric.name: set(metric.labels) for metric in METRICS}
+    ours = {metric.name: set(metric.labels) for metric in (*METRICS, *AUDIT_METRICS)}
     (rule,) = documents("components/monitoring/alerts.yaml")
     alerts = [alert for group in rule["spec"]["groups"] for alert in group["rules"]]
     assert len({alert["alert"] for alert in alerts}) == len(alerts)
