@@ -63,6 +63,11 @@ def by_injection(decision: Decision) -> list[Injected]:
     ]
 
 
+def fields(patch: Iterable[Operation]) -> list[str]:
+    """The fields that were added, each once; the list for an appended item."""
+    return list(dict.fromkeys(field(_target(operation)[0]) for operation in patch))
+
+
 def report(entries: Sequence[Injected], *, updates: bool) -> Iterator[str]:
     """All of them in lines, nothing for none; `updates`: an update only restores what the job has lost."""
     if entries:

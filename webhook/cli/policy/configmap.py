@@ -1,14 +1,16 @@
 """A policy document in the ConfigMap that puts it in force."""
 
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 from textwrap import indent
 from typing import Any, Final
 
 from webhook.api import names, yaml
 from webhook.api.labels import Selector
-from webhook.cli.policy import inputs
+from webhook.cli.policy import inputs, job_fields
 from webhook.policy import store
-from webhook.policy.document import API_VERSION, KIND
+from webhook.policy.document import API_VERSION, KIND, PolicyError
 from webhook.policy.in_force import policy_model
 
 # What kubectl takes, one condition of it
@@ -28,8 +30,12 @@ def text(
     mode: str | None,
     priority: int | None,
     inject_only: str | None,
+    settings: Iterable[str] = (),
 ) -> str:
-    """The ConfigMap in YAML; ValueError or PolicyError for what cannot be in it."""
+    """The ConfigMap in YAML; ValueError or PolicyError for what cannot be in it.
+
+    Of `settings` each is a path and a value, as rules.worker-count.max=8.
+    """
     for what, given, problem in (
         ("the name", name, names.dns_1123_subdomain_problem(name)),
         ("--policy-namespace", namespace, names.dns_1123_label_problem(namespace)),
@@ -45,8 +51,13 @@ def text(
         else [part.strip() for part in inject_only.split(",") if part.strip()],
     }
     written = {**_start(source), **{key: value for key, value in changes.items() if value is not None}}
+    for setting in settings:
+        _set(written, setting)
     document = yaml.dump({"apiVersion": API_VERSION, "kind": KIND, **written})
-    store.read(document, policy_model())
+    try:
+        store.read(document, policy_model())
+    except PolicyError as error:  # its lines are those of a text that nobody sees
+        raise PolicyError(*(replace(fault, line=None) for fault in error.faults)) from None
     head = yaml.dump(
         {
             "apiVersion": "v1",
@@ -55,6 +66,17 @@ def text(
         }
     )
     return f"{head}data:\n  {store.KEY}: |\n{indent(document, '    ')}"
+
+
+def _set(written: dict[str, Any], setting: str) -> None:
+    path, equals, value = setting.partition("=")
+    try:
+        if not equals:
+            raise ValueError("is not PATH=VALUE, as rules.worker-count.max=8")
+        values = yaml.load_all(value)
+        job_fields.put(written, path.strip(), values[0] if values else None)
+    except ValueError as error:
+        raise ValueError(f"--set {setting}: {error}") from None
 
 
 def selector_of(given: str) -> dict[str, Any] | None:
@@ -70,6 +92,17 @@ def selector_of(given: str) -> dict[str, Any] | None:
     except ValueError as error:
         raise ValueError(f"--selector: {error}") from None
     return found or None
+
+
+def labels_of(selector: dict[str, Any] | None) -> dict[str, str]:
+    """Labels of a namespace that the selector selects."""
+    found = {key: str(value) for key, value in ((selector or {}).get("matchLabels") or {}).items()}
+    for each in (selector or {}).get("matchExpressions") or ():
+        if each["operator"] == "In":
+            found.setdefault(each["key"], str(each["values"][0]))
+        elif each["operator"] == "Exists":
+            found.setdefault(each["key"], "true")
+    return found
 
 
 def _expression(part: str) -> dict[str, Any]:

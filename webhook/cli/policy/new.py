@@ -1,51 +1,96 @@
-"""The command `policy new`: a policy as the ConfigMap that `kubectl apply -f -` takes."""
+"""The command `policy new`: a policy as the ConfigMap that `kubectl apply -f -` takes, and its first test."""
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
+from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from webhook.cli.options import POLICY_NAMESPACE
+from webhook.cli.options import FILE, POLICY_NAMESPACE
 from webhook.cli.terminal import fail
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option("--from", "source", metavar="FILE", help="A policy to start from. Default: one that sets nothing.")
 @click.option("-l", "--selector", help="The namespaces that it is for, as kubectl has selectors. Default: all.")
 @click.option("--mode", type=click.Choice(["enforce", "warn", "audit"]), help="The most that a rule does.")
 @click.option("--priority", type=int, help="The higher wins.")
 @click.option("--inject-only", metavar="IDS", help="These injections alone, with commas; '' for none.")
+@click.option("--set", "settings", metavar="PATH=VALUE", multiple=True, help="A setting; repeatable.")
+@click.option("--into", metavar="DIR", help="Write DIR/NAME.yaml, and its first test to DIR/tests/NAME.yaml.")
+@click.option("--job", type=FILE, help="The job of the first test. Default: a small good one.")
 @POLICY_NAMESPACE
-def new(*, name: str, source: str | None, selector: str | None, policy_namespace: str, **values: Any) -> NoReturn:
+def new(
+    *,
+    name: str | None,
+    into: str | None,
+    job: Path | None,
+    policy_namespace: str,
+    settings: tuple[str, ...],
+    **values: Any,
+) -> NoReturn:
     """Write a policy as a complete ConfigMap.
 
     It has the label by which the service finds it and is for the service's namespace, so `kubectl apply -f -` puts it
     in force. An option replaces what the file of --from has; all else stays as it is there, but for its comments.
 
+    With --into it is written to a file, and so is a first test: what comes of a job under this policy today, for
+    `mpijob-webhook policy test`. On a terminal, without a NAME, you are asked for all of it.
+
     A ConfigMap with the NAME of one that is there takes its place.
 
     \b
     Examples:
+      mpijob-webhook policy new
       mpijob-webhook policy new warn --mode warn --selector '!mpijob-enforced' | kubectl apply -f -
       mpijob-webhook policy new premium -l 'tier in (gold,silver)' --priority 10 > premium.yaml
+      mpijob-webhook policy new dev -l tier=dev --set rules.worker-count.max=8 --into policies
       mpijob-webhook policy new first --from base.yaml --mode audit --inject-only labels,mpi-env
       mpijob-webhook policy new first --mode warn | mpijob-webhook policy replay --policy -
 
     \b
     Exit code:
       0  written
-      2  unusable input: the name, an option or the file
+      2  unusable input: the name, an option or the file; or a file that would be written is there
     """
-    from webhook.cli.policy import configmap
+    from webhook.cli.policy import configmap, questions
     from webhook.policy.document import PolicyError
 
+    write = partial(configmap.text, namespace=policy_namespace)
+    if name is None:
+        if not sys.stdin.isatty():
+            fail("give the policy a NAME, or run this on a terminal to be asked for all of it")
+        answers = questions.ask(write, settings=settings, **values)
+        name, settings, values, into = answers.name, answers.settings, answers.options, into or answers.into
     try:
-        text = configmap.text(name, policy_namespace, source=source, selector=selector, **values)
-    except ValueError as error:
-        fail(error)
+        text = write(name, settings=settings, **values)
+        if into is None:
+            click.echo(text, nl=False)
+        else:
+            _write(Path(into), name, text, job)
     except PolicyError as error:
         fail(*str(error).splitlines())
-    click.echo(text, nl=False)
+    except ValueError as error:
+        fail(error)
     sys.exit(0)
+
+
+def _write(folder: Path, name: str, text: str, job: Path | None) -> None:
+    """Both files, or none of them; ValueError where that is not possible."""
+    from webhook.cli.policy import first_test
+
+    policy, test = folder / f"{name}.yaml", folder / "tests" / f"{name}.yaml"
+    for path in (policy, test):
+        if path.exists():
+            raise ValueError(f"{path} is there already: take another name or folder, or remove it")
+    content = first_test.text(text, named=f"../{name}.yaml", job=job)
+    try:
+        test.parent.mkdir(parents=True, exist_ok=True)
+        policy.write_text(text, encoding="utf-8")
+        test.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"cannot write {error.filename}: {error.strerror}") from None
+    click.echo(f"{policy}\n{test}")

@@ -1,6 +1,6 @@
 """Tests of policies, run: each job goes the way of `check`, and what comes of it is held against what was expected."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -107,30 +107,34 @@ def run(suite: Suite) -> Iterator[Outcome]:
     policies = PolicySet(suite.policies)
     for number, case in enumerate(suite.document.tests):
         try:
-            seen, stored = _judged(suite, number, case, policies)
-        except _BrokenTest as broken:
+            verdict = judged(suite, number, policies)
+        except BrokenTest as broken:
             failure = Failure(BROKEN, suite.line("tests", number, *broken.location), str(broken))
             yield Outcome(suite.file, case.name, suite.line("tests", number, "name"), (), (failure,))
             continue
-        failures = [*_compared(suite, number, case, seen), *_stored(suite, number, case, stored)]
-        yield Outcome(suite.file, case.name, suite.line("tests", number, "name"), seen, failures)
+        found = [*seen(verdict)]
+        stored = verdict.mutation.document or verdict.manifest.document
+        failures = [*_compared(suite, number, case, found), *_stored(suite, number, case, stored)]
+        yield Outcome(suite.file, case.name, suite.line("tests", number, "name"), found, failures)
 
 
-class _BrokenTest(Exception):
+class BrokenTest(Exception):
+    """A test cannot be run; `location` is what is wrong in it."""
+
     def __init__(self, message: str, *location: str | int) -> None:
         super().__init__(message)
         self.location: Location = location
 
 
-def _judged(suite: Suite, number: int, case: Case, policies: PolicySet) -> tuple[list[Seen], Mapping[str, Any]]:
-    """All findings on the job of a test, and the job as it would be stored."""
+def judged(suite: Suite, number: int, policies: PolicySet) -> Verdict:
+    """What comes of the job of a test; BrokenTest where that cannot be said."""
+    case = suite.document.tests[number]
     manifest = _changed(suite.jobs[number], case)
     facts = _namespace(suite, case, manifest)
     namespace = facts.name
     world = _world(suite, number, case, policies, facts)
     manifest = replace(manifest, document=manifest.created_in(namespace), written=_in(manifest.written, namespace))
-    verdict = job_check.check(manifest, world, namespace=namespace)
-    return [*_seen(verdict)], verdict.mutation.document or manifest.document
+    return job_check.check(manifest, world, namespace=namespace)
 
 
 def _changed(job: Manifest, case: Case) -> Manifest:
@@ -139,11 +143,11 @@ def _changed(job: Manifest, case: Case) -> Manifest:
         try:
             job_fields.put(document, path, deepcopy(value))
         except job_fields.FieldError as error:
-            raise _BrokenTest(f"{path}: {error}", "change", path) from None
+            raise BrokenTest(f"{path}: {error}", "change", path) from None
     try:
         (manifest,) = filter(job_check.is_job, objects(job.source, document))
     except ValueError:
-        raise _BrokenTest("the change leaves no MPIJob", "change") from None
+        raise BrokenTest("the change leaves no MPIJob", "change") from None
     return manifest
 
 
@@ -163,12 +167,14 @@ def _world(suite: Suite, number: int, case: Case, policies: PolicySet, namespace
     known = [*suite.cluster, *suite.clusters[number]]
     there = {str(_metadata(each).get("name")) for each in known if each.get("kind") == "Namespace"}
     if namespace.name not in there:
-        metadata = namespace.model_dump()
+        # The API server sets this label, and policies select by it.
+        labels = {"kubernetes.io/metadata.name": namespace.name, **namespace.labels}
+        metadata = {**namespace.model_dump(), "labels": labels}
         known.append({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     try:
         cluster = Snapshot(known)
     except SnapshotError as error:
-        raise _BrokenTest(f"cluster: {error}", *(["cluster"] if suite.clusters[number] else [])) from None
+        raise BrokenTest(f"cluster: {error}", *(["cluster"] if suite.clusters[number] else [])) from None
     user = case.user or suite.document.user
     world = JobWorld(
         cluster,
@@ -187,7 +193,8 @@ def _metadata(found: Mapping[str, Any]) -> Mapping[str, Any]:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _seen(verdict: Verdict) -> Iterator[Seen]:
+def seen(verdict: Verdict) -> Iterator[Seen]:
+    """All findings of a verdict."""
     found = verdict.validation
     for action, findings in (
         ("deny", found.denied),
@@ -206,15 +213,14 @@ def _of_finding(action: str, finding: Finding) -> Seen:
     return Seen(finding.rule, action, violation.path, f"{violation.message}. {violation.fix}")
 
 
-def _compared(suite: Suite, number: int, case: Case, seen: Iterable[Seen]) -> Iterator[Failure]:
+def _compared(suite: Suite, number: int, case: Case, found: Sequence[Seen]) -> Iterator[Failure]:
     """What was expected and is not there, and what is there and was not expected."""
-    seen = list(seen)
     for place, expected in enumerate(case.expect):
-        if not any(each.meets(expected) for each in seen):
+        if not any(each.meets(expected) for each in found):
             line = suite.line("tests", number, "expect", place)
             yield Failure(MISSING, line, f"expected, and not there: {_in_words(expected)}{_unknown(expected.rule)}")
     about = suite.document.rules
-    for each in seen:
+    for each in found:
         counts = each.action == "deny" or about is None or each.rule in about
         if counts and not any(each.meets(expected) for expected in case.expect):
             line = suite.line("tests", number, "expect")

@@ -127,6 +127,8 @@ class TestFacts:
         refused = "expect: [{rule: worker-count}]"
         assert of(one(refused, "namespace: {labels: {size: small}}\n"), code=0)
         assert of(one("namespace: {name: other}", "namespace: {labels: {size: small}}\n"), code=0)
+        Path("by-name.yaml").write_text(selected.replace("size: small", "kubernetes.io/metadata.name: team-a"))
+        assert of(one(refused).replace("tier.yaml", "by-name.yaml"), code=0)
         in_cluster = "{apiVersion: v1, kind: Namespace, metadata: {name: team-a, labels: {size: small}}}"
         assert of(one(f"cluster: [{in_cluster}]\n    {refused}"), code=0)
         Path("cluster.yaml").write_text(in_cluster)

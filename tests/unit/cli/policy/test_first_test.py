@@ -1,0 +1,138 @@
+"""`policy new`: a policy and its first test, from options or from questions on a terminal."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.jobs import changed
+from webhook.api import yaml
+from webhook.cli.main import main
+from webhook.cli.policy import configmap, questions
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["policy", *arguments], input=stdin, catch_exceptions=False)
+
+
+def first_tests(path: str) -> Any:
+    (document,) = yaml.load_all(Path(path).read_text())
+    return document["tests"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--mode", "audit"),
+        ("-l", "tier=dev", "--set", "rules.worker-count.max=3"),
+        ("-l", "tier in (dev,test),!prod,team", "--set", "rules.images={allowedRegistries: [quay.io]}"),
+        ("-l", "!prod", "--set", "rules.images.requireDigest=true"),
+        ("--set", "rules.images.refuseLatest=null", "--inject-only", ""),
+        ("--set", "injections.tolerations.enabled=true", "--set", "injections.tolerations.tolerations=[{key: a}]"),
+        ("--set", "injections.labels.job[cost-centre]='4711'", "--set", "injections.job-timeout.default=1h"),
+    ],
+)
+def test_what_it_writes_is_good_and_passes(options: tuple[str, ...]) -> None:
+    written = run("new", "first", *options, "--into", "policies")
+    assert (written.exit_code, written.stderr) == (0, "")
+    assert written.stdout == f"{Path('policies/first.yaml')}\n{Path('policies/tests/first.yaml')}\n"
+    assert run("validate", "policies").exit_code == 0
+    tested = run("test")
+    assert tested.exit_code == 0, tested.output
+    assert " passed, 0 failed" in tested.stdout
+    assert run("new", "first", *options).stdout == Path("policies/first.yaml").read_text()
+
+
+def test_what_comes_of_a_job_is_written_down() -> None:
+    run("new", "first", "-l", "tier=dev", "--set", "rules.worker-count.max=3", "--set",
+        "injections.node-selector={enabled: true, labels: {pool: a}}", "--into", ".")  # fmt: skip
+    inside, outside = first_tests("tests/first.yaml")
+    assert inside["namespace"] == {"labels": {"tier": "dev"}}
+    assert inside["expect"] == [
+        {"rule": "worker-count", "action": "deny", "field": "spec.mpiReplicaSpecs[Worker].replicas"}
+    ]
+    assert inside["stored"] == {
+        "spec.mpiReplicaSpecs[Launcher].template.spec.nodeSelector.pool": "a",
+        "spec.mpiReplicaSpecs[Worker].template.spec.nodeSelector.pool": "a",
+    }
+    assert outside == {"name": "the same job in another namespace"}
+
+
+def test_a_built_in_policy_has_nothing_to_say_of_its_job() -> None:
+    run("new", "first", "--into", ".")
+    assert first_tests("tests/first.yaml") == [{"name": "a job where the policy is in force"}]
+
+
+def test_a_job_of_ones_own() -> None:
+    Path("job.yaml").write_text(yaml.dump(changed({"metadata.name": "mine"})))
+    assert run("new", "first", "--job", "job.yaml", "--into", ".").exit_code == 0
+    assert "name: mine" in Path("tests/first.yaml").read_text()
+    assert run("test").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "give the policy a NAME, or run this on a terminal to be asked for all of it"),
+        (("a", "--set", "mode"), "--set mode: is not PATH=VALUE, as rules.worker-count.max=8"),
+        (("a", "--set", "rules..a=1"), "--set rules..a=1: is not a path, such as"),
+        (("a", "--set", "mode=[a"), "a list in brackets is not closed"),
+        (("a", "--set", "rules.worker-count.max=many"), "rules.worker-count.max: must be a whole number"),
+        (("a", "--set", "rules.worker-counts.max=3"), "rules.worker-counts: is not a setting; did you"),
+        (("a", "--set", "mode=warn", "--set", "mode.a.b=1"), "there is a value before a, which has no fields"),
+        (("there", "--into", "."), "there.yaml is there already: take another name or folder, or remove it"),
+        (("a", "--into", "there.yaml"), "cannot write there.yaml"),
+        (("a", "--into", ".", "--job", "nope.yaml"), "nope.yaml: no such file or directory"),
+        (("a", "--into", ".", "--job", "there.yaml"), "there.yaml has 0 MPIJobs, and a test is about one"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_written(arguments: tuple[str, ...], said: str) -> None:
+    Path("there.yaml").write_text("kind: Pod\n")
+    result = run("new", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+    assert [path.name for path in Path().rglob("*.yaml")] == ["there.yaml"]
+
+
+def test_questions_are_asked_again_until_the_answer_is_good() -> None:
+    @click.command()
+    def ask() -> None:
+        def write(name: str, **options: Any) -> str:
+            return configmap.text(name, "mine", **options)
+
+        none = dict.fromkeys(("source", "selector", "mode", "priority", "inject_only"))
+        found = questions.ask(write, settings=(), **none)
+        click.echo(f"{found.name} {found.options['selector']} {found.options['mode']} {found.settings} {found.into}")
+
+    typed = ["Dev", "dev", "tier dev", "tier=dev", "", "rules.max=1", "rules.worker-count.max=8", "mode=audit", "", "p"]
+    result = CliRunner().invoke(ask, input="".join(f"{line}\n" for line in typed), catch_exceptions=False)
+    assert result.stdout == "dev tier=dev enforce ('rules.worker-count.max=8', 'mode=audit') p\n"
+    assert 'the name "Dev" contains "D"' in result.stderr
+    assert '--selector: "tier dev" is not key=value' in result.stderr
+    assert "rules.max: is not a setting" in result.stderr
+
+
+def test_on_a_terminal_it_asks() -> None:
+    ours, theirs = os.openpty()
+    os.write(ours, b"dev\ntier=dev\n\nrules.worker-count.max=3\n\n\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "webhook", "policy", "new"],
+        stdin=theirs, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    os.close(theirs)
+    os.close(ours)
+    assert (done.returncode, done.stdout) == (0, f"dev.yaml\n{Path('tests/dev.yaml')}\n"), done.stderr
+    assert "Name of the policy" in done.stderr
+    assert run("test").exit_code == 0

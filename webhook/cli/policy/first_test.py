@@ -1,0 +1,89 @@
+"""A policy's first test: what comes of a job today, written down so that it stays."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from webhook.api import yaml
+from webhook.cli import files, injected
+from webhook.cli.files import Manifest
+from webhook.cli.policy import job_fields, suite_run
+from webhook.cli.policy.configmap import labels_of
+from webhook.cli.policy.documents import TEST_KIND
+from webhook.cli.policy.suite import Suite, SuiteDocument
+from webhook.policy import layers, store
+from webhook.policy.document import API_VERSION
+from webhook.policy.in_force import PolicySet, policy_model
+from webhook.policy.layers import Layer
+
+FILE: Final = "the first test"
+
+HEADING: Final = """\
+# The first test of {policy}: what comes of this job today. Change the job until it shows what the policy is for.
+"""
+_POD: Final = {"cpu": "1", "memory": "1Gi"}
+_GPUS: Final = {"cpu": "16", "memory": "64Gi", "nvidia.com/gpu": 2}
+
+
+def _template(name: str, resources: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    container = {"name": name, "image": "registry.example.com/ml/train:1.4", **more}
+    container["resources"] = {"requests": dict(resources), "limits": dict(resources)}
+    return {"spec": {"containers": [container]}}
+
+
+SAMPLE: Final[dict[str, Any]] = {
+    "apiVersion": "kubeflow.org/v2beta1",
+    "kind": "MPIJob",
+    "metadata": {"name": "train", "namespace": "team-a"},
+    "spec": {
+        "slotsPerWorker": 2,
+        "mpiReplicaSpecs": {
+            "Launcher": {"template": _template("launcher", _POD, command=["mpirun", "python", "train.py"])},
+            "Worker": {"replicas": 4, "template": _template("worker", _GPUS)},
+        },
+    },
+}
+"""A job that the built-in policy admits without a word."""
+
+
+def text(policy: str, *, named: str, job: Path | None) -> str:
+    """The test of the policy in YAML, which the test calls `named`; ValueError for a job that cannot be used."""
+    found = store.load_file(named, policy, policy_model())
+    manifest = _job(job)
+    selector = found[0].document.namespaces
+    cases = [_case(found, manifest, "a job where the policy is in force", labels_of(selector))]
+    if not found[0].selects({}):
+        cases.append(_case(found, manifest, "the same job in another namespace", {}))
+    document = {"apiVersion": API_VERSION, "kind": TEST_KIND, "policies": [named]}
+    body = yaml.dump({**document, "job": manifest.written, "tests": cases})
+    return HEADING.format(policy=named) + body
+
+
+def _job(path: Path | None) -> Manifest:
+    if path is None:
+        (sample,) = files.objects(FILE, SAMPLE)
+        return sample
+    found, errors = files.load([str(path)])
+    jobs = [each for each in found if each.kind == "MPIJob"]
+    if errors or len(jobs) != 1:
+        raise ValueError(str(errors[0]) if errors else f"{path} has {len(jobs)} MPIJobs, and a test is about one")
+    return jobs[0]
+
+
+def _case(policies: Sequence[Layer], job: Manifest, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    """A test that passes: what is found, and what injections that the policy sets put into the job."""
+    case: dict[str, Any] = {"name": name, **({"namespace": {"labels": dict(labels)}} if labels else {})}
+    head = {"apiVersion": API_VERSION, "kind": TEST_KIND, "policies": ["."]}
+    suite = SuiteDocument.model_validate({**head, "tests": [case]})
+    verdict = suite_run.judged(Suite(FILE, suite, {}, policies, (), ((),), (job,)), 0, PolicySet(policies))
+    if expected := [
+        {"rule": each.rule, "action": each.action, **({"field": each.field} if each.field else {})}
+        for each in suite_run.seen(verdict)
+    ]:
+        case["expect"] = expected
+    about = {injection for layer in policies for injection in layers.written(layer.document).get("injections", {})}
+    document = verdict.mutation.document or {}
+    added = [path for each in verdict.injected if each.id in about for path in injected.fields(each.patch)]
+    if stored := {path: job_fields.get(document, path) for path in added}:
+        case["stored"] = stored
+    return case
