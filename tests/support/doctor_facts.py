@@ -104,6 +104,13 @@ HEALTHY = Facts(
 )
 
 
+def with_variable(name: str, value: str) -> Any:
+    """The service's Deployment with this in its environment."""
+    found = deployment("mpijob-webhook", "mpijob-webhook:0.1.0")
+    found["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": name, "value": value}]
+    return found
+
+
 def with_kueue(config: Any) -> dict[str, Any]:
     text = config if isinstance(config, str) else json.dumps(config)
     found: dict[str, Any] = {"metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"}}

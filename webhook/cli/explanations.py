@@ -44,6 +44,8 @@ class Explanation:
     settings: tuple[Setting, ...] = ()
     defaults: Mapping[str, Any] | None = None
     """The settings' values."""
+    plugin: str = ""
+    """The plug-in that it comes from."""
 
     @property
     def policy(self) -> str:
@@ -56,7 +58,8 @@ class Explanation:
     def as_text(self) -> Iterator[str]:
         """The whole explanation in lines."""
         word = "action" if self.kind == "rule" else "default"
-        yield heading(self.id) + f" ({self.kind}, {word}: {self.default}, since {self.since})"
+        of = f" of the plug-in {self.plugin}" if self.plugin else ""
+        yield heading(self.id) + f" ({self.kind}{of}, {word}: {self.default}, since {self.since})"
         yield ""
         yield self.summary
         if self.explanation:
@@ -141,6 +144,7 @@ def _entry(kind: Literal["rule", "injection"], of: Rule | Injection, default: st
         since=of.since,
         settings=settings(of.settings),
         defaults=defaults.model_dump(mode="json", by_alias=True),
+        plugin=of.plugin,
     )
 
 
@@ -203,7 +207,11 @@ def overview(found: Sequence[Explanation]) -> Iterator[str]:
     width = max(len(entry.id) for entry in found)
     for kind, title in (("rule", "Rules: what a job is checked for"), ("injection", "Injections: what is injected")):
         yield heading(title)
-        yield from (f"  {e.id:{width}}  {e.default:6}  {e.summary}" for e in found if e.kind == kind)
+        yield from (
+            f"  {e.id:{width}}  {e.default:6}  {e.summary}" + (f" (plug-in {e.plugin})" if e.plugin else "")
+            for e in found
+            if e.kind == kind
+        )
         yield ""
 
 
@@ -212,6 +220,7 @@ def as_json(found: Iterable[Explanation]) -> dict[str, list[dict[str, str]]]:
     return {
         f"{kind}s": [
             {"id": entry.id, "default": entry.default, "summary": entry.summary, "since": entry.since}
+            | ({"plugin": entry.plugin} if entry.plugin else {})
             for entry in found
             if entry.kind == kind
         ]

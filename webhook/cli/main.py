@@ -12,11 +12,17 @@ from typing import Final, cast
 import click
 
 from webhook import PROGRAM, __version__
+from webhook.cli.terminal import caution, printable
 
 MODULES: Final = {
-    name: name for name in ("certs", "check", "convert", "demo", "doctor", "explain", "serve", "snapshot", "why")
+    name: name
+    for name in ("certs", "check", "convert", "demo", "doctor", "explain", "plugins", "serve", "snapshot", "why")
 } | {"policy": "policy.commands", "rules": "explain"}
 """Where each command is, by its name."""
+
+
+TELLS_OF_PLUGINS: Final = frozenset({"plugins", "serve", "doctor"})
+"""Commands that say themselves what is wrong with plug-ins."""
 
 
 class Commands(Mapping[str, click.Command]):
@@ -38,8 +44,17 @@ class Commands(Mapping[str, click.Command]):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
 )
 @click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
+@click.option(
+    "--plugins",
+    metavar="NAMES",
+    envvar="MPIJOB_WEBHOOK_PLUGINS",
+    show_envvar=True,
+    default="",
+    show_default="none",
+    help="Packages whose rules and injections count too, with commas between them; or all that are installed.",
+)
 @click.pass_context
-def main(ctx: click.Context) -> None:
+def main(ctx: click.Context, plugins: str) -> None:
     """Admission webhook for Kubeflow MPIJobs (kubeflow.org/v2beta1).
 
     A job gets, at the moment it is submitted, the verdict that the cluster would otherwise give minutes later; and what
@@ -62,3 +77,13 @@ def main(ctx: click.Context) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if plugins.strip():
+        _load(plugins, silent=ctx.invoked_subcommand in TELLS_OF_PLUGINS)
+
+
+def _load(plugins: str, *, silent: bool) -> None:
+    from webhook.plugins import loading  # noqa: PLC0415 - whoever has none need not wait for it
+
+    loading.load(plugins.split(","))
+    for name, problem in {} if silent else loading.problems().items():
+        click.echo(f"{caution('warning')}: plug-in {printable(name)}: {printable(problem)}", err=True)

@@ -1,5 +1,6 @@
 """Writes the reference pages out of the code: `python -m webhook.cli.reference docs`."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from webhook.cli.explanations import Explanation, Setting
 from webhook.cli.main import main
 from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES
 from webhook.kit.importance import Importance
+from webhook.plugins import loading
 from webhook.policy.document import PolicyDocument
 from webhook.predict.pod_security.table import table
 from webhook.rules import REGISTRY
@@ -61,7 +63,8 @@ def _entries(title: str, kind: str, entries: Iterable[Explanation]) -> Iterator[
     yield from _table((title[:-1], word, ""), ((f"[{e.id}](#{e.id})", e.default, e.summary) for e in chosen))
     for entry in chosen:
         yield f"\n## {entry.id}\n"
-        yield f"{entry.summary} {word}: {entry.default}. Since {entry.since}."
+        of = f" of the plug-in {entry.plugin}" if entry.plugin else ""
+        yield f"{entry.summary} {word}: {entry.default}. Since {entry.since}{of}."
         if entry.explanation:
             yield f"\n{entry.explanation}"
         if entry.settings:
@@ -203,5 +206,6 @@ containers and ephemeral containers alike. Versions after the newest one here me
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("usage: python -m webhook.cli.reference FOLDER")
+    loading.load(os.environ.get(loading.VARIABLE, "").split(","))
     for page in write(Path(sys.argv[1])):
         click.echo(page)

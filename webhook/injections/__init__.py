@@ -38,6 +38,8 @@ class Injection(msgspec.Struct, frozen=True):
     """Also into jobs that say that a controller or Kueue made them: anyone may write that."""
     importance: Importance = Importance.HARMS
     """Of its Cautions."""
+    plugin: str = ""
+    """The plug-in that it comes from; empty for one of this package."""
 
     @property
     def documentation(self) -> tuple[str, str]:
@@ -78,7 +80,7 @@ def injection(
     """Register the decorated function as the injection `injection_id`, there since version `since`."""
 
     def register(inject: Inject[S]) -> Inject[S]:
-        REGISTRY.add(Injection(injection_id, settings, inject, since, for_claimed, importance))
+        REGISTRY.declare(inject, Injection(injection_id, settings, inject, since, for_claimed, importance))
         return inject
 
     return register

@@ -148,6 +148,11 @@ class PatchBuilder:
         self.additions.append(Addition(self.author, path, item, True, key))
         return True
 
+    def take_back(self, kept: int, document: dict[str, Any]) -> None:
+        """Keep only the first operations, after which the object was `document`."""
+        self.document = document
+        del self.operations[kept:], self.additions[kept:]
+
     def _record(self, path: Path, value: object) -> None:
         self.operations.append({"op": "add", "path": pointer(path), "value": value})
 

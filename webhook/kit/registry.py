@@ -1,11 +1,14 @@
-"""Rules and injections find themselves: every module of their package is imported once, in the order of its name."""
+"""Rules and injections find themselves: every module of their package is imported once, in the order of its name.
+
+What a module of another package declares is a plug-in's: it is offered, and in force once `webhook.plugins` takes it.
+"""
 
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 
 class Registered(Protocol):
@@ -27,12 +30,32 @@ class Registry(Mapping[str, E], Generic[E]):
         self._package = package
         self._entries: dict[str, E] = {}
         self._loaded = False
+        self._offered: dict[Callable[..., Any], E] = {}
+        self.unusable: set[str] = set()
+        """Ids of plug-ins that are broken: policies may name them all the same, and nothing comes of it."""
 
     def add(self, entry: E) -> None:
         """Register `entry`; two with one id are a programming error."""
         if entry.id in self._entries:
             raise RuntimeError(f"two entries of {self._package} are called {entry.id!r}")
         self._entries[entry.id] = entry
+
+    def declare(self, function: Callable[..., Any], entry: E) -> None:
+        """Register the `entry` of a function of this package; that of another package is offered."""
+        if function.__module__.startswith(f"{self._package}."):
+            self.add(entry)
+        else:
+            self._offered[function] = entry
+
+    def offered(self, function: object) -> E | None:
+        """What a plug-in has declared with this function."""
+        return self._offered.get(function) if callable(function) else None
+
+    def take_in(self, entry: E) -> None:
+        """Register what a plug-in offers, beside all of the package."""
+        self._load()
+        self.add(entry)
+        self._entries = dict(sorted(self._entries.items()))
 
     def _load(self) -> dict[str, E]:
         if not self._loaded:

@@ -173,3 +173,19 @@ class InjectionSettings(Settings):
         " deny, warn, audit or off. Other than off, no job may go without, but for owned jobs and copies by Kueue that"
         " one of the policy's controllers creates.",
     )
+
+
+class UncheckedRuleSettings(RuleSettings):
+    """Those of a rule whose plug-in is broken: whatever a policy says of it is kept, and nothing comes of it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    action: ActionField = Field(Action.OFF, description="What a violation leads to: deny, warn, audit or off.")
+
+
+class UncheckedInjectionSettings(InjectionSettings):
+    """Those of an injection whose plug-in is broken."""
+
+    model_config = ConfigDict(extra="allow")
+
+    enabled: bool = Field(False, description="Whether anything is injected.")

@@ -6,15 +6,24 @@ Compiled once for each combination of documents that selects a namespace.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, reduce
+from typing import Any
 
 from webhook import injections, rules
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import Answer
 from webhook.injections import Injection
 from webhook.kit.admitted import ANYTHING, Admitted
-from webhook.kit.settings import Action, InjectionSettings, RuleSettings
+from webhook.kit.registry import Registry
+from webhook.kit.settings import (
+    Action,
+    InjectionSettings,
+    RuleSettings,
+    Settings,
+    UncheckedInjectionSettings,
+    UncheckedRuleSettings,
+)
 from webhook.policy import document, layers, store
-from webhook.policy.document import PolicyDocument
+from webhook.policy.document import Described, PolicyDocument
 from webhook.policy.layers import Effective, Layer
 from webhook.rules import Rule
 
@@ -60,10 +69,24 @@ class Policy:
         return {rule.id: (settings, action) for rule, settings, action in self.rules}
 
 
+@dataclass(frozen=True, slots=True)
+class _Unusable:
+    """What a policy may say of a broken plug-in's rule or injection: a policy outlives its plug-ins."""
+
+    settings: type[Settings]
+
+
 @cache
 def policy_model() -> type[PolicyDocument]:
     """The policy document's model, with every rule and injection there is."""
-    return document.assemble(rules.REGISTRY, injections.REGISTRY)
+    return document.assemble(
+        _described(rules.REGISTRY, UncheckedRuleSettings), _described(injections.REGISTRY, UncheckedInjectionSettings)
+    )
+
+
+def _described(registry: Registry[Any], unchecked: type[Settings]) -> dict[str, Described]:
+    unusable = {entry_id: _Unusable(unchecked) for entry_id in registry.unusable}
+    return dict(sorted({**unusable, **registry}.items()))
 
 
 def load_policy(text: str | bytes | None) -> Policy:

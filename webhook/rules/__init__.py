@@ -105,6 +105,8 @@ class Rule(msgspec.Struct, frozen=True):
     admits: Callable[[Any], Admitted] = lambda _: ANYTHING
     """What it admits, by its settings, of the numbers that advice changes."""
     importance: Importance = Importance.HARMS
+    plugin: str = ""
+    """The plug-in that it comes from; empty for one of this package."""
 
     @property
     def documentation(self) -> tuple[str, str]:
@@ -129,8 +131,8 @@ def rule(
     """
 
     def register(check: Check[S]) -> Check[S]:
-        REGISTRY.add(
-            Rule(id=rule_id, settings=settings, check=check, since=since, admits=admits, importance=importance)
+        REGISTRY.declare(
+            check, Rule(id=rule_id, settings=settings, check=check, since=since, admits=admits, importance=importance)
         )
         return check
 

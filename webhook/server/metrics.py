@@ -239,5 +239,18 @@ METRICS = (
         "Notices about the time of jobs: told (this replica made the Event), or known (it was there).",
         kept="elsewhere",
     ),
+    Metric(
+        PREFIX + "plugins",
+        "gauge",
+        ("plugin", "version", "state"),
+        "1 for each plug-in that is named: in force, or broken (what else it has is in force); /readyz says why.",
+    ),
+    Metric(
+        PREFIX + "plugin_failures_total",
+        "counter",
+        ("kind", "entry"),
+        "How often a plug-in's rule or injection failed in a review, which then went on without it.",
+        kept="elsewhere",
+    ),
     Metric(PREFIX + "build_info", "gauge", ("version", "python"), "1 for the version that runs."),
 )

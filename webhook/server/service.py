@@ -17,6 +17,7 @@ from webhook.cluster.view import NothingKnown
 from webhook.companions.ssh.pool import KeyPool
 from webhook.installation import registration
 from webhook.installation.registration import Registration
+from webhook.plugins import loading
 from webhook.policy import store
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
@@ -138,10 +139,12 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         clients=settings.client_names,
     )
     telemetry.policies_in_force(_digest(handler.policies))
+    telemetry.plugins.follow(loading.loaded(), loading.FAILURES)
     source = certificates.source_for(settings, telemetry)
     readiness = Readiness("policy", "cluster", "certificate", "serving")
     readiness.follow("certificate", source)
     readiness.concerns_of(source.concerns)
+    readiness.concerns_of(lambda: {f"plug-in {name}": text for name, text in loading.problems().items()})
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(keys.filled())
         ops_connections = _connections(telemetry, MOST_OPS)

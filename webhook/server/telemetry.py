@@ -32,6 +32,7 @@ from webhook.server.connections import REASONS
 from webhook.server.job_telemetry import JobTelemetry
 from webhook.server.log import MAX_LOGGED, DecisionLine, describe, make_log
 from webhook.server.metrics import BUCKETS, METRICS, PREFIX, Metric
+from webhook.server.plugin_telemetry import PluginTelemetry
 from webhook.server.tallies import Durations, Tally
 
 # In this format they would be gauges beside each counter and histogram: a third more series, which nobody asks for.
@@ -89,6 +90,7 @@ class Telemetry:
         self._caches = {name: made[name] for name in made if name.startswith("cache_")}
         self._companions = {name: made[name] for name in made if name.startswith("companion_")}
         self._deadline_events: AskedCounter = made["deadline_events_total"]
+        self.plugins = PluginTelemetry(made["plugins"], made["plugin_failures_total"], self.log)
         self.jobs = JobTelemetry()
         self._begin()
         made["build_info"].labels(__version__, platform.python_version()).set(1)

@@ -83,6 +83,21 @@ CASES = [
         "MPIJobWebhookPolicyBroken", f'{OURS}policy_documents{{state="broken"}}', above="1x60", below="0x60", minutes=6
     ),
     Case("MPIJobWebhookPolicyBroken", {f'{OURS}policy_documents{{state="current"}}': "9x60"}, 50, fires=False),
+    *pairs(
+        "MPIJobWebhookPluginBroken",
+        f'{OURS}plugins{{plugin="acme",state="broken"}}',
+        above="1x60",
+        below="0x60",
+        minutes=6,
+    ),
+    Case("MPIJobWebhookPluginBroken", {f'{OURS}plugins{{plugin="acme",state="in force"}}': "1x60"}, 50, fires=False),
+    *pairs(
+        "MPIJobWebhookPluginBroken",
+        f'{OURS}plugin_failures_total{{kind="rule",entry="acme-no"}}',
+        above="0+1x60",
+        below="7x60",
+        minutes=7,
+    ),
     *(
         Case(
             "MPIJobWebhookPoliciesDiffer",

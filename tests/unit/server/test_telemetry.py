@@ -14,6 +14,7 @@ from tests.support.paths import MANIFESTS
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision
 from webhook.cluster.view import NothingKnown
+from webhook.plugins.loading import Failures
 from webhook.server.log import MAX_LOGGED, LibraryLog, describe, make_log
 from webhook.server.telemetry import METRICS, PREFIX, Telemetry
 
@@ -139,6 +140,7 @@ def test_what_got_no_decision_is_counted_where_it_belongs(telemetry, status, cou
 def test_what_alerts_ask_about_is_there_from_the_start(telemetry):
     """The first failure after a start is no step in a series that did not exist."""
     expressions = " ".join(rule["expr"] for rule in alert_rules())
+    telemetry.plugins.follow((), Failures({("rule", "acme-no"): 0}, {}))
     text = generate_latest(telemetry.registry).decode()
     counters = set(re.findall(r"mpijob_webhook_[a-z_]+_total", expressions))
     assert counters

@@ -14,6 +14,7 @@ from webhook.cluster.resource import KUEUE_NAMESPACE
 from webhook.installation import registration
 from webhook.installation.doctor.certificates import FILES, SELF_MANAGED, Certificates
 from webhook.installation.doctor.unread import Unread
+from webhook.plugins.loading import Plugin
 
 KUEUE_HOOK: Final = "mmpijob.kb.io"
 """Kueue's hook that suspends MPIJobs with a queue; the configuration around it has many names."""
@@ -107,6 +108,8 @@ class Facts:
     """Of all jobs; empty where the cluster has no MPIJobs."""
     probe: Probe | None = None
     """None if it was not asked for."""
+    plugins: Sequence[Plugin] = ()
+    """Those that are named where this command runs."""
 
     @property
     def on_trial(self) -> bool:
@@ -163,6 +166,14 @@ def hooks(found: KubernetesObject) -> list[KubernetesObject]:
 def containers(deployment: KubernetesObject) -> list[KubernetesObject]:
     """The containers of a Deployment's pods."""
     return list(deployment["spec"]["template"]["spec"].get("containers") or ())
+
+
+def variables(deployment: object) -> dict[str, str]:
+    """The environment of the service's Deployment, as far as it is written there."""
+    if not isinstance(deployment, dict):
+        return {}
+    found = (each for container in containers(deployment)[:1] for each in container.get("env") or ())
+    return {each["name"]: str(each.get("value") or "") for each in found}
 
 
 def arguments(deployment: object) -> dict[str, str]:

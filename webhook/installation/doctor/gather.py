@@ -27,6 +27,7 @@ from webhook.installation.doctor.facts import (
 )
 from webhook.installation.doctor.unread import Unread, attempt
 from webhook.installation.registration import API, RESOURCES
+from webhook.plugins import loading
 from webhook.policy import store
 from webhook.policy.in_force import policy_model
 from webhook.policy.store import REMEMBERED, PolicySource
@@ -93,6 +94,7 @@ async def gather(
         rights=await attempt(_rights(api, location, ours)),
         policies=await attempt(_policies(api, location.namespace)),
         asked_in_vain=await attempt(asked.in_vain(api)),
+        plugins=loading.loaded(),
         probe=await _probe(api, probe) if probe else None,
     )
 

@@ -34,12 +34,14 @@ from tests.support.doctor_facts import (
     pod,
     stored,
     with_kueue,
+    with_variable,
 )
 from webhook.client.access_reviews import Right
 from webhook.installation import registration
 from webhook.installation.doctor import checks
 from webhook.installation.doctor.diagnosis import Severity
 from webhook.installation.doctor.facts import AskedInVain, Policies, Probe
+from webhook.plugins.loading import Plugin
 from webhook.server import configuration_concerns
 
 # What is changed, the findings (id: words of it).
@@ -207,6 +209,17 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "a policy elsewhere": (
         {"policies": Policies(1, elsewhere=[("team-a", "base")])},
         {"policy-elsewhere": 'policy "base" is in namespace team-a, and nothing of it is in force'},
+    ),
+    "a plug-in that is broken here": (
+        {"plugins": [Plugin("acme", "1.0", "broken", faults=("rule acme-no: is gone",))]},
+        {"plugin-broken": "the plug-in acme is broken here: rule acme-no: is gone"},
+    ),
+    "a plug-in of the service is not here": (
+        {
+            "deployment": with_variable("MPIJOB_WEBHOOK_PLUGINS", "Acme_Rules,other"),
+            "plugins": [Plugin("other", "1.0", "in force")],
+        },
+        {"plugin-elsewhere": "plug-ins that this command does not know: acme-rules; policies that name their"},
     ),
     "policies elsewhere cannot be seen": (
         {"policies": Policies(1, elsewhere=UNREAD)},

@@ -1,0 +1,1 @@
+"""A rule and an injection for mpijob-webhook."""

@@ -1,0 +1,29 @@
+"""The label with the cost centre is one that exists.
+
+Whoever pays for a job is found by its label. A job without one is nobody's; one with a wrong number is somebody else's.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from webhook.plugins.api import CauseReason, Context, MPIJob, RuleSettings, Violation, rule
+
+
+class Settings(RuleSettings):
+    """What the label is called, and what it may say."""
+
+    label: str = Field("cost-centre", min_length=1, description="The label that has the cost centre.")
+    allowed: tuple[str, ...] = Field((), description="Cost centres that exist; [] for any.")
+
+
+@rule("example-cost-centre", Settings, since="0.1")
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """Compare the label of the job with the cost centres of the policy."""
+    path = f"metadata.labels[{settings.label}]"
+    value = (job.metadata.labels or {}).get(settings.label, "")
+    if not value:
+        yield Violation(path, "is missing: nobody pays for this job", fix="Add it.", reason=CauseReason.REQUIRED)
+    elif settings.allowed and value not in settings.allowed:
+        fix = f"Use one of {', '.join(settings.allowed)}."
+        yield Violation(path, f'there is no cost centre "{value}"', fix=fix, reason=CauseReason.NOT_SUPPORTED)

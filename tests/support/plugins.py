@@ -1,0 +1,99 @@
+"""Packages with plug-ins, written into a folder as pip would install them, and taken in for the length of a block."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from webhook import injections, rules
+from webhook.cli.policy.document_schema import json_schema
+from webhook.plugins import loading
+from webhook.policy.in_force import policy_model
+
+RULE = '''"""Says no."""
+from webhook.plugins.api import *
+
+class Settings(RuleSettings):
+    """Its settings."""
+    word: str = "no"
+
+@rule("{id}", Settings, since="1.0")
+def check(job, settings, ctx):
+    """Say it."""
+    {body}
+'''
+INJECTION = '''"""Adds something."""
+from webhook.plugins.api import *
+
+@injection("{id}", InjectionSettings, since="1.0")
+def inject(job, settings, ctx, patch):
+    """Add it."""
+    {body}
+'''
+SAYS_NO = 'yield Violation("spec", f"I say {settings.word}", fix="Give up.")'
+
+
+def install(
+    folder: Path,
+    name: str,
+    modules: Mapping[str, str],
+    points: Mapping[str, Mapping[str, str]],
+    *,
+    version: str = "1.0",
+) -> None:
+    """Write a package with these modules and entry points (value by name, by the last word of their group)."""
+    for module, text in modules.items():
+        (folder / f"{module}.py").write_text(text)
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    lines = [
+        line
+        for group, entries in points.items()
+        for line in (f"[mpijob_webhook.{group}]", *(f"{key} = {value}" for key, value in entries.items()))
+    ]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+
+def install_rule(folder: Path, body: str = SAYS_NO, entry_id: str = "acme-no") -> None:
+    """Write the package `acme` with one rule, whose function has this body."""
+    module = entry_id.replace("-", "_")
+    install(folder, "acme", {module: RULE.format(id=entry_id, body=body)}, {"rules": {entry_id: f"{module}:check"}})
+
+
+def install_injection(folder: Path, body: str, entry_id: str = "acme-more") -> None:
+    """Write the package `acme` with one injection, whose function has this body."""
+    module = entry_id.replace("-", "_")
+    points = {"injections": {entry_id: f"{module}:inject"}}
+    install(folder, "acme", {module: INJECTION.format(id=entry_id, body=body)}, points)
+
+
+@contextmanager
+def taken_in(folder: Path, *names: str) -> Iterator[tuple[loading.Plugin, ...]]:
+    """What is loaded of the plug-ins with these names in `folder`; at the end everything is as before."""
+    registries: tuple[Any, ...] = (rules.REGISTRY, injections.REGISTRY)
+    before = [({**registry._load()}, {*registry.unusable}, {**registry._offered}) for registry in registries]
+    modules = {*sys.modules}
+    sys.path.insert(0, str(folder))
+    _forget()
+    try:
+        loading.load(names)
+        yield loading.loaded()
+    finally:
+        sys.path.remove(str(folder))
+        for name in {*sys.modules} - modules:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
+                del sys.modules[name]
+        for registry, (entries, unusable, offered) in zip(registries, before, strict=True):
+            registry._entries, registry.unusable, registry._offered = entries, unusable, offered
+        _forget()
+
+
+def _forget() -> None:
+    loading._LOADED.clear()
+    loading.FAILURES.counts.clear()
+    loading.FAILURES.last.clear()
+    loading.FAILURES.listener = lambda *_: None
+    policy_model.cache_clear()
+    json_schema.cache_clear()

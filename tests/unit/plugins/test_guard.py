@@ -1,0 +1,197 @@
+"""A plug-in that fails in a review is left out of it, and nothing else is."""
+
+import asyncio
+import signal
+import threading
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from tests.support import injecting, jobs
+from tests.support.jobs import GOOD
+from tests.support.plugins import RULE, SAYS_NO, install, install_injection, install_rule, taken_in
+from tests.support.policies import HEADER
+from webhook.admission import pipelines
+from webhook.admission.decision import Decision
+from webhook.cluster.view import NothingKnown
+from webhook.plugins import guard, loading
+from webhook.policy.document import PolicyError
+from webhook.policy.in_force import Policy, load_policy
+
+
+def validate(job: Any, policy: Policy, **fields: Any) -> Decision:
+    return pipelines.validate(jobs.request(job, **fields), policy=policy, view=NothingKnown(), today=date.min)
+
+
+FAILING = {
+    "raises": ("raise KeyError(job.metadata.name)\n    yield", "KeyError in acme_no.py:11"),
+    "raises late": (f"{SAYS_NO}\n    1 / 0", "ZeroDivisionError in acme_no.py:12"),
+    "ends the process": ("raise SystemExit(3)\n    yield", "SystemExit in acme_no.py:11"),
+    "is endless": ("while True: pass\n    yield", "it took longer than 0.02 s"),
+    "sleeps": ("__import__('time').sleep(3600)\n    yield", "it took longer than 0.02 s"),
+    "catches all it can": (
+        "while True:\n        try:\n            while True: pass\n        except Exception: pass\n    yield",
+        "it took longer than 0.02 s",
+    ),
+    "is a slow pattern": (
+        "__import__('re').match(r'(a|a)*b', 'a' * 60)\n    yield",
+        "it took longer than 0.02 s",
+    ),
+    "gives nothing": ("return None", "TypeError in guard.py:"),
+    "gives a text": ("return ['no']", "AttributeError in guard.py:"),
+    "is deep": (
+        "check.__wrapped__(job, settings, ctx) if 0 else (lambda f: f(f))(lambda f: f(f))\n    yield",
+        "Recursion",
+    ),
+}
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "SECONDS", 0.02)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(("body", "reason"), FAILING.values(), ids=list(FAILING))
+def test_a_rule_that_fails_finds_nothing_and_the_others_all(tmp_path: Path, body: str, reason: str) -> None:
+    install_rule(tmp_path, body)
+    job = jobs.changed({"Worker.replicas": 1})
+    with taken_in(tmp_path, "acme"):
+        policy = load_policy(None)
+        decision = validate(job, policy)
+        assert [finding.rule for finding in decision.denied] == ["worker-count"]
+        (failure,) = decision.audited
+        assert failure.rule == "acme-no"
+        assert failure.violation.message.startswith(f"the plug-in acme failed ({reason}")
+        assert "the plug-in acme failed" in decision.response("u").audit_annotations["audit-violations"]
+        assert loading.FAILURES.counts == {("rule", "acme-no"): 1}
+        assert validate(GOOD, policy).allowed
+        assert loading.problems()["acme"].startswith(f"rule acme-no failed 2 times, last with {reason}")
+    assert signal.getitimer(signal.ITIMER_REAL)[0] > 1, "that of pytest runs on"
+
+
+def test_one_that_finds_something_refuses_like_any_other(tmp_path: Path) -> None:
+    install_rule(tmp_path)
+    with taken_in(tmp_path, "acme"):
+        assert "spec: I say no [acme-no]" in validate(GOOD, load_policy(None)).message
+        warned = validate(GOOD, load_policy(HEADER + "rules: {acme-no: {action: warn, word: never}}"))
+        assert "spec: I say never. Give up. [acme-no]" in warned.warnings
+        assert validate(GOOD, load_policy(HEADER + "rules: {acme-no: {action: 'off'}}")).allowed
+
+
+def test_an_update_counts_only_what_is_worse(tmp_path: Path) -> None:
+    install_rule(tmp_path)
+    with taken_in(tmp_path, "acme"):
+        assert validate(GOOD, load_policy(None), old=GOOD, operation="UPDATE").allowed
+
+
+WRITES = """job.spec.slots_per_worker = 99
+    job.spec.mpi_replica_specs["Worker"].template.containers[0].name = "taken-over"
+    job.metadata.labels = {}
+    if ctx.old: ctx.old.spec.mpi_replica_specs.clear()
+    return []"""
+
+
+def test_what_it_writes_reaches_nobody(tmp_path: Path) -> None:
+    """Rules that come after it see the job as it is, as do reviews of other jobs with the same template."""
+    install_rule(tmp_path, WRITES)
+    changed = jobs.changed({"metadata.labels": {"a": "b"}})
+    with taken_in(tmp_path, "acme"):
+        policy = load_policy(None)
+        before = validate(changed, load_policy(HEADER + "rules: {acme-no: {action: 'off'}}"))
+        for _ in range(2):
+            assert validate(changed, policy) == before
+        assert validate(changed, policy, old=GOOD, operation="UPDATE").allowed
+        assert loading.FAILURES.counts == {("rule", "acme-no"): 0}
+
+
+def test_what_it_says_is_bounded(tmp_path: Path) -> None:
+    install_rule(tmp_path, 'yield from (Violation(f"spec.{n}", "x" * 10_000, fix="y") for n in range(10**9))')
+    with taken_in(tmp_path, "acme"):
+        found = validate(GOOD, load_policy(None)).denied
+        assert len(found) == guard.MOST_FINDINGS
+        assert {len(finding.violation.message) for finding in found} == {guard.LONGEST}
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    "body",
+    [
+        'patch.add(("metadata", "labels", "a"), "b")\n    raise KeyError\n    yield',
+        'patch.add(("metadata", "labels", "a"), "b")\n    while True: pass\n    yield',
+        'patch.add(("metadata", "labels", "a"), "b")\n    yield 7',
+        'patch.add(("metadata", "labels", "a"), object())\n    yield "did it"',
+    ],
+)
+def test_an_injection_that_fails_leaves_nothing_behind(tmp_path: Path, body: str) -> None:
+    install_injection(tmp_path, body)
+    with taken_in(tmp_path, "acme"):
+        decision = injecting.mutate(GOOD, load_policy(None))
+        without = injecting.mutate(GOOD, load_policy(HEADER + "injections: {acme-more: {enabled: false}}"))
+        assert (decision.patch, decision.document) == (without.patch, without.document)
+        assert "acme-more: failed, so nothing was injected; tell your administrator" in decision.warnings
+        assert loading.FAILURES.counts == {("injection", "acme-more"): 1}
+        required = load_policy(HEADER + "injections: {acme-more: {required: deny}}")
+        assert "required-injection" not in [each.rule for each in validate(GOOD, required).denied]
+
+
+def test_an_injection_that_does_not_fit_the_job_is_no_failure_and_the_others_go_on(tmp_path: Path) -> None:
+    install_injection(
+        tmp_path, 'patch.add(("metadata", "labels", "a"), "b")\n    patch.add(("kind", "x"), 1)\n    yield'
+    )
+    with taken_in(tmp_path, "acme"):
+        decision = injecting.mutate(GOOD, load_policy(None))
+        assert decision.patch
+        assert "acme-more" not in decision.authors
+        assert loading.FAILURES.counts == {("injection", "acme-more"): 0}
+
+
+def test_an_injection_keeps_the_promises_of_all(tmp_path: Path) -> None:
+    install_injection(tmp_path, 'if patch.add(("metadata", "labels", "a"), "b"):\n        yield "set a to b"')
+    with taken_in(tmp_path, "acme"):
+        decision = injecting.hold(GOOD, load_policy(None))
+        assert decision.document is not None
+        assert decision.document["metadata"]["labels"]["a"] == "b"
+        assert decision.response("u").audit_annotations["injected.acme-more"] == "set a to b"
+
+
+def test_settings_that_fail_are_a_fault_of_the_document(tmp_path: Path) -> None:
+    text = RULE.replace(
+        'word: str = "no"', 'word: str = "no"\n    def model_post_init(self, _): self.word == "x" and 1 / 0'
+    )
+    install(
+        tmp_path, "acme", {"acme_no": text.format(id="acme-no", body=SAYS_NO)}, {"rules": {"acme-no": "acme_no:check"}}
+    )
+    with taken_in(tmp_path, "acme"), pytest.raises(PolicyError, match="acme-no: its plug-in failed: ZeroDivisionError"):
+        load_policy(HEADER + "rules: {acme-no: {word: x}}")
+
+
+def test_in_another_thread_there_is_no_bound_and_no_harm() -> None:
+    done = []
+
+    def work() -> None:
+        with guard.bounded(0.001):
+            done.append(signal.getsignal(signal.SIGALRM))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == [signal.getsignal(signal.SIGALRM)]
+
+
+def test_it_ends_in_the_loop_of_the_service() -> None:
+    """uvloop has ways of its own with signals."""
+
+    async def work() -> str:
+        try:
+            with guard.bounded(0.02):
+                while True:
+                    pass
+        except guard.OutOfTime:
+            await asyncio.sleep(0)
+            return "ended"
+
+    assert uvloop.run(work()) == "ended"

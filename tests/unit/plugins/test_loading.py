@@ -1,0 +1,154 @@
+"""Which plug-ins come in, and that a broken one is told and does no harm."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.plugins import INJECTION, RULE, SAYS_NO, install, install_rule, taken_in
+from webhook import injections, rules
+from webhook.admission import pipelines
+from webhook.cli import explanations
+from webhook.cli.policy.document_schema import json_schema
+from webhook.plugins import loading
+from webhook.policy.document import PolicyError
+from webhook.policy.in_force import load_policy
+
+HEADER = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+GOOD = RULE.format(id="acme-no", body=SAYS_NO)
+
+
+def test_nothing_is_imported_that_is_not_named(tmp_path: Path) -> None:
+    install(tmp_path, "acme", {"acme_no": "raise SystemExit('imported')"}, {"rules": {"acme-no": "acme_no:check"}})
+    with taken_in(tmp_path) as found:
+        assert found == ()
+        (plugin,) = (each for each in loading.installed() if each.name == "acme")
+        assert (plugin.state, plugin.rules) == ("not named", ("acme-no",))
+        assert "acme-no" not in rules.REGISTRY
+
+
+@pytest.mark.parametrize("name", ["acme", "Acme", "all"])
+def test_one_that_is_named_is_in_force(tmp_path: Path, name: str) -> None:
+    install(
+        tmp_path,
+        "acme",
+        {"acme_no": GOOD, "acme_more": INJECTION.format(id="acme-more", body="yield from ()")},
+        {"rules": {"acme-no": "acme_no:check"}, "injections": {"acme-more": "acme_more:inject"}},
+    )
+    with taken_in(tmp_path, name) as found:
+        assert found == (loading.Plugin("acme", "1.0", "in force", ("acme-no",), ("acme-more",)),)
+        assert rules.REGISTRY["acme-no"].plugin == injections.REGISTRY["acme-more"].plugin == "acme"
+        assert list(rules.REGISTRY) == sorted(rules.REGISTRY)
+        assert loading.problems() == {}
+    assert "acme-no" not in rules.REGISTRY
+
+
+def test_its_settings_are_those_of_the_policy_and_of_the_reference(tmp_path: Path) -> None:
+    install_rule(tmp_path)
+    with taken_in(tmp_path, "acme"):
+        policy = load_policy(HEADER + "rules: {acme-no: {action: warn, word: never}}")
+        assert getattr(policy.settings("acme-no"), "word") == "never"  # noqa: B009 - the type is the plug-in's
+        with pytest.raises(PolicyError, match=r"line 3: rules.acme-no.wrd: is not a setting; did you mean word"):
+            load_policy(HEADER + "rules: {acme-no: {wrd: never}}")
+        (entry,) = explanations.find("acme-no")
+        assert entry.summary == "Says no."
+        assert entry.plugin == "acme"
+        assert "(rule of the plug-in acme, action: deny, since 1.0)" in next(iter(entry.as_text()))
+        assert "word" in json_schema()["properties"]["rules"]["properties"]["acme-no"]["properties"]
+
+
+WRONG = {
+    "cannot be imported": ("import no_such_module", "cannot be imported: ModuleNotFoundError: No module named"),
+    "ends the process": ("raise SystemExit(1)", "cannot be imported: SystemExit: 1"),
+    "no function": ("VALUE = 1", "cannot be imported: AttributeError"),
+    "not decorated": ("def check(): pass", "acme_no:check is not a function below @rule"),
+    "another id": (RULE.format(id="acme-yes", body=SAYS_NO), "acme_no:check is called acme-yes in @rule"),
+    "no docstring": (GOOD.partition("\n")[2], "its module has no docstring"),
+    "no settings": (GOOD.replace("(RuleSettings)", "(InjectionSettings)"), "its settings are no RuleSettings"),
+    "no defaults": (GOOD.replace('word: str = "no"', "word: str"), "its settings have no valid defaults: word"),
+    "admits": (GOOD.replace('since="1.0"', 'since="1.0", admits=lambda _: 3'), "`admits` gives no Admitted"),
+}
+
+
+@pytest.mark.parametrize(("module", "fault"), WRONG.values(), ids=list(WRONG))
+def test_a_broken_one_is_named_and_its_policies_stay_good(tmp_path: Path, module: str, fault: str) -> None:
+    install(tmp_path, "acme", {"acme_no": module}, {"rules": {"acme-no": "acme_no:check"}})
+    with taken_in(tmp_path, "acme") as (plugin,):
+        assert plugin.state == "broken"
+        assert len(plugin.faults) == 1
+        assert plugin.faults[0].startswith(f"rule acme-no: {fault}")
+        assert loading.problems() == {"acme": plugin.faults[0]}
+        text = (
+            "rules: {acme-no: {action: deny, word: [7]}}\nexemptions: [{rules: [acme-no], reason: old, users: [eva]}]"
+        )
+        policy = load_policy(HEADER + text)
+        assert policy.settings("acme-no") is None
+        assert policy.document.model_dump(by_alias=True)["rules"]["acme-no"] == {"action": "deny", "word": [7]}
+
+
+def test_one_endless_import_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "IMPORT_SECONDS", 0.05)
+    install(tmp_path, "acme", {"acme_no": "while True: pass"}, {"rules": {"acme-no": "acme_no:check"}})
+    with taken_in(tmp_path, "acme") as (plugin,):
+        assert plugin.faults[0].startswith("rule acme-no: cannot be imported: OutOfTime")
+
+
+@pytest.mark.parametrize("entry_id", ["gpus", "schema", "required-injection", "No", "a_b", "model-fields", "x" * 51])
+def test_ids_that_are_taken_or_none_at_all(tmp_path: Path, entry_id: str) -> None:
+    install(
+        tmp_path, "acme", {"acme_no": RULE.format(id=entry_id, body=SAYS_NO)}, {"rules": {entry_id: "acme_no:check"}}
+    )
+    ours = rules.REGISTRY["gpus"]
+    with taken_in(tmp_path, "acme") as (plugin,):
+        assert plugin.state == "broken"
+        assert rules.REGISTRY["gpus"] is ours
+        load_policy(HEADER + "rules: {gpus: {max: 4}}")
+
+
+def test_of_two_with_one_id_the_first_stays(tmp_path: Path) -> None:
+    points = {"rules": {"acme-no": "acme_no:check"}}
+    install(tmp_path, "acme", {"acme_no": GOOD}, points)
+    install(tmp_path, "better", {"better_no": GOOD}, {"rules": {"acme-no": "better_no:check"}})
+    with taken_in(tmp_path, "better", "acme") as found:
+        assert [(each.name, each.state) for each in found] == [("better", "in force"), ("acme", "broken")]
+        assert found[1].faults == (
+            "rule acme-no: there is a rule of the plug-in better with this name, which stays in force",
+        )
+        assert rules.REGISTRY["acme-no"].plugin == "better"
+        assert rules.REGISTRY.unusable == set()
+
+
+def test_what_else_a_broken_one_has_is_in_force(tmp_path: Path) -> None:
+    modules = {"acme_no": GOOD, "acme_bad": "1/0"}
+    install(tmp_path, "acme", modules, {"rules": {"acme-bad": "acme_bad:check", "acme-no": "acme_no:check"}})
+    with taken_in(tmp_path, "acme") as (plugin,):
+        assert plugin.rules == ("acme-no",)
+        assert plugin.faults == ("rule acme-bad: cannot be imported: ZeroDivisionError: division by zero",)
+
+
+def test_one_that_is_not_installed_is_broken(tmp_path: Path) -> None:
+    with taken_in(tmp_path, "acme") as found:
+        assert loading.problems() == {"acme": "it is not installed, or has no entry points of this service"}
+        assert found[0].version == ""
+
+
+def test_a_package_with_unreadable_metadata_is_passed_over(tmp_path: Path) -> None:
+    install_rule(tmp_path)
+    (tmp_path / "broken-1.0.dist-info").mkdir()
+    (tmp_path / "broken-1.0.dist-info" / "entry_points.txt").write_text("[mpijob_webhook.rules]\n]x[\n=\n")
+    with taken_in(tmp_path, "all") as found:
+        assert [each.name for each in found] == ["acme"]
+
+
+def test_so_many_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is a label of metrics."""
+    monkeypatch.setattr(loading, "MOST", 1)
+    second = RULE.format(id="acme-two", body=SAYS_NO)
+    points = {"rules": {"acme-no": "acme_no:check", "acme-two": "acme_two:check"}}
+    install(tmp_path, "acme", {"acme_no": GOOD, "acme_two": second}, points)
+    with taken_in(tmp_path, "acme") as (plugin,):
+        assert plugin.rules == ("acme-no",)
+        assert plugin.faults == ("rule acme-two: there are 1 rules and injections of plug-ins already",)
+
+
+def test_names_of_findings_that_are_of_no_rule_are_reserved() -> None:
+    assert {pipelines.SCHEMA, pipelines.required.RULE} == loading.RESERVED

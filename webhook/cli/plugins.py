@@ -1,0 +1,63 @@
+"""The command `plugins`: which plug-ins are installed, what they bring, and what is wrong with them."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from webhook import PROGRAM
+from webhook.cli.options import OUTPUT, REFUSED, show
+from webhook.cli.terminal import caution, heading, printable
+
+if TYPE_CHECKING:
+    from webhook.plugins.loading import Plugin
+
+
+@click.command()
+@OUTPUT
+def plugins(output: str) -> NoReturn:
+    """List plug-ins: packages with rules and injections.
+
+    Only those are in force, and imported at all, that are named: with --plugins before the command, or in the variable
+    MPIJOB_WEBHOOK_PLUGINS. `rules` lists their rules and injections among the others, and `explain` explains them.
+
+    \b
+    Examples:
+      mpijob-webhook plugins
+      mpijob-webhook --plugins example-mpijob-plugin plugins -o json
+      mpijob-webhook --plugins all rules
+
+    \b
+    Exit code:
+      0  listed
+      1  one that is named is broken
+    """
+    from webhook.plugins import loading
+
+    found = loading.installed()
+    show(output, tuple(_as_text(found)), {"plugins": [_as_json(plugin) for plugin in found]})
+    sys.exit(REFUSED if any(plugin.faults for plugin in found) else 0)
+
+
+def _as_text(found: "tuple[Plugin, ...]") -> Iterator[str]:
+    if not found:
+        yield f"No package with entry points of {PROGRAM} is installed."
+    for plugin in found:
+        yield heading(printable(f"{plugin.name} {plugin.version}".strip())) + f": {plugin.state}"
+        for kind, ids in (("rules", plugin.rules), ("injections", plugin.injections)):
+            if ids:
+                yield printable(f"  {kind}: {', '.join(ids)}")
+        yield from (f"  {caution('broken')}: {printable(fault)}" for fault in plugin.faults)
+
+
+def _as_json(plugin: "Plugin") -> dict[str, Any]:
+    return {
+        "name": plugin.name,
+        "version": plugin.version,
+        "state": plugin.state,
+        "rules": list(plugin.rules),
+        "injections": list(plugin.injections),
+        "faults": list(plugin.faults),
+    }

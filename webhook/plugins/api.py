@@ -1,0 +1,46 @@
+"""What plug-ins import. These names, their fields and parameters stay as they are until the next major version.
+
+Nothing else of `webhook` does: a plug-in that reaches beyond this module is its author's own risk.
+"""
+
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer
+from webhook.injections import Caution, Note, injection
+from webhook.kit.admitted import Admitted, Span
+from webhook.kit.context import Context
+from webhook.kit.importance import Importance
+from webhook.kit.patch import PatchBuilder, Path, template_path
+from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings, WarningRuleSettings
+from webhook.rules import CauseReason, Degree, Violation, rule
+
+__all__ = [
+    "ABSENT",
+    "LAUNCHER",
+    "NAMESPACES",
+    "UNKNOWN",
+    "WORKER",
+    "Action",
+    "Admitted",
+    "Answer",
+    "CauseReason",
+    "Caution",
+    "Context",
+    "Degree",
+    "Importance",
+    "InjectionSettings",
+    "MPIJob",
+    "Namespace",
+    "Note",
+    "PatchBuilder",
+    "Path",
+    "RuleSettings",
+    "Settings",
+    "Span",
+    "Violation",
+    "WarningRuleSettings",
+    "injection",
+    "replica_path",
+    "rule",
+    "template_path",
+]

@@ -1,0 +1,239 @@
+"""Which plug-ins are installed, and those that an administrator names, taken in.
+
+A plug-in is a package with entry points: the name of each is the id of a rule or of an injection, its value the
+function below the decorator. None that is not named is imported. What is wrong with one is noted and never raised.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import metadata
+from importlib.metadata import EntryPoint
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from webhook import injections, rules
+from webhook.api.text import visible
+from webhook.kit.admitted import Admitted
+from webhook.kit.registry import Registry
+from webhook.kit.settings import InjectionSettings, RuleSettings, Settings
+from webhook.plugins import guard
+from webhook.policy.exemptions import REQUIRED_INJECTION
+
+ALL: Final = "all"
+VARIABLE: Final = "MPIJOB_WEBHOOK_PLUGINS"
+MOST: Final = 100
+"""Rules and injections of all plug-ins: each is a value of labels of metrics."""
+IMPORT_SECONDS: Final = 10.0
+RESERVED: Final = frozenset({"schema", REQUIRED_INJECTION})
+"""Ids of findings that are of no rule."""
+
+State = Literal["in force", "broken", "not named"]
+_ID: Final = re.compile(r"[a-z](?:[a-z0-9]*-)*[a-z0-9]+")
+_LONGEST_ID: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A group of entry points."""
+
+    kind: Literal["rule", "injection"]
+    registry: Registry[Any]
+    settings: type[Settings]
+    guarded: Callable[..., Any]
+
+
+GROUPS: Final[Mapping[str, _Group]] = {
+    "mpijob_webhook.rules": _Group("rule", rules.REGISTRY, RuleSettings, guard.rule),
+    "mpijob_webhook.injections": _Group("injection", injections.REGISTRY, InjectionSettings, guard.injection),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A package with entry points of ours, or the name of one that is not installed."""
+
+    name: str
+    version: str = ""
+    """Empty where it is not installed."""
+    state: State = "not named"
+    rules: tuple[str, ...] = ()
+    """Ids of those in force; of one that is not named, those that it has."""
+    injections: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    """What is wrong with it; what else it has is in force."""
+
+
+class PluginFault(Exception):
+    """Why an entry point cannot be used."""
+
+
+@dataclass(slots=True)
+class Failures:
+    """How often the rules and injections of plug-ins failed in a review."""
+
+    counts: dict[tuple[str, str], int]
+    """By kind and id, from 0 on."""
+    last: dict[tuple[str, str], str]
+    """What the last one was."""
+    listener: Callable[[str, str, BaseException], None] = lambda *_: None
+    """Called with kind, id and what was raised."""
+
+    def note(self, kind: str, entry_id: str, error: BaseException) -> None:
+        """Count one."""
+        key = kind, entry_id
+        self.counts[key] += 1
+        self.last[key] = guard.where(error)
+        self.listener(kind, entry_id, error)
+
+
+FAILURES: Final = Failures({}, {})
+_LOADED: Final[list[Plugin]] = []
+
+
+def normalised(name: str) -> str:
+    """The name of a package as all its spellings have it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()
+
+
+def load(named: Iterable[str]) -> None:
+    """Take in the plug-ins with these names, or all that are installed."""
+    there = dict(_installed())
+    wanted = [normalised(name) for name in named if name.strip()]
+    for name in sorted(there) if ALL in wanted else dict.fromkeys(wanted):
+        if all(plugin.name != name for plugin in _LOADED):
+            _LOADED.append(_load(name, *there.get(name, ("", ()))))
+
+
+def loaded() -> tuple[Plugin, ...]:
+    """Those that were named."""
+    return tuple(_LOADED)
+
+
+def installed() -> tuple[Plugin, ...]:
+    """Those that were named, and those that are installed besides."""
+    known = {plugin.name for plugin in _LOADED}
+    others = (
+        Plugin(name, version, rules=_ids(points, "rule"), injections=_ids(points, "injection"))
+        for name, (version, points) in sorted(_installed())
+        if name not in known
+    )
+    return (*_LOADED, *others)
+
+
+def problems() -> dict[str, str]:
+    """For each plug-in what is wrong with it, on one line."""
+    found = {plugin.name: list(plugin.faults) for plugin in _LOADED}
+    for (kind, entry_id), count in FAILURES.counts.items():
+        if count:
+            registry = next(group.registry for group in GROUPS.values() if group.kind == kind)
+            left_out = "jobs were judged" if kind == "rule" else "jobs were admitted"
+            last = FAILURES.last[kind, entry_id]
+            found[registry[entry_id].plugin].append(
+                f"{kind} {entry_id} failed {count:,} {'time' if count == 1 else 'times'}, last with {last}: {left_out}"
+                " without it"
+            )
+    return {name: "; ".join(texts) for name, texts in found.items() if texts}
+
+
+def _installed() -> Iterator[tuple[str, tuple[str, tuple[EntryPoint, ...]]]]:
+    """(name, (version, entry points)) of each package that has some of ours; of two of one name the first."""
+    seen = set()
+    for package in metadata.distributions():
+        try:
+            points = tuple(point for point in package.entry_points if point.group in GROUPS)
+            if points and (name := normalised(package.metadata["Name"])) not in seen:
+                seen.add(name)
+                yield name, (package.version, points)
+        except Exception:  # noqa: BLE001, S112 - a package without readable metadata is none that can be named
+            continue
+
+
+def _ids(points: Iterable[EntryPoint], kind: str) -> tuple[str, ...]:
+    return tuple(sorted({visible(point.name) for point in points if GROUPS[point.group].kind == kind}))
+
+
+def _load(name: str, version: str, points: tuple[EntryPoint, ...]) -> Plugin:
+    if not points:
+        return Plugin(name, state="broken", faults=("it is not installed, or has no entry points of this service",))
+    faults = []
+    for point in points:
+        group = GROUPS[point.group]
+        usable_id = False
+        try:
+            _check_id(point.name, group)
+            usable_id = True
+            _take_in(point, group, name)
+        except PluginFault as fault:
+            faults.append(visible(f"{group.kind} {point.name}: {fault}"))
+            if usable_id:
+                group.registry.unusable.add(point.name)
+    taken = {
+        group.kind: tuple(entry.id for entry in group.registry.values() if entry.plugin == name)
+        for group in GROUPS.values()
+    }
+    state: State = "broken" if faults else "in force"
+    return Plugin(name, version, state, taken["rule"], taken["injection"], tuple(faults))
+
+
+def _take_in(point: EntryPoint, group: _Group, plugin: str) -> None:
+    """Register what the entry point leads to; PluginFault where that is not possible."""
+    try:
+        with guard.bounded(IMPORT_SECONDS):
+            entry = group.registry.offered(point.load())
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a stranger's module raises
+        text = str(error).partition("\n")[0][:200] or "no reason given"
+        raise PluginFault(f"cannot be imported: {type(error).__name__}: {text}") from None
+    if entry is None:
+        raise PluginFault(f"{point.value} is not a function below @{group.kind} of webhook.plugins.api")
+    if entry.id != point.name:
+        raise PluginFault(f"{point.value} is called {entry.id} in @{group.kind}; both names must be the same")
+    told = partial(FAILURES.note, group.kind, entry.id)
+    guarded = group.guarded(entry, plugin, told)
+    _check_entry(entry, guarded, group)
+    group.registry.take_in(guarded)
+    group.registry.unusable.discard(entry.id)
+    FAILURES.counts[group.kind, entry.id] = 0
+
+
+def _check_id(entry_id: str, group: _Group) -> None:
+    if not _ID.fullmatch(entry_id) or len(entry_id) > _LONGEST_ID:
+        raise PluginFault(f"is no id: small letters, digits and single hyphens, {_LONGEST_ID} characters at most")
+    if entry_id in RESERVED or hasattr(BaseModel, entry_id.replace("-", "_")):
+        raise PluginFault("has a name that is reserved; begin it with the name of your organisation")
+    if (there := group.registry.get(entry_id)) is not None:
+        whose = f"the plug-in {there.plugin}" if there.plugin else "this service"
+        raise PluginFault(f"there is {_a(group)} of {whose} with this name, which stays in force")
+    if len(FAILURES.counts) >= MOST:
+        raise PluginFault(f"there are {MOST} rules and injections of plug-ins already")
+
+
+def _check_entry(entry: Any, guarded: Any, group: _Group) -> None:
+    """Whether all that is asked of it outside of reviews can be had: its settings and its texts."""
+    if not (isinstance(entry.settings, type) and issubclass(entry.settings, group.settings)):
+        raise PluginFault(f"its settings are no {group.settings.__name__}")
+    try:
+        with guard.bounded(IMPORT_SECONDS):
+            defaults = guarded.settings.model_validate({})
+            defaults.model_dump(mode="json", by_alias=True)
+            guarded.settings.model_json_schema()
+            if group.kind == "rule" and not isinstance(entry.admits(defaults), Admitted):
+                raise PluginFault("`admits` gives no Admitted")
+            summary, _ = entry.documentation
+    except (KeyboardInterrupt, PluginFault):
+        raise
+    except ValidationError as error:
+        names = ", ".join(str(fault["loc"][0]) for fault in error.errors() if fault["loc"])
+        raise PluginFault(f"its settings have no valid defaults: {names}") from None
+    except BaseException as error:  # noqa: BLE001
+        raise PluginFault(f"its settings cannot be used: {guard.where(error)}") from None
+    if not summary:
+        raise PluginFault("its module has no docstring, of which the first line is what users read")
+
+
+def _a(group: _Group) -> str:
+    return "an injection" if group.kind == "injection" else "a rule"
