@@ -27,6 +27,7 @@ from tests.support.object_api import kubeconfig
 
 T = TypeVar("T")
 REPLICAS = 2
+POLICY_FILE = "chaos-policy.yaml"
 SAMPLE = 10
 """As many verdicts of each replica are looked at after a fault; those of the traffic all are."""
 MEGABYTE = 2**20
@@ -93,7 +94,7 @@ class Arena:
     def start_replica(self) -> Backend:
         """Another one, ready, with a clock of its own."""
         folder = self.cluster.dir
-        (policy := folder / "chaos-policy.yaml").write_text(POLICY)
+        (policy := folder / POLICY_FILE).write_text(POLICY)
         clock = Clock(folder / f"clock-{len(self.deployment.names)}")
         self.deployment.under = clock.command
         flags = ("--policy", str(policy), "--kubeconfig", str(self.proxied))
@@ -179,7 +180,7 @@ def arena(*, rate: float, seed: int, log_dir: Path | None = None) -> Iterator[Ar
         made.deployment.install()
         for _ in range(REPLICAS):
             made.start_replica()
-        made.offline = Offline(_snapshot(cluster))
+        made.offline = Offline(_snapshot(cluster), cluster.dir / POLICY_FILE)
         ca = made.deployment.bundle(VALIDATING)
         made.traffic = Traffic(lambda: made.replicas, ca, made.offline.usual(), rate=rate, seed=seed)
         made.load = Load(cluster.kubeconfig, PATH, inventory.full_job(), threads=2, patience=RECOVERY, pause=0.2)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -16,9 +16,8 @@ from webhook.api import review
 from webhook.cli import files
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import Snapshot
-from webhook.policy.document import load
 from webhook.policy.in_force import PolicySet, policy_model
-from webhook.policy.layers import Layer
+from webhook.policy.store import load_file
 from webhook.rules import REGISTRY
 
 HOOKS: tuple[Hook, ...] = ("mutate", "validate")
@@ -46,13 +45,13 @@ class Case(NamedTuple):
 
 
 class Offline:
-    """The verdicts without any service: of the snapshot in `file` and of `POLICY`."""
+    """The verdicts without any service: of the snapshot in `file` and of the policy file that replicas have."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, policy: Path) -> None:
         found, errors = files.load([str(file)])
         assert not errors
         self._view = Snapshot(manifest.document for manifest in found)
-        self._policies = PolicySet([Layer("chaos", load(POLICY, policy_model()))])
+        self._policies = PolicySet(load_file(policy.stem, policy.read_bytes(), policy_model()))
 
     def case(self, name: str, hook: Hook, sent: bytes) -> Case:
         """The review `sent` to `hook`. Nobody may exempt anything."""
@@ -108,6 +107,8 @@ class Offline:
             kind = {"group": "", "version": "v1", "kind": "ConfigMap"}
             sent = body(configmap, kind=kind)
             request = review.decode(sent)
-            verdict = policy_review.verdict_on(request, policies=self._policies, namespaces=namespaces, today=date.min)
+            verdict = policy_review.verdict_on(
+                request, policies=self._policies, namespaces=namespaces, now=datetime.min.replace(tzinfo=UTC)
+            )
             assert verdict.after is None, name
             yield Case(f"policy: {name}", "/validate-policy", sent, review.encode(verdict.response))

@@ -12,12 +12,12 @@ from typing import Final
 
 from tests.support.corpus_subjects import INTRODUCTION, SUBJECTS
 from tests.support.paths import DOCS, ROOT
-from webhook.admission.pipelines import Policy, load_policy
 from webhook.api import yaml
 from webhook.cli import crd_schema, files, job_check
 from webhook.cli.job_check import Verdict
 from webhook.cli.job_world import JobWorld
 from webhook.cluster.snapshot import Snapshot
+from webhook.policy.in_force import PolicySet
 
 CORPUS: Final = ROOT / "tests" / "corpus"
 PAGE: Final = DOCS / "real-jobs.md"
@@ -120,8 +120,8 @@ def _verdict(manifest: files.Manifest, setting: Setting) -> Verdict:
 
 
 @cache
-def _policy(name: str) -> Policy:
-    return job_check.load_policy(CORPUS / name) if name else load_policy(None)
+def _policy(name: str) -> PolicySet:
+    return job_check.load_policies(CORPUS / name) if name else PolicySet()
 
 
 @cache

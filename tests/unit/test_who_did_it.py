@@ -13,13 +13,13 @@ from tests.support.injecting import examples
 from tests.support.mender import cases, facts, places
 from tests.support.mender.breaks import BREAKS
 from tests.support.strategies import PROPERTY
-from webhook.admission import attribution, pipelines
-from webhook.admission.pipelines import Policy
+from webhook.admission import attribution
 from webhook.cli import job_check
 from webhook.cli.files import Manifest
 from webhook.cli.job_world import JobWorld
 from webhook.cluster.snapshot import Snapshot
 from webhook.injections import REGISTRY as INJECTIONS
+from webhook.policy.in_force import PolicySet, load_policies
 from webhook.rules import REGISTRY
 
 Json = dict[str, Any]
@@ -29,12 +29,12 @@ NAMESPACES = ("open", "baseline", "restricted", facts.LIMITED, "quota", "queued"
 
 
 @cache
-def policy(*enabled: str, tight: bool = False) -> Policy:
+def policy(*enabled: str, tight: bool = False) -> PolicySet:
     """Every rule refuses, and these injections are on, as in their examples."""
     rules = {rule: {"action": "deny", **(facts.TIGHT.get(rule, {}) if tight else {})} for rule in REGISTRY}
     injections = {name: {**EXAMPLES[name].settings, "enabled": True} for name in enabled}
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
-    return pipelines.load_policy(json.dumps({**head, "rules": rules, "injections": injections}))
+    return load_policies(json.dumps({**head, "rules": rules, "injections": injections}))
 
 
 @cache
@@ -42,7 +42,7 @@ def cluster() -> Snapshot:
     return Snapshot(facts.objects())
 
 
-def blamed(job: Mapping[str, Any], chosen: Policy, namespace: str) -> Iterator[tuple[str, str]]:
+def blamed(job: Mapping[str, Any], chosen: PolicySet, namespace: str) -> Iterator[tuple[str, str]]:
     """(rule, what it says) of each finding about a field that is not in the job as it was submitted."""
     manifest = Manifest("job.yaml", json.loads(json.dumps(job)))
     verdict = job_check.check(manifest, JobWorld(cluster(), instead=chosen), namespace=namespace)

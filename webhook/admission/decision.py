@@ -52,6 +52,8 @@ class Decision(msgspec.Struct):
     """What a job asks for that is refused when it is created."""
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     """Added to those of the audit log."""
+    policy: str = ""
+    """Which policies decided, in which versions; empty for the built-in defaults alone."""
 
     def add(self, finding: Finding, action: Action) -> None:
         """Note a finding by what it leads to."""
@@ -146,6 +148,7 @@ class Decision(msgspec.Struct):
             "injected": ",".join(injected),
             **{f"injected.{author}": "; ".join(notes) for author, notes in self.told.items() if author in injected},
             "skipped": self.skipped,
+            "policy": self.policy,
             **self.annotations,
         }
         return {key: visible(value) for key, value in found.items() if value}
@@ -157,7 +160,7 @@ def _importance(injection_id: str) -> Importance:
 
 
 def _audit_line(finding: Finding) -> str:
-    return f"{finding.violation.path}: {finding.violation.message} [{finding.rule}]"
+    return f"{finding.violation.path}: {finding.violation.message} {finding.label}"
 
 
 def _ids(findings: list[Finding]) -> str:

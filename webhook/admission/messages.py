@@ -36,6 +36,8 @@ class Finding:
 
     rule: str
     violation: Violation
+    refused_from: str = ""
+    """When such a job will be refused, as the policy has it; empty where nothing is known of that."""
 
     def __post_init__(self) -> None:
         """Nothing of the violation reaches anybody but through a finding."""
@@ -52,23 +54,28 @@ class Finding:
         return rule.importance if rule is not None else Importance.HARMS, self.violation.advisory
 
     @property
+    def label(self) -> str:
+        """The rule, and from when on it refuses."""
+        return f"[{self.rule}, refused from {self.refused_from}]" if self.refused_from else f"[{self.rule}]"
+
+    @property
     def sentence(self) -> str:
         """What is wrong and what to do, without the field."""
         if "\n" in self.violation.message:
-            return f"{self.violation.message}\n\n{self.violation.fix}\n[{self.rule}]"
-        return f"{self.violation.message}. {self.violation.fix} [{self.rule}]"
+            return f"{self.violation.message}\n\n{self.violation.fix}\n{self.label}"
+        return f"{self.violation.message}. {self.violation.fix} {self.label}"
 
     @property
     def warning(self) -> str:
         """Field, fault and fix on one line.
 
         Where that is too long, these are left out in turn: the middle of the field's path, what the fault has in
-        parentheses, the fix, the end of the fault; never the rule. The first line of a long fault is a heading, and its
-        second line stands for all of it.
+        parentheses, the fix, the end of the fault; never the rule, nor when it begins to refuse. The first line of a
+        long fault is a heading, and its second line stands for all of it.
         """
         path, fault = self.violation.path, self.violation.message
         heading, *lines = fault.split("\n")
-        room = MAX_WARNING_LENGTH - len(f":  [{self.rule}]")
+        room = MAX_WARNING_LENGTH - len(f":  {self.label}")
         if lines:
             fault = lines[0].removeprefix("Details: ").rstrip(".") or heading
         else:
@@ -76,11 +83,11 @@ class Finding:
                 advised = f"{text}. {self.violation.fix}"
                 shown = _elided(path, room - _length(advised))
                 if _length(shown) + _length(advised) <= room and (shown == path or "..." in shown):
-                    return f"{shown}: {advised} [{self.rule}]"
+                    return f"{shown}: {advised} {self.label}"
         if _length(path) + _length(fault) > room:
             fault = _IN_PARENTHESES.sub("", fault)
         path = _elided(path, room - _length(fault))
-        return f"{path}: {_cut(fault, room - _length(path))} [{self.rule}]"
+        return f"{path}: {_cut(fault, room - _length(path))} {self.label}"
 
 
 def denial(name: str, findings: Sequence[Finding]) -> str:

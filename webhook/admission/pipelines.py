@@ -77,8 +77,11 @@ def decide(
     namespace = view.get(NAMESPACES, request.namespace)
     policy = policies.for_namespace(namespace)
     if hook == "mutate":
-        return mutate(request, policy=policy, view=view)
-    return validate(request, policy=policy, view=view, today=today, granted=granted, time_left=time_left)
+        decision = mutate(request, policy=policy, view=view)
+    else:
+        decision = validate(request, policy=policy, view=view, today=today, granted=granted, time_left=time_left)
+    decision.policy = policy.identity
+    return decision
 
 
 def _other_version(version: str) -> Finding:
@@ -219,7 +222,7 @@ def validate(
             continue
         if outcome.requested and leads_to is Action.DENY:
             decision.requested.append(finding.rule)
-        decision.add(outcome.finding, leads_to)
+        decision.add(_dated(outcome.finding, policy), leads_to)
     if vain := list(excuse.cautions(job, ctx)):
         decision.told[ASKED] = [*vain]
     decision.denied = one_cause.told_once(decision.denied)
@@ -228,6 +231,13 @@ def validate(
     if policy.action(QUOTA_RULE) is Action.DENY:
         decision.reservation = reservation_of(job, ctx, job.metadata.uid)
     return decision
+
+
+def _dated(finding: Finding, policy: Policy) -> Finding:
+    """With the day on which it will be refused, where the policy names one."""
+    if not policy.refused_from or finding.violation.ceiling is not Action.DENY:
+        return finding
+    return replace(finding, refused_from=policy.refused_from.get(finding.rule, ""))
 
 
 def _not_judged(

@@ -5,7 +5,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-con
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import datetime
 
 import msgspec
 
@@ -15,7 +15,7 @@ from webhook.api.review import AdmissionRequest, AdmissionResponse, ResponseStat
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.policy import layers, store
 from webhook.policy.document import PolicyError
-from webhook.policy.in_force import PolicySet, policy_model
+from webhook.policy.in_force import PolicySet, policy_model, stages_of
 from webhook.policy.layers import Layer
 from webhook.policy.overlap import may_meet
 
@@ -26,8 +26,9 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 MAX_FAULT = 500
 
 
-class _Metadata(msgspec.Struct):
+class _Metadata(msgspec.Struct, rename="camel"):
     name: str = ""
+    resource_version: str = ""
     labels: dict[str, str] | None = None
 
 
@@ -81,7 +82,7 @@ class PolicyVerdict:
 
 
 def verdict_on(
-    request: AdmissionRequest, *, policies: PolicySet, namespaces: Sequence[Namespace] | None, today: date
+    request: AdmissionRequest, *, policies: PolicySet, namespaces: Sequence[Namespace] | None, now: datetime
 ) -> PolicyVerdict:
     """The verdict on a created, changed or deleted ConfigMap; `namespaces` are all that exist, None for unknown."""
     verdict = PolicyVerdict(request.uid, request.name)
@@ -97,19 +98,24 @@ def verdict_on(
             verdict.notes.append(f'policy "{verdict.name}" goes: what it set falls back to other policies or defaults')
         return verdict
     try:
-        layer = Layer(verdict.name, store.read_from(new.data or {}, policy_model()))
+        data = new.data or {}
+        found = store.read_from(data, policy_model())
     except PolicyError as error:
         verdict.error = error
         return verdict
+    layer = Layer(verdict.name, found, new.metadata.resource_version, layers.digest_of(data[store.KEY]))
     verdict.after = PolicySet([*others, layer])
-    verdict.notes += _notes(layer, others, namespaces, today)
+    verdict.notes += _notes(layer, others, namespaces, now)
     return verdict
 
 
-def _notes(layer: Layer, others: Sequence[Layer], namespaces: Sequence[Namespace] | None, today: date) -> Iterator[str]:
+def _notes(
+    layer: Layer, others: Sequence[Layer], namespaces: Sequence[Namespace] | None, now: datetime
+) -> Iterator[str]:
     yield from _selected(layer, namespaces)
+    yield from _staged(layer, namespaces, now)
     for index, exemption in enumerate(layer.document.exemptions):
-        if exemption.expired(today):
+        if exemption.expired(now.date()):
             yield f"exemptions[{index}]: it ended on {exemption.expires}, and exempts nobody"
         for name in _unknown(exemption.namespaces, namespaces):
             yield f'exemptions[{index}].namespaces: there is no namespace "{name}"'
@@ -139,6 +145,18 @@ def _selected(layer: Layer, namespaces: Sequence[Namespace] | None) -> Iterator[
         yield f'namespaces: there is no namespace "{name}"'
     if not unknown and not any(layer.selects(namespace.labels) for namespace in namespaces):
         yield "namespaces: the selector matches no namespace that exists now"
+
+
+def _staged(layer: Layer, namespaces: Sequence[Namespace] | None, now: datetime) -> Iterator[str]:
+    """What has begun already, and how many namespaces a share of them is."""
+    for stage in stages_of(layer):
+        what = "mode" if stage.rules is None else ", ".join(sorted(stage.rules))
+        if stage.written and stage.has_come(now):
+            yield f"{what}: {stage.written} has come, so it is enforced as soon as this is applied"
+        if stage.share is not None and namespaces is not None:
+            selected = [each for each in namespaces if layer.selects(each.labels)]
+            drawn = sum(stage.includes(each.name) for each in selected)
+            yield f"{what}: {stage.share} % are {drawn} of the {len(selected)} namespaces that it is for now"
 
 
 def _unknown(names: Iterable[str], namespaces: Sequence[Namespace] | None) -> list[str]:

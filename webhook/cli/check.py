@@ -145,7 +145,7 @@ def _world(
     """All that the verdicts depend on besides the jobs, which are in these namespaces."""
     from webhook.cli import job_check, job_world
 
-    instead = job_check.load_policy(policy) if policy else None
+    instead = job_check.load_policies(policy) if policy else None
     if cluster:
         from webhook.cli import world_sources
         from webhook.client.calls import ClusterError

@@ -17,7 +17,7 @@ import msgspec
 from webhook import PROGRAM
 from webhook.admission import pipelines
 from webhook.admission.messages import Finding
-from webhook.admission.pipelines import SCHEMA, Decision, Policy
+from webhook.admission.pipelines import SCHEMA, Decision
 from webhook.api import mpijob
 from webhook.api.metadata import LAST_APPLIED
 from webhook.api.names import closest_name
@@ -32,8 +32,10 @@ from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ABSENT, Answer
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.injections import Caution
+from webhook.policy import in_force
 from webhook.policy.document import PolicyError
 from webhook.policy.exemptions import Exemption
+from webhook.policy.in_force import Policy, PolicySet
 from webhook.rules import CauseReason, Violation
 
 NAMESPACE: Final = "namespace"
@@ -53,6 +55,8 @@ class Verdict:
     """What is wrong with the job as it stands, for which the change to it is not refused."""
     unknown: frozenset[str] = frozenset()
     """What the verdict does without, by the names of resources."""
+    policy: Policy | None = None
+    """What decided; None where no policy had a say."""
 
     @property
     def allowed(self) -> bool:
@@ -84,6 +88,10 @@ class Verdict:
             "warnings": self.warnings,
             "notJudged": sorted(self.unknown),
             "injected": [entry.as_json() for entry in self.injected],
+            "policies": [
+                {"name": layer.name, "resourceVersion": layer.version, "digest": layer.digest}
+                for layer in (self.policy.layers if self.policy else ())
+            ],
         }
 
     def as_text(self) -> Iterator[str]:
@@ -141,7 +149,7 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     mutation = pipelines.mutate(request, policy=policy, view=view)
     if mutation.document is not None:
         request = msgspec.structs.replace(request, object=_encode(mutation.document))
-    decide = partial(pipelines.validate, policy=policy, today=world.today)
+    decide = partial(pipelines.validate, policy=policy, today=world.now.date())
     validation = decide(request, view=view)
     if validation.requested and world.may_exempt is not None:
         granted = world.may_exempt(namespace, validation.requested)
@@ -159,7 +167,7 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
         unknown.add(POLICIES)
     if world.user is None and (validation.requested or any(map(_of_users, policy.document.exemptions))):
         unknown.add(USER)
-    return Verdict(manifest, namespace, validation, mutation, stored is not None, standing, frozenset(unknown))
+    return Verdict(manifest, namespace, validation, mutation, stored is not None, standing, frozenset(unknown), policy)
 
 
 def as_new(stored: Mapping[str, Any], world: JobWorld, namespace: str) -> tuple[Decision, frozenset[str]]:
@@ -172,7 +180,7 @@ def as_new(stored: Mapping[str, Any], world: JobWorld, namespace: str) -> tuple[
     # What the operator has made of the job is its own by the uid alone.
     metadata = {**document["metadata"], "uid": stored["metadata"].get("uid", "")}
     request = msgspec.structs.replace(request, object=_encode({**document, "metadata": metadata}))
-    return pipelines.validate(request, policy=policy, view=view, today=world.today), frozenset(view.unknown)
+    return pipelines.validate(request, policy=policy, view=view, today=world.now.date()), frozenset(view.unknown)
 
 
 def _not_there(namespace: str, world: JobWorld) -> str:
@@ -249,6 +257,9 @@ def report(verdicts: Sequence[Verdict]) -> Iterator[str]:
     if verdicts:
         refused = sum(not verdict.allowed for verdict in verdicts)
         yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - refused} admitted, {refused} refused"
+    for identity in dict.fromkeys(verdict.policy.identity for verdict in verdicts if verdict.policy):
+        if identity:
+            yield printable(f"decided by: {identity}")
 
 
 def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
@@ -258,10 +269,10 @@ def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
         yield f"not judged: what depends on {', '.join(names)} ({why})"
 
 
-def load_policy(path: Path) -> Policy:
-    """The policy in the file at `path`."""
+def load_policies(path: Path) -> PolicySet:
+    """The policies in the file at `path`."""
     try:
-        return pipelines.load_policy(files.read(str(path)))
+        return in_force.load_policies(files.read(str(path)), path.stem)
     except files.ManifestError as error:
         fail(error)
     except PolicyError as error:

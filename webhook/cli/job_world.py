@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import datetime
 from typing import Final
 
 from webhook.api.review import UserInfo
@@ -14,7 +14,7 @@ from webhook.cli.crd_schema import CrdSchema
 from webhook.client.access import DEFAULT_NAMESPACE
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import NOT_INSTALLED, Snapshot
-from webhook.policy.in_force import Policy, PolicySet, load_policy
+from webhook.policy.in_force import Policy, PolicySet
 from webhook.server import clock
 
 POLICIES: Final = "policies"
@@ -41,16 +41,16 @@ class JobWorld:
     """None leaves the schema out."""
     policies: PolicySet | None = None
     """Those of the cluster; None where they are unknown."""
-    instead: Policy | None = None
-    """The one that counts in place of all of them."""
+    instead: PolicySet | None = None
+    """Those that count in place of all of them, in every namespace."""
     user: UserInfo | None = None
     """Who submits the job; None for unknown."""
     namespace: str = DEFAULT_NAMESPACE
     """Where a job goes that names no namespace."""
     may_exempt: MayExempt | None = None
     """Asks which rules the user may exempt jobs from in a namespace."""
-    today: date = field(default_factory=clock.today)
-    """The day (UTC) that policies go by."""
+    now: datetime = field(default_factory=clock.now)
+    """The moment that policies go by."""
     why: Mapping[str, str] = field(default_factory=dict)
     """Why nothing is known of a resource, by its name."""
     otherwise: str = NO_CLUSTER
@@ -61,11 +61,11 @@ class JobWorld:
     def policy(self, namespace: str) -> Policy:
         """The policy that counts in a namespace."""
         if self.instead is not None:
-            return self.instead
+            return self.instead.at(self.now).for_any_namespace(namespace)
         if self.policies is None:
-            return load_policy(None)
+            return PolicySet().for_any_namespace()
         known = self.cluster.get(NAMESPACES, namespace)
-        return self.policies.for_namespace(known)
+        return self.policies.at(self.now).for_namespace(known)
 
     def reasons(self, unknown: Iterable[str]) -> dict[str, list[str]]:
         """What is not known, by why; of kinds that the cluster does not have the service knows no more."""

@@ -114,7 +114,8 @@ async def _policies(api: Client, namespace: str) -> list[KubernetesObject]:
 
 
 def _configmap(found: KubernetesObject, labels: Mapping[str, str], *, keys: Iterable[str]) -> KubernetesObject:
-    metadata = {key: found["metadata"][key] for key in ("name", "namespace")} | {"labels": dict(labels)}
+    kept = ("name", "namespace", "resourceVersion")
+    metadata = {key: found["metadata"][key] for key in kept if key in found["metadata"]} | {"labels": dict(labels)}
     data = {key: found["data"][key] for key in keys if key in (found.get("data") or {})}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 

@@ -3,10 +3,14 @@
 Compiled once for each combination of documents that selects a namespace.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cache, cached_property, reduce
-from typing import Any
+from typing import Any, Final
+
+from msgspec import structs
 
 from webhook import injections, rules
 from webhook.cluster.resources.namespaces import Namespace
@@ -22,10 +26,15 @@ from webhook.kit.settings import (
     UncheckedInjectionSettings,
     UncheckedRuleSettings,
 )
-from webhook.policy import document, layers, store
+from webhook.policy import document, layers, staging, store
 from webhook.policy.document import Described, PolicyDocument
+from webhook.policy.exemptions import EVERY_RULE
 from webhook.policy.layers import Effective, Layer
+from webhook.policy.staging import Stage
 from webhook.rules import Rule
+
+MOST_NAMED: Final = 8
+"""Documents whose names each log line has room for."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,12 @@ class Policy:
     """As in `layers.Effective`."""
     admitted: Admitted = ANYTHING
     """What all rules that refuse admit of the numbers that advice changes."""
+    refused_from: Mapping[str, str] = field(default_factory=dict)
+    """From when on a rule refuses that does not yet, as it is written in the policy."""
+    layers: tuple[Layer, ...] = field(default=(), compare=False)
+    """The documents that it is made of."""
+    identity: str = field(default="", compare=False)
+    """Which documents these are, in which version; empty where there are none but the built-in defaults."""
 
     def admitted_but(self, excused: frozenset[str]) -> Admitted:
         """What is admitted of a job that these rules are not held against."""
@@ -91,18 +106,24 @@ def _described(registry: Registry[Any], unchecked: type[Settings]) -> dict[str, 
 
 def load_policy(text: str | bytes | None) -> Policy:
     """The policy in a file's `text`, for every namespace; the defaults for None. PolicyError for a broken document."""
-    model = policy_model()
-    found = () if text is None else store.load_file("", text, model)
-    return compiled(layers.merge(layers.in_order(found), model))
+    return load_policies(text).for_any_namespace()
 
 
-def compiled(effective: Effective, uncertain: frozenset[str] = frozenset()) -> Policy:
-    """`effective`, with what is in `uncertain` (`rules.gpus`, `injections.istio`) weakened to warnings."""
+def load_policies(text: str | bytes | None, name: str = "") -> "PolicySet":
+    """The policies in the `text` of a file of this name; none for None. PolicyError for a broken document."""
+    return PolicySet(() if text is None else store.load_file(name, text, policy_model()))
+
+
+def compiled(effective: Effective, uncertain: frozenset[str] = frozenset(), stages: Sequence[Stage] = ()) -> Policy:
+    """`effective`, with what is in `uncertain` (`rules.gpus`, `injections.istio`) weakened to warnings.
+
+    What is in `stages`, which have not ended, is weakened to what they say.
+    """
     chosen = effective.document
     active = []
     for rule in rules.REGISTRY.values():
         settings = chosen.settings_of_rule(rule.id)
-        action = settings.action.at_most(chosen.ceiling)
+        action = settings.action.at_most(chosen.ceiling).at_most(staging.ceiling(rule.id, stages))
         if f"rules.{rule.id}" in uncertain:
             action = action.at_most(Action.WARN)
         if action is not Action.OFF:
@@ -118,12 +139,54 @@ def compiled(effective: Effective, uncertain: frozenset[str] = frozenset()) -> P
     return replace(policy, admitted=policy.admitted_but(frozenset()))
 
 
+def _identity(kept: Sequence[Layer]) -> str:
+    more = [f"and {len(kept) - MOST_NAMED} more"] if len(kept) > MOST_NAMED else []
+    return ", ".join([*(layer.identity for layer in kept[:MOST_NAMED]), *more])
+
+
+def _staged(
+    effective: Effective, uncertain: frozenset[str], stages: Sequence[Stage], namespace: str, now: datetime | None
+) -> Policy:
+    """The policy of a namespace at a moment."""
+    ended = [stage for stage in stages if stage.includes(namespace) and stage.has_come(now)]
+    if any(stage.rules is None for stage in ended):
+        enforcing = effective.document.model_copy(update={"mode": "enforce"})
+        effective = structs.replace(effective, document=enforcing)
+    going_on = [stage for stage in stages if stage not in ended]
+    policy = compiled(effective, uncertain, going_on)
+    excluded = [stage for stage in going_on if not stage.includes(namespace)]
+    if len(excluded) == len(going_on):
+        return policy
+    then = _staged(effective, uncertain, [replace(stage, written="") for stage in stages], namespace, now)
+    refusing = [rule.id for rule, _, action in then.rules if action is Action.DENY]
+    days = {rule_id: staging.ends(rule_id, going_on) for rule_id in refusing}
+    return replace(policy, refused_from={rule_id: day for rule_id, day in days.items() if day})
+
+
 class PolicySet:
-    """All documents, and what they come to in a namespace. Never changed: a reload makes a new one."""
+    """All documents, and what they come to in a namespace. Never changed: a reload makes a new one.
+
+    It holds before all days that documents name (`enforceFrom`); `at` gives that of a moment.
+    """
 
     def __init__(self, documents: Sequence[Layer] = ()) -> None:
         self.layers = tuple(layers.in_order(documents))
-        self._policies: dict[tuple[int, ...] | None, Policy] = {}
+        self._now: datetime | None = None
+        self._policies: dict[tuple[tuple[int, ...] | None, tuple[bool, ...]], Policy] = {}
+        self._stages: dict[tuple[int, ...] | None, tuple[Stage, ...]] = {}
+        self._days = sorted({day for layer in self.layers for stage in stages_of(layer) if (day := stage.since)})
+        # What is compiled for one of them is not looked at any more once the next one has come.
+        self._by_days_come: dict[int, PolicySet] = {0: self}
+
+    def at(self, now: datetime) -> "PolicySet":
+        """The same at a moment: what a day has begun to enforce, or has not yet."""
+        come = bisect_right(self._days, now)
+        found = self._by_days_come.get(come)
+        if found is None:
+            found = PolicySet(self.layers)
+            found._now, found._by_days_come = self._days[come - 1], self._by_days_come
+            self._by_days_come[come] = found
+        return found
 
     def for_namespace(self, namespace: Namespace | Answer) -> Policy:
         """The policy of a namespace.
@@ -131,35 +194,77 @@ class PolicySet:
         While its labels are unknown, documents that select namespaces are left out, and the rules that they set only
         warn.
         """
-        if isinstance(namespace, Answer) and self._selective():
-            return self._unknown()
-        labels = namespace.labels if isinstance(namespace, Namespace) else None
-        matching = tuple(index for index, layer in enumerate(self.layers) if layer.selects(labels))
-        policy = self._policies.get(matching)
-        if policy is None:
-            policy = self._policies[matching] = compiled(self.merged(matching))
-        return policy
+        matching: tuple[int, ...] | None = None
+        if not (isinstance(namespace, Answer) and self._selective()):
+            labels = namespace.labels if isinstance(namespace, Namespace) else None
+            matching = tuple(index for index, layer in enumerate(self.layers) if layer.selects(labels))
+        return self._policy(matching, namespace.name if isinstance(namespace, Namespace) else "")
+
+    def for_any_namespace(self, name: str = "") -> Policy:
+        """The policy of a namespace of this name if every document were for it."""
+        return self._policy(tuple(range(len(self.layers))), name)
 
     def merged(self, matching: Sequence[int]) -> Effective:
         """The effective document of the layers with these indices."""
         return layers.merge([self.layers[index] for index in matching], policy_model())
 
+    def stages(self, matching: Sequence[int] | None) -> tuple[Stage, ...]:
+        """What the layers with these indices enforce by and by; None for those that are for all namespaces."""
+        key = None if matching is None else tuple(matching)
+        if key not in self._stages:
+            self._stages[key] = self._stages_of(self._for_all() if key is None else key)
+        return self._stages[key]
+
+    def _policy(self, matching: tuple[int, ...] | None, namespace: str) -> Policy:
+        drawn = tuple(stage.includes(namespace) for stage in self.stages(matching)) if self._in_stages else ()
+        policy = self._policies.get((matching, drawn))
+        if policy is None:
+            policy = self._policies[matching, drawn] = self._compiled(matching, namespace)
+        return policy
+
+    def _stages_of(self, matching: Sequence[int]) -> tuple[Stage, ...]:
+        effective = self.merged(matching)
+        chosen, dropped = effective.document, {name for name, _ in effective.dropped}
+        of_mode = staging.of_mode(
+            effective.sources.get("mode", ""), chosen.mode, chosen.enforce_from, chosen.enforce_share
+        )
+        kept = [layer for layer in (self.layers[index] for index in matching) if layer.name not in dropped]
+        of_rules = (stage for layer in kept for stage in staging.of_rules(layer.name, layer.document.staged))
+        return (*of_mode, *of_rules)
+
+    def _compiled(self, matching: tuple[int, ...] | None, namespace: str) -> Policy:
+        uncertain = frozenset[str]().union(*map(_touched, self._selective())) if matching is None else frozenset()
+        effective = self.merged(self._for_all() if matching is None else matching)
+        policy = _staged(effective, uncertain, self.stages(matching), namespace, self._now)
+        dropped = {name for name, _ in effective.dropped}
+        chosen = [self.layers[index] for index in (self._for_all() if matching is None else matching)]
+        kept = tuple(layer for layer in chosen if layer.name not in dropped)
+        return replace(policy, layers=kept, identity=_identity(kept))
+
+    def _for_all(self) -> list[int]:
+        return [index for index, layer in enumerate(self.layers) if layer.document.selector is None]
+
     def _selective(self) -> list[Layer]:
         return [layer for layer in self.layers if layer.document.selector is not None]
 
-    def _unknown(self) -> Policy:
-        policy = self._policies.get(None)
-        if policy is None:
-            for_all = [index for index, layer in enumerate(self.layers) if layer.document.selector is None]
-            uncertain = frozenset[str]().union(*map(_touched, self._selective()))
-            policy = self._policies[None] = compiled(self.merged(for_all), uncertain)
-        return policy
+    @cached_property
+    def _in_stages(self) -> bool:
+        return any(stages_of(layer) for layer in self.layers)
+
+
+def stages_of(layer: Layer) -> list[Stage]:
+    """What the document enforces by and by."""
+    chosen = layer.document
+    of_mode = staging.of_mode(layer.name, chosen.mode, chosen.enforce_from, chosen.enforce_share)
+    return [*of_mode, *staging.of_rules(layer.name, chosen.staged)]
 
 
 def _touched(layer: Layer) -> frozenset[str]:
     """The rules and injections whose outcome the document may change."""
     written = layers.written(layer.document)
     everything = bool(written.keys() & {"mode", "exemptions", "controllers"})
-    of_rules = rules.REGISTRY if everything else written.get("rules", {})
+    staged = {rule for stage in layer.document.staged for rule in stage.rules}
+    every_rule = everything or EVERY_RULE in staged
+    of_rules = rules.REGISTRY if every_rule else {*written.get("rules", {}), *staged}
     of_injections = injections.REGISTRY if everything or "injectOnly" in written else written.get("injections", {})
     return frozenset([*(f"rules.{entry}" for entry in of_rules), *(f"injections.{entry}" for entry in of_injections)])

@@ -6,6 +6,7 @@ the order of their names, so that the outcome never depends on the order in whic
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -17,6 +18,19 @@ from webhook.policy.document import PolicyDocument
 DEFAULTS = "built-in default"
 # What says which namespaces a document is for, and when it wins, is no value of the outcome.
 OWN = frozenset({"apiVersion", "kind", "priority", "namespaces"})
+# What several documents say of it adds up.
+LISTS = frozenset({"exemptions", "staged"})
+# Until when a mode holds is said of that mode alone: a document that sets another one sets all of it.
+OF_MODE = frozenset({"mode", "enforceFrom", "enforceShare"})
+
+
+DIGITS = 12
+"""Of a digest, where it stands for people."""
+
+
+def digest_of(text: str) -> str:
+    """The SHA-256 of a document's text, in hexadecimal: `sha256sum` of what is under `policy.yaml`."""
+    return sha256(text.encode()).hexdigest()
 
 
 class Layer(msgspec.Struct, frozen=True):
@@ -24,6 +38,16 @@ class Layer(msgspec.Struct, frozen=True):
 
     name: str
     document: PolicyDocument
+    version: str = ""
+    """The ConfigMap's resourceVersion; empty for a file."""
+    digest: str = ""
+    """The SHA-256 of the text, in hexadecimal."""
+
+    @property
+    def identity(self) -> str:
+        """Which document it is, in which version, for logs: short, and the same wherever the text is the same."""
+        version = f"@{self.version}" if self.version else ""
+        return f"{self.name}{version} sha256:{self.digest[:DIGITS]}"
 
     def selects(self, labels: Mapping[str, str] | None) -> bool:
         """Whether it is for a namespace with these labels; None for a namespace of which nothing is known."""
@@ -56,7 +80,8 @@ def ties(layers: Sequence[Layer]) -> list[tuple[str, str, str]]:
             if first.document.priority != second.document.priority:
                 break
             mine, theirs = (dict(leaves(written(layer.document))) for layer in (first, second))
-            found += [(first.name, second.name, path) for path in mine if path in theirs and mine[path] != theirs[path]]
+            both = [path for path in mine if path in theirs and path not in LISTS]
+            found += [(first.name, second.name, path) for path in both if mine[path] != theirs[path]]
     return found
 
 
@@ -80,6 +105,8 @@ def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:
             continue
         values = candidate
         sources.update((path, layer.name) for path, _ in leaves(ours))
+        if ours.keys() & OF_MODE:
+            sources = {path: name for path, name in sources.items() if path not in OF_MODE or path in values}
     return Effective(document, sources, tuple(dropped))
 
 
@@ -91,8 +118,10 @@ def written(document: PolicyDocument) -> dict[str, Any]:
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(below)
+    if above.keys() & OF_MODE:
+        merged = {key: value for key, value in merged.items() if key not in OF_MODE}
     for key, value in above.items():
-        if key == "exemptions":
+        if key in LISTS:
             merged[key] = [*below.get(key, []), *value]
         elif key in {"rules", "injections"}:
             settings = dict(below.get(key, {}))

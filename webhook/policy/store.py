@@ -12,7 +12,7 @@ from webhook.api import yaml
 from webhook.api.names import closest_name
 from webhook.policy import document
 from webhook.policy.document import KIND, PolicyDocument, PolicyError, PolicyFault
-from webhook.policy.layers import Layer
+from webhook.policy.layers import Layer, digest_of
 
 REMEMBERED = f"{PROGRAM}-last-good"
 
@@ -64,10 +64,12 @@ def load(sources: Iterable[PolicySource], remembered: Mapping[str, str], model: 
     for source in sorted(sources, key=lambda each: each.name):
         for state, text in (("current", source.text), ("last-good", remembered.get(source.name))):
             try:
-                layers.append(Layer(source.name, read(text, model)))
+                found = read(text, model)
             except PolicyError as error:
                 errors.setdefault(source.name, str(error))
                 continue
+            version = source.version if state == "current" else ""
+            layers.append(Layer(source.name, found, version, digest_of(text or "")))
             states[source.name] = "current" if state == "current" else "last-good"
             last_good[source.name] = text or ""
             break
@@ -86,7 +88,7 @@ def load_file(name: str, text: str | bytes, model: type[PolicyDocument]) -> tupl
     faults: list[PolicyFault] = []
     for number, part in enumerate(parts, start=1):
         try:
-            found.append(Layer(name if len(parts) == 1 else f"{name}, document {number}", _of_part(part, model)))
+            found.append(_of_part(part, name if len(parts) == 1 else f"{name}, document {number}", model))
         except PolicyError as error:
             faults += error.faults
     if faults:
@@ -94,15 +96,17 @@ def load_file(name: str, text: str | bytes, model: type[PolicyDocument]) -> tupl
     return tuple(found)
 
 
-def _of_part(text: str, model: type[PolicyDocument]) -> PolicyDocument:
+def _of_part(text: str, name: str, model: type[PolicyDocument]) -> Layer:
     (value,) = yaml.load_all(text) or [None]
     if not isinstance(value, dict) or value.get("kind") != "ConfigMap":
-        return document.load(text, model)
+        return Layer(name, document.load(text, model), digest=digest_of(text))
     data = value.get("data")
     data = data if isinstance(data, dict) else {}
     counted = embedded(data, text, ())
     try:
-        return read_from(counted or data, model)
+        named = (value.get("metadata") or {}).get("name")
+        found = read_from(counted or data, model)
+        return Layer(named if isinstance(named, str) else name, found, digest=digest_of(str(data.get(KEY))))
     except PolicyError as error:
         raise error if counted else PolicyError(*(replace(fault, line=None) for fault in error.faults)) from None
 

@@ -1,8 +1,13 @@
-"""The day that policies go by, for the service and for the commands that say what it would do."""
+"""The time that policies go by, for the service and for the commands that say what it would do."""
 
 from datetime import UTC, date, datetime
 
 
+def now() -> datetime:
+    """The moment, in UTC, that decides what a policy has begun to enforce."""
+    return datetime.now(UTC)
+
+
 def today() -> date:
     """The day (UTC) that decides whether an exemption has ended."""
-    return datetime.now(UTC).date()
+    return now().date()

@@ -39,6 +39,7 @@ class DecisionLine(msgspec.Struct, kw_only=True, gc=False):
     exempted: list[str]
     injected: list[str]
     skipped: str
+    policy: str
     duration_ms: float
 
 

@@ -7,7 +7,7 @@ administrator's failurePolicy: overload, a deadline or a bug must never look lik
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, datetime
 from functools import partial
 from http import HTTPStatus
 from time import monotonic
@@ -27,8 +27,7 @@ from webhook.cluster.view import Answer, ClusterView
 from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
 from webhook.policy.in_force import PolicySet
-from webhook.server import requests
-from webhook.server.clock import today
+from webhook.server import clock, requests
 from webhook.server.connections import Handler
 from webhook.server.memory import Claim, MemoryBudget, NoRoom
 from webhook.server.requests import Refused, Reply, Target, expect_client, expect_review, read_body
@@ -65,7 +64,8 @@ class ClusterAnswers(Protocol):
 
 
 class ReviewHandler:
-    """Answers reviews. `policies`, `view` and `cluster` may be replaced at any time; without a cluster it is None.
+    """Answers reviews. `policies`, `view`, `cluster` and `now` may be replaced at any time; without a cluster `cluster`
+    is None.
 
     At most `max_in_flight` reviews wait for the cluster at once, and any more that need it are refused: all the others
     go on. A review may take `SHARE_OF_TIMEOUT` of the client's timeout, or of `timeout` seconds where these are less.
@@ -83,10 +83,12 @@ class ReviewHandler:
         max_in_flight: int = 512,
         timeout: float = 10,
         clients: Collection[str] = (),
+        now: Callable[[], datetime] = clock.now,
     ) -> None:
         self.policies = policies
         self.view = view
         self.cluster: ClusterAnswers | None = None
+        self.now = now
         self.draining = False
         self.in_flight = 0
         self._telemetry = telemetry
@@ -220,24 +222,27 @@ class ReviewHandler:
         granted: Mapping[str, bool] | None,
         view: ClusterView,
     ) -> Decision:
+        now = self.now()
         return decide(
             hook,
             request,
-            policies=self.policies,
+            policies=self.policies.at(now),
             view=view,
             granted=granted,
-            today=today(),
+            today=now.date(),
             time_left=lambda: deadline - monotonic(),
         )
 
     async def _ssh_keys(self, request: AdmissionRequest, deadline: float) -> Decision:
         """A key pair for the Secret of a job; NoKey when none is ready in time: then the operator tries again."""
         namespace = self.view.get(NAMESPACES, request.namespace)
-        policy = self.policies.for_namespace(namespace)
+        policy = self.policies.at(self.now()).for_namespace(namespace)
         found = secret.what_is_needed(request, policy.document.ssh_keys)
         if isinstance(found, Decision):
             return found
-        return found.filled(await self._keys.take(found.algorithm, deadline=deadline))
+        decision = found.filled(await self._keys.take(found.algorithm, deadline=deadline))
+        decision.policy = policy.identity
+        return decision
 
     async def _review_policy(self, request: AdmissionRequest, deadline: float) -> bytes:
         """The reply to a change of a policy ConfigMap; for a good one, with what it would do to existing jobs."""
@@ -246,7 +251,7 @@ class ReviewHandler:
             request,
             policies=self.policies,
             namespaces=None if isinstance(namespaces, Answer) else list(namespaces.values()),
-            today=today(),
+            now=self.now(),
         )
         if verdict.after is not None and self.cluster is not None:
             verdict.notes[:0] = await self._policy_impact(self.cluster, verdict.after, deadline)
@@ -257,9 +262,10 @@ class ReviewHandler:
     async def _policy_impact(self, cluster: ClusterAnswers, after: PolicySet, deadline: float) -> list[str]:
         if self._replaying.locked():
             return ["what it would change is unknown: other changes of policies are being looked at; apply it again"]
+        now = self.now()
         async with self._replaying:
             return await cluster.policy_impact(
-                self.policies, after, today=today(), time_left=lambda: deadline - monotonic()
+                self.policies.at(now), after.at(now), today=now.date(), time_left=lambda: deadline - monotonic()
             )
 
     def _deadline(self, started: float, asked: Target) -> float:

@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from ssl import SSLContext
 
@@ -261,6 +262,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     except ClusterError as error:
         raise StartError(str(error)) from None
     handler.view, handler.cluster = link.view, link
+    handler.now = lambda: datetime.fromtimestamp(link.api.now(), UTC)  # one clock for all replicas
     telemetry.caches(link.watches)
     telemetry.faults(link.view.unknown, link.view.faults, policies=lambda: link.policies.problem)
     telemetry.unknown_answers(link.view.unknown)
@@ -269,7 +271,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
         link=link,
         telemetry=telemetry,
         readiness=service.readiness,
-        policies=lambda: handler.policies,
+        policies=lambda: handler.policies.at(handler.now()),
     )
     on_policies += await start_companions(stack, companions)
 
@@ -306,7 +308,7 @@ def _policy(path: Path | None) -> tuple[Layer, ...]:
     if path is None:
         return ()
     try:
-        return store.load_file(str(path), path.read_bytes(), model)
+        return store.load_file(path.stem, path.read_bytes(), model)
     except OSError as error:
         raise StartError(f"cannot read the policy {path}: {error.strerror}") from None
     except PolicyError as error:

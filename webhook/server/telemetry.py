@@ -223,6 +223,7 @@ class Telemetry:
                 exempted=_ids([finding for finding, _ in decision.exempted]) if decision.exempted else [],
                 injected=list(injected),
                 skipped=decision.skipped[:MAX_LOGGED],
+                policy=decision.policy,
                 duration_ms=round(seconds * 1000, 3),
             )
         )

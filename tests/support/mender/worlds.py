@@ -7,10 +7,9 @@ from functools import cache
 from typing import Any, Final
 
 from tests.support.mender import facts
-from webhook.admission import pipelines
-from webhook.admission.pipelines import Policy
 from webhook.cli.crd_schema import CrdSchema
 from webhook.cluster.snapshot import Snapshot
+from webhook.policy.in_force import PolicySet, load_policies
 from webhook.rules import REGISTRY
 
 # What the API server tolerates by itself where it runs with ExtendedResourceToleration.
@@ -23,7 +22,7 @@ class World:
 
     title: str
     namespace: str
-    policy: Policy = field(repr=False)
+    policy: PolicySet = field(repr=False)
     cluster: Snapshot = field(repr=False)
     schema: CrdSchema | None = None
     """None leaves out what the API server says of the shape of a job."""
@@ -41,9 +40,9 @@ def worlds() -> tuple[World, ...]:
     )
 
 
-def refusing(settings: Mapping[str, Mapping[str, Any]]) -> Policy:
+def refusing(settings: Mapping[str, Mapping[str, Any]]) -> PolicySet:
     """Every rule refuses, with these settings of rules."""
     rules: dict[str, dict[str, Any]] = {rule: {"action": "deny", **settings.get(rule, {})} for rule in REGISTRY}
     rules["accelerator-available"]["toleratedTaints"] = TOLERATED
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
-    return pipelines.load_policy(json.dumps({**head, "rules": rules}))
+    return load_policies(json.dumps({**head, "rules": rules}))

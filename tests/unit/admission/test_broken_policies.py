@@ -5,7 +5,7 @@ The first answer at `kubectl apply` says what to write; that written, and nothin
 """
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -255,7 +255,7 @@ def answer(key: str, text: str) -> str:
     """What the hook says, empty when it admits."""
     written = {**configmap("p", None), "data": {key: text}}
     request = review.AdmissionRequest(uid="u", operation="CREATE", object=msgspec.Raw(msgspec.json.encode(written)))
-    response = verdict_on(request, policies=PolicySet(), namespaces=None, today=date(2026, 1, 1)).response
+    response = verdict_on(request, policies=PolicySet(), namespaces=None, now=datetime(2026, 1, 1, tzinfo=UTC)).response
     assert response.allowed == (response.status is None)
     return response.status.message if response.status else ""
 

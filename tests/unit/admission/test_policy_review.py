@@ -1,5 +1,5 @@
 import json
-from datetime import date
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 
 NAMESPACES = [Namespace(name, {"kubernetes.io/metadata.name": name, "tier": name[:1]}) for name in ("a1", "b1")]
-TODAY = date(2026, 11, 21)
+TODAY = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def sent(new: Any, old: Any = None) -> review.AdmissionRequest:
@@ -25,9 +25,7 @@ def sent(new: Any, old: Any = None) -> review.AdmissionRequest:
 
 
 def verdict(text: str, *others: Layer, namespaces: list[Namespace] | None = NAMESPACES) -> PolicyVerdict:
-    return verdict_on(
-        sent(configmap("p", HEADER + text)), policies=PolicySet(others), namespaces=namespaces, today=TODAY
-    )
+    return verdict_on(sent(configmap("p", HEADER + text)), policies=PolicySet(others), namespaces=namespaces, now=TODAY)
 
 
 def most_gpus(policies: PolicySet | None) -> object:
@@ -61,13 +59,13 @@ def test_a_broken_one_is_refused_with_field_values_and_line() -> None:
 
 @pytest.mark.parametrize("new", [configmap("p", None), {**configmap("p", None), "data": {"policy.yml": HEADER}}])
 def test_a_policy_without_its_key_is_refused(new: dict[str, Any]) -> None:
-    response = verdict_on(sent(new), policies=PolicySet(), namespaces=None, today=TODAY).response
+    response = verdict_on(sent(new), policies=PolicySet(), namespaces=None, now=TODAY).response
     assert response.status is not None
     assert "the document: is missing: it belongs under the key policy.yaml of data" in response.status.message
 
 
 def test_what_is_no_policy_is_none_of_our_business() -> None:
-    result = verdict_on(sent(configmap("p", "[", label="")), policies=PolicySet(), namespaces=None, today=TODAY)
+    result = verdict_on(sent(configmap("p", "[", label="")), policies=PolicySet(), namespaces=None, now=TODAY)
     assert result.response.allowed
     assert result.after is None
 
@@ -75,7 +73,7 @@ def test_what_is_no_policy_is_none_of_our_business() -> None:
 @pytest.mark.parametrize("new", [None, configmap("p", "[", label="")])
 def test_deleting_it_or_its_label_falls_back(new: Any) -> None:
     policies = PolicySet([layer("p", "rules: {gpus: {max: 2}}"), layer("q", "rules: {gpus: {min: 1}}")])
-    result = verdict_on(sent(new, configmap("p", HEADER)), policies=policies, namespaces=None, today=TODAY)
+    result = verdict_on(sent(new, configmap("p", HEADER)), policies=policies, namespaces=None, now=TODAY)
     assert result.response.warnings == ['policy "p" goes: what it set falls back to other policies or defaults']
     assert most_gpus(result.after) == 16
 
@@ -123,7 +121,7 @@ def test_of_unknown_namespaces_nothing_is_said() -> None:
 @pytest.mark.parametrize("data", [3, [], {"metadata": 3}, {"data": {"policy.yaml": 3}}])
 def test_what_is_no_configmap_gets_no_verdict(data: Any) -> None:
     with pytest.raises(review.ReviewError):
-        verdict_on(sent(data), policies=PolicySet(), namespaces=None, today=TODAY)
+        verdict_on(sent(data), policies=PolicySet(), namespaces=None, now=TODAY)
 
 
 def test_the_reply_to_a_document_of_faults_has_a_bound() -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -15,7 +16,7 @@ from msgspec import Raw
 
 from tests.support.jobs import GOOD, REMOVE, changed
 from tests.support.object_api import fake_api, kubeconfig
-from tests.support.policies import configmap
+from tests.support.policies import HEADER, configmap
 from tests.support.strategies import PROPERTY, json_values, mangled_jobs
 from webhook.admission.pipelines import load_policy, mutate
 from webhook.api import yaml
@@ -129,7 +130,7 @@ def test_json_has_exactly_the_promised_keys(check: Check) -> None:
     (verdict,) = as_json(result)
     assert list(verdict) == [
         "file", "document", "kind", "name", "namespace", "allowed", "message", "causes", "standing", "warnings",
-        "notJudged", "injected",
+        "notJudged", "injected", "policies",
     ]  # fmt: skip
     assert (verdict["file"], verdict["document"], verdict["kind"]) == ("job.yaml", 1, "MPIJob")
     assert (verdict["name"], verdict["namespace"], verdict["allowed"]) == ("train", "team-a", False)
@@ -590,3 +591,14 @@ def test_an_exemption_that_has_ended_excuses_nobody(check: Check) -> None:
     job = changed({"Worker.replicas": 1})
     assert check("a.yaml", "--policy", "p.yaml", a_yaml=job, p_yaml=policy % "2001-01-01").exit_code == 1
     assert check("a.yaml", "--policy", "p.yaml", a_yaml=job, p_yaml=policy % "2999-01-01").exit_code == 0
+
+
+def test_which_policies_decided_is_said(check: Check) -> None:
+    text = f"{HEADER}rules: {{worker-count: {{max: 3}}}}\n"
+    result = check("job.yaml", "--policy", "policy.yaml", job_yaml=GOOD, policy_yaml=text)
+    digest = sha256(text.encode()).hexdigest()
+    assert f"decided by: policy sha256:{digest[:12]}" in result.stdout
+    (verdict,) = as_json(check("job.yaml", "--policy", "policy.yaml", "-o", "json", job_yaml=GOOD, policy_yaml=text))
+    assert verdict["policies"] == [{"name": "policy", "resourceVersion": "", "digest": digest}]
+    (verdict,) = as_json(check("job.yaml", "-o", "json", job_yaml=GOOD))
+    assert verdict["policies"] == []

@@ -1,9 +1,12 @@
+from hashlib import sha256
+from textwrap import indent
+
 import pytest
 
 from tests.support.policies import HEADER
 from webhook.cluster.view import ABSENT
 from webhook.policy import store
-from webhook.policy.in_force import PolicySet, policy_model
+from webhook.policy.in_force import MOST_NAMED, PolicySet, policy_model
 from webhook.policy.store import Loaded, PolicySource
 
 GOOD = HEADER + "rules: {gpus: {max: 4}}"
@@ -88,3 +91,26 @@ def test_hostile_texts(text: str | None, message: str) -> None:
     loaded = load({"a": text}, {"a": GOOD})
     assert message in loaded.errors["a"]
     assert most_gpus(loaded) == 4
+
+
+def test_what_is_in_force_is_known_by_name_version_and_digest() -> None:
+    good = sha256(GOOD.encode()).hexdigest()
+    loaded = load({"a": GOOD, "b": BROKEN}, {"b": GOOD})
+    assert [(layer.version, layer.digest) for layer in loaded.layers] == [("1", good), ("", good)]
+    policy = PolicySet(loaded.layers).for_namespace(ABSENT)
+    assert policy.identity == f"a@1 sha256:{good[:12]}, b sha256:{good[:12]}"
+    assert policy.layers == loaded.layers
+    assert PolicySet().for_namespace(ABSENT).identity == ""
+
+
+def test_of_many_policies_the_first_are_named() -> None:
+    loaded = load({f"p{number}": GOOD for number in range(10)})
+    identity = PolicySet(loaded.layers).for_namespace(ABSENT).identity
+    assert identity.count("sha256:") == MOST_NAMED
+    assert identity.endswith(", and 2 more")
+
+
+def test_a_configmap_in_a_file_has_the_digest_of_its_policy() -> None:
+    text = f"kind: ConfigMap\nmetadata: {{name: a}}\ndata:\n  policy.yaml: |\n{indent(GOOD, '    ')}\n"
+    (layer,) = store.load_file("f", text, policy_model())
+    assert layer.digest == sha256(f"{GOOD}\n".encode()).hexdigest()

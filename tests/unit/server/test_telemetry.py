@@ -199,6 +199,7 @@ def test_the_line_of_a_decision(telemetry, stream):
         "exempted": [],
         "injected": list(dict.fromkeys(decision.authors)),
         "skipped": "",
+        "policy": "",
         "duration_ms": 1.234,
     }
     assert stream.getvalue().startswith(b'{"time":"')

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import datetime
 from typing import Any
 
 from webhook.admission import anew
@@ -127,17 +127,17 @@ class AuditReport:
 
 
 def audit(
-    cluster: ClusterPolicies, policies: Sequence[Layer], jobs: Iterable[bytes], *, namespace: str = "", today: date
+    cluster: ClusterPolicies, policies: Sequence[Layer], jobs: Iterable[bytes], *, namespace: str = "", now: datetime
 ) -> AuditReport:
     """Judge `jobs`, which are stored in `cluster`, by `policies`: of `namespace` or of all, but none that ended."""
-    in_force, view = PolicySet(policies), WithoutJobs(cluster.view)
+    in_force, view = PolicySet(policies).at(now), WithoutJobs(cluster.view)
     total, breaking = 0, []
     for data in jobs:
         request = anew.creation(data)
         if request is None or (namespace and request.namespace != namespace):
             continue
         stored = cluster.view.get(MPI_JOBS, (request.namespace, request.name))
-        decision = anew.judge(data, policies=in_force, view=view, today=today)
+        decision = anew.judge(data, policies=in_force, view=view, today=now.date())
         if decision is None or (isinstance(stored, MPIJobRecord) and stored.over):
             continue
         total += 1

@@ -120,8 +120,9 @@ def loaded(
     sources = []
     for configmap in configmaps:
         text = mapping(configmap, "data").get(store.KEY)
-        name = str(mapping(configmap, "metadata").get("name"))
-        sources.append(PolicySource(name, uid="", version="", text=text if isinstance(text, str) else None))
+        metadata = mapping(configmap, "metadata")
+        version = str(metadata.get("resourceVersion", ""))
+        sources.append(PolicySource(str(metadata.get("name")), "", version, text if isinstance(text, str) else None))
     texts = {name: str(text) for name, text in mapping(remembered, "data").items()}
     found = store.load(sources, texts, policy_model())
     problems = []

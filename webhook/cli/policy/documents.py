@@ -11,7 +11,7 @@ from webhook.cli.files import STDIN, STDIN_TITLE, ManifestError
 from webhook.policy import document, store
 from webhook.policy.document import API_VERSION, KIND, PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.in_force import policy_model
-from webhook.policy.layers import Layer
+from webhook.policy.layers import Layer, digest_of
 
 DOCUMENT: Final = ", document "
 GROUP: Final = API_VERSION.partition("/")[0]
@@ -34,6 +34,13 @@ class PolicyFile:
     in_configmap: bool = False
     labelled: bool = True
     """The ConfigMap has the label by which the service finds policies."""
+    text: str = ""
+    """The document as it stands there."""
+
+    def layer(self, name: str = "") -> Layer:
+        """The document, which is good, as a layer; its name is its own where none is given."""
+        assert self.document is not None, "whoever asks has looked"  # noqa: S101 - for the type checker
+        return Layer(name or self.name, self.document, digest=digest_of(self.text))
 
 
 @dataclass(slots=True)
@@ -47,7 +54,7 @@ class Found:
     @property
     def layers(self) -> list[Layer]:
         """The good documents."""
-        return [Layer(policy.name, policy.document) for policy in self.policies if policy.document is not None]
+        return [policy.layer() for policy in self.policies if policy.document is not None]
 
 
 def load(arguments: Iterable[str]) -> Found:
@@ -74,7 +81,7 @@ def applied(found: Found, in_force: Sequence[Layer], *, without: Iterable[str] =
     for a name in `without` that is not there.
     """
     new = [
-        Layer(policy.name if policy.in_configmap else _called(policy.title), policy.document)
+        policy.layer(policy.name if policy.in_configmap else _called(policy.title))
         for policy in found.policies
         if policy.document is not None
     ]
@@ -123,7 +130,7 @@ def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], fou
     policy: PolicyFile | None = None
     of_ours = str(about.get("apiVersion")).startswith(GROUP) and kind != TEST_KIND
     if kind == KIND or of_ours or (kind is None and not path):
-        policy = _checked(PolicyFile(title, title), lambda: _bare(text, in_list=bool(path)))
+        policy = _checked(PolicyFile(title, title, text=text), lambda: _bare(text, in_list=bool(path)))
     elif kind == "ConfigMap":
         policy = _in_configmap(about, title=title, text=text, path=path)
     if policy is None:
@@ -152,7 +159,10 @@ def _in_configmap(
     padded = store.embedded(data, text, path)
     if padded is None and isinstance(data.get(store.KEY), str):
         title += f" (lines of its {store.KEY})"
-    policy = PolicyFile(name, title, in_configmap=True, labelled=label == "true")
+    written = data.get(store.KEY)
+    policy = PolicyFile(
+        name, title, in_configmap=True, labelled=label == "true", text=written if isinstance(written, str) else ""
+    )
     return _checked(policy, lambda: store.read_from(data if padded is None else padded, policy_model()))
 
 

@@ -2,19 +2,22 @@
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from webhook.cli.options import about_new_policies, show
+from webhook.cli.options import ON, about_new_policies, show
+from webhook.cli.terminal import fail
 from webhook.client.access import Access
-from webhook.server.clock import today
 
 
 @click.command()
 @click.option("-n", "--namespace", required=True, help="The namespace in question.")
 @about_new_policies
+@click.option("--at", "revision", metavar="REVISION", help="The files of --policy as git has them at that revision.")
+@ON
 @click.option(
     "-o", "--output", type=click.Choice(["text", "yaml", "json"]), default="text", help="yaml is one policy document."
 )
@@ -26,6 +29,8 @@ def effective(
     cluster: Path | None,
     access: Access,
     policy_namespace: str,
+    revision: str | None,
+    now: datetime,
     output: str,
 ) -> NoReturn:
     """Show what is in force in a namespace, value by value.
@@ -38,11 +43,16 @@ def effective(
     a selector are for it: the rules that they are about then only warn, as in the service. A document that the service
     got with `serve --policy` is not seen here.
 
+    With --at the files of --policy are read as they were at a revision of the git repository that they are in: a
+    branch, a tag or a hash. Nothing is checked out. With --on it is shown what will be in force on a day.
+
     \b
     Examples:
       mpijob-webhook policy effective --namespace team-a
       mpijob-webhook policy effective --namespace team-a --policy new.yaml --kubeconfig ~/.kube/config
       mpijob-webhook policy effective --namespace team-a --policy policies/ --cluster cluster.yaml -o json
+      mpijob-webhook policy effective --namespace team-a --policy policies/ --at v1.4
+      mpijob-webhook policy effective --namespace team-a --on 2027-02-01
 
     \b
     Exit code:
@@ -54,11 +64,19 @@ def effective(
     from webhook.cli.policy.effective_values import for_namespace
     from webhook.policy.in_force import PolicySet
 
-    given = inputs.policies(files)
+    if revision is not None and not files:
+        fail("--at is for the files of --policy: name them too")
+    origin = ""
+    if revision is None:
+        given = inputs.policies(files)
+    else:
+        given, at = inputs.policies_at(files, revision)
+        origin = f"{', '.join(files)} at {at.title}"
     offline = files and cluster is None and access == Access()
     known = ClusterPolicies() if offline else inputs.cluster(cluster, access, policy_namespace, namespace=namespace)
     policies = PolicySet(inputs.after(given, known, without))
-    outcome = for_namespace(namespace, known.namespace, policies, today=today(), origin=known.origin)
+    where = " and ".join(each for each in (known.origin, origin) if each)
+    outcome = for_namespace(namespace, known.namespace, policies, now=now, origin=where)
     if output == "yaml":
         click.echo(outcome.as_yaml(), nl=False)
     else:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import datetime
 from typing import Any, Final
 
 from webhook.api import yaml
-from webhook.cli.policy.wording import exemption_in_words, inline, selection
+from webhook.cli.policy.wording import exemption_in_words, inline, selection, stage_in_words
 from webhook.cli.terminal import caution, faint, heading, printable
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import ABSENT, Answer
@@ -16,6 +16,7 @@ from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import Policy, PolicySet
 from webhook.policy.layers import DEFAULTS, OWN, Effective
+from webhook.policy.staging import Stage
 
 NOT_KNOWN: Final = "the namespace's labels are unknown without --kubeconfig, or --cluster with namespaces"
 
@@ -34,7 +35,7 @@ class EffectiveValues:
     """The documents of those, merged."""
     policy: Policy
     """The same compiled, with the action of each rule."""
-    today: date
+    now: datetime
     origin: str
     """Where policies were looked for; empty if only in the files that were given."""
 
@@ -49,13 +50,21 @@ class EffectiveValues:
                 found.append(f"{', '.join(selective)} may be for it or not: the rules that this is about only warn")
         found += [f"{name} is left out: {reason}" for name, reason in self.merged.dropped]
         mode = self.merged.document.mode
-        if mode != "enforce":
+        stages = self.policies.stages(self.matching)
+        if mode != "enforce" and not self._enforced(stages):
             source = self.merged.sources.get("mode", DEFAULTS)
             found.append(f"the mode is {mode}, by {source}: no rule does more than {mode}")
+        found += [stage_in_words(stage, self.namespace, self.now) for stage in stages]
         only = self.merged.document.inject_only
         if only is not None:
             found.append(f"injectOnly is [{', '.join(only)}]: no other injection is at work")
         return found
+
+    def _enforced(self, stages: Sequence[Stage]) -> bool:
+        """Whether the mode has come to its end here."""
+        mode = [stage for stage in stages if stage.rules is None]
+        name = self.known.name if isinstance(self.known, Namespace) else ""
+        return any(stage.has_come(self.now) and stage.includes(name) for stage in mode)
 
     @property
     def actions(self) -> dict[str, Action]:
@@ -89,7 +98,7 @@ class EffectiveValues:
         yield ""
         yield heading("exemptions")
         for name, exemption in self.exemptions:
-            yield printable(f"  {name}: {exemption_in_words(exemption, self.today)}")
+            yield printable(f"  {name}: {exemption_in_words(exemption, self.now.date())}")
         if not self.exemptions:
             yield "  none"
 
@@ -100,7 +109,13 @@ class EffectiveValues:
             "known": not isinstance(self.known, Answer),
             "labels": self.known.labels if isinstance(self.known, Namespace) else None,
             "policies": [
-                {"name": layer.name, "priority": layer.document.priority, "holds": index in self.matching}
+                {
+                    "name": layer.name,
+                    "resourceVersion": layer.version,
+                    "digest": layer.digest,
+                    "priority": layer.document.priority,
+                    "holds": index in self.matching,
+                }
                 for index, layer in enumerate(self.policies.layers)
             ],
             "notes": self.notes,
@@ -156,10 +171,11 @@ class EffectiveValues:
 
 
 def for_namespace(
-    namespace: str, known: Namespace | Answer, policies: PolicySet, *, today: date, origin: str = ""
+    namespace: str, known: Namespace | Answer, policies: PolicySet, *, now: datetime, origin: str = ""
 ) -> EffectiveValues:
-    """What `policies` come to in `namespace`; `today` (UTC) is what exemptions expire by."""
+    """What `policies` come to in `namespace` at a moment."""
+    policies = policies.at(now)
     labels = known.labels if isinstance(known, Namespace) else None
     matching = [index for index, layer in enumerate(policies.layers) if layer.selects(labels)]
     merged = policies.merged(matching)
-    return EffectiveValues(namespace, known, policies, matching, merged, policies.for_namespace(known), today, origin)
+    return EffectiveValues(namespace, known, policies, matching, merged, policies.for_namespace(known), now, origin)

@@ -2,24 +2,37 @@
 
 import asyncio
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
 
 from webhook.cli.policy import cluster as clusters
-from webhook.cli.policy import documents
+from webhook.cli.policy import documents, revision
 from webhook.cli.policy.cluster import ClusterPolicies
 from webhook.cli.policy.documents import Found
+from webhook.cli.policy.revision import Revision, RevisionError
 from webhook.cli.terminal import UNUSABLE, caution, complain, fail, printable
 from webhook.client.access import Access
 from webhook.client.calls import ClusterError
 from webhook.policy.layers import Layer
 
 
-def policies(arguments: Iterable[str], *, broken: bool = False) -> Found:
+def policies(arguments: Sequence[str], *, broken: bool = False) -> Found:
     """The policies in files; with `broken` it is the caller's matter what is wrong with them, or that there is none."""
-    found = documents.load(arguments)
+    return _usable(documents.load(arguments), arguments, broken=broken)
+
+
+def policies_at(arguments: Sequence[str], written: str) -> tuple[Found, Revision]:
+    """The policies in files as they were at a revision of their git repository."""
+    try:
+        found, at = revision.load(arguments, written)
+    except RevisionError as error:
+        fail(error)
+    return _usable(found, arguments, broken=False), at
+
+
+def _usable(found: Found, arguments: Sequence[str], *, broken: bool) -> Found:
     for other in found.others:
         click.echo(printable(other), err=True)
     complain(*found.errors)

@@ -1,7 +1,7 @@
 """Which jobs break the policies, the worst first."""
 
 import json
-from datetime import date
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -32,7 +32,9 @@ def audited(*jobs: Any, policy: str = POLICY, namespace: str = "") -> AuditRepor
     cluster = ClusterPolicies(
         "namespace n of c", view=Snapshot(jobs), jobs=[json.dumps(each).encode() for each in jobs]
     )
-    return audit(cluster, [layer("p", policy)], cluster.jobs, namespace=namespace, today=date(2026, 11, 21))
+    return audit(
+        cluster, [layer("p", policy)], cluster.jobs, namespace=namespace, now=datetime(2026, 11, 21, tzinfo=UTC)
+    )
 
 
 def text(report: AuditReport) -> list[str]:
@@ -81,7 +83,7 @@ def test_jobs_that_ended_and_those_of_other_namespaces_are_left_out() -> None:
 
 def test_what_is_no_job_is_passed_over() -> None:
     cluster = ClusterPolicies("", jobs=[b"[]", b"{", json.dumps(job("large", 5)).encode()])
-    report = audit(cluster, [layer("p", POLICY)], cluster.jobs, today=date(2026, 11, 21))
+    report = audit(cluster, [layer("p", POLICY)], cluster.jobs, now=datetime(2026, 11, 21, tzinfo=UTC))
     assert report.total == report.refused == 1
 
 
