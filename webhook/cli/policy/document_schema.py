@@ -10,12 +10,15 @@ from typing import Any, Final
 from webhook import PROGRAM, injections, rules
 from webhook.api import yaml
 from webhook.cli.explanations import in_words, resolved
+from webhook.cli.policy.documents import TEST_KIND
+from webhook.cli.policy.suite_document import SuiteDocument
 from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.exemptions import EVERY_RULE
 from webhook.policy.in_force import policy_model
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 ID: Final = "https://policy.training.openshift.io/v1/mpijobpolicy.schema.json"
+ID_OF_TESTS: Final = "https://policy.training.openshift.io/v1/mpijobpolicytest.schema.json"
 COMMENT_WIDTH: Final = 100
 
 HEADER: Final = f"""\
@@ -84,6 +87,12 @@ def json_schema() -> dict[str, Any]:
     head = {"$schema": DIALECT, "$id": ID, "title": KIND, "type": "object", "required": ["apiVersion", "kind"]}
     bare: dict[str, Any] = _without_titles(whole)
     return head | bare
+
+
+def schema_of_tests() -> dict[str, Any]:
+    """The JSON Schema of files of tests."""
+    bare: dict[str, Any] = _without_titles(SuiteDocument.model_json_schema())
+    return {"$schema": DIALECT, "$id": ID_OF_TESTS, "title": TEST_KIND} | bare
 
 
 def accepted(field: str) -> str:

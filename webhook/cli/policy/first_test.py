@@ -10,7 +10,8 @@ from webhook.cli.files import Manifest
 from webhook.cli.policy import job_fields, suite_run
 from webhook.cli.policy.configmap import labels_of
 from webhook.cli.policy.documents import TEST_KIND
-from webhook.cli.policy.suite import Suite, SuiteDocument
+from webhook.cli.policy.suite import Suite
+from webhook.cli.policy.suite_document import SuiteDocument
 from webhook.policy import layers, store
 from webhook.policy.document import API_VERSION
 from webhook.policy.in_force import PolicySet, policy_model

@@ -7,16 +7,18 @@ import click
 
 
 @click.command()
-def schema() -> None:
+@click.option("--tests", is_flag=True, help="That of files of tests instead.")
+def schema(*, tests: bool) -> None:
     """Write the JSON Schema of policy documents, for editors.
 
     \b
     Examples:
       mpijob-webhook policy schema > mpijobpolicy.schema.json
+      mpijob-webhook policy schema --tests > mpijobpolicytest.schema.json
     """
-    from webhook.cli.policy.document_schema import json_schema
+    from webhook.cli.policy.document_schema import json_schema, schema_of_tests
 
-    click.echo(json.dumps(json_schema(), indent=2))
+    click.echo(json.dumps(schema_of_tests() if tests else json_schema(), indent=2))
 
 
 @click.command()

@@ -1,19 +1,18 @@
 """Tests of policies in files: documents of kind MPIJobPolicyTest, read with their policies, jobs and cluster facts."""
 
-import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import ValidationError
 
 from webhook.api import yaml
 from webhook.cli import files
 from webhook.cli.files import STDIN, STDIN_TITLE, Manifest, ManifestError
-from webhook.cli.policy import documents, job_fields
+from webhook.cli.policy import documents
 from webhook.cli.policy.documents import TEST_KIND
-from webhook.kit.settings import Settings
+from webhook.cli.policy.suite_document import Case, SuiteDocument
 from webhook.policy import faults
 from webhook.policy.document import API_VERSION
 from webhook.policy.layers import Layer
@@ -32,89 +31,6 @@ class Unusable:
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.line else self.file
         return f"{where}: {self.message}"
-
-
-def _file_or_object(value: Any) -> Any:
-    if not (isinstance(value, str) and value) and not isinstance(value, dict):
-        raise ValueError("must be the name of a file, or the object itself")
-    return value
-
-
-def _paths(value: Any) -> Any:
-    for path in value if isinstance(value, dict) else ():
-        try:
-            job_fields.parse(path)
-        except job_fields.FieldError as error:
-            raise ValueError(f"{path} {error}") from None
-    return value
-
-
-FileOrObject = Annotated[Any, BeforeValidator(_file_or_object)]
-Fields = Annotated[dict[str, Any], BeforeValidator(_paths)]
-
-
-class Expected(Settings):
-    """A finding, or several that are alike."""
-
-    rule: str = Field(min_length=1, description="The rule, or the injection that says what it could not do.")
-    action: Literal["deny", "warn", "audit", "exempt"] = Field("deny", description="What it leads to.")
-    field: str = Field("", description="The whole path of the field; absent for any.")
-    message: str = Field("", description="Part of what is wrong or of what to do; absent for any.")
-
-
-class NamespaceFacts(Settings):
-    """The namespace in which a job is created."""
-
-    name: str = Field("", description="Absent for that of the job, else default.")
-    labels: dict[str, str] = Field({}, description="By which policies select it.")
-    annotations: dict[str, str] = Field({}, description="Its annotations.")
-
-
-class UserFacts(Settings):
-    """Who creates a job."""
-
-    name: str = Field(min_length=1, description="As the API server knows it.")
-    groups: tuple[str, ...] = Field((), description="Names of groups.")
-    may_exempt: tuple[str, ...] = Field((), description="Rules from which RBAC lets the user exempt jobs.")
-
-
-class Around(Settings):
-    """What may be said for all tests of a file, or for one."""
-
-    job: FileOrObject | None = Field(None, description="The MPIJob, or the name of a file that has one.")
-    cluster: tuple[FileOrObject, ...] = Field(
-        (),
-        description="What the cluster holds: objects, or names of files of them. Those of a test come to those of all."
-        " A job of the same name makes the test one of a change to it.",
-    )
-    namespace: NamespaceFacts | None = Field(None, description="Where the job is created; by default without labels.")
-    user: UserFacts | None = Field(None, description="Who creates it; absent for nobody in particular.")
-    date: datetime.date | None = Field(None, description="The day (UTC) that policies go by; absent for today.")
-
-
-class Case(Around):
-    """One test."""
-
-    name: str = Field(min_length=1, description="What it shows.")
-    change: Fields = Field(
-        {}, description="Fields of the job that are other here, by their paths; null takes one away."
-    )
-    expect: tuple[Expected, ...] = Field((), description="All that must be found; absent for nothing.")
-    stored: Fields = Field({}, description="Fields of the job after injections, by their paths; null for none.")
-
-
-class SuiteDocument(Around):
-    """A file of tests."""
-
-    api_version: Literal["policy.training.openshift.io/v1"] = Field(description="Always this.")
-    kind: Literal["MPIJobPolicyTest"] = Field(description="Always this.")
-    policies: tuple[str, ...] = Field(
-        min_length=1, description="Names of files, as `kubectl apply -f` would take them."
-    )
-    rules: tuple[str, ...] | None = Field(
-        None, description="Rules and injections whose warnings and audits count. Refusals always do; absent for all."
-    )
-    tests: tuple[Case, ...] = Field(min_length=1, description="One after the other; none changes what the next sees.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from webhook.cli.files import Manifest, objects
 from webhook.cli.job_check import Verdict
 from webhook.cli.job_world import JobWorld
 from webhook.cli.policy import job_fields
-from webhook.cli.policy.suite import Case, Expected, Location, NamespaceFacts, Suite
+from webhook.cli.policy.suite import Location, Suite
+from webhook.cli.policy.suite_document import Case, Expected, NamespaceFacts
 from webhook.client.access import DEFAULT_NAMESPACE
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.policy.in_force import PolicySet

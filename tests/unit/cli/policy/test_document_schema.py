@@ -7,11 +7,19 @@ from typing import Any
 
 import pytest
 
+from tests.support.paths import DOCS
 from tests.support.policies import HEADER
 from webhook import injections, rules
 from webhook.api import yaml
 from webhook.cli import explanations
-from webhook.cli.policy.document_schema import DIALECT, EXAMPLES, accepted, json_schema, starting_document
+from webhook.cli.policy.document_schema import (
+    DIALECT,
+    EXAMPLES,
+    accepted,
+    json_schema,
+    schema_of_tests,
+    starting_document,
+)
 from webhook.policy import document
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import load_policy, policy_model
@@ -212,3 +220,15 @@ class TestStartingDocument:
             assert document.load(HEADER + text, policy_model()).model_dump(exclude_unset=True)[name]
             for row in yaml.dump(example).splitlines():
                 assert f"\n#   {row}\n" in self.TEXT
+
+
+def test_the_schema_of_tests_knows_every_field_and_what_it_means() -> None:
+    schema = schema_of_tests()
+    assert (schema["title"], schema["required"]) == ("MPIJobPolicyTest", ["apiVersion", "kind", "policies", "tests"])
+    described = [node for node in nodes(schema) if "properties" in node]
+    assert {"change", "expect", "stored"} < set(schema["$defs"]["Case"]["properties"])
+    assert all(field.get("description") for node in described for field in node["properties"].values())
+    assert all(node["additionalProperties"] is False for node in described)
+    page = (DOCS / "policies.md").read_text(encoding="utf-8")
+    fields = {*schema["properties"], *(f"tests[].{name}" for name in ("name", "change", "expect", "stored"))}
+    assert {name for name in fields if f"| `{name}` | " not in page} == {"apiVersion", "kind", "tests"}
