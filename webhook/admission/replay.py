@@ -7,15 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from webhook.admission import anew
+from webhook.admission import anew, recorded
 from webhook.admission.decision import Decision
+from webhook.admission.recorded import RecordedReview
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
 from webhook.cluster.without_jobs import WithoutJobs
+from webhook.kit.settings import Action
 from webhook.policy.in_force import Policy, PolicySet
 
 # Names that a warning has room for.
@@ -28,21 +31,40 @@ OTHERWISE: Final = "otherwise"
 
 
 @dataclass(slots=True)
+class Hit:
+    """The jobs of a namespace that a rule hits."""
+
+    new: set[str] = field(default_factory=set)
+    """Those that it does not hit now."""
+    gone: set[str] = field(default_factory=set)
+    """Those that it would not hit any more."""
+    stays: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
 class Replay:
-    """Counts over the jobs seen so far."""
+    """Counts over the jobs, or recorded reviews of jobs, seen so far."""
 
     total: int = 0
+    of: str = "jobs"
+    """What is counted."""
     newly_denied: dict[str, list[str]] = field(default_factory=dict)
     """The rules that would deny, by job."""
     newly_admitted: list[str] = field(default_factory=list)
     injections: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     """What would be injected newly, no longer or otherwise: the jobs by that, by the injection's id."""
+    hits: dict[tuple[Action, str, str], Hit] = field(default_factory=dict)
+    """By what it leads to, the rule and the namespace."""
     complete: bool = True
     """False when there were more jobs than there was time for."""
+    by_other_policies: int = 0
+    """Recorded reviews that other policies decided than those in force: what they say cannot be compared."""
+    not_reproduced: dict[str, str] = field(default_factory=dict)
+    """Recorded reviews that are judged otherwise now by the policies that decided them: how, by job."""
 
     def summary(self) -> str:
         """One line for a user: what would change, most frequent rule first."""
-        jobs = f"{self.total:,} jobs" if self.complete else f"the first {self.total:,} jobs"
+        jobs = f"{self.total:,} {self.of}" if self.complete else f"the first {self.total:,} {self.of}"
         if self.newly_denied:
             by_rule = Counter(rule for rules in self.newly_denied.values() for rule in rules)
             rules = ", ".join(f"{rule} {count}" for rule, count in sorted(by_rule.items(), key=lambda e: (-e[1], e[0])))
@@ -87,14 +109,47 @@ class Replayer:
             injected_then = injected if _inject_alike(old, new) else anew.inject(request, new, self._view)
             before = anew.verdict(request, injected, old, view=self._view, today=self._today)
             after = anew.verdict(request, injected_then, new, view=self._view, today=self._today)
-            self._compare(f"{request.namespace}/{request.name}", before, after)
+            self._compare(request.namespace, request.name, before, after)
             self._compare_injections(f"{request.namespace}/{request.name}", injected, injected_then)
 
-    def _compare(self, job: str, before: Decision, after: Decision) -> None:
+    def add_recorded(self, reviews: Iterable[RecordedReview]) -> None:
+        """Judge some more reviews of a record."""
+        self.result.of = "recorded reviews"
+        judge = partial(recorded.judged, view=self._view, today=self._today)
+        for review in reviews:
+            self.result.total += 1
+            namespace = review.where(self._view)
+            old, new = (policies.for_namespace(namespace) for policies in (self._before, self._after))
+            injected, before = judge(review, old)
+            injected_then, after = (injected, before) if old is new else judge(review, new)
+            self._compare(review.namespace, review.name, before, after)
+            self._compare_injections(review.job, injected, injected_then)
+            then = self._before.at(review.time).for_namespace(namespace)
+            if not review.decided_by(then):
+                self.result.by_other_policies += 1
+            else:
+                self._reproduce(review, before if then is old else judge(review, then)[1])
+
+    def _reproduce(self, review: RecordedReview, decision: Decision) -> None:
+        was, found = sorted(set(review.denied)), sorted({finding.rule for finding in decision.denied})
+        if was != found:
+            how = f"then {_named_rules(was)}, now {_named_rules(found)}"
+            self.result.not_reproduced[review.job] = how
+
+    def _compare(self, namespace: str, name: str, before: Decision, after: Decision) -> None:
+        job = f"{namespace}/{name}"
         if after.denied and not before.denied:
             self.result.newly_denied[job] = sorted({finding.rule for finding in after.denied})
-        elif before.denied and not after.denied:
+        elif before.denied and not after.denied and job not in self.result.newly_admitted:
             self.result.newly_admitted.append(job)
+        for action, old, new in (
+            (Action.DENY, before.denied, after.denied),
+            (Action.WARN, before.warned, after.warned),
+        ):
+            was, will = ({finding.rule for finding in found} for found in (old, new))
+            for rule in was | will:
+                hit = self.result.hits.setdefault((action, rule, namespace), Hit())
+                (hit.stays if rule in was & will else hit.new if rule in will else hit.gone).add(job)
 
     def _compare_injections(self, job: str, before: Decision, after: Decision) -> None:
         if before is after:
@@ -131,6 +186,10 @@ def _parts(path: str, value: Any) -> Iterator[tuple[str, bytes]]:
             yield from _parts(f"{path}/-", each)
     else:
         yield path, msgspec.json.encode(value, order="sorted")
+
+
+def _named_rules(rules: list[str]) -> str:
+    return f"denied by {', '.join(rules)}" if rules else "admitted"
 
 
 def _named(names: list[str]) -> str:

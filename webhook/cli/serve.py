@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
@@ -76,6 +77,20 @@ COUNT: Final = click.IntRange(min=1)
 @click.option("--network-policies", is_flag=True, help="Make a NetworkPolicy for each job; needs the right to.")
 @click.option("--audit", is_flag=True, help="Count the jobs that break the policy of today, at /metrics/jobs.")
 @click.option("--audit-reports", is_flag=True, help="--audit, and a report object for each; needs the right to.")
+@click.option(
+    "--record",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Record reviews there, without values of variables and names of users, for `policy replay --recorded`.",
+)
+@click.option("--record-size", "record_mebibytes", metavar="MIB", type=COUNT, default=64, help="Of the record at most.")
+@click.option(
+    "--record-rate",
+    metavar="PER_SECOND",
+    type=click.FloatRange(min=0, min_open=True),
+    default=20.0,
+    help="How many reviews are recorded each second, at most; the others are counted.",
+)
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
 def serve(
     *, listen: "Address | None", ops_listen: "Address | None", register: bool, timeout: float, **settings: Any

@@ -30,6 +30,7 @@ from webhook.policy.in_force import PolicySet
 from webhook.server import clock, requests
 from webhook.server.connections import Handler
 from webhook.server.memory import Claim, MemoryBudget, NoRoom
+from webhook.server.recorder import Recorder
 from webhook.server.requests import Refused, Reply, Target, expect_client, expect_review, read_body
 from webhook.server.telemetry import Telemetry
 
@@ -89,6 +90,7 @@ class ReviewHandler:
         self.view = view
         self.cluster: ClusterAnswers | None = None
         self.now = now
+        self.recorder: Recorder | None = None
         self.draining = False
         self.in_flight = 0
         self._telemetry = telemetry
@@ -168,7 +170,13 @@ class ReviewHandler:
             self._telemetry.failed(hook, error)
             raise Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "a fault in the webhook service, see its log") from None
         self._telemetry.decided(hook, admission_request, decision, monotonic() - started)
+        if self.recorder is not None and hook == "validate":
+            self._record(self.recorder, admission_request, decision)
         return wire
+
+    def _record(self, recorder: Recorder, request: AdmissionRequest, decision: Decision) -> None:
+        namespace = self.view.get(NAMESPACES, request.namespace)
+        recorder.offer(request, decision, None if isinstance(namespace, Answer) else namespace.labels, self.now())
 
     async def _decided(self, hook: Hook, request: AdmissionRequest, deadline: float) -> Decision:
         """The decision; where they count, the cluster is asked for the quotas of this moment and for who may exempt."""

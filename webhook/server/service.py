@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +34,7 @@ from webhook.server.companions import Surroundings, start_companions
 from webhook.server.connections import Connections, most_connections
 from webhook.server.ops import AskedCheck, Readiness
 from webhook.server.ports import ListenError, Port, listen
+from webhook.server.recorder import Recorder
 from webhook.server.reviews import ReviewHandler
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
@@ -163,6 +164,8 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         port, url = _open(
             stack, handler.http_server(connections.noting), connections, settings.listen, certificate.context
         )
+        if settings.record is not None:
+            stack.enter_context(_recorded(settings, settings.record, handler, telemetry, readiness))
         service = Service(
             settings=settings,
             telemetry=telemetry,
@@ -191,6 +194,21 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
             telemetry.log.info("registered", name=registration.NAME)
         readiness.passes("serving")
         yield service
+
+
+def _recorded(
+    settings: ServeSettings, folder: Path, handler: ReviewHandler, telemetry: Telemetry, readiness: Readiness
+) -> AbstractContextManager[Recorder]:
+    """A record of the reviews, while the block lasts."""
+    recorder = handler.recorder = Recorder(
+        folder,
+        most_bytes=settings.record_mebibytes * 2**20,
+        rate=settings.record_rate,
+        log=telemetry.log,
+    )
+    telemetry.recorded(recorder.outcomes)
+    readiness.concerns_of(recorder.concerns)
+    return recorder.running()
 
 
 async def _require_clients(

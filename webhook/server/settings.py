@@ -83,6 +83,12 @@ class ServeSettings:
     """Judge the jobs that exist by the policies of today, again and again."""
     audit_reports: bool = False
     """Write down what the audit finds, in report objects beside the jobs; without `audit` it is done too."""
+    record: Path | None = None
+    """A folder for a record of reviews."""
+    record_mebibytes: int = 64
+    """The most that it has of them."""
+    record_rate: float = 20
+    """Reviews that are recorded each second, at most."""
     log_level: str = "info"
     """debug, info, warning or error."""
 

@@ -45,7 +45,8 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
     times = {"--ca-lifetime": "90d", "--leaf-lifetime": "1h", "--ca-grace": "30s"}
     namespaces = {"--policy-namespace": "policies", "--kueue-namespace": "queues"}
     clients = {"--client-ca": "clients", "--client-name": "kube-apiserver"}
-    options = clients | files | numbers | keys | addresses | certificates | times | namespaces
+    record = {"--record": "reviews", "--record-size": "8", "--record-rate": "2"}
+    options = record | clients | files | numbers | keys | addresses | certificates | times | namespaces
     flags = (
         "--register",
         "--remove-keys",
@@ -89,6 +90,9 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
             network_policies=True,
             audit=True,
             audit_reports=True,
+            record=Path("reviews"),
+            record_mebibytes=8,
+            record_rate=2,
             log_level="debug",
         )
     ]

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import datetime
 from typing import Any, Final
 
 from webhook.admission.replay import NEWLY, NO_LONGER, OTHERWISE, Replay, Replayer
 from webhook.cli.policy.cluster import ClusterPolicies
-from webhook.cli.terminal import bad, counted, good, heading, printable
+from webhook.cli.policy.records import Records
+from webhook.cli.terminal import bad, caution, counted, good, heading, printable
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 
@@ -23,6 +24,26 @@ class ReplayReport:
     after: Sequence[Layer]
     """Those that would be."""
     result: Replay
+    notes: Sequence[str] = ()
+    """What else has to be known to understand the outcome."""
+    on: str = ""
+    """The day on which they would be judged; empty for now."""
+
+    @property
+    def now_in_words(self) -> str:
+        """The policies in force."""
+        return f"{_listed(self.before)} ({self.origin})"
+
+    @property
+    def then_in_words(self) -> str:
+        """Those that would be, and which of them are new or changed."""
+        return (", ".join(self._then()) or "the built-in defaults") + (f", on {self.on}" if self.on else "")
+
+    @property
+    def gone(self) -> list[str]:
+        """The policies that would not be there any more."""
+        kept = {layer.name for layer in self.after}
+        return [layer.name for layer in self.before if layer.name not in kept]
 
     @property
     def safe(self) -> bool:
@@ -31,11 +52,11 @@ class ReplayReport:
 
     def as_text(self) -> Iterator[str]:
         """For people, in lines."""
-        yield printable(f"now:  {_listed(self.before)} ({self.origin})")
-        yield printable(f"then: {', '.join(self._then()) or 'the built-in defaults'}")
-        kept = {layer.name for layer in self.after}
-        if gone := [layer.name for layer in self.before if layer.name not in kept]:
-            yield printable(f"gone: {', '.join(gone)}")
+        yield printable(f"now:  {self.now_in_words}")
+        yield printable(f"then: {self.then_in_words}")
+        if self.gone:
+            yield printable(f"gone: {', '.join(self.gone)}")
+        yield from (f"{caution('note')}: {printable(note)}" for note in self.notes)
         yield ""
         if self.result.newly_denied:
             yield heading("would newly be denied")
@@ -52,6 +73,11 @@ class ReplayReport:
                 for how, jobs in changes.items():
                     yield f"  {injection} {how} into {counted(len(jobs), 'job')}: {printable(_some(jobs))}"
             yield ""
+        if self.result.not_reproduced:
+            yield heading("judged otherwise now, by the policies that decided it then")
+            for job, how in sorted(self.result.not_reproduced.items()):
+                yield f"  {printable(f'{job}: {how}')}"
+            yield ""
         yield printable(self.result.summary())
         if line := self.result.injections_summary():
             yield line
@@ -62,6 +88,19 @@ class ReplayReport:
             "before": [layer.name for layer in self.before],
             "after": [layer.name for layer in self.after],
             "jobs": self.result.total,
+            "notes": list(self.notes),
+            "hits": [
+                {
+                    "action": str(action),
+                    "rule": rule,
+                    "namespace": namespace,
+                    "new": sorted(hit.new),
+                    "gone": sorted(hit.gone),
+                    "asNow": len(hit.stays),
+                }
+                for (action, rule, namespace), hit in sorted(self.result.hits.items())
+            ],
+            "notReproduced": dict(sorted(self.result.not_reproduced.items())),
             "newlyDenied": dict(sorted(self.result.newly_denied.items())),
             "newlyAdmitted": sorted(self.result.newly_admitted),
             "injections": {
@@ -91,11 +130,31 @@ def _some(jobs: Sequence[str]) -> str:
     return ", ".join(sorted(jobs)[:MOST]) + more
 
 
-def replay(cluster: ClusterPolicies, after: Sequence[Layer], *, today: date) -> ReplayReport:
-    """Judge every job of `cluster` under its policies and under `after`; `today` (UTC) is for exemptions."""
-    replayer = Replayer(before=PolicySet(cluster.layers), after=PolicySet(after), view=cluster.view, today=today)
-    replayer.add(cluster.jobs)
-    return ReplayReport(cluster.origin, cluster.layers, after, replayer.result)
+def replay(
+    cluster: ClusterPolicies,
+    after: Sequence[Layer],
+    *,
+    now: datetime,
+    on: datetime | None = None,
+    records: Records | None = None,
+) -> ReplayReport:
+    """Judge every job of `cluster`, or every review of `records`, under its policies now, and under `after` at `on`."""
+    replayer = Replayer(
+        before=PolicySet(cluster.layers).at(now),
+        after=PolicySet(after).at(on or now),
+        view=cluster.view,
+        today=now.date(),
+    )
+    notes = []
+    if records is None:
+        replayer.add(cluster.jobs)
+    else:
+        replayer.add_recorded(records)
+        notes.append(records.coverage)
+        if count := replayer.result.by_other_policies:
+            notes.append(f"{counted(count, 'review')} decided by other policies than those in force cannot be compared")
+    shown = f"{on:%Y-%m-%dT%H:%M:%SZ}" if on is not None else ""
+    return ReplayReport(cluster.origin, cluster.layers, after, replayer.result, notes, shown)
 
 
 def _listed(found: Sequence[Layer]) -> str:

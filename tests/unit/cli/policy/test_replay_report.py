@@ -1,5 +1,5 @@
 import json
-from datetime import date
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -11,7 +11,7 @@ from webhook.cli.policy.replay_report import ReplayReport, replay
 from webhook.cluster.snapshot import Snapshot
 from webhook.policy.layers import Layer
 
-TODAY = date(2026, 11, 21)
+TODAY = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def job(name: str, workers: int, namespace: str = "team-a") -> bytes:
@@ -22,7 +22,7 @@ def job(name: str, workers: int, namespace: str = "team-a") -> bytes:
 
 def what_if(after: list[Layer], *before: Layer, jobs: list[bytes], objects: Any = ()) -> ReplayReport:
     cluster = ClusterPolicies("namespace n of c", layers=before, view=Snapshot(objects), jobs=jobs)
-    return replay(cluster, after, today=TODAY)
+    return replay(cluster, after, now=TODAY)
 
 
 def text(outcome: ReplayReport) -> list[str]:
@@ -46,10 +46,20 @@ def test_what_changes_is_told_job_by_job() -> None:
         "",
         "would newly deny 2 of 4 jobs: gpus 2, worker-count 1 (team-a/a, team-a/b)",
     ]
-    assert outcome.as_json() == {
+    found = outcome.as_json()
+    hits = {
+        (hit["action"], hit["rule"]): hit["new"] for hit in found.pop("hits") if hit["action"] == "deny" and hit["new"]
+    }
+    assert hits == {
+        ("deny", "gpus"): ["team-a/a", "team-a/b", "team-a/c", "team-a/d"],
+        ("deny", "worker-count"): ["team-a/a"],
+    }
+    assert found == {
         "before": ["base"],
         "after": ["base", "new"],
         "jobs": 4,
+        "notes": [],
+        "notReproduced": {},
         "newlyDenied": {"team-a/a": ["gpus", "worker-count"], "team-a/b": ["gpus"]},
         "newlyAdmitted": [],
         "injections": {},
