@@ -139,7 +139,6 @@ def test_reports_are_written_where_others_look_for_them(cluster: Cluster, accoun
         cluster.wait_for("the first audit", lambda: metric(replica, namespace) == 1 or None, timeout=60)
         install(cluster, kyverno / KYVERNOS)
         cluster.wait_for("the kind", lambda: missing not in replica.ops("/readyz") or None, timeout=90)
-        cluster.apply([policy_configmap("priority: 1\n" + FEW)])
         found = cluster.wait_for("a report", lambda: reports(cluster, namespace, "policyreports"), timeout=90)
         assert set(found) == {"large"}
         assert found["large"]["summary"]["fail"] >= 1
@@ -163,6 +162,7 @@ def test_reports_are_written_where_others_look_for_them(cluster: Cluster, accoun
         found = cluster.wait_for("a report", lambda: reports(cluster, namespace, "reports"), timeout=90)
         assert found["large"]["apiVersion"] == "openreports.io/v1alpha1"
         assert found["large"]["results"]
+        cluster.wait_for("one kind", lambda: not reports(cluster, namespace, "policyreports") or None, timeout=90)
         # The garbage collector takes it.
         cluster.kubectl("delete", "mpijob", "large", "-n", namespace)
         cluster.wait_for("the end", lambda: not reports(cluster, namespace, "reports") or None, timeout=90)

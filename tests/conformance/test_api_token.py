@@ -1,0 +1,53 @@
+"""Truth: which pods get a token, against the API server's admission of pods."""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.support.api_client import DRY_RUN, Client, client
+from tests.support.service_accounts import service_account
+from webhook.api.pod import PodSpec
+from webhook.cluster.snapshot import Snapshot
+from webhook.predict.api_token import gets_token
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+SAID = (None, False, True)
+MOUNTED_AT = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("api-token")) as running:
+        yield running
+
+
+async def mounts(api: Client, namespace: str, spec: dict[str, Any]) -> bool:
+    containers = [{"name": "a", "image": "a:1"}]
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": containers, **spec}}
+    status, reply, _ = await api.send("POST", f"/api/v1/namespaces/{namespace}/pods", pod, **DRY_RUN)
+    assert status == 201, reply
+    made = reply["spec"]["containers"][0].get("volumeMounts") or ()
+    return any(mount["mountPath"] == MOUNTED_AT for mount in made)
+
+
+@pytest.mark.parametrize("of_default", SAID)
+async def test_a_pod_gets_one_where_it_or_its_account_says_so(cluster: Cluster, of_default: bool | None) -> None:
+    namespace = f"default-{of_default}".lower()
+    accounts = [
+        service_account(name, namespace=namespace, token=token)
+        for name, token in (("default", of_default), ("quiet", False), ("talks", True))
+    ]
+    view = Snapshot(accounts)
+    async with client(cluster) as api:
+        await api.send("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+        for each in accounts:
+            await api.send("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", each)
+        for field, name, token in product(("serviceAccountName", "serviceAccount"), (None, "quiet", "talks"), SAID):
+            spec = {field: name, "automountServiceAccountToken": token}
+            found = gets_token(msgspec.convert(spec, PodSpec), view, namespace)
+            assert found is await mounts(api, namespace, spec), spec
