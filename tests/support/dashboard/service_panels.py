@@ -179,9 +179,9 @@ BESIDE: Final = Row(
         ),
         Panel(
             "Companions",
-            "Objects that they should have looked after, and those where they failed.",
+            "Objects that they should have looked after, and those where they failed. Every replica looks after all.",
             (
-                Query(f"sum by (companion) ({P}companion_waiting)", "{{companion}} waiting"),
+                Query(f"max by (companion) ({P}companion_waiting)", "{{companion}} waiting"),
                 Query(f"max by (companion) ({P}companion_failing)", "{{companion}} failing"),
             ),
         ),
