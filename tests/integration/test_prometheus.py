@@ -29,6 +29,7 @@ EMPTY = {
     "MPIJobWebhookDown": "absent() of what is there",
     "MPIJobWebhookCallsFail": "the API server counts what it refuses from the first time on",
     "MPIJobWebhookFailsOpen": "the API server counts what goes on without us from the first time on",
+    "MPIJobWebhookPluginBroken": "there is no plug-in",
     "MPIJobWebhookConditionErrors": "the API server counts errors from the first one on",
 }
 

@@ -260,9 +260,11 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     on_policies: list[Callable[[], None]] = []
 
     def apply(policies: PolicySet, loaded: Loaded) -> None:
+        before, now = _digest(handler.policies), _digest(policies)
         handler.policies = policies
-        telemetry.policies_in_force(_digest(policies), loaded.states.values())
-        for changed in on_policies:
+        telemetry.policies_in_force(now, loaded.states.values())
+        # They come again whenever they are read again, and companions then look at every job.
+        for changed in on_policies if now != before else ():
             changed()
 
     try:

@@ -2,6 +2,7 @@ import json
 import socket
 import ssl
 import time
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
 import pytest
@@ -9,8 +10,12 @@ import pytest
 from certs.authority import Authority
 from tests.support import jobs
 from tests.support.live_service import Connection, live
+from tests.support.policies import layer
 from webhook import injections, rules
 from webhook.policy import document
+from webhook.policy.in_force import PolicySet
+from webhook.policy.store import Loaded
+from webhook.server import service as service_module
 from webhook.server.service import StartError
 
 GOOD = jobs.body(jobs.GOOD)
@@ -164,3 +169,41 @@ def test_a_folder_that_is_not_there_costs_no_review(tmp_path):
         while "[!]record: reviews are not recorded: " not in service.ops("/readyz"):
             time.sleep(0.01)  # the thread has its turn soon
         assert 'recorded_reviews_total{outcome="unwritable"}' in service.ops("/metrics")
+
+
+async def test_companions_hear_of_policies_when_their_content_has_changed(monkeypatch):
+    """Policies are read again after each break of a watch, and companions look at every job."""
+    told = []
+
+    class Stub:
+        """Has and takes everything."""
+
+        policies = PolicySet([])
+
+        def __getattr__(self, _):
+            return Stub()
+
+        def __call__(self, *_, **__):
+            return Stub()
+
+        def __iter__(self):
+            return iter(())
+
+    @asynccontextmanager
+    async def linked(*_, apply, **__):
+        found = Stub()
+        found.apply = apply
+        yield found
+
+    async def companions(*_):
+        return [lambda: told.append("changed")]
+
+    monkeypatch.setattr(service_module, "linked", linked)
+    monkeypatch.setattr(service_module, "start_companions", companions)
+    async with AsyncExitStack() as stack:
+        link = await service_module._follow_cluster(stack, Stub(), ())
+        one, two = "rules: {worker-count: {max: 3}}", "rules: {worker-count: {max: 4}}"
+        for texts in ([], [one], [one], [one, two], [one, two], [two], []):
+            loaded = Loaded()
+            link.apply(PolicySet([layer("p", text) for text in texts]), loaded)
+    assert len(told) == 4
