@@ -23,8 +23,6 @@ MOST: Final = 1024
 RESERVED: Final = 256
 LEAST: Final = 32
 TELL_SECONDS: Final = 10.0
-# When so many fewer are open than there were, what they took of the memory is given back to the system.
-MANY: Final = 256
 # Why a connection is turned away or cut off: a metric label.
 REASONS: Final = ("full", "peer", "handshake", "silent", "descriptors")
 
@@ -57,18 +55,13 @@ class Connection:
 
 @dataclass(slots=True)
 class Connections:
-    """The connections of one port. `refused` gets the reason for each that is turned away or cut off.
-
-    `many_ended` is called some time after many of them have ended.
-    """
+    """The connections of one port. `refused` gets the reason for each that is turned away or cut off."""
 
     in_all: int
     of_one_peer: int
     refused: Callable[[str], object]
     log: Any
     clock: Callable[[], float] = monotonic
-    many_ended: Callable[[], object] = lambda: None
-    _most: int = 0  # open at once, since many ended last
     _open: dict[Connection, None] = field(default_factory=dict)
     _by_peer: Counter[str] = field(default_factory=Counter)
     _by_protocol: dict[Any, Connection] = field(default_factory=dict)
@@ -90,7 +83,6 @@ class Connections:
                 return None
         made = Connection(peer, self.clock(), abort)
         self._open[made] = None
-        self._most = max(self._most, len(self._open))
         self._by_peer[peer] += 1
         return made
 
@@ -143,10 +135,6 @@ class Connections:
 
     def sweep(self) -> None:
         """Cut off whoever has sent no request in time."""
-        # First, so that those that ended just now are freed by the next time.
-        if self._most - len(self._open) >= MANY:
-            self._most = len(self._open)
-            self.many_ended()
         self._forget_closed()
         late = self.clock() - FIRST_REQUEST_SECONDS
         for connection in [each for each in self._open if not each.requests and each.since <= late]:

@@ -3,16 +3,19 @@
 A small body takes nothing of it: there are never more of these than connections.
 """
 
+import asyncio
 import ctypes
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NoReturn
 
 # Bytes.
 SMALL: Final = 64 * 2**10
 IN_ALL: Final = 96 * 2**20
 OF_ONE_PEER: Final = IN_ALL // 2
+# Between two times that unused memory is given back.
+SECONDS: Final = 10.0
 
 
 class NoRoom(Exception):
@@ -65,11 +68,22 @@ class MemoryBudget:
             made.give_back()
 
 
+async def kept_small() -> NoReturn:
+    """Have unused memory given back again and again, until cancelled.
+
+    By itself glibc keeps it for good where a single piece in use lies above: after thousands of TLS connections, or
+    some large bodies that came slowly, that is more than the service needs. Nobody tells when they have been freed,
+    and one time takes a millisecond or two.
+    """
+    while True:
+        await asyncio.sleep(SECONDS)
+        give_back()
+
+
 def give_back() -> None:
     """Have the C library give unused memory back to the system, where it can do that.
 
-    By itself glibc keeps it for good where a single piece in use lies above: after thousands of TLS connections that is
-    more than the service needs. https://man7.org/linux/man-pages/man3/malloc_trim.3.html
+    https://man7.org/linux/man-pages/man3/malloc_trim.3.html
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

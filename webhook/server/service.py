@@ -149,6 +149,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     readiness.concerns_of(lambda: {f"plug-in {name}": text for name, text in loading.problems().items()})
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(keys.filled())
+        await stack.enter_async_context(in_background("memory", memory.kept_small, log=telemetry.log))
         ops_connections = _connections(telemetry, MOST_OPS)
         application = ops.application(readiness, telemetry.registry, telemetry.jobs.registry, ops_connections)
         ops_runner = web.AppRunner(application, access_log=None)
@@ -227,7 +228,6 @@ def _connections(telemetry: Telemetry, in_all: int) -> Connections:
         in_all=in_all,
         of_one_peer=in_all // 2,
         refused=lambda reason: telemetry.connections_refused.labels(reason).inc(),
-        many_ended=memory.give_back,
         log=telemetry.log,
     )
 

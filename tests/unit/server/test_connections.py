@@ -11,11 +11,10 @@ import pytest
 from tests.support import jobs
 from tests.support.live_service import Live, head, live
 from tests.support.logs import Log
-from webhook.server import connections, memory, ports, service
+from webhook.server import connections, ports, service
 from webhook.server.connections import (
     FIRST_REQUEST_SECONDS,
     LEAST,
-    MANY,
     RESERVED,
     TELL_SECONDS,
     Connection,
@@ -108,24 +107,6 @@ def test_who_asks_for_nothing_is_cut_off() -> None:
     world.now += 1
     world.all.sweep()
     assert (world.cut, world.reasons, len(world.all)) == (["a1"], {"silent": 1}, 1)
-
-
-def test_after_many_have_ended_memory_is_given_back() -> None:
-    world = World(in_all=2 * MANY, of_one_peer=2 * MANY)
-    given_back: list[int] = []
-    world.all.many_ended = lambda: given_back.append(len(world.all))
-    made = [world.connect(f"a{number}", requests=1) for number in range(MANY + 1)]
-    for number, connection in enumerate(made):
-        assert connection is not None
-        world.all.sweep()
-        assert given_back == ([1] if number == MANY else [])
-        world.all.forget(connection)
-    world.all.sweep()
-    assert given_back == [1]
-
-
-def test_memory_can_be_given_back_on_this_machine() -> None:
-    memory.give_back()
 
 
 def test_the_log_has_few_lines_about_many() -> None:
