@@ -15,6 +15,7 @@ from tests.controlplane.cluster import Cluster
 from tests.support.installation import service
 from tests.support.installation.service import example, review_of
 from tests.support.jobs import changed
+from tests.support.paths import MANIFESTS
 from tests.support.policies import policy_configmap
 from webhook.policy import staging
 
@@ -122,6 +123,14 @@ def test_the_shipped_policy_for_clusters_of_cpus(
     assert "slots" not in said(), "neither refused nor warned about"
     job = changed({resources: {"limits": {"cpu": "64", "memory": "64Gi", "nvidia.com/gpu": 8}}}, job)
     assert "64 slots per worker, at most 8 allowed" in said()
+
+
+def test_every_policy_that_is_shipped_can_be_applied(cluster: Cluster) -> None:
+    folder = MANIFESTS / "policies"
+    files = (*folder.glob("*.yaml"), *folder.glob("published/*.yaml"))
+    named = [flag for path in files if path.name != "kustomization.yaml" for flag in ("-f", str(path))]
+    done = cluster.kubectl("apply", "--dry-run=server", "-n", POLICIES, *named)
+    assert done.stdout.count("created (server dry run)") >= len(named) / 2
 
 
 def test_one_line_for_all_injections_each_its_own_or_none(cluster: Cluster, namespace: str) -> None:

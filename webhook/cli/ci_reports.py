@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
+from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from webhook import PROGRAM, __version__
@@ -95,7 +96,7 @@ def _with_line(file: str, problem: Problem) -> str:
 
 
 def _place(file: str, line: int | None) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": file.replace("\\", "/")}}
+    place: dict[str, Any] = {"artifactLocation": {"uri": quote(file)}}
     return place | ({"region": {"startLine": line}} if line else {})
 
 

@@ -367,6 +367,8 @@ class TestForms:
 def test_nothing_in_a_name_ends_a_line_of_githubs() -> None:
     found = Checked("a,b.yaml", "x: 100%\ny", 3, [Problem("r", "one\ntwo")])
     assert [*ci_reports.github([found])] == ["::error file=a%2Cb.yaml,line=3,title=x%3A 100%25%0Ay::one%0Atwo"]
+    (result,) = ci_reports.sarif([Checked("a b.yaml", "n", 1, [Problem("r", "m")])], {})["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%20b.yaml"
     assert "\x1b" not in ci_reports.junit([Checked("f", "n\x1b[31m", None, [Problem("r", "m\x00")])], "x")
 
 
