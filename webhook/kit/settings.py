@@ -19,6 +19,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticKnownError
 
 from webhook.api import duration, names
+from webhook.kit.parameters import Parameterised
 
 
 class Action(StrEnum):
@@ -135,7 +136,7 @@ class Settings(BaseModel):
         return value
 
 
-class RuleSettings(Settings):
+class RuleSettings(Parameterised, Settings):
     """What every rule has."""
 
     action: ActionField = Field(Action.DENY, description="What a violation leads to: deny, warn, audit or off.")
@@ -160,7 +161,7 @@ class RangeRuleSettings(RuleSettings):
         return self
 
 
-class InjectionSettings(Settings):
+class InjectionSettings(Parameterised, Settings):
     """What every injection has."""
 
     enabled: bool = Field(True, description="Whether anything is injected.")

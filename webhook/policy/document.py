@@ -151,12 +151,12 @@ class PolicyDocument(Settings):
 
     def settings_of_rule(self, rule_id: str) -> RuleSettings:
         """The settings of one rule."""
-        settings: RuleSettings = getattr(self.rules, _attribute(rule_id))
+        settings: RuleSettings = getattr(self.rules, attribute(rule_id))
         return settings
 
     def settings_of_injection(self, injection_id: str) -> InjectionSettings:
         """The settings of one injection."""
-        settings: InjectionSettings = getattr(self.injections, _attribute(injection_id))
+        settings: InjectionSettings = getattr(self.injections, attribute(injection_id))
         return settings
 
     def injects(self, injection_id: str) -> bool:
@@ -210,7 +210,7 @@ def load(text: str | bytes, model: type[PolicyDocument]) -> PolicyDocument:
 
 def _section(name: str, entries: Mapping[str, Described], description: str) -> Any:
     fields: dict[str, Any] = {
-        _attribute(key): (entry.settings, Field(default_factory=entry.settings.model_construct, alias=key))
+        attribute(key): (entry.settings, Field(default_factory=entry.settings.model_construct, alias=key))
         for key, entry in entries.items()
     }
     section = create_model(name, __base__=Settings, __doc__=description, **fields)
@@ -231,7 +231,8 @@ def _about_rules(base: type[Settings], name: str, rules: Iterable[str]) -> Any:
     return (tuple.__class_getitem__((entry, ...)), Field((), description=PolicyDocument.model_fields[name].description))
 
 
-def _attribute(entry_id: str) -> str:
+def attribute(entry_id: str) -> str:
+    """The field of a section that has the settings of this rule or injection."""
     return entry_id.replace("-", "_")
 
 

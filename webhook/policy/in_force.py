@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, cached_property, reduce
-from typing import Any, Final
+from typing import Final
 
 from msgspec import structs
 
@@ -17,22 +17,24 @@ from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import Answer
 from webhook.injections import Injection
 from webhook.kit.admitted import ANYTHING, Admitted
-from webhook.kit.registry import Registry
 from webhook.kit.settings import (
     Action,
     InjectionSettings,
     RuleSettings,
-    Settings,
     UncheckedInjectionSettings,
     UncheckedRuleSettings,
 )
 from webhook.policy import document, layers, staging, store
-from webhook.policy.document import Described, PolicyDocument
+from webhook.policy.document import PolicyDocument
 from webhook.policy.exemptions import EVERY_RULE
 from webhook.policy.layers import Effective, Layer
+from webhook.policy.parameters import Asked, Said, Wrong, asked_by, with_values
 from webhook.policy.staging import Stage
+from webhook.policy.stand_ins import with_stand_ins
 from webhook.rules import Rule
 
+MOST_KEPT: Final = 1_000
+"""Compiled policies: who may annotate namespaces could have any number of them made."""
 MOST_NAMED: Final = 8
 """Documents whose names each log line has room for."""
 
@@ -56,6 +58,10 @@ class Policy:
     """The documents that it is made of."""
     identity: str = field(default="", compare=False)
     """Which documents these are, in which version; empty where there are none but the built-in defaults."""
+    asked: tuple[Asked, ...] = ()
+    """What the Namespace has been asked for; empty where nothing is known of it."""
+    wrong: tuple[Wrong, ...] = ()
+    """What it says and cannot be used."""
 
     def admitted_but(self, excused: frozenset[str]) -> Admitted:
         """What is admitted of a job that these rules are not held against."""
@@ -84,24 +90,13 @@ class Policy:
         return {rule.id: (settings, action) for rule, settings, action in self.rules}
 
 
-@dataclass(frozen=True, slots=True)
-class _Unusable:
-    """What a policy may say of a broken plug-in's rule or injection: a policy outlives its plug-ins."""
-
-    settings: type[Settings]
-
-
 @cache
 def policy_model() -> type[PolicyDocument]:
     """The policy document's model, with every rule and injection there is."""
     return document.assemble(
-        _described(rules.REGISTRY, UncheckedRuleSettings), _described(injections.REGISTRY, UncheckedInjectionSettings)
+        with_stand_ins(rules.REGISTRY, UncheckedRuleSettings),
+        with_stand_ins(injections.REGISTRY, UncheckedInjectionSettings),
     )
-
-
-def _described(registry: Registry[Any], unchecked: type[Settings]) -> dict[str, Described]:
-    unusable = {entry_id: _Unusable(unchecked) for entry_id in registry.unusable}
-    return dict(sorted({**unusable, **registry}.items()))
 
 
 def load_policy(text: str | bytes | None) -> Policy:
@@ -172,7 +167,8 @@ class PolicySet:
     def __init__(self, documents: Sequence[Layer] = ()) -> None:
         self.layers = tuple(layers.in_order(documents))
         self._now: datetime | None = None
-        self._policies: dict[tuple[tuple[int, ...] | None, tuple[bool, ...]], Policy] = {}
+        self._policies: dict[tuple[tuple[int, ...] | None, tuple[bool, ...], Said], Policy] = {}
+        self._asked_by: dict[tuple[int, ...], tuple[Asked, ...]] = {}
         self._stages: dict[tuple[int, ...] | None, tuple[Stage, ...]] = {}
         self._days = sorted({day for layer in self.layers for stage in stages_of(layer) if (day := stage.since)})
         # What is compiled for one of them is not looked at any more once the next one has come.
@@ -192,13 +188,16 @@ class PolicySet:
         """The policy of a namespace.
 
         While its labels are unknown, documents that select namespaces are left out, and the rules that they set only
-        warn.
+        warn; so do those that take a value from the namespace, with the default for it.
         """
         matching: tuple[int, ...] | None = None
-        if not (isinstance(namespace, Answer) and self._selective()):
+        if not (isinstance(namespace, Answer) and self._depends_on_namespace):
             labels = namespace.labels if isinstance(namespace, Namespace) else None
             matching = tuple(index for index, layer in enumerate(self.layers) if layer.selects(labels))
-        return self._policy(matching, namespace.name if isinstance(namespace, Namespace) else "")
+        if isinstance(namespace, Answer):
+            return self._policy(matching, "")
+        said = tuple([asked.text(namespace) for asked in self._asked(matching or ())]) if self._asks else ()
+        return self._policy(matching, namespace.name, said)
 
     def for_any_namespace(self, name: str = "") -> Policy:
         """The policy of a namespace of this name if every document were for it."""
@@ -215,12 +214,20 @@ class PolicySet:
             self._stages[key] = self._stages_of(self._for_all() if key is None else key)
         return self._stages[key]
 
-    def _policy(self, matching: tuple[int, ...] | None, namespace: str) -> Policy:
+    def _policy(self, matching: tuple[int, ...] | None, namespace: str, said: Said = ()) -> Policy:
+        """That of the layers with these indices, worked out once for all namespaces that say the same."""
         drawn = tuple(stage.includes(namespace) for stage in self.stages(matching)) if self._in_stages else ()
-        policy = self._policies.get((matching, drawn))
+        policy = self._policies.get((matching, drawn, said))
         if policy is None:
-            policy = self._policies[matching, drawn] = self._compiled(matching, namespace)
+            if len(self._policies) >= MOST_KEPT:
+                self._policies.clear()
+            policy = self._policies[matching, drawn, said] = self._compiled(matching, namespace, said)
         return policy
+
+    def _asked(self, matching: tuple[int, ...]) -> tuple[Asked, ...]:
+        if matching not in self._asked_by:
+            self._asked_by[matching] = tuple(asked_by(self.merged(matching).document))
+        return self._asked_by[matching]
 
     def _stages_of(self, matching: Sequence[int]) -> tuple[Stage, ...]:
         effective = self.merged(matching)
@@ -232,14 +239,20 @@ class PolicySet:
         of_rules = (stage for layer in kept for stage in staging.of_rules(layer.name, layer.document.staged))
         return (*of_mode, *of_rules)
 
-    def _compiled(self, matching: tuple[int, ...] | None, namespace: str) -> Policy:
-        uncertain = frozenset[str]().union(*map(_touched, self._selective())) if matching is None else frozenset()
+    def _compiled(self, matching: tuple[int, ...] | None, namespace: str, said: Said) -> Policy:
         effective = self.merged(self._for_all() if matching is None else matching)
+        uncertain = frozenset[str]()
+        if matching is None:
+            asking = (f"{asked.section}.{asked.entry}" for asked in asked_by(effective.document))
+            uncertain = uncertain.union(asking, *map(_touched, self._selective()))
+        asked = self._asked(matching) if said and matching is not None else ()
+        chosen_document, wrong = with_values(effective.document, list(zip(asked, said, strict=True)))
+        effective = structs.replace(effective, document=chosen_document)
         policy = _staged(effective, uncertain, self.stages(matching), namespace, self._now)
         dropped = {name for name, _ in effective.dropped}
         chosen = [self.layers[index] for index in (self._for_all() if matching is None else matching)]
         kept = tuple(layer for layer in chosen if layer.name not in dropped)
-        return replace(policy, layers=kept, identity=_identity(kept))
+        return replace(policy, layers=kept, identity=_identity(kept), asked=asked, wrong=tuple(wrong))
 
     def _for_all(self) -> list[int]:
         return [index for index, layer in enumerate(self.layers) if layer.document.selector is None]
@@ -250,6 +263,15 @@ class PolicySet:
     @cached_property
     def _in_stages(self) -> bool:
         return any(stages_of(layer) for layer in self.layers)
+
+    @cached_property
+    def _asks(self) -> bool:
+        """Whether a document leaves a value to the namespace."""
+        return any(any(asked_by(layer.document)) for layer in self.layers)
+
+    @cached_property
+    def _depends_on_namespace(self) -> bool:
+        return self._asks or bool(self._selective())
 
 
 def stages_of(layer: Layer) -> list[Stage]:

@@ -121,14 +121,24 @@ async def _at_once(_: float) -> None:
     await asyncio.sleep(0.001)
 
 
+CUT = {"kubectl.kubernetes.io/last-applied-configuration": "x" * 257}
+
+
 @pytest.mark.parametrize(
-    ("metadata", "labels"),
+    ("metadata", "labels", "annotations"),
     [
-        ({}, {}),
-        ({"labels": None}, {}),
-        ({"labels": {"a": "b"}, "annotations": {"c": "d"}, "managedFields": [{"manager": "x"}]}, {"a": "b"}),
+        ({}, {}, {}),
+        ({"labels": None, "annotations": None}, {}, {}),
+        (
+            {"labels": {"a": "b"}, "annotations": {"c": "d"}, "managedFields": [{"manager": "x"}]},
+            {"a": "b"},
+            {"c": "d"},
+        ),
+        ({"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "x" * 9_999}}, {}, CUT),
     ],
 )
-def test_a_namespace_is_its_name_and_labels(metadata: dict[str, Any], labels: dict[str, str]) -> None:
+def test_a_namespace_is_its_name_its_labels_and_the_start_of_its_annotations(
+    metadata: dict[str, Any], labels: dict[str, str], annotations: dict[str, str]
+) -> None:
     manifest = {"metadata": {"name": "team", **metadata}, "spec": {"finalizers": ["kubernetes"]}, "status": {}}
-    assert NAMESPACES.project(msgspec.Raw(json.dumps(manifest).encode())) == Namespace("team", labels)
+    assert NAMESPACES.project(msgspec.Raw(json.dumps(manifest).encode())) == Namespace("team", labels, annotations)

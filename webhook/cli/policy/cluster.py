@@ -23,7 +23,7 @@ from webhook.client.objects import get, listed
 from webhook.client.reading import read
 from webhook.cluster.resource import KUEUE_NAMESPACE, WatchedPlace
 from webhook.cluster.resources.mpijobs import MPI_JOBS
-from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.namespaces import LONGEST_ANNOTATION, NAMESPACES, Namespace
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, NothingKnown
 from webhook.policy import store
@@ -136,7 +136,11 @@ async def _namespace(api: Client, name: str) -> Namespace | Answer:
     found = await get(api, f"{NAMESPACE_PATH}/{quote(name, safe='')}")
     if found is None:
         return ABSENT
-    return Namespace(name, {key: str(value) for key, value in mapping(mapping(found, "metadata"), "labels").items()})
+    labels, annotations = (
+        {key: str(value) for key, value in mapping(mapping(found, "metadata"), part).items()}
+        for part in ("labels", "annotations")
+    )
+    return Namespace(name, labels, {key: value[: LONGEST_ANNOTATION + 1] for key, value in annotations.items()})
 
 
 async def _jobs(api: Client, namespace: str) -> list[dict[str, Any]]:

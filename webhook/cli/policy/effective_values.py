@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from msgspec import structs
+
 from webhook.api import yaml
 from webhook.cli.policy.wording import exemption_in_words, inline, selection, stage_in_words
 from webhook.cli.terminal import caution, faint, heading, printable
@@ -16,6 +18,7 @@ from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import Policy, PolicySet
 from webhook.policy.layers import DEFAULTS, OWN, Effective
+from webhook.policy.parameters import asked_by, with_values
 from webhook.policy.staging import Stage
 
 NOT_KNOWN: Final = "the namespace's labels are unknown without --kubeconfig, or --cluster with namespaces"
@@ -48,6 +51,7 @@ class EffectiveValues:
             selective = [layer.name for layer in self.policies.layers if layer.document.selector is not None]
             if selective:
                 found.append(f"{', '.join(selective)} may be for it or not: the rules that this is about only warn")
+        found += self._from_namespace()
         found += [f"{name} is left out: {reason}" for name, reason in self.merged.dropped]
         mode = self.merged.document.mode
         stages = self.policies.stages(self.matching)
@@ -59,6 +63,21 @@ class EffectiveValues:
         if only is not None:
             found.append(f"injectOnly is [{', '.join(only)}]: no other injection is at work")
         return found
+
+    def _from_namespace(self) -> Iterator[str]:
+        """What the namespace says of the values that are left to it."""
+        if not isinstance(self.known, Namespace):
+            for asked in asked_by(self.merged.document):
+                yield f"{asked.path} is left to the namespace: of one that is not known the default holds, as a warning"
+            return
+        wrong = {each.asked.path: each.message for each in self.policy.wrong}
+        for asked in self.policy.asked:
+            if asked.path in wrong:
+                yield f"{asked.path}: {wrong[asked.path]}"
+            elif asked.text(self.known) is None:
+                yield f"{asked.path} has its default: the namespace has no {asked.parameter.source}"
+            else:
+                yield f"{asked.path} comes from the {asked.parameter.source} of the namespace"
 
     def _enforced(self, stages: Sequence[Stage]) -> bool:
         """Whether the mode has come to its end here."""
@@ -177,5 +196,8 @@ def for_namespace(
     policies = policies.at(now)
     labels = known.labels if isinstance(known, Namespace) else None
     matching = [index for index, layer in enumerate(policies.layers) if layer.selects(labels)]
-    merged = policies.merged(matching)
-    return EffectiveValues(namespace, known, policies, matching, merged, policies.for_namespace(known), now, origin)
+    merged, policy = policies.merged(matching), policies.for_namespace(known)
+    if policy.asked and isinstance(known, Namespace):
+        said = [(asked, asked.text(known)) for asked in policy.asked]
+        merged = structs.replace(merged, document=with_values(merged.document, said)[0])
+    return EffectiveValues(namespace, known, policies, matching, merged, policy, now, origin)

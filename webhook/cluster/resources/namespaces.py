@@ -1,8 +1,13 @@
-"""Namespaces and their labels."""
+"""Namespaces, their labels and annotations."""
+
+from typing import Final
 
 import msgspec
 
 from webhook.cluster.resource import Metadata, Wire, cluster_wide
+
+LONGEST_ANNOTATION: Final = 256
+"""Characters of one that a policy takes a value from. Some tools keep whole objects in theirs."""
 
 
 class Namespace(msgspec.Struct, frozen=True):
@@ -10,10 +15,13 @@ class Namespace(msgspec.Struct, frozen=True):
 
     name: str
     labels: dict[str, str]
+    annotations: dict[str, str] = {}
+    """Each as far as a policy may take a value from it, and one character more."""
 
 
 class _Metadata(Metadata):
     labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
 
 
 class _Namespace(Wire):
@@ -21,7 +29,9 @@ class _Namespace(Wire):
 
 
 def _record(namespace: _Namespace) -> Namespace:
-    return Namespace(namespace.metadata.name, namespace.metadata.labels or {})
+    metadata = namespace.metadata
+    annotations = {key: value[: LONGEST_ANNOTATION + 1] for key, value in (metadata.annotations or {}).items()}
+    return Namespace(metadata.name, metadata.labels or {}, annotations)
 
 
 NAMESPACES = cluster_wide("namespaces", "Namespace", "v1", wire=_Namespace, record=_record, metadata_only=True)

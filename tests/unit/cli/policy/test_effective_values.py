@@ -194,3 +194,44 @@ def test_an_action_is_that_of_the_moment() -> None:
     found = report(layer("some", "mode: warn\nenforceFrom: 2027-02-01"))
     assert shown(found, "rules.gpus.action") == "rules.gpus.action built-in default deny (warn here)"
     assert shown(report(layer("some", "mode: warn\nenforceFrom: 2026-02-01")), "mode") == "mode some warn"
+
+
+LEFT = layer(
+    "left",
+    "rules: {gpus: {max: {fromNamespaceAnnotation: x/gpus, default: 8}, min: {fromNamespaceLabel: low, default: 0}}}",
+)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "note"),
+    [
+        ("4", "4", "rules.gpus.max comes from the annotation x/gpus of the namespace"),
+        (
+            "many",
+            "8",
+            'rules.gpus.max: its annotation x/gpus must be a whole number (it is "many"): max is 8',
+        ),
+        (None, "8", "rules.gpus.max has its default: the namespace has no annotation x/gpus"),
+    ],
+)
+def test_values_of_the_namespace(annotation: str | None, value: str, note: str) -> None:
+    known = Namespace("team-a", {"low": "1"}, {"x/gpus": annotation} if annotation else {})
+    found = report(LEFT, known=known)
+    assert shown(found, "rules.gpus.max") == f"rules.gpus.max left {value}"
+    assert shown(found, "rules.gpus.min") == "rules.gpus.min left 1"
+    assert note in found.notes
+    assert "rules.gpus.min comes from the label low of the namespace" in found.notes
+    assert {"path": "rules.gpus.max", "value": int(value), "source": "left"} in found.as_json()["values"]
+    assert f"max: {value}  # left" in found.as_yaml()
+
+
+def test_values_of_a_namespace_of_which_nothing_is_known() -> None:
+    found = report(LEFT, known=UNKNOWN)
+    assert shown(found, "rules.gpus.max").startswith(
+        "rules.gpus.max left {fromNamespaceAnnotation: x/gpus, default: 8}"
+    )
+    assert (
+        "rules.gpus.max is left to the namespace: of one that is not known the default holds, as a warning"
+        in found.notes
+    )
+    assert found.actions["gpus"] == "warn"
