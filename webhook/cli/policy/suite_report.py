@@ -58,7 +58,8 @@ class SuiteReport:
                 where = f"line {failure.line}: " if failure.line else ""
                 yield f"    {printable(f'{where}{failure.message}')}"
         passed = sum(outcome.passed for outcome in self.outcomes)
-        yield f"{counted(len(self.outcomes), 'test')}: {passed} passed, {len(self.outcomes) - passed} failed"
+        if self.outcomes:
+            yield f"{counted(len(self.outcomes), 'test')}: {passed} passed, {len(self.outcomes) - passed} failed"
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""

@@ -57,7 +57,7 @@ def complaints(text: str) -> list[str]:
     """Why a file cannot be used."""
     Path("t.yaml").write_text(text)
     result = run("t.yaml")
-    assert result.exit_code == 2
+    assert (result.exit_code, result.stdout) == (2, "")
     return [line.removeprefix("error: ") for line in result.stderr.splitlines()]
 
 
