@@ -336,3 +336,19 @@ async def test_nothing_is_remembered_of_jobs_that_are_gone(cluster: KeptObjects)
         await world.settled()
     assert not world.reports._wanted
     assert not world.reports._written._done
+
+
+async def test_many_jobs_cost_two_calls_each_and_a_burst_of_policies_no_more(cluster: KeptObjects) -> None:
+    """Whatever else policies change, what a report says is written once."""
+    for number in range(30):
+        store(cluster, f"job-{number}")
+    world = World(cluster)
+    async with world.following():
+        assert len(cluster.calls) == 60
+        assert len(cluster.writes()) == len(world.names()) == 30
+        for number in range(5):
+            world.policies = PolicySet([layer("p", f"priority: {number}\n{STRICT}")])
+            world.audit.resync()
+        await world.audit.audit()
+        await world.settled()
+        assert len(cluster.calls) == 60
