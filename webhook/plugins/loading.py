@@ -8,9 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib import metadata
-from importlib.metadata import EntryPoint
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,6 +19,9 @@ from webhook.kit.registry import Registry
 from webhook.kit.settings import InjectionSettings, RuleSettings, Settings
 from webhook.plugins import guard
 from webhook.policy.exemptions import REQUIRED_INJECTION
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ALL: Final = "all"
 VARIABLE: Final = "MPIJOB_WEBHOOK_PLUGINS"
@@ -100,8 +101,8 @@ def normalised(name: str) -> str:
 
 def load(named: Iterable[str]) -> None:
     """Take in the plug-ins with these names, or all that are installed."""
-    there = dict(_installed())
     wanted = [normalised(name) for name in named if name.strip()]
+    there = dict(_installed()) if wanted else {}
     for name in sorted(there) if ALL in wanted else dict.fromkeys(wanted):
         if all(plugin.name != name for plugin in _LOADED):
             _LOADED.append(_load(name, *there.get(name, ("", ()))))
@@ -138,8 +139,10 @@ def problems() -> dict[str, str]:
     return {name: "; ".join(texts) for name, texts in found.items() if texts}
 
 
-def _installed() -> Iterator[tuple[str, tuple[str, tuple[EntryPoint, ...]]]]:
+def _installed() -> Iterator[tuple[str, tuple[str, tuple["EntryPoint", ...]]]]:
     """(name, (version, entry points)) of each package that has some of ours; of two of one name the first."""
+    from importlib import metadata  # noqa: PLC0415 - whoever names no plug-in need not wait for it
+
     seen = set()
     for package in metadata.distributions():
         try:
@@ -151,11 +154,11 @@ def _installed() -> Iterator[tuple[str, tuple[str, tuple[EntryPoint, ...]]]]:
             continue
 
 
-def _ids(points: Iterable[EntryPoint], kind: str) -> tuple[str, ...]:
+def _ids(points: "Iterable[EntryPoint]", kind: str) -> tuple[str, ...]:
     return tuple(sorted({visible(point.name) for point in points if GROUPS[point.group].kind == kind}))
 
 
-def _load(name: str, version: str, points: tuple[EntryPoint, ...]) -> Plugin:
+def _load(name: str, version: str, points: "tuple[EntryPoint, ...]") -> Plugin:
     if not points:
         return Plugin(name, state="broken", faults=("it is not installed, or has no entry points of this service",))
     faults = []
@@ -178,7 +181,7 @@ def _load(name: str, version: str, points: tuple[EntryPoint, ...]) -> Plugin:
     return Plugin(name, version, state, taken["rule"], taken["injection"], tuple(faults))
 
 
-def _take_in(point: EntryPoint, group: _Group, plugin: str) -> None:
+def _take_in(point: "EntryPoint", group: _Group, plugin: str) -> None:
     """Register what the entry point leads to; PluginFault where that is not possible."""
     try:
         with guard.bounded(IMPORT_SECONDS):
