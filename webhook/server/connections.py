@@ -47,6 +47,16 @@ class Connection:
     at_work: int = 0
     """How many of them have no answer yet."""
 
+    def begins(self) -> None:
+        """Another request is at work."""
+        self.requests += 1
+        self.at_work += 1
+
+    def ends(self, now: float) -> None:
+        """It has its answer, or never gets it."""
+        self.at_work -= 1
+        self.since = now
+
     @property
     def closed(self) -> bool:
         """Whether it has ended by itself."""
@@ -91,6 +101,10 @@ class Connections:
         connection.protocol = protocol
         self._by_protocol[protocol] = connection
 
+    def of(self, protocol: Any) -> Connection | None:
+        """The connection on which `protocol` speaks; None for one that was cut off."""
+        return self._by_protocol.get(protocol)
+
     def forget(self, connection: Connection) -> None:
         """It has ended."""
         if connection in self._open:
@@ -114,16 +128,14 @@ class Connections:
         """`handle`, with each request noted: a connection that sends some is not silent."""
 
         async def noted(request: web.BaseRequest) -> web.StreamResponse:
-            connection = self._by_protocol.get(request.protocol)
+            connection = self.of(request.protocol)
             if connection is None:
                 return await handle(request)
-            connection.requests += 1
-            connection.at_work += 1
+            connection.begins()
             try:
                 return await handle(request)
             finally:
-                connection.at_work -= 1
-                connection.since = self.clock()
+                connection.ends(self.clock())
 
         return noted
 

@@ -6,8 +6,6 @@ A small body takes nothing of it: there are never more of these than connections
 import asyncio
 import ctypes
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final, NoReturn
 
 # Bytes.
@@ -58,14 +56,9 @@ class MemoryBudget:
         self.of_one_peer = of_one_peer
         self.held = Counter()
 
-    @contextmanager
-    def claim(self, peer: str) -> Iterator[Claim]:
-        """A claim for a body from `peer`, given back when the block ends."""
-        made = Claim(self, peer)
-        try:
-            yield made
-        finally:
-            made.give_back()
+    def claim(self, peer: str) -> Claim:
+        """A claim for a body from `peer`, which has to be given back."""
+        return Claim(self, peer)
 
 
 async def kept_small() -> NoReturn:

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from webhook.client.calls import Address
 from webhook.server.connections import HANDSHAKE_SECONDS, Connection, Connections
+from webhook.server.http_protocol import HttpServer
 
 # Time for clients to take part in the end of a TLS connection, when no review is at work any more.
 CLOSE_SECONDS = 1.0
@@ -27,7 +28,11 @@ class Port:
     """An address that is listened on: what connects is handed to `server`, within the bounds of `connections`."""
 
     def __init__(
-        self, server: web.Server, connections: Connections, listener: socket.socket, context: SSLContext | None
+        self,
+        server: web.Server | HttpServer,
+        connections: Connections,
+        listener: socket.socket,
+        context: SSLContext | None,
     ) -> None:
         self._server = server
         self._connections = connections
@@ -51,7 +56,7 @@ class Port:
     async def close(self) -> None:
         """End every connection, and cut off those whose clients do not answer within `CLOSE_SECONDS`.
 
-        aiohttp would leave these open, and an event loop with open transports does not close cleanly.
+        An event loop with open transports does not close cleanly.
         """
         await self.stop()
         await _ended(list(self._opening))
@@ -59,7 +64,7 @@ class Port:
         server.pre_shutdown()
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
-                while server.connections:  # noqa: ASYNC110 - aiohttp has no event for the end of one
+                while server.connections:  # noqa: ASYNC110 - there is no event for the end of one
                     await asyncio.sleep(0.01)
         left = [connection.transport for connection in server.connections]
         await server.shutdown(0)
@@ -82,7 +87,7 @@ class Port:
             opening.add_done_callback(self._opening.discard)
 
     async def _open(self, accepted: socket.socket, peer: str) -> None:
-        """The handshake, and after it the connection is aiohttp's."""
+        """The handshake, and after it the connection is the server's."""
         task = asyncio.current_task()
         assert task is not None, "this runs in a task"  # noqa: S101 - for the type checker
         connection = self._connections.admit(peer, task.cancel)
@@ -114,7 +119,7 @@ class Port:
 
 
 def listen(
-    server: web.Server, connections: Connections, address: Address, context: SSLContext | None = None
+    server: web.Server | HttpServer, connections: Connections, address: Address, context: SSLContext | None = None
 ) -> tuple[Port, str]:
     """Listen until the port is closed; returns it and its URL. ListenError when that is not possible."""
     host, port = address

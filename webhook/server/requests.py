@@ -1,17 +1,14 @@
-"""HTTP around a review: which requests are refused unread, how a body is read within its limits, and the reply."""
+"""A request and its reply: what is refused unread, within which limits a body is read, how a reply is written."""
 
-import asyncio
 import re
-from collections.abc import Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
-from time import monotonic
+from typing import Any
 from urllib.parse import parse_qs
 
-from aiohttp import hdrs, web
-
-from webhook.admission.pipelines import DeadlineExceeded, Hook
+from webhook.admission.pipelines import Hook
 from webhook.server.memory import Claim
 
 # Two objects of 3 MB and what goes with them: controller-runtime's limit too (`pkg/webhook/admission/http.go`).
@@ -25,8 +22,8 @@ HOOKS: dict[str, Hook] = {
     "/mutate-ssh-secret": "ssh-keys",
     "/validate-policy": "policy",
 }
-# How long a client may take to read its reply.
-SEND_SECONDS = 10.0
+# Far longer than any that an API server sends.
+MAX_TARGET = 2048
 # Longer than any that Go writes, and short enough for the pattern's backtracking.
 MAX_LENGTH = 32
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -74,105 +71,102 @@ class Refused(Exception):
         self.shed = shed
 
 
-class Reply(web.StreamResponse):
-    """An answer, written in one piece.
+@dataclass(eq=False, slots=True)
+class Request:
+    """A request, as far as it has come."""
 
-    Headers, which hardly vary here, would otherwise take a quarter of aiohttp's time for each request.
-    """
+    target: bytes = b""
+    method: bytes = b""
+    headers: dict[bytes, bytes] = field(default_factory=dict)
+    """Those that are asked for here, with their names in lower case."""
+    keep_alive: bool = False
+    """Whether another one may follow on its connection."""
+    peer: str = ""
+    """The address of whoever sent it."""
+    certificate: Mapping[str, Any] = field(default_factory=dict)
+    """What TLS has made sure of whoever sent it."""
+    started: float = 0.0
+    """When its head was there."""
+    deadline: float = 0.0
+    """When the client would not get the answer in time any more."""
+    asked: Target = Target(hook=None, timeout=None)
+    pieces: list[bytes] = field(default_factory=list)
+    """Of the body."""
+    size: int = 0
+    """Of all of them."""
+    claim: Claim | None = None
+    """What a large body takes of the memory for all."""
+    complete: bool = False
+    refused: Refused | None = None
+    """Why it gets no decision; its body is not kept."""
 
-    def __init__(
-        self,
-        body: bytes,
-        *,
-        keep_alive: bool,
-        status: HTTPStatus = HTTPStatus.OK,
-        content_type: bytes = JSON.encode(),
-        headers: bytes = b"",
-    ) -> None:
-        """`headers` are more of them, each with its end of line."""
-        super().__init__(status=status)
-        connection = b"" if keep_alive else b"Connection: close\r\n"
-        self._wire = b"HTTP/1.1 %d %b\r\nContent-Type: %b\r\nContent-Length: %d\r\n%b%b\r\n%b" % (
-            status,
-            status.phrase.encode(),
-            content_type,
-            len(body),
-            headers,
-            connection,
-            body,
+    @property
+    def body(self) -> bytes:
+        """The whole body."""
+        return b"".join(self.pieces)
+
+    def refuse(self, refused: Refused) -> None:
+        """It gets no decision, if it was to get one until now."""
+        self.refused = self.refused or refused
+        self.pieces.clear()
+
+    def too_late(self) -> Refused:
+        """The refusal when the deadline has passed."""
+        return Refused(HTTPStatus.GATEWAY_TIMEOUT, f"no verdict within {self.deadline - self.started:.3g} s")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer."""
+
+    body: bytes
+    status: HTTPStatus = HTTPStatus.OK
+    content_type: bytes = JSON.encode()
+    headers: bytes = b""
+    """More of them, each with its end of line."""
+
+    def wire(self, *, keep_alive: bool) -> bytes:
+        """All that is sent, in one piece."""
+        return b"HTTP/1.1 %d %b\r\nContent-Type: %b\r\nContent-Length: %d\r\n%b%b\r\n%b" % (
+            self.status,
+            self.status.phrase.encode(),
+            self.content_type,
+            len(self.body),
+            self.headers,
+            b"" if keep_alive else b"Connection: close\r\n",
+            self.body,
         )
-        self._keep_alive = keep_alive
-
-    async def prepare(self, request: web.BaseRequest) -> None:
-        """Send it all; a client that does not take it in time is cut off."""
-        transport = request.transport
-        if transport is None:
-            return
-        transport.write(self._wire)
-        if request.protocol.writing_paused:
-            try:
-                async with asyncio.timeout(SEND_SECONDS):
-                    await request.writer.drain()
-            except TimeoutError:
-                transport.abort()
-
-    async def write_eof(self, data: bytes = b"") -> None:
-        """Do nothing: all has been sent."""
 
 
-def expect_client(request: web.BaseRequest, names: Set[str]) -> None:
+def expect_client(request: Request, names: Set[str]) -> None:
     """Refused unless the client's certificate is for one of `names`."""
-    certificate = request.get_extra_info("peercert") or {}
+    certificate = request.certificate
     subject = {value for part in certificate.get("subject", ()) for kind, value in part if kind == "commonName"}
     subject |= {value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"}
     if not subject & names:
         raise Refused(HTTPStatus.FORBIDDEN, "the client certificate is for somebody else", ", ".join(sorted(subject)))
 
 
-def expect_review(request: web.BaseRequest, asked: Target) -> Hook:
-    """The hook of a request that could be a review; Refused for any other."""
-    if asked.hook is None:
+def expect_review(request: Request) -> None:
+    """Refused for what cannot be a review."""
+    if request.asked.hook is None:
         raise Refused(HTTPStatus.NOT_FOUND, "there is no such path here")
-    if request.method != hdrs.METH_POST:
+    if request.method != b"POST":
         raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, "reviews are sent with POST")
-    kind = request.headers.get(hdrs.CONTENT_TYPE, "")
-    if kind != JSON and kind.partition(";")[0].strip().lower() != JSON:
+    kind = request.headers.get(b"content-type", b"")
+    if kind != JSON.encode() and kind.partition(b";")[0].strip().lower() != JSON.encode():
         raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the content type must be {JSON}")
-    if hdrs.CONTENT_ENCODING in request.headers:
+    if b"content-encoding" in request.headers:
         raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must not be compressed")
-    return asked.hook
+    if int(request.headers.get(b"content-length", 0)) > MAX_BODY:
+        raise too_large()
 
 
-async def read_body(request: web.BaseRequest, deadline: float, claim: Claim) -> bytes:
-    """The whole body; Refused when it is too large or broken, DeadlineExceeded when it does not arrive in time.
-
-    It counts in `claim` as far as it has arrived: NoRoom when that is too much beside the others.
-    """
-    content = request.content
-    if content.is_eof():  # it came with the headers, as small bodies do
-        body = content.read_nowait()
-        claim.grow(len(body))
-        return body
-    if (request.content_length or 0) > MAX_BODY:
-        raise _too_large()
-    if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.transport is not None:
-        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    chunks: list[bytes] = []
-    size = 0
-    try:
-        async with asyncio.timeout(deadline - monotonic()):
-            while chunk := await content.readany():
-                size += len(chunk)
-                if size > MAX_BODY:
-                    raise _too_large()
-                claim.grow(size)
-                chunks.append(chunk)
-    except TimeoutError:
-        raise DeadlineExceeded("the body") from None
-    except (web.RequestPayloadError, ConnectionError):
-        raise Refused(HTTPStatus.BAD_REQUEST, "the body broke off") from None
-    return b"".join(chunks)
+def broken_off() -> Refused:
+    """The refusal of a body whose end cannot come any more."""
+    return Refused(HTTPStatus.BAD_REQUEST, "the body broke off")
 
 
-def _too_large() -> Refused:
+def too_large() -> Refused:
+    """The refusal of a body that is too large."""
     return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {MAX_BODY} bytes")

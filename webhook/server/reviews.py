@@ -5,15 +5,13 @@ administrator's failurePolicy: overload, a deadline or a bug must never look lik
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
 from functools import partial
 from http import HTTPStatus
 from time import monotonic
-from typing import Protocol
-
-from aiohttp import hdrs, web
+from typing import Any, Protocol
 
 from webhook.admission import policy_review
 from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
@@ -28,18 +26,12 @@ from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
 from webhook.policy.in_force import PolicySet
 from webhook.server import clock, requests
-from webhook.server.connections import Handler
-from webhook.server.memory import Claim, MemoryBudget, NoRoom
 from webhook.server.recorder import Recorder
-from webhook.server.requests import Refused, Reply, Target, expect_client, expect_review, read_body
+from webhook.server.requests import MAX_TARGET, Refused, Reply, Request, expect_client, expect_review
 from webhook.server.telemetry import Telemetry
 
 # The rest of the time that the API server waits is for the network.
 SHARE_OF_TIMEOUT = 0.8
-# Longer than Go clients keep an idle connection (90 s), so that no request is sent on one that was just closed here.
-KEEPALIVE_SECONDS = 200
-# How long the rest of a refused body is read and thrown away.
-LINGER_SECONDS = 2
 # Changes of policies that are replayed on the existing jobs at once.
 MAX_REPLAYS = 2
 
@@ -91,8 +83,6 @@ class ReviewHandler:
         self.cluster: ClusterAnswers | None = None
         self.now = now
         self.recorder: Recorder | None = None
-        self.draining = False
-        self.in_flight = 0
         self._telemetry = telemetry
         self._keys = keys
         self._max_in_flight = max_in_flight
@@ -100,107 +90,99 @@ class ReviewHandler:
         self._clients = frozenset(clients)
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
-        self._memory = MemoryBudget()
-        self._idle = asyncio.Event()
-        telemetry.in_flight.set_function(lambda: self.in_flight)
 
-    def http_server(self, noting: Callable[[Handler], Handler] = lambda handle: handle) -> web.Server:
-        """An HTTP server that hands every request to `handle`, by way of `noting`."""
-        # aiohttp's Application and router would cost each request another 10 µs, to choose between two paths.
-        return web.Server(
-            noting(self.handle),
-            access_log=None,
-            keepalive_timeout=KEEPALIVE_SECONDS,
-            lingering_time=LINGER_SECONDS,
-            auto_decompress=False,
-        )
+    def expect(self, request: Request) -> None:
+        """Look at a request whose head is there, and set its deadline; Refused for what is no review."""
+        if len(request.target) > MAX_TARGET:
+            raise Refused(HTTPStatus.REQUEST_URI_TOO_LONG, "the path is too long")
+        asked = request.asked = requests.parse(request.target.decode("latin-1"))
+        timeout = self._timeout if asked.timeout is None else min(asked.timeout, self._timeout)
+        request.deadline = request.started + SHARE_OF_TIMEOUT * timeout
+        if self._clients:
+            expect_client(request, self._clients)
+        expect_review(request)
 
-    async def idle(self) -> None:
-        """Return when no review is at work."""
-        while self.in_flight:
-            self._idle.clear()
-            await self._idle.wait()
-
-    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """The reply to one HTTP request; never raises for anything that a client sent."""
-        started = monotonic()
-        asked = requests.parse(request.raw_path)
+    def answer(self, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
+        """The reply to a request, at once unless the cluster has to be asked; never raises for anything in it."""
+        hook = request.asked.hook
+        assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
         try:
-            if self._clients:
-                expect_client(request, self._clients)
-            hook = expect_review(request, asked)
-            self.in_flight += 1
-            try:
-                with self._memory.claim(request.remote or "") as claim:
-                    wire = await self._review(hook, request, started, self._deadline(started, asked), claim)
-            finally:
-                self.in_flight -= 1
-                if not self.in_flight:
-                    self._idle.set()
-        except Refused as refused:
-            return self._refuse(request, asked, refused, monotonic() - started)
-        return Reply(wire, keep_alive=request.keep_alive and not self.draining)
-
-    async def _review(
-        self, hook: Hook, request: web.BaseRequest, started: float, deadline: float, claim: Claim
-    ) -> bytes:
-        """The body of the reply; Refused when there is no decision."""
-        try:
-            admission_request = review.decode(await read_body(request, deadline, claim))
+            asked = review.decode(request.body)
             if hook == "policy":
-                return await self._review_policy(admission_request, deadline)
+                return self._in_time(request, self._review_policy(asked, request.deadline))
             if hook == "ssh-keys":
-                decision = await self._ssh_keys(admission_request, deadline)
-            else:
-                decision = await self._decided(hook, admission_request, deadline)
-            wire = review.encode(decision.response(admission_request.uid))
-        except Refused:
-            raise
-        except ReviewError as error:
-            raise Refused(HTTPStatus.BAD_REQUEST, "not a review that can be answered", str(error)) from None
-        except ClusterError as error:
-            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster does not answer", str(error)) from None
-        except NoKey as error:
-            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error), shed=True) from None
-        except NoRoom:
-            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many large bodies at once", shed=True) from None
-        except DeadlineExceeded:
-            raise Refused(HTTPStatus.GATEWAY_TIMEOUT, f"no verdict within {deadline - started:.3g} s") from None
-        except Exception as error:  # noqa: BLE001 - a fault of ours is a 500, never a verdict
-            self._telemetry.failed(hook, error)
-            raise Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "a fault in the webhook service, see its log") from None
-        self._telemetry.decided(hook, admission_request, decision, monotonic() - started)
+                return self._in_time(request, self._ssh_keys(asked, request))
+            cluster = self.cluster
+            decision = self._decide(hook, asked, request.deadline, None, self._but_for_reservations(asked))
+            if cluster is None or not (decision.depends_on_quota or decision.requested):
+                return self._decided(hook, request, asked, decision)
+            return self._in_time(request, self._settled(hook, cluster, request, asked, decision))
+        except Exception as error:  # noqa: BLE001 - see there
+            return self._without_decision(request, error)
+
+    async def _in_time(self, request: Request, reply: Awaitable[Reply]) -> Reply:
+        try:
+            return await reply
+        except Exception as error:  # noqa: BLE001 - see there
+            return self._without_decision(request, error)
+
+    def _without_decision(self, request: Request, error: Exception) -> Reply:
+        """The reply where a decision has failed: a fault of ours is a 500, never a verdict."""
+        if isinstance(error, Refused):
+            return self.refuse(request, error)
+        if isinstance(error, ReviewError):
+            refused = Refused(HTTPStatus.BAD_REQUEST, "not a review that can be answered", str(error))
+            return self.refuse(request, refused)
+        if isinstance(error, ClusterError):
+            refused = Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster does not answer", str(error))
+            return self.refuse(request, refused)
+        if isinstance(error, NoKey):
+            return self.refuse(request, Refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error), shed=True))
+        if isinstance(error, DeadlineExceeded):
+            return self.refuse(request, request.too_late())
+        self._telemetry.failed(str(request.asked.hook), error)
+        reason = "a fault in the webhook service, see its log"
+        return self.refuse(request, Refused(HTTPStatus.INTERNAL_SERVER_ERROR, reason))
+
+    def _decided(self, hook: Hook, request: Request, asked: AdmissionRequest, decision: Decision) -> Reply:
+        reply = Reply(review.encode(decision.response(asked.uid)))
+        self._telemetry.decided(hook, asked, decision, monotonic() - request.started)
         if self.recorder is not None and hook == "validate":
-            self._record(self.recorder, admission_request, decision)
-        return wire
+            self._record(self.recorder, asked, decision)
+        return reply
 
-    def _record(self, recorder: Recorder, request: AdmissionRequest, decision: Decision) -> None:
-        namespace = self.view.get(NAMESPACES, request.namespace)
-        recorder.offer(request, decision, None if isinstance(namespace, Answer) else namespace.labels, self.now())
+    def _record(self, recorder: Recorder, asked: AdmissionRequest, decision: Decision) -> None:
+        namespace = self.view.get(NAMESPACES, asked.namespace)
+        recorder.offer(asked, decision, None if isinstance(namespace, Answer) else namespace.labels, self.now())
 
-    async def _decided(self, hook: Hook, request: AdmissionRequest, deadline: float) -> Decision:
-        """The decision; where they count, the cluster is asked for the quotas of this moment and for who may exempt."""
+    def _but_for_reservations(self, asked: AdmissionRequest) -> ClusterView:
+        """What is reserved of quotas is asked of the ledger, and of the cache only where that fails."""
+        if self.cluster is None:
+            return self.view
+        return Overlay(self.view, asked.namespace, {RESERVATIONS: {}})
+
+    async def _settled(
+        self, hook: Hook, cluster: ClusterAnswers, request: Request, asked: AdmissionRequest, decision: Decision
+    ) -> Reply:
+        """The reply once the cluster was asked for the quotas of this moment, and for who may exempt."""
         granted: Mapping[str, bool] | None = None
         while True:
-            decide_with = partial(self._decide, hook, request, deadline, granted)
-            if self.cluster is None:
-                return decide_with(self.view)
-            # What is reserved is asked of the ledger, and of the cache only where that fails.
-            decision = decide_with(Overlay(self.view, request.namespace, {RESERVATIONS: {}}))
+            decide_with = partial(self._decide, hook, asked, request.deadline, granted)
             if decision.depends_on_quota:
                 with self._waiting_for_cluster():
-                    seconds = max(0, deadline - monotonic())
+                    seconds = max(0, request.deadline - monotonic())
                     try:
-                        decision = await self.cluster.by_quota(
-                            request.namespace, decide_with, writes=not request.dry_run, seconds=seconds
+                        decision = await cluster.by_quota(
+                            asked.namespace, decide_with, writes=not asked.dry_run, seconds=seconds
                         )
                     except ClusterError:  # which the ledger has counted
                         decision = decide_with(self.view)
             unasked = [rule for rule in decision.requested if rule not in (granted or {})]
             if not unasked:
-                return decision
+                return self._decided(hook, request, asked, decision)
             with self._waiting_for_cluster():
-                granted = {**(granted or {}), **await self._may_exempt(self.cluster, request, unasked, deadline)}
+                granted = {**(granted or {}), **await self._may_exempt(cluster, asked, unasked, request.deadline)}
+            decision = self._decide(hook, asked, request.deadline, granted, self._but_for_reservations(asked))
 
     @contextmanager
     def _waiting_for_cluster(self) -> Iterator[None]:
@@ -241,22 +223,21 @@ class ReviewHandler:
             time_left=lambda: deadline - monotonic(),
         )
 
-    async def _ssh_keys(self, request: AdmissionRequest, deadline: float) -> Decision:
+    async def _ssh_keys(self, asked: AdmissionRequest, request: Request) -> Reply:
         """A key pair for the Secret of a job; NoKey when none is ready in time: then the operator tries again."""
-        namespace = self.view.get(NAMESPACES, request.namespace)
+        namespace = self.view.get(NAMESPACES, asked.namespace)
         policy = self.policies.at(self.now()).for_namespace(namespace)
-        found = secret.what_is_needed(request, policy.document.ssh_keys)
-        if isinstance(found, Decision):
-            return found
-        decision = found.filled(await self._keys.take(found.algorithm, deadline=deadline))
-        decision.policy = policy.identity
-        return decision
+        found = secret.what_is_needed(asked, policy.document.ssh_keys)
+        if not isinstance(found, Decision):
+            found = found.filled(await self._keys.take(found.algorithm, deadline=request.deadline))
+            found.policy = policy.identity
+        return self._decided("ssh-keys", request, asked, found)
 
-    async def _review_policy(self, request: AdmissionRequest, deadline: float) -> bytes:
+    async def _review_policy(self, asked: AdmissionRequest, deadline: float) -> Reply:
         """The reply to a change of a policy ConfigMap; for a good one, with what it would do to existing jobs."""
         namespaces = self.view.all(NAMESPACES)
         verdict = policy_review.verdict_on(
-            request,
+            asked,
             policies=self.policies,
             namespaces=None if isinstance(namespaces, Answer) else list(namespaces.values()),
             now=self.now(),
@@ -264,8 +245,8 @@ class ReviewHandler:
         if verdict.after is not None and self.cluster is not None:
             verdict.notes[:0] = await self._policy_impact(self.cluster, verdict.after, deadline)
         response = verdict.response
-        self._telemetry.policy_reviewed(request, verdict.name, response)
-        return review.encode(response)
+        self._telemetry.policy_reviewed(asked, verdict.name, response)
+        return Reply(review.encode(response))
 
     async def _policy_impact(self, cluster: ClusterAnswers, after: PolicySet, deadline: float) -> list[str]:
         if self._replaying.locked():
@@ -276,20 +257,16 @@ class ReviewHandler:
                 self.policies.at(now), after.at(now), today=now.date(), time_left=lambda: deadline - monotonic()
             )
 
-    def _deadline(self, started: float, asked: Target) -> float:
-        timeout = self._timeout if asked.timeout is None else min(asked.timeout, self._timeout)
-        return started + SHARE_OF_TIMEOUT * timeout
-
-    def _refuse(self, request: web.BaseRequest, asked: Target, refused: Refused, seconds: float) -> Reply:
+    def refuse(self, request: Request, refused: Refused) -> Reply:
+        """The reply to a request that gets no decision."""
+        seconds = monotonic() - request.started if request.started else 0.0
         self._telemetry.refused(
-            asked.hook, refused.status, refused.reason, peer=request.remote, seconds=seconds, shed=refused.shed
+            request.asked.hook, refused.status, refused.reason, peer=request.peer, seconds=seconds, shed=refused.shed
         )
         text = f"{refused.reason}: {refused.detail}" if refused.detail else refused.reason
-        allow = b"Allow: POST\r\n" if refused.status == HTTPStatus.METHOD_NOT_ALLOWED else b""
         return Reply(
-            b"" if request.method == hdrs.METH_HEAD else f"{text}\n".encode(),
-            keep_alive=request.keep_alive and not self.draining,
+            b"" if request.method == b"HEAD" else f"{text}\n".encode(),
             status=refused.status,
             content_type=b"text/plain; charset=utf-8",
-            headers=allow,
+            headers=b"Allow: POST\r\n" if refused.status == HTTPStatus.METHOD_NOT_ALLOWED else b"",
         )

@@ -32,6 +32,7 @@ from webhook.server.client_ca import ClientCaFile
 from webhook.server.cluster_link import ClusterLink, linked
 from webhook.server.companions import Surroundings, start_companions
 from webhook.server.connections import Connections, most_connections
+from webhook.server.http_protocol import HttpServer
 from webhook.server.ops import AskedCheck, Readiness
 from webhook.server.ports import ListenError, Port, listen
 from webhook.server.recorder import Recorder
@@ -56,6 +57,8 @@ class Service:
     readiness: Readiness
     ca_pem: bytes | None
     """The certificate of the CA in memory; None when the certificate comes from elsewhere."""
+    server: HttpServer
+    """On the review port."""
     port: Port
     """The review port."""
     ops_connections: Connections
@@ -104,14 +107,14 @@ class Service:
         """
         self.telemetry.log.info("draining", seconds=self.settings.drain_seconds)
         self.readiness.fails("serving", "draining")
-        self.handler.draining = True
+        self.server.draining = True
         self.keys.stop_filling()
         await self.deregister()
         await pause(self.settings.drain_seconds)
         await self.port.stop()
         with suppress(TimeoutError):
             async with asyncio.timeout(self.settings.timeout_seconds):
-                await self.handler.idle()
+                await self.server.idle()
 
 
 @asynccontextmanager
@@ -160,11 +163,8 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         certificate = await _start(stack, source)
         if settings.client_ca is not None:
             await _require_clients(stack, settings.client_ca, certificate, telemetry, readiness)
-        connections = _connections(telemetry, most_connections())
-        telemetry.connections.set_function(lambda: len(connections))
-        port, url = _open(
-            stack, handler.http_server(connections.noting), connections, settings.listen, certificate.context
-        )
+        server = _review_server(handler, telemetry)
+        port, url = _open(stack, server, server.of_port, settings.listen, certificate.context)
         if settings.record is not None:
             stack.enter_context(_recorded(settings, settings.record, handler, telemetry, readiness))
         service = Service(
@@ -174,6 +174,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
             keys=keys,
             readiness=readiness,
             ca_pem=source.ca_pem,
+            server=server,
             port=port,
             ops_connections=ops_connections,
             url=url,
@@ -223,6 +224,14 @@ async def _require_clients(
     await stack.enter_async_context(in_background("certificates", client_ca.run, log=telemetry.log))
 
 
+def _review_server(handler: ReviewHandler, telemetry: Telemetry) -> HttpServer:
+    connections = _connections(telemetry, most_connections())
+    server = HttpServer(handler, connections)
+    telemetry.connections.set_function(lambda: len(connections))
+    telemetry.in_flight.set_function(lambda: server.in_flight)
+    return server
+
+
 def _connections(telemetry: Telemetry, in_all: int) -> Connections:
     return Connections(
         in_all=in_all,
@@ -234,7 +243,7 @@ def _connections(telemetry: Telemetry, in_all: int) -> Connections:
 
 def _open(
     stack: AsyncExitStack,
-    server: web.Server,
+    server: web.Server | HttpServer,
     connections: Connections,
     address: Address,
     context: SSLContext | None = None,

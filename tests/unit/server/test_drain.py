@@ -106,7 +106,7 @@ def test_a_drain_does_not_wait_for_ever_for_a_slow_client():
     with live(timeout_seconds=0.05) as service:
         slow = service.connect()
         slow.send(head("/validate-mpijob", content_length=str(len(GOOD))))
-        service.wait_until(lambda: service.service.handler.in_flight == 1)
+        service.wait_until(lambda: service.service.server.in_flight == 1)
         service.begin(service.service.drain()).result(30)
     slow.close()
 

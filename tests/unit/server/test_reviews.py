@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support import jobs, quota_objects, strategies
 from tests.support.live_service import head, live
 from webhook.client.calls import ClusterError
-from webhook.server import requests, reviews
+from webhook.server import http_protocol, requests, reviews
 from webhook.server.requests import MAX_BODY
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
@@ -293,7 +293,7 @@ def test_a_client_that_goes_away_in_the_middle():
     with live() as service:
         connection = service.connect()
         connection.send(head("/mutate-mpijob", content_length=str(len(GOOD))), GOOD[:100])
-        service.wait_until(lambda: service.service.handler.in_flight == 1)
+        service.wait_until(lambda: service.service.server.in_flight == 1)
         connection.close()
         service.wait_until(lambda: service.log("refused"))
         (line,) = service.log("refused")
@@ -325,7 +325,7 @@ def test_half_sent_bodies_keep_nobody_out():
         slow = [service.connect() for _ in range(100)]
         for connection in slow:
             connection.send(head("/validate-mpijob", content_length=str(len(GOOD))), GOOD[:10])
-        service.wait_until(lambda: service.service.handler.in_flight == 100)
+        service.wait_until(lambda: service.service.server.in_flight == 100)
         assert service.metric("in_flight") == 100
         assert service.post("/validate-mpijob", GOOD).status == 200
         for connection in slow:
@@ -337,7 +337,7 @@ def test_half_sent_bodies_keep_nobody_out():
 
 def test_large_bodies_have_a_bound_all_together():
     with live() as service:
-        budget = service.service.handler._memory
+        budget = service.service.server.memory
         budget.in_all = budget.of_one_peer = 300_000
         slow = service.connect()
         slow.send(head("/validate-mpijob", content_length="200001"), b" " * 200_000)
@@ -355,7 +355,7 @@ def test_large_bodies_have_a_bound_all_together():
 
 def test_a_peer_that_sends_and_never_reads_is_cut_off(monkeypatch):
     """One such connection took 480 MB: replies were kept for it without end."""
-    monkeypatch.setattr(requests, "SEND_SECONDS", 0.2)
+    monkeypatch.setattr(http_protocol, "SEND_SECONDS", 0.2)
     with live() as service:
         connection = service.connect()
         request = head("/mutate-mpijob", content_length=str(len(GOOD))) + GOOD
@@ -376,7 +376,7 @@ def test_a_peer_that_never_reads_its_refusals_is_cut_off_too(monkeypatch):
     def refusing(*_):
         raise requests.Refused(HTTPStatus.NOT_FOUND, "x" * 20_000)
 
-    monkeypatch.setattr(requests, "SEND_SECONDS", 0.2)
+    monkeypatch.setattr(http_protocol, "SEND_SECONDS", 0.2)
     with live() as service:
         connection = service.connect()
         connection.socket.settimeout(60)

@@ -1,0 +1,199 @@
+"""One request after the other, however a client sends them; what it must not hold for ever."""
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+
+from tests.support import jobs
+from tests.support.live_service import Connection, Live, head, live
+from webhook.server import http_protocol
+from webhook.server.http_protocol import HttpProtocol
+from webhook.server.requests import Refused, Reply, Request
+
+GOOD = jobs.body(jobs.GOOD)
+PATH = "/validate-mpijob"
+
+
+def review(path: str = PATH) -> bytes:
+    return head(path, content_length=str(len(GOOD))) + GOOD
+
+
+class Slow:
+    """An application that answers when it is told to, with the number of the request."""
+
+    def __init__(self) -> None:
+        self.over = asyncio.Event()
+        self.asked = 0
+        self.refused: list[str] = []
+
+    def expect(self, request: Request) -> None:
+        request.deadline = request.started + 60
+
+    def answer(self, request: Request) -> Any:
+        self.asked += 1
+        return self._later(self.asked)
+
+    async def _later(self, number: int) -> Reply:
+        await self.over.wait()
+        return Reply(b"%d" % number)
+
+    def refuse(self, request: Request, refused: Refused) -> Reply:
+        self.refused.append(refused.reason)
+        return Reply(refused.reason.encode(), status=refused.status)
+
+
+@pytest.fixture
+def running() -> Iterator[Live]:
+    with live() as service:
+        yield service
+
+
+@pytest.fixture
+def slow(running: Live) -> Slow:
+    made = running.service.server.application = Slow()
+    return made
+
+
+@pytest.fixture
+def connection(running: Live) -> Iterator[Connection]:
+    opened = running.connect()
+    yield opened
+    opened.close()
+
+
+def end(running: Live, slow: Slow) -> None:
+    running.loop.call_soon_threadsafe(slow.over.set)
+
+
+def test_what_waits_is_answered_in_order(running: Live, slow: Slow) -> None:
+    connection = running.connect()
+    connection.send(*[review()] * 3)
+    running.wait_until(lambda: slow.asked == 1)
+    assert running.metric("in_flight") == 3
+    end(running, slow)
+    assert [connection.receive().body for _ in range(3)] == [b"1", b"2", b"3"]
+    assert running.metric("in_flight") == 0
+    connection.close()
+
+
+def test_while_a_request_waits_no_more_are_read(running: Live, slow: Slow) -> None:
+    connection = running.connect()
+    connection.send(review())
+    running.wait_until(lambda: slow.asked == 1)
+    connection.socket.settimeout(0.5)
+    with pytest.raises(TimeoutError):
+        connection.send(review() * 30_000)
+    assert running.metric("in_flight") < 1000
+    connection.close()
+    end(running, slow)
+    running.wait_until(lambda: not running.service.server.connections)
+    assert running.metric("in_flight") == 0
+
+
+def test_a_client_that_goes_away_while_its_request_waits(running: Live, slow: Slow) -> None:
+    connection = running.connect()
+    connection.send(review() * 2, review()[:-10])
+    running.wait_until(lambda: slow.asked == 1)
+    connection.close()
+    end(running, slow)
+    running.wait_until(lambda: not running.service.server.connections)
+    assert (running.metric("in_flight"), slow.asked, slow.refused) == (0, 1, ["the body broke off"])
+
+
+def test_a_service_that_ends_waits_for_nobody() -> None:
+    with live() as running:
+        slow = running.service.server.application = Slow()
+        connection = running.connect()
+        connection.send(review())
+        running.wait_until(lambda: slow.asked == 1)
+    assert connection.closed
+    connection.close()
+
+
+def test_the_rest_of_a_refused_body_is_thrown_away(connection: Connection) -> None:
+    connection.send(head("/elsewhere", content_length="20000000"), b" " * 100)
+    response = connection.receive()
+    assert (response.status, response.headers["connection"]) == (404, "close")
+    connection.send(b" " * 10_000_000, review())
+    assert connection.closed  # without another reply
+
+
+def test_who_sends_a_refused_body_for_ever_is_cut_off(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_protocol, "LINGER_SECONDS", 0.1)
+    connection = running.connect()
+    connection.send(head("/elsewhere", content_length="20000000"))
+    assert connection.receive().status == 404
+    assert connection.closed
+    connection.close()
+
+
+def test_a_refused_request_whose_body_is_there_keeps_its_connection(connection: Connection) -> None:
+    connection.send(review("/elsewhere"), review())
+    assert [connection.receive().status for _ in range(2)] == [404, 200]
+
+
+@pytest.mark.parametrize(
+    "smuggled",
+    [
+        head(PATH, content_length="4", transfer_encoding="chunked") + b"0\r\n\r\n",
+        head(PATH, transfer_encoding="chunked") + b"0x0\r\n\r\n",
+        b"no HTTP\r\n\r\n",
+    ],
+    ids=["two lengths", "no length", "no HTTP"],
+)
+def test_after_what_is_in_doubt_nothing_is_answered(
+    running: Live, connection: Connection, smuggled: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_protocol, "LINGER_SECONDS", 0.1)
+    connection.send(review(), smuggled, review())
+    assert connection.receive().status == 200
+    refusal = connection.receive()
+    assert (refusal.status, refusal.headers["connection"]) == (400, "close")
+    assert connection.closed
+    assert running.metric("in_flight") == 0
+    assert running.metric("bad_requests_total", code="400") == 1
+
+
+def test_a_path_without_end(connection: Connection) -> None:
+    connection.send(head("/" + "x" * 3000, content_length="0"))
+    assert connection.receive().status == HTTPStatus.REQUEST_URI_TOO_LONG
+
+
+def test_an_idle_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_protocol, "KEEPALIVE_SECONDS", 0.2)
+    with live() as running:
+        connection = running.connect()
+        assert connection.post(PATH, GOOD).status == 200
+        connection.send(review()[:20])  # half a head is nothing
+        assert connection.closed
+        connection.close()
+
+
+def test_a_connection_that_waits_for_its_reply_is_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_protocol, "KEEPALIVE_SECONDS", 0.05)
+    with live() as running:
+        slow = running.service.server.application = Slow()
+        connection = running.connect()
+        connection.send(review())
+        running.begin(asyncio.sleep(0.2)).result()
+        end(running, slow)
+        assert connection.receive().body == b"1"
+        connection.close()
+
+
+def test_a_connection_that_has_ended_is_held_by_nobody(running: Live) -> None:
+    """The garbage collector hardly runs: a service makes no garbage."""
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(5):
+            assert running.post(PATH, GOOD).status == 200
+        running.wait_until(lambda: running.metric("connections") == 0)
+        left = [each for each in gc.get_objects() if isinstance(each, HttpProtocol)]
+        assert [each for each in left if each._server is running.service.server] == []
+    finally:
+        gc.enable()
