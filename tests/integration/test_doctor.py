@@ -51,7 +51,7 @@ def test_a_healthy_installation(deployment: Installed) -> None:
     assert found.exit_code == 0
     lines = found.stdout.splitlines()[1:]
     assert [line for line in lines[:-1] if not line.startswith("ok")] == []
-    assert lines[-1] == "12 ok"
+    assert lines[-1] == "13 ok"
     assert "2 of 2 replicas ready" in found.stdout
     assert "seen at 1 address; CA steady" in found.stdout
     status = run(deployment.cluster, "certs", "status")

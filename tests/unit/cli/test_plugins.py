@@ -1,0 +1,46 @@
+"""The command `plugins`, and what other commands say of a broken one."""
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from tests.support.plugins import RULE, SAYS_NO, install, taken_in
+from webhook.cli.main import main
+
+
+def write(folder: Path) -> None:
+    modules = {"acme_no": RULE.format(id="acme-no", body=SAYS_NO), "acme_bad": "1/0"}
+    install(folder, "acme", modules, {"rules": {"acme-no": "acme_no:check", "acme-bad": "acme_bad:check"}})
+
+
+FAULT = "rule acme-bad: cannot be imported: ZeroDivisionError: division by zero"
+
+
+def test_one_that_is_broken(tmp_path: Path) -> None:
+    write(tmp_path)
+    with taken_in(tmp_path):
+        done = CliRunner().invoke(main, ["--plugins", "acme", "plugins"])
+        assert done.exit_code == 1
+        assert done.stdout == f"acme 1.0: broken\n  rules: acme-no\n  broken: {FAULT}\n"
+        assert done.stderr == ""
+        listed = json.loads(CliRunner().invoke(main, ["plugins", "-o", "json"]).stdout)["plugins"]
+        assert listed[0]["faults"] == [FAULT]
+
+
+def test_one_that_is_not_named(tmp_path: Path) -> None:
+    write(tmp_path)
+    with taken_in(tmp_path):
+        done = CliRunner().invoke(main, ["plugins"])
+        assert done.exit_code == 0
+        assert "acme 1.0: not named\n  rules: acme-bad, acme-no\n" in done.stdout
+
+
+def test_other_commands_warn_of_a_broken_one_and_do_their_work(tmp_path: Path) -> None:
+    write(tmp_path)
+    with taken_in(tmp_path):
+        done = CliRunner().invoke(main, ["rules"], env={"MPIJOB_WEBHOOK_PLUGINS": "acme"})
+        assert done.exit_code == 0
+        assert done.stderr == f"warning: plug-in acme: {FAULT}\n"
+        assert "acme-no" in done.stdout
+        assert "(plug-in acme)" in done.stdout
