@@ -34,7 +34,7 @@ Kind = Literal["number", "switch", "text"]
 class Parameter(BaseModel):
     """Where the value of a setting comes from, and what it is where that says nothing."""
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, defer_build=True)
 
     from_namespace_annotation: str | None = Field(None, description="An annotation of the Namespace with the value.")
     from_namespace_label: str | None = Field(None, description="A label of the Namespace with the value.")
@@ -93,6 +93,8 @@ def kind_of(annotation: Any) -> Kind | None:  # noqa: PLR0911 - one for each for
 
 class Parameterised(BaseModel):
     """Settings of which those with a single value may come from the Namespace."""
+
+    model_config = ConfigDict(defer_build=True)
 
     _parameters: dict[str, Parameter] = PrivateAttr(default_factory=dict)
 
