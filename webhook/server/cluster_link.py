@@ -21,6 +21,7 @@ from webhook.cluster.view import ClusterView
 from webhook.companions.reservations.ledger import LedgerOutcome, QuotaLedger
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
+from webhook.policy.signature import Keys
 from webhook.policy.store import Loaded
 from webhook.server.policy_impact import policy_impact
 from webhook.server.policy_watch import PolicyWatch, policies
@@ -57,9 +58,7 @@ class ClusterLink:
     def concerns(self) -> dict[str, str]:
         """What cannot be read of the cluster, for the operator: reviews are answered all the same."""
         found = {f"unknown-{name}": f"nothing is known of {name}: {why}" for name, why in self.view.faults().items()}
-        if problem := self.policies.problem:
-            found["policies-unread"] = problem
-        return found
+        return found | self.policies.concerns()
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
         """For each rule whether the requester may exempt jobs from it; ClusterError when that is unknown."""
@@ -87,6 +86,7 @@ async def linked(
     namespace: str,
     kueue_namespace: str,
     base: tuple[Layer, ...],
+    keys: Keys | None = None,
     apply: Callable[[PolicySet, Loaded], None],
     log: Any,
     on_quota: Callable[[LedgerOutcome], None] = lambda _: None,
@@ -101,7 +101,9 @@ async def linked(
         connection = Connection(api.raw, renew=api.renew)
         view = LiveView(connection, log=log, places={WatchedPlace.OWN: namespace, WatchedPlace.KUEUE: kueue_namespace})
         configmaps = Watch(policies(namespace), connection, log=log)
-        policy_watch = PolicyWatch(watch=configmaps, api=api, namespace=namespace, apply=apply, log=log, base=base)
+        policy_watch = PolicyWatch(
+            watch=configmaps, api=api, namespace=namespace, apply=apply, log=log, base=base, keys=keys
+        )
         ledger = QuotaLedger(
             api=api, connection=connection, view=view, namespace=namespace, log=log, on_outcome=on_quota
         )

@@ -25,6 +25,7 @@ from webhook.cluster.view import Answer, ClusterView
 from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
 from webhook.policy.in_force import PolicySet
+from webhook.policy.signature import Keys
 from webhook.server import clock, requests
 from webhook.server.recorder import Recorder
 from webhook.server.requests import MAX_TARGET, Refused, Reply, Request, expect_client, expect_review
@@ -77,6 +78,7 @@ class ReviewHandler:
         timeout: float = 10,
         clients: Collection[str] = (),
         now: Callable[[], datetime] = clock.now,
+        policy_keys: Keys | None = None,
     ) -> None:
         self.policies = policies
         self.view = view
@@ -90,6 +92,7 @@ class ReviewHandler:
         self._clients = frozenset(clients)
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
+        self._policy_keys = policy_keys
 
     def expect(self, request: Request) -> None:
         """Look at a request whose head is there, and set its deadline; Refused for what is no review."""
@@ -241,6 +244,7 @@ class ReviewHandler:
             policies=self.policies,
             namespaces=None if isinstance(namespaces, Answer) else list(namespaces.values()),
             now=self.now(),
+            keys=self._policy_keys,
         )
         if verdict.after is not None and self.cluster is not None:
             verdict.notes[:0] = await self._policy_impact(self.cluster, verdict.after, deadline)

@@ -16,13 +16,15 @@ from webhook.client import calls
 from webhook.client.calls import Address, ClusterError
 from webhook.cluster.view import NothingKnown
 from webhook.companions.ssh.pool import KeyPool
-from webhook.installation import registration
+from webhook.installation import policy_keys, registration
+from webhook.installation.policy_keys import KeyFileError
 from webhook.installation.registration import Registration
 from webhook.plugins import loading
 from webhook.policy import store
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
+from webhook.policy.signature import Keys
 from webhook.policy.store import Loaded
 from webhook.server import certificates, memory, ops
 from webhook.server import settings as serve_settings
@@ -124,7 +126,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     However the block ends, the ports are closed and the configurations are removed from the cluster.
     """
     serve_settings.check(settings)
-    base = _policy(settings.policy)
+    base, trusted = _policy(settings.policy), _policy_keys(settings.policy_keys)
     keys = KeyPool(
         size=settings.ssh_keys_ready,
         rate=settings.ssh_keys_rate,
@@ -142,6 +144,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         max_in_flight=settings.max_in_flight,
         timeout=settings.timeout_seconds,
         clients=settings.client_names,
+        policy_keys=trusted,
     )
     telemetry.policies_in_force(_digest(handler.policies))
     telemetry.plugins.follow(loading.loaded(), loading.FAILURES)
@@ -182,7 +185,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         )
         telemetry.log.info("listening", address=url, ops=ops_url)
         if settings.in_cluster:
-            link = await _follow_cluster(stack, service, base)
+            link = await _follow_cluster(stack, service, base, trusted)
             if settings.register:
                 await link.first_answer(SETTLE_SECONDS)  # if there is none, registering reports why
         else:
@@ -263,7 +266,9 @@ async def _start(stack: AsyncExitStack, source: CertificateSource) -> ServingCer
         raise StartError(str(error)) from None
 
 
-async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[Layer, ...]) -> ClusterLink:
+async def _follow_cluster(
+    stack: AsyncExitStack, service: Service, base: tuple[Layer, ...], trusted: Keys | None = None
+) -> ClusterLink:
     """Keep view and policies up to date until `stack` ends; the checks pass once the caches are filled."""
     handler, telemetry = service.handler, service.telemetry
     on_policies: list[Callable[[], None]] = []
@@ -271,7 +276,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
     def apply(policies: PolicySet, loaded: Loaded) -> None:
         before, now = _digest(handler.policies), _digest(policies)
         handler.policies = policies
-        telemetry.policies_in_force(now, loaded.states.values())
+        telemetry.policies_in_force(now, loaded.states.values(), unsigned=len(loaded.unsigned))
         # They come again whenever they are read again, and companions then look at every job.
         for changed in on_policies if now != before else ():
             changed()
@@ -283,6 +288,7 @@ async def _follow_cluster(stack: AsyncExitStack, service: Service, base: tuple[L
                 namespace=service.settings.policy_namespace,
                 kueue_namespace=service.settings.kueue_namespace,
                 base=base,
+                keys=trusted,
                 apply=apply,
                 log=telemetry.log,
                 on_quota=lambda outcome: telemetry.quota_ledger.labels(outcome).inc(),
@@ -342,6 +348,14 @@ def _policy(path: Path | None) -> tuple[Layer, ...]:
         raise StartError(f"cannot read the policy {path}: {error.strerror}") from None
     except PolicyError as error:
         raise StartError(f"the policy {path} cannot be used:\n{error}") from None
+
+
+def _policy_keys(paths: tuple[Path, ...]) -> Keys | None:
+    """The keys that policies have to be signed with; None where they need no signature."""
+    try:
+        return policy_keys.public_keys(paths) if paths else None
+    except KeyFileError as error:
+        raise StartError(f"--policy-key: {error}") from None
 
 
 def _digest(policies: PolicySet) -> str:

@@ -81,6 +81,7 @@ class Telemetry:
         self._policy_info: Gauge = made["policy_info"]
         self._policy_documents: Gauge = made["policy_documents"]
         self._policies_unread: Gauge = made["policies_unread"]
+        self._policies_unsigned: Gauge = made["policies_unsigned"]
         self._policy_reloads: Counter = made["policy_reloads_total"]
         self._policy_reviews: Counter = made["policy_reviews_total"]
         self._exemptions: Tally = made["exemptions_total"]
@@ -106,13 +107,14 @@ class Telemetry:
         for reason in REASONS:
             self.connections_refused.labels(reason)
 
-    def policies_in_force(self, digest: str, states: Iterable[str] = ()) -> None:
+    def policies_in_force(self, digest: str, states: Iterable[str] = (), *, unsigned: int = 0) -> None:
         """Report the hash of the policies that are now in force, and the `states` of their ConfigMaps."""
         self._policy_info.clear()
         self._policy_info.labels(digest).set(1)
         counts = Counted(states)
         for state in ("current", "last-good", "unusable"):
             self._policy_documents.labels(state).set(counts[state])
+        self._policies_unsigned.set(unsigned)
         broken = counts.total() > counts["current"]
         self._policy_reloads.labels("broken" if broken else "good").inc()
         self.log.info("policies in force", hash=digest, documents=dict(counts))

@@ -45,8 +45,9 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
     times = {"--ca-lifetime": "90d", "--leaf-lifetime": "1h", "--ca-grace": "30s"}
     namespaces = {"--policy-namespace": "policies", "--kueue-namespace": "queues"}
     clients = {"--client-ca": "clients", "--client-name": "kube-apiserver"}
+    signing = {"--policy-key": "policy.pub"}
     record = {"--record": "reviews", "--record-size": "8", "--record-rate": "2"}
-    options = record | clients | files | numbers | keys | addresses | certificates | times | namespaces
+    options = signing | record | clients | files | numbers | keys | addresses | certificates | times | namespaces
     flags = (
         "--register",
         "--remove-keys",
@@ -63,6 +64,7 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
         process.ServeSettings(
             kubeconfig=Path("kubeconfig"),
             policy=Path("policy"),
+            policy_keys=(Path("policy.pub"),),
             policy_namespace="policies",
             kueue_namespace="queues",
             register=True,

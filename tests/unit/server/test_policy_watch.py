@@ -3,15 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.logs import Log
 from tests.support.policies import HEADER
+from tests.support.signing import key_pair, signed
 from webhook.client.calls import ApiError, ClusterError
 from webhook.client.store import Store
 from webhook.cluster.contents import Contents
+from webhook.installation.policy_keys import public_keys
 from webhook.policy.in_force import PolicySet
 from webhook.policy.store import REMEMBERED, Loaded, PolicySource
 from webhook.server.policy_watch import PolicyWatch, policies
@@ -57,6 +60,7 @@ class Api:
 class FakeWatch:
     synced = known = True
     reason = ""
+    concerns: Any = None
 
     def __init__(self) -> None:
         self.store: Store[str, PolicySource] = Store(policies("ns"), log=Log())
@@ -71,11 +75,14 @@ class FakeWatch:
 
 
 @asynccontextmanager
-async def following(api: Api) -> AsyncIterator[tuple[FakeWatch, list[tuple[PolicySet, Loaded]], Log]]:
+async def following(api: Api, **options: Any) -> AsyncIterator[tuple[FakeWatch, list[tuple[PolicySet, Loaded]], Log]]:
     watch, log = FakeWatch(), Log()
     applied: list[tuple[PolicySet, Loaded]] = []
     made: Any = PolicyWatch
-    policy_watch = made(watch=watch, api=api, namespace="ns", apply=lambda *outcome: applied.append(outcome), log=log)
+    policy_watch = made(
+        watch=watch, api=api, namespace="ns", apply=lambda *outcome: applied.append(outcome), log=log, **options
+    )
+    watch.concerns = policy_watch.concerns
     task = asyncio.create_task(policy_watch.run())
     yield watch, applied, log
     task.cancel()
@@ -166,7 +173,9 @@ async def test_a_deleted_one_is_forgotten() -> None:
 
 
 @asynccontextmanager
-async def without_list(api: Api, reason: str) -> AsyncIterator[tuple[PolicyWatch, FakeWatch, list[Any], Log]]:
+async def without_list(
+    api: Api, reason: str, **options: Any
+) -> AsyncIterator[tuple[PolicyWatch, FakeWatch, list[Any], Log]]:
     """Policies that have not been listed yet, for this reason; each pause is over at once."""
     watch, log, applied = FakeWatch(), Log(), []
     watch.synced = watch.known = False
@@ -179,7 +188,7 @@ async def without_list(api: Api, reason: str) -> AsyncIterator[tuple[PolicyWatch
     async def sleep(_: float) -> None:
         await asyncio.sleep(0)
 
-    policy_watch = made(watch=watch, api=api, namespace="ns", apply=apply, log=log, sleep=sleep)
+    policy_watch = made(watch=watch, api=api, namespace="ns", apply=apply, log=log, sleep=sleep, **options)
     task = asyncio.create_task(policy_watch.run())
     yield policy_watch, watch, applied, log
     task.cancel()
@@ -249,3 +258,46 @@ async def test_those_that_were_read_stay_when_the_right_is_taken_away() -> None:
         watch.synced = watch.known = False
         await settle()
         assert [outcome.states for _, outcome in applied] == [{"a": "current"}]
+
+
+async def test_a_policy_that_is_not_signed_is_not_applied_and_told(tmp_path: Path) -> None:
+    private, public = key_pair(tmp_path)
+    written, api = signed(private, "a", 5, GOOD), Api()
+    async with following(api, keys=public_keys([public])) as (watch, applied, _):
+        watch.store.replace(Contents(records={"a": PolicySource("a", "u", "1", GOOD, written)}))
+        await settle()
+        assert applied[-1][1].states == {"a": "current"}
+        assert api.remembered == {"a": GOOD, "_signature.a": written}
+        watch.now(a=HEADER + "rules: {gpus: {max: 9}}")
+        await settle()
+        assert applied[-1][1].states == {"a": "last-good"}
+        assert watch.concerns() == {
+            "policy-unsigned-a": 'policy "a": the document: is not signed: it has no annotation'
+            " training.openshift.io/policy-signature"
+        }
+        watch.store.replace(Contents(records={"a": PolicySource("a", "u", "3", GOOD, written)}))
+        await settle()
+        assert watch.concerns() == {}
+    [event] = api.events.values()
+    assert "its last good document stays in force: the document: is not signed" in event["message"]
+
+
+async def test_what_was_remembered_is_in_force_at_the_start_only_if_it_is_signed(tmp_path: Path) -> None:
+    private, public = key_pair(tmp_path)
+    written = signed(private, "a", 5, GOOD)
+    api = Api(remembered={"a": GOOD, "_signature.a": written, "b": GOOD})
+    async with without_list(api, "server-error: x", keys=public_keys([public])) as (policies, _, applied, _):
+        await policies.loaded()
+        assert applied[-1][1].states == {"a": "last-good", "b": "unusable"}
+
+
+async def test_an_older_version_that_is_put_back_is_known_after_a_restart_too(tmp_path: Path) -> None:
+    private, public = key_pair(tmp_path)
+    text = HEADER + "mode: audit"
+    old = PolicySource("a", "u", "9", text, signed(private, "a", 4, text))
+    api = Api(remembered={"a": GOOD, "_signature.a": signed(private, "a", 5, GOOD)})
+    async with following(api, keys=public_keys([public])) as (watch, applied, _):
+        watch.store.replace(Contents(records={"a": old}))
+        await settle()
+    assert applied[-1][1].states == {"a": "last-good"}
+    assert "is an older version put back" in applied[-1][1].errors["a"]
