@@ -199,6 +199,12 @@ class PolicySet:
         said = tuple([asked.text(namespace) for asked in self._asked(matching or ())]) if self._asks else ()
         return self._policy(matching, namespace.name, said)
 
+    def tell_apart(self, old: Namespace | None, new: Namespace | None) -> bool:
+        """Whether its jobs may have another verdict after a change of a namespace: tools annotate theirs."""
+        if old is None or new is None or old.labels != new.labels:
+            return True
+        return self.for_namespace(old) is not self.for_namespace(new)
+
     def for_any_namespace(self, name: str = "") -> Policy:
         """The policy of a namespace of this name if every document were for it."""
         return self._policy(tuple(range(len(self.layers))), name)

@@ -161,3 +161,17 @@ def test_faults_of_the_document(setting: str, fault: str) -> None:
     with pytest.raises(PolicyError) as error:
         load(f"{HEADER}rules:\n  gpus:\n    {setting}\n", policy_model())
     assert str(error.value).startswith(f"line 5: {fault}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "apart"),
+    [
+        (None, namespace("4"), True),
+        (namespace("4"), None, True),
+        (namespace("4"), namespace("5"), True),
+        (namespace("4"), namespace("4", tier="gold"), True),
+        (namespace("4"), Namespace("team-a", {}, {KEY: "4", "touched": "now"}), False),
+    ],
+)
+def test_which_changes_of_a_namespace_count(old: Namespace | None, new: Namespace | None, apart: bool) -> None:
+    assert POLICIES.tell_apart(old, new) is apart

@@ -31,7 +31,7 @@ from webhook.client.store import by_namespace
 from webhook.client.wire import WatchFault
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
-from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ABSENT, Answer
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.companions.audit.outcome import Broken, broken
@@ -201,8 +201,10 @@ class StandingAudit:
         elif old is None or _written(old) != _written(new):
             self._add(key)
 
-    def _namespace_changed(self, name: str, *_: object) -> None:
-        """Its labels say which policies are for it."""
+    def _namespace_changed(self, name: str, old: Namespace | None, new: Namespace | None) -> None:
+        """Its labels say which policies are for it, and it may have values for these."""
+        if not self._policies().tell_apart(old, new):
+            return
         jobs = self._view.within(MPI_JOBS, name)
         for key in () if isinstance(jobs, Answer) else jobs:
             self._add(key)

@@ -132,7 +132,9 @@ class NetworkPolicies:
         if self._begun:
             self.reconciler.add(key, after)
 
-    def _namespace_changed(self, name: str, *_: object) -> None:
+    def _namespace_changed(self, name: str, old: Namespace | None, new: Namespace | None) -> None:
+        if not self._policies().tell_apart(old, new):
+            return
         jobs = self._view.within(MPI_JOBS, name)
         for key in () if isinstance(jobs, Answer) else jobs:
             self._add(key)
