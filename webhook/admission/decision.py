@@ -26,6 +26,8 @@ class Decision(msgspec.Struct):
     """Findings that the user reads as warnings, the worst first."""
     audited: list[Finding] = msgspec.field(default_factory=list)
     """Findings for the audit log alone."""
+    rule_faults: dict[str, str] = msgspec.field(default_factory=dict)
+    """Why own rules of the policy could not be evaluated, by their ids: of the policy, not of the job."""
     exempted: list[tuple[Finding, str]] = msgspec.field(default_factory=list)
     """Findings that were excused, with the reason."""
     requested: list[str] = msgspec.field(default_factory=list)
@@ -147,6 +149,7 @@ class Decision(msgspec.Struct):
             "exempted": "; ".join(dict.fromkeys([f"{finding.rule}: {reason}" for finding, reason in self.exempted])),
             "injected": ",".join(injected),
             **{f"injected.{author}": "; ".join(notes) for author, notes in self.told.items() if author in injected},
+            "rule-faults": "; ".join(f"{rule}: {fault}" for rule, fault in self.rule_faults.items()),
             "skipped": self.skipped,
             "policy": self.policy,
             **self.annotations,

@@ -13,8 +13,9 @@ from webhook.admission.messages import Finding, shorten
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution
 from webhook.kit.context import Context
+from webhook.kit.own_rules import PREFIX, is_own
 from webhook.policy.document import PolicyDocument
-from webhook.policy.exemptions import EVERY_RULE, REASON, asked_rules
+from webhook.policy.exemptions import EVERY_RULE, REASON, asked_rules, names_rule
 from webhook.policy.in_force import Policy
 from webhook.rules import Violation
 
@@ -49,7 +50,7 @@ def excuse_for(
     if ended is not None:
         finding = _noting(finding, f"the exemption from this rule ended on {ended}")
     asked = _asked(job, ctx)
-    if finding.rule not in asked and EVERY_RULE not in asked:
+    if not names_rule(asked, finding.rule):
         return ExemptionVerdict(finding)
     reason = job.annotations.get(REASON, "").strip()
     if not reason:
@@ -71,7 +72,7 @@ def but_for_excused(
     anything = Violation("", "", "")
     verdicts = (
         (rule, excuse_for(Finding(rule, anything), job=job, ctx=ctx, policy=document, today=today, granted=granted))
-        for rule in rules.REGISTRY
+        for rule in rules.REGISTRY  # own rules bound nothing
     )
     excused = frozenset(rule for rule, verdict in verdicts if verdict.reason)
     return structs.replace(ctx, admitted=policy.admitted_but(excused)) if excused else ctx
@@ -81,8 +82,8 @@ def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
     """What the job's annotation asks for in vain: exemptions from rules that there are not."""
     if not (asked := _asked(job, ctx)):
         return
-    known = {*rules.REGISTRY, required.RULE, EVERY_RULE}
-    unknown = [entry for entry in asked if entry not in known]
+    known = {*rules.REGISTRY, required.RULE, EVERY_RULE, PREFIX}
+    unknown = [entry for entry in asked if entry not in known and not is_own(entry)]
     yield from opt_out.misplaced(unknown, opt_out.RULES, opt_out.INJECTIONS)
 
 

@@ -18,6 +18,7 @@ from webhook.admission import (
     one_cause,
     opt_out,
     overlooked,
+    own_rules,
     parameters,
     preempted,
     ratchet,
@@ -45,6 +46,7 @@ from webhook.cluster.view import ClusterView
 from webhook.kit import written_templates
 from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
+from webhook.kit.own_rules import Answers
 from webhook.kit.patch import PatchBuilder, PatchConflict
 from webhook.kit.settings import Action
 from webhook.policy.exemptions import ASKED
@@ -64,6 +66,7 @@ def decide(
     today: date,
     time_left: Callable[[], float],
     granted: Mapping[str, bool] | None = None,
+    answers: Answers = own_rules.NO_ANSWERS,
 ) -> Decision:
     """The decision of the pipeline behind `hook`, for every kind of review that a configuration could send here."""
     kind = request.kind
@@ -80,7 +83,9 @@ def decide(
     if hook == "mutate":
         decision = mutate(request, policy=policy, view=view)
     else:
-        decision = validate(request, policy=policy, view=view, today=today, granted=granted, time_left=time_left)
+        decision = validate(
+            request, policy=policy, view=view, today=today, granted=granted, answers=answers, time_left=time_left
+        )
     decision.policy = policy.identity
     return decision
 
@@ -181,14 +186,15 @@ def validate(
     view: ClusterView,
     today: date,
     granted: Mapping[str, bool] | None = None,
+    answers: Answers = own_rules.NO_ANSWERS,
     time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
     """Every violation in one decision; `time_left` gives the seconds until the API server stops waiting.
 
     On UPDATE only what is worse than in the old object counts (see `ratchet`). `today` (UTC) is what exemptions expire
     by. `granted` says, for each rule that the job asks to be exempted from, whether the requester may. Where that is
-    missing the decision names the rule in `requested`, for the caller to find out and call again. DeadlineExceeded when
-    the time is up.
+    missing the decision names the rule in `requested`, for the caller to find out and call again. `answers` are what
+    came of the policy's own rules: Unanswered when there are some and no answer. DeadlineExceeded when the time is up.
     """
     if unread := too_large.unread(request.object):
         return _too_large(Decision(name=request.name), unread, policy)
@@ -208,7 +214,9 @@ def validate(
     written_templates.remember(templates, ctx)
     if large := too_large.findings(job, ctx, policy):
         return _not_judged(decision, large, request, old, policy)
-    before = None if old is None else structs.replace(ctx, old=None, document=request.old_object, memo={})
+    ctx = own_rules.looked_up(request, job, ctx, policy, answers)
+    decision.rule_faults = own_rules.faults(ctx)
+    before = None if old is None else own_rules.of_stored(ctx, request.old_object)
     if old is not None and before is not None and too_large.beyond_ceilings(old, before):
         ctx, old = structs.replace(ctx, old=None), None
     found = list(_findings(policy, job, ctx, time_left))

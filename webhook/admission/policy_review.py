@@ -13,8 +13,9 @@ from webhook.admission.messages import MAX_LISTED, warnings
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, AdmissionResponse, ResponseStatus, StatusCause, StatusDetails
 from webhook.cluster.resources.namespaces import Namespace
-from webhook.policy import layers, store
-from webhook.policy.document import PolicyError
+from webhook.kit.own_rules import Evaluate
+from webhook.policy import layers, own_rules_check, store
+from webhook.policy.document import PolicyDocument, PolicyError
 from webhook.policy.in_force import PolicySet, policy_model, stages_of
 from webhook.policy.layers import Layer
 from webhook.policy.overlap import may_meet
@@ -64,6 +65,19 @@ class PolicyVerdict:
     after: PolicySet | None = None
     """The policies as they would be; None when nothing would change or the document is broken."""
     notes: list[str] = field(default_factory=list)
+    document: PolicyDocument | None = None
+    """What the ConfigMap holds, where it is good."""
+    text: str = ""
+    """What it was read from."""
+
+    def try_own_rules(self, evaluate: Evaluate) -> None:
+        """Find out whether the own rules of the document can be evaluated, and refuse it where one cannot."""
+        if self.document is None or not self.document.own_rules:
+            return
+        checked = own_rules_check.check(self.document, self.text, evaluate)
+        if checked.faults:
+            self.error, self.after = PolicyError(*checked.faults), None
+        self.notes += checked.notes
 
     @property
     def response(self) -> AdmissionResponse:
@@ -122,6 +136,7 @@ def verdict_on(
         verdict.error = error
         return verdict
     layer = Layer(verdict.name, found, new.metadata.resource_version, layers.digest_of(data[store.KEY]))
+    verdict.document, verdict.text = found, data[store.KEY]
     verdict.after = PolicySet([*others, layer])
     verdict.notes += _notes(layer, others, namespaces, now)
     return verdict

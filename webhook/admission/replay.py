@@ -14,10 +14,12 @@ import msgspec
 
 from webhook.admission import anew, recorded
 from webhook.admission.decision import Decision
+from webhook.admission.own_rules import NO_ANSWERS
 from webhook.admission.recorded import RecordedReview
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
 from webhook.cluster.without_jobs import WithoutJobs
+from webhook.kit.own_rules import Answers
 from webhook.kit.settings import Action
 from webhook.policy.in_force import Policy, PolicySet
 
@@ -96,39 +98,44 @@ class Replayer:
         self._today = today
         self.result = Replay()
 
-    def add(self, jobs: Iterable[bytes | msgspec.Raw]) -> None:
-        """Judge some more jobs, each as JSON of a stored MPIJob; what cannot be read is not counted."""
+    def add(self, jobs: Iterable[bytes | msgspec.Raw], answers: Answers = NO_ANSWERS) -> None:
+        """Judge some more jobs, each as JSON of a stored MPIJob; what cannot be read is not counted.
+
+        Unanswered where own rules have to be evaluated for one: then the jobs before it are counted already.
+        """
         for data in jobs:
             request = anew.creation(data)
             if request is None:
                 continue
-            self.result.total += 1
             namespace = self._view.get(NAMESPACES, request.namespace)
             old, new = (policies.for_namespace(namespace) for policies in (self._before, self._after))
             injected = anew.inject(request, old, self._view)
             injected_then = injected if _inject_alike(old, new) else anew.inject(request, new, self._view)
-            before = anew.verdict(request, injected, old, view=self._view, today=self._today)
-            after = anew.verdict(request, injected_then, new, view=self._view, today=self._today)
+            before = anew.verdict(request, injected, old, view=self._view, today=self._today, answers=answers)
+            after = anew.verdict(request, injected_then, new, view=self._view, today=self._today, answers=answers)
+            self.result.total += 1
             self._compare(request.namespace, request.name, before, after)
             self._compare_injections(f"{request.namespace}/{request.name}", injected, injected_then)
 
-    def add_recorded(self, reviews: Iterable[RecordedReview]) -> None:
-        """Judge some more reviews of a record."""
+    def add_recorded(self, reviews: Iterable[RecordedReview], answers: Answers = NO_ANSWERS) -> None:
+        """Judge some more reviews of a record; Unanswered as for `add`."""
         self.result.of = "recorded reviews"
-        judge = partial(recorded.judged, view=self._view, today=self._today)
+        judge = partial(recorded.judged, view=self._view, today=self._today, answers=answers)
         for review in reviews:
-            self.result.total += 1
             namespace = review.where(self._view)
             old, new = (policies.for_namespace(namespace) for policies in (self._before, self._after))
             injected, before = judge(review, old)
             injected_then, after = (injected, before) if old is new else judge(review, new)
+            then = self._before.at(review.time).for_namespace(namespace)
+            same = review.decided_by(then)
+            at_that_time = judge(review, then)[1] if same and then is not old else before
+            self.result.total += 1
             self._compare(review.namespace, review.name, before, after)
             self._compare_injections(review.job, injected, injected_then)
-            then = self._before.at(review.time).for_namespace(namespace)
-            if not review.decided_by(then):
-                self.result.by_other_policies += 1
+            if same:
+                self._reproduce(review, at_that_time)
             else:
-                self._reproduce(review, before if then is old else judge(review, then)[1])
+                self.result.by_other_policies += 1
 
     def _reproduce(self, review: RecordedReview, decision: Decision) -> None:
         was, found = sorted(set(review.denied)), sorted({finding.rule for finding in decision.denied})

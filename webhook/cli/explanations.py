@@ -10,8 +10,10 @@ from webhook.admission import pipelines, required
 from webhook.api import yaml
 from webhook.cli.terminal import heading
 from webhook.injections import Injection
+from webhook.kit.own_rules import PREFIX
 from webhook.kit.settings import Settings
 from webhook.policy.document import API_VERSION, KIND
+from webhook.policy.in_force import policy_model
 from webhook.rules import Rule
 
 
@@ -104,10 +106,26 @@ REQUIRED: Final = Explanation(
 )
 
 
+def own_rules() -> Explanation:
+    """What `custom` is, the rules that a policy itself says."""
+    schema = policy_model().model_json_schema()
+    custom = resolved(schema["properties"]["rules"], schema["$defs"])["properties"][PREFIX]
+    return Explanation(
+        id=PREFIX,
+        kind="rule",
+        summary="Rules that the policy itself says, in CEL: expressions that are true of every good job.",
+        explanation="Each has a name, and is known to messages, metrics and exemptions as custom/NAME. What an\n"
+        "expression may read, and what becomes of one that has no value: docs/own-rules.md.",
+        default="deny",
+        since="0.1",
+        settings=tuple(_settings(resolved(custom["items"], schema["$defs"]), schema["$defs"], prefix="[].")),
+    )
+
+
 def entries() -> list[Explanation]:
     """Every rule, then every injection, each in the order of their ids."""
     found = [_rule(rule) for rule in rules.REGISTRY.values()]
-    return sorted([SCHEMA, REQUIRED, *found], key=lambda entry: entry.id) + [
+    return sorted([SCHEMA, REQUIRED, own_rules(), *found], key=lambda entry: entry.id) + [
         _injection(i) for i in injections.REGISTRY.values()
     ]
 

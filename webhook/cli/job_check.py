@@ -22,6 +22,7 @@ from webhook.api import mpijob
 from webhook.api.metadata import LAST_APPLIED
 from webhook.api.names import closest_name
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
+from webhook.cel.at_once import evaluate
 from webhook.cli import files, injected, job_metadata, job_schema
 from webhook.cli.files import Manifest
 from webhook.cli.injected import Injected
@@ -32,6 +33,7 @@ from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ABSENT, Answer
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.injections import Caution
+from webhook.kit.own_rules import answered
 from webhook.policy import in_force
 from webhook.policy.document import PolicyError
 from webhook.policy.exemptions import Exemption
@@ -86,6 +88,7 @@ class Verdict:
             "causes": [*map(_cause, self.validation.denied)],
             "standing": [*map(_cause, self.standing)],
             "warnings": self.warnings,
+            "ruleFaults": self.validation.rule_faults,
             "notJudged": sorted(self.unknown),
             "injected": [entry.as_json() for entry in self.injected],
             "policies": [
@@ -103,6 +106,9 @@ class Verdict:
             yield f"  {printable(line)}"
         for found in self.validation.warned:
             yield f"  {caution('warning')}: {printable(f'{found.violation.path}: {found.sentence}')}"
+        for rule, fault in self.validation.rule_faults.items():
+            text = f"the policy's rule {rule} could not be evaluated: {fault}"
+            yield f"  {caution('warning')}: {printable(text)}"
         for text in (*self.validation.cautions, *self.mutation.cautions):
             yield f"  {caution('warning')}: {printable(text)}"
         for found in self.standing:
@@ -149,7 +155,7 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     mutation = pipelines.mutate(request, policy=policy, view=view)
     if mutation.document is not None:
         request = msgspec.structs.replace(request, object=_encode(mutation.document))
-    decide = partial(pipelines.validate, policy=policy, today=world.now.date())
+    decide = partial(_validated, policy=policy, today=world.now.date())
     validation = decide(request, view=view)
     if validation.requested and world.may_exempt is not None:
         granted = world.may_exempt(namespace, validation.requested)
@@ -180,7 +186,12 @@ def as_new(stored: Mapping[str, Any], world: JobWorld, namespace: str) -> tuple[
     # What the operator has made of the job is its own by the uid alone.
     metadata = {**document["metadata"], "uid": stored["metadata"].get("uid", "")}
     request = msgspec.structs.replace(request, object=_encode({**document, "metadata": metadata}))
-    return pipelines.validate(request, policy=policy, view=view, today=world.now.date()), frozenset(view.unknown)
+    return _validated(request, policy=policy, view=view, today=world.now.date()), frozenset(view.unknown)
+
+
+def _validated(request: AdmissionRequest, **about: Any) -> Decision:
+    """The verdict, with what own rules come to."""
+    return answered(lambda answers: pipelines.validate(request, answers=answers, **about), evaluate)
 
 
 def _not_there(namespace: str, world: JobWorld) -> str:

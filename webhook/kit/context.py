@@ -1,6 +1,6 @@
 """What a rule or an injection may look at besides the job itself."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
 import msgspec
@@ -9,6 +9,7 @@ from webhook.api import names
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.kit.admitted import ANYTHING, Admitted
+from webhook.kit.own_rules import Outcome
 
 MOST_SUGGESTIONS: Final = 5
 _SUGGESTIONS: Final = ("suggestions", 0)
@@ -28,6 +29,8 @@ class Context(msgspec.Struct, frozen=True, eq=False):
     view: ClusterView = msgspec.field(default_factory=NothingKnown)
     admitted: Admitted = ANYTHING
     """What all rules that refuse admit of workers, accelerators and slots: advice stays within it."""
+    own_rules: Mapping[str, Outcome] = {}
+    """What came of the policy's own rules, by their ids; those that are not here hold."""
     memo: dict[tuple[str, int], Any] = msgspec.field(default_factory=dict)
     """What several rules work out of the same object: (what, id of the object) to result."""
 

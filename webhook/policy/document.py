@@ -5,14 +5,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal, Protocol
 
-from pydantic import BeforeValidator, Field, ValidationError, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    ValidationError,
+    WrapValidator,
+    create_model,
+    model_validator,
+)
 
 from webhook.api import yaml
 from webhook.api.labels import Selector
 from webhook.api.text import visible
+from webhook.kit.own_rules import PREFIX, is_own
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
 from webhook.policy import faults
 from webhook.policy.exemptions import EVERY_RULE, Exemption
+from webhook.policy.own_rules import OwnRule, OwnRules
 from webhook.policy.staging import ALL, MomentOrNone, StagedRules
 
 API_VERSION: Literal["policy.training.openshift.io/v1"] = "policy.training.openshift.io/v1"
@@ -87,6 +98,13 @@ def _selector(value: Any) -> Any:
     return value
 
 
+def _names_of_params(params: dict[str, Any]) -> dict[str, Any]:
+    for name in params:
+        if not (name.isascii() and name.isidentifier()):
+            raise ValueError(f'"{name}" is no name that an expression can read: letters, digits and _ alone')
+    return params
+
+
 class PolicyDocument(Settings):
     """What every policy document has; `assemble` adds `rules` and `injections`."""
 
@@ -132,6 +150,9 @@ class PolicyDocument(Settings):
         "rsa-4096",
         description="The algorithm of each job's own SSH key pair; operator leaves the operator's pair (ECDSA P-521).",
     )
+    params: Annotated[dict[str, JsonValue], AfterValidator(_names_of_params)] = Field(
+        {}, description="Values for own rules, which read them as params.NAME. Those of all documents add up."
+    )
     exemptions: tuple[Exemption, ...] = Field(
         (), description="Who need not follow which rules, until when, and why. Those of all documents add up."
     )
@@ -153,6 +174,12 @@ class PolicyDocument(Settings):
         """The settings of one rule."""
         settings: RuleSettings = getattr(self.rules, attribute(rule_id))
         return settings
+
+    @property
+    def own_rules(self) -> tuple[OwnRule, ...]:
+        """The rules that the policy itself says."""
+        own: tuple[OwnRule, ...] = getattr(self.rules, PREFIX, ())
+        return own
 
     def settings_of_injection(self, injection_id: str) -> InjectionSettings:
         """The settings of one injection."""
@@ -179,7 +206,7 @@ def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]
         inject_only=_names_of(injections, INJECT_ONLY),
         exemptions=_about_rules(Exemption, "exemptions", rules),
         staged=_about_rules(StagedRules, "staged", rules),
-        rules=_section("Rules", rules, "Settings of each rule."),
+        rules=_section("Rules", rules, "Settings of each rule.", own_rules=True),
         injections=_section("Injections", injections, "Settings of each injection."),
     )
 
@@ -208,11 +235,18 @@ def load(text: str | bytes, model: type[PolicyDocument]) -> PolicyDocument:
         raise PolicyError(*(_fault(*found, lines) for found in faults.of(error, model))) from None
 
 
-def _section(name: str, entries: Mapping[str, Described], description: str) -> Any:
+def fault_at(location: faults.Location, reason: str, text: str) -> PolicyFault:
+    """What is wrong with the value at `location` of the document in YAML `text`."""
+    return _fault(location, reason, yaml.lines(text))
+
+
+def _section(name: str, entries: Mapping[str, Described], description: str, *, own_rules: bool = False) -> Any:
     fields: dict[str, Any] = {
         attribute(key): (entry.settings, Field(default_factory=entry.settings.model_construct, alias=key))
         for key, entry in entries.items()
     }
+    if own_rules:
+        fields[PREFIX] = (OwnRules, Field((), description="Rules that the policy itself says, in CEL."))
     section = create_model(name, __base__=Settings, __doc__=description, **fields)
     return (section, Field(default_factory=section.model_construct, description=description))
 
@@ -225,7 +259,8 @@ def _names_of(entries: Iterable[str], description: str) -> Any:
 
 def _about_rules(base: type[Settings], name: str, rules: Iterable[str]) -> Any:
     """A list whose entries name these rules alone, so that a wrong name has its place in the text."""
-    rule: Any = Literal.__getitem__((EVERY_RULE, *rules))
+    known: Any = Literal.__getitem__((EVERY_RULE, PREFIX, *rules))
+    rule = Annotated[known, WrapValidator(lambda value, check: value if is_own(value) else check(value))]
     fields: dict[str, Any] = {"rules": (tuple.__class_getitem__((rule, ...)), base.model_fields["rules"])}
     entry = create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields)
     return (tuple.__class_getitem__((entry, ...)), Field((), description=PolicyDocument.model_fields[name].description))

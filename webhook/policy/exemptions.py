@@ -1,11 +1,12 @@
 """Exemptions: who need not follow which rules, where, until when, and why."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from datetime import date
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
+from webhook.kit.own_rules import PREFIX, is_own
 from webhook.kit.settings import Settings
 
 EVERY_RULE = "*"
@@ -26,10 +27,18 @@ def _namespaced(accounts: tuple[str, ...]) -> tuple[str, ...]:
     return accounts
 
 
+def names_rule(named: Container[str], rule_id: str) -> bool:
+    """Whether a rule is among those that an exemption names."""
+    return rule_id in named or EVERY_RULE in named or (is_own(rule_id) and PREFIX in named)
+
+
 class Exemption(Settings):
     """Jobs that match every field given need not follow `rules`."""
 
-    rules: tuple[str, ...] = Field(min_length=1, description='Ids of rules, or "*" for all of them.')
+    rules: tuple[str, ...] = Field(
+        min_length=1,
+        description='Ids of rules, as gpus, or custom/ID for an own rule and custom for all of these; or "*" for all.',
+    )
     namespaces: tuple[str, ...] = Field((), description="Names of namespaces; empty for all that the document covers.")
     users: tuple[str, ...] = Field((), description="User names, as the API server knows them.")
     groups: tuple[str, ...] = Field((), description="Group names.")
@@ -49,7 +58,7 @@ class Exemption(Settings):
 
     def covers(self, rule_id: str, *, namespace: str, username: str, groups: Collection[str]) -> bool:
         """Whether it is about this rule and this request; `expires` is not looked at."""
-        if rule_id not in self.rules and EVERY_RULE not in self.rules:
+        if not names_rule(self.rules, rule_id):
             return False
         if self.namespaces and namespace not in self.namespaces:
             return False

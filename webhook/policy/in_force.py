@@ -17,6 +17,7 @@ from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import Answer
 from webhook.injections import Injection
 from webhook.kit.admitted import ANYTHING, Admitted
+from webhook.kit.own_rules import PREFIX, is_own
 from webhook.kit.settings import (
     Action,
     InjectionSettings,
@@ -24,10 +25,11 @@ from webhook.kit.settings import (
     UncheckedInjectionSettings,
     UncheckedRuleSettings,
 )
-from webhook.policy import document, layers, staging, store
+from webhook.policy import document, layers, own_rules, staging, store
 from webhook.policy.document import PolicyDocument
 from webhook.policy.exemptions import EVERY_RULE
 from webhook.policy.layers import Effective, Layer
+from webhook.policy.own_rules import OwnRule
 from webhook.policy.parameters import Asked, Said, Wrong, asked_by, with_values
 from webhook.policy.staging import Stage
 from webhook.policy.stand_ins import with_stand_ins
@@ -77,6 +79,11 @@ class Policy:
         """Those of `injections` without which no job is stored."""
         return tuple((injection, wanted) for injection, wanted in self.injections if wanted.required is not Action.OFF)
 
+    @cached_property
+    def own_rules(self) -> tuple[OwnRule, ...]:
+        """Those of `rules` that the policy itself says."""
+        return tuple(settings for rule, settings, _ in self.rules if isinstance(settings, OwnRule))
+
     def action(self, rule_id: str) -> Action:
         """What a finding of the rule leads to at most."""
         return self._chosen[rule_id][1] if rule_id in self._chosen else Action.OFF
@@ -115,11 +122,12 @@ def compiled(effective: Effective, uncertain: frozenset[str] = frozenset(), stag
     What is in `stages`, which have not ended, is weakened to what they say.
     """
     chosen = effective.document
+    known = [(rule, chosen.settings_of_rule(rule.id), rule.id) for rule in rules.REGISTRY.values()]
+    known += [(own_rules.compiled(own), own, PREFIX) for own in chosen.own_rules]
     active = []
-    for rule in rules.REGISTRY.values():
-        settings = chosen.settings_of_rule(rule.id)
+    for rule, settings, entry in known:
         action = settings.action.at_most(chosen.ceiling).at_most(staging.ceiling(rule.id, stages))
-        if f"rules.{rule.id}" in uncertain:
+        if f"rules.{entry}" in uncertain:
             action = action.at_most(Action.WARN)
         if action is not Action.OFF:
             active.append((rule, settings, action))
@@ -291,8 +299,10 @@ def _touched(layer: Layer) -> frozenset[str]:
     """The rules and injections whose outcome the document may change."""
     written = layers.written(layer.document)
     everything = bool(written.keys() & {"mode", "exemptions", "controllers"})
-    staged = {rule for stage in layer.document.staged for rule in stage.rules}
+    staged = {PREFIX if is_own(rule) else rule for stage in layer.document.staged for rule in stage.rules}
     every_rule = everything or EVERY_RULE in staged
-    of_rules = rules.REGISTRY if every_rule else {*written.get("rules", {}), *staged}
+    of_rules = {*rules.REGISTRY, PREFIX} if every_rule else {*written.get("rules", {}), *staged}
     of_injections = injections.REGISTRY if everything or "injectOnly" in written else written.get("injections", {})
+    if "params" in written:
+        of_rules = {*of_rules, PREFIX}
     return frozenset([*(f"rules.{entry}" for entry in of_rules), *(f"injections.{entry}" for entry in of_injections)])

@@ -1,8 +1,9 @@
 """Several policy documents and a namespace become one effective document, with the source of every value.
 
 The built-in defaults come first, then the documents that select the namespace, lowest priority first: a higher one wins
-value by value (a list or a mapping of labels is one value). Exemptions add up. Documents of equal priority are taken in
-the order of their names, so that the outcome never depends on the order in which they were read.
+value by value (a list or a mapping of labels is one value). Exemptions add up, and so do own rules and params: of one
+name that of the higher document counts. Documents of equal priority are taken in the order of their names, so that the
+outcome never depends on the order in which they were read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 import msgspec
 from pydantic import ValidationError
 
-from webhook.policy import faults
+from webhook.policy import faults, own_rules
 from webhook.policy.document import PolicyDocument
 
 DEFAULTS = "built-in default"
@@ -128,8 +129,13 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
         elif key in {"rules", "injections"}:
             settings = dict(below.get(key, {}))
             for entry, changes in value.items():
-                settings[entry] = {**settings.get(entry, {}), **changes}
+                if isinstance(changes, list):
+                    settings[entry] = own_rules.merged(settings.get(entry, []), changes)
+                else:
+                    settings[entry] = {**settings.get(entry, {}), **changes}
             merged[key] = settings
+        elif key == "params":
+            merged[key] = {**below.get(key, {}), **value}
         else:
             merged[key] = value
     return merged
@@ -140,7 +146,11 @@ def leaves(values: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     for key, value in values.items():
         if key in {"rules", "injections"}:
             for entry, settings in value.items():
-                for name, setting in settings.items():
-                    yield f"{key}.{entry}.{name}", setting
+                if isinstance(settings, list):
+                    yield from ((f"{key}.{entry}[{rule['id']}]", rule) for rule in settings)
+                else:
+                    yield from ((f"{key}.{entry}.{name}", setting) for name, setting in settings.items())
+        elif key == "params":
+            yield from ((f"{key}.{name}", param) for name, param in value.items())
         elif key != "exemptions":
             yield key, value

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from webhook.api import moment
 from webhook.kit.settings import Action, Settings
-from webhook.policy.exemptions import EVERY_RULE
+from webhook.policy.exemptions import names_rule
 
 ALL: Final = 100
 """Percent."""
@@ -75,7 +75,7 @@ class Stage:
 
     def concerns(self, rule_id: str) -> bool:
         """Whether it is a ceiling on this rule."""
-        return self.rules is None or rule_id in self.rules or EVERY_RULE in self.rules
+        return self.rules is None or names_rule(self.rules, rule_id)
 
     def has_come(self, now: datetime | None) -> bool:
         """Whether its day has come; `now` is None for before all days."""

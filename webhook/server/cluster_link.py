@@ -10,6 +10,7 @@ from typing import Any
 
 from webhook.admission.decision import Decision
 from webhook.api.review import AdmissionRequest
+from webhook.cel.evaluator import Evaluator
 from webhook.client import access_reviews, calls
 from webhook.client.calls import Client
 from webhook.client.connection import Connection
@@ -47,6 +48,8 @@ class ClusterLink:
     """Set once this is so and policies are in force."""
     ledger: QuotaLedger
     """Verdicts on quotas that hold for all replicas."""
+    own_rules: Evaluator
+    """What evaluates the policies' own rules."""
 
     async def first_answer(self, seconds: float) -> None:
         """Return once everything is settled, or reading namespaces has failed, or this long has passed."""
@@ -75,7 +78,13 @@ class ClusterLink:
     ) -> list[str]:
         """In lines what `after` would do to the jobs that exist, compared with `before`."""
         return await policy_impact(
-            self.connection, before=before, after=after, view=self.view, today=today, time_left=time_left
+            self.connection,
+            before=before,
+            after=after,
+            view=self.view,
+            own_rules=self.own_rules,
+            today=today,
+            time_left=time_left,
         )
 
 
@@ -89,6 +98,7 @@ async def linked(
     keys: Keys | None = None,
     apply: Callable[[PolicySet, Loaded], None],
     log: Any,
+    own_rules: Evaluator | None = None,
     on_quota: Callable[[LedgerOutcome], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
     """A link that is kept up to date until the block ends; ClusterError when there is no usable configuration.
@@ -108,7 +118,15 @@ async def linked(
             api=api, connection=connection, view=view, namespace=namespace, log=log, on_outcome=on_quota
         )
         link = ClusterLink(
-            api, connection, view, (*view.watches, configmaps), policy_watch, asyncio.Event(), asyncio.Event(), ledger
+            api,
+            connection,
+            view,
+            (*view.watches, configmaps),
+            policy_watch,
+            asyncio.Event(),
+            asyncio.Event(),
+            ledger,
+            own_rules or Evaluator(),
         )
         work = (view.run(), configmaps.run(), policy_watch.run(), ledger.run())
         tasks = [asyncio.create_task(each) for each in work]

@@ -56,6 +56,21 @@ METRICS = (
         kept="by the loop",
     ),
     Metric(
+        PREFIX + "own_rule_faults_total",
+        "counter",
+        ("rule",),
+        "Reviews in which an own rule of the policy could not be evaluated, by rule. Its onError says what became of"
+        " the job; the fault is the policy's, and the log and the audit annotation rule-faults say which.",
+        kept="by the loop",
+    ),
+    Metric(
+        PREFIX + "own_rule_workers_ended_total",
+        "counter",
+        (),
+        "Processes that evaluate own rules which an expression ended, by the time or the memory that it took.",
+        kept="elsewhere",
+    ),
+    Metric(
         PREFIX + "refused_gpus_total",
         "counter",
         ("rule", "resource"),

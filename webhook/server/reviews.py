@@ -11,12 +11,14 @@ from datetime import date, datetime
 from functools import partial
 from http import HTTPStatus
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from webhook.admission import policy_review
+from webhook.admission.own_rules import NO_ANSWERS
 from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
+from webhook.cel.evaluator import Evaluator
 from webhook.client.calls import ClusterError
 from webhook.cluster.overlay import Overlay
 from webhook.cluster.resources.namespaces import NAMESPACES
@@ -24,6 +26,7 @@ from webhook.cluster.resources.reservations import RESERVATIONS
 from webhook.cluster.view import Answer, ClusterView
 from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
+from webhook.kit.own_rules import Answers, Outcome, Unanswered
 from webhook.policy.in_force import PolicySet
 from webhook.policy.signature import Keys
 from webhook.server import clock, requests
@@ -31,6 +34,7 @@ from webhook.server.recorder import Recorder
 from webhook.server.requests import MAX_TARGET, Refused, Reply, Request, expect_client, expect_review
 from webhook.server.telemetry import Telemetry
 
+T = TypeVar("T")
 # The rest of the time that the API server waits is for the network.
 SHARE_OF_TIMEOUT = 0.8
 # Changes of policies that are replayed on the existing jobs at once.
@@ -77,6 +81,7 @@ class ReviewHandler:
         max_in_flight: int = 512,
         timeout: float = 10,
         clients: Collection[str] = (),
+        own_rules: Evaluator | None = None,
         now: Callable[[], datetime] = clock.now,
         policy_keys: Keys | None = None,
     ) -> None:
@@ -90,6 +95,7 @@ class ReviewHandler:
         self._max_in_flight = max_in_flight
         self._timeout = timeout
         self._clients = frozenset(clients)
+        self._own_rules = own_rules or Evaluator()
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
         self._policy_keys = policy_keys
@@ -106,7 +112,7 @@ class ReviewHandler:
         expect_review(request)
 
     def answer(self, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
-        """The reply to a request, at once unless the cluster has to be asked; never raises for anything in it."""
+        """The reply, at once unless own rules or the cluster have to be asked; never raises for what is in it."""
         hook = request.asked.hook
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
         try:
@@ -115,11 +121,12 @@ class ReviewHandler:
                 return self._in_time(request, self._review_policy(asked, request.deadline))
             if hook == "ssh-keys":
                 return self._in_time(request, self._ssh_keys(asked, request))
-            cluster = self.cluster
-            decision = self._decide(hook, asked, request.deadline, None, self._but_for_reservations(asked))
-            if cluster is None or not (decision.depends_on_quota or decision.requested):
+            decision = self._decide(hook, asked, request.deadline, self._but_for_reservations(asked))
+            if self.cluster is None or not (decision.depends_on_quota or decision.requested):
                 return self._decided(hook, request, asked, decision)
-            return self._in_time(request, self._settled(hook, cluster, request, asked, decision))
+            return self._in_time(request, self._settled(hook, request, asked, decision))
+        except Unanswered as unanswered:
+            return self._in_time(request, self._settled(hook, request, asked, question=unanswered.question))
         except Exception as error:  # noqa: BLE001 - see there
             return self._without_decision(request, error)
 
@@ -165,27 +172,60 @@ class ReviewHandler:
         return Overlay(self.view, asked.namespace, {RESERVATIONS: {}})
 
     async def _settled(
-        self, hook: Hook, cluster: ClusterAnswers, request: Request, asked: AdmissionRequest, decision: Decision
+        self,
+        hook: Hook,
+        request: Request,
+        asked: AdmissionRequest,
+        decision: Decision | None = None,
+        question: bytes | None = None,
     ) -> Reply:
-        """The reply once the cluster was asked for the quotas of this moment, and for who may exempt."""
+        """The reply once own rules are evaluated (`question` is about them), and the cluster was asked for the quotas
+        of this moment and for who may exempt.
+        """
         granted: Mapping[str, bool] | None = None
+        answers: dict[bytes, tuple[Outcome, ...]] = {}
         while True:
-            decide_with = partial(self._decide, hook, asked, request.deadline, granted)
-            if decision.depends_on_quota:
-                with self._waiting_for_cluster():
-                    seconds = max(0, request.deadline - monotonic())
-                    try:
-                        decision = await cluster.by_quota(
-                            asked.namespace, decide_with, writes=not asked.dry_run, seconds=seconds
-                        )
-                    except ClusterError:  # which the ledger has counted
-                        decision = decide_with(self.view)
+            if question is not None:
+                answers[question] = await self._evaluated(self._own_rules.evaluate(question), request.deadline)
+            decide_with = partial(self._decide, hook, asked, request.deadline, granted=granted, answers=answers)
+            try:
+                decision = decision or decide_with(self._but_for_reservations(asked))
+                decision = await self._by_quota(decision, decide_with, request, asked)
+            except Unanswered as unanswered:
+                decision, question = None, unanswered.question
+                continue
             unasked = [rule for rule in decision.requested if rule not in (granted or {})]
-            if not unasked:
+            if self.cluster is None or not unasked:
                 return self._decided(hook, request, asked, decision)
             with self._waiting_for_cluster():
-                granted = {**(granted or {}), **await self._may_exempt(cluster, asked, unasked, request.deadline)}
-            decision = self._decide(hook, asked, request.deadline, granted, self._but_for_reservations(asked))
+                granted = {**(granted or {}), **await self._may_exempt(self.cluster, asked, unasked, request.deadline)}
+            decision = question = None
+
+    async def _by_quota(
+        self,
+        decision: Decision,
+        decide_with: Callable[[ClusterView], Decision],
+        request: Request,
+        asked: AdmissionRequest,
+    ) -> Decision:
+        """The decision by the quotas of this moment, where they count."""
+        if self.cluster is None or not decision.depends_on_quota:
+            return decision
+        with self._waiting_for_cluster():
+            seconds = max(0, request.deadline - monotonic())
+            try:
+                return await self.cluster.by_quota(
+                    asked.namespace, decide_with, writes=not asked.dry_run, seconds=seconds
+                )
+            except ClusterError:  # which the ledger has counted
+                return decide_with(self.view)
+
+    async def _evaluated(self, evaluated: Awaitable[T], deadline: float) -> T:
+        try:
+            async with asyncio.timeout(max(0, deadline - monotonic())):
+                return await evaluated
+        except TimeoutError:
+            raise DeadlineExceeded("own rules") from None
 
     @contextmanager
     def _waiting_for_cluster(self) -> Iterator[None]:
@@ -212,8 +252,10 @@ class ReviewHandler:
         hook: Hook,
         request: AdmissionRequest,
         deadline: float,
-        granted: Mapping[str, bool] | None,
         view: ClusterView,
+        *,
+        granted: Mapping[str, bool] | None = None,
+        answers: Answers = NO_ANSWERS,
     ) -> Decision:
         now = self.now()
         return decide(
@@ -222,6 +264,7 @@ class ReviewHandler:
             policies=self.policies.at(now),
             view=view,
             granted=granted,
+            answers=answers,
             today=now.date(),
             time_left=lambda: deadline - monotonic(),
         )
@@ -246,6 +289,8 @@ class ReviewHandler:
             now=self.now(),
             keys=self._policy_keys,
         )
+        if verdict.document is not None and verdict.document.own_rules:
+            await self._evaluated(self._own_rules.run(verdict.try_own_rules), deadline)
         if verdict.after is not None and self.cluster is not None:
             verdict.notes[:0] = await self._policy_impact(self.cluster, verdict.after, deadline)
         response = verdict.response

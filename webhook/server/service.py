@@ -12,6 +12,7 @@ from ssl import SSLContext
 from aiohttp import web
 
 from certs.serving import CertificateError, ServingCertificate
+from webhook.cel.evaluator import Evaluator
 from webhook.client import calls
 from webhook.client.calls import Address, ClusterError
 from webhook.cluster.view import NothingKnown
@@ -136,6 +137,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     telemetry.keys(ready=lambda: keys.ready, waiting=lambda: keys.waiting)
     loop = asyncio.get_running_loop()
     telemetry.tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
+    own_rules = _evaluator(telemetry)
     handler = ReviewHandler(
         policies=PolicySet(base),
         view=NothingKnown(),
@@ -145,15 +147,14 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         timeout=settings.timeout_seconds,
         clients=settings.client_names,
         policy_keys=trusted,
+        own_rules=own_rules,
     )
     telemetry.policies_in_force(_digest(handler.policies))
     telemetry.plugins.follow(loading.loaded(), loading.FAILURES)
     source = certificates.source_for(settings, telemetry)
-    readiness = Readiness("policy", "cluster", "certificate", "serving")
-    readiness.follow("certificate", source)
-    readiness.concerns_of(source.concerns)
-    readiness.concerns_of(lambda: {f"plug-in {name}": text for name, text in loading.problems().items()})
+    readiness = _readiness(source, telemetry)
     async with AsyncExitStack() as stack:
+        stack.push_async_callback(own_rules.close)
         await stack.enter_async_context(keys.filled())
         await stack.enter_async_context(in_background("memory", memory.kept_small, log=telemetry.log))
         ops_connections = _connections(telemetry, MOST_OPS)
@@ -185,7 +186,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         )
         telemetry.log.info("listening", address=url, ops=ops_url)
         if settings.in_cluster:
-            link = await _follow_cluster(stack, service, base, trusted)
+            link = await _follow_cluster(stack, service, base, own_rules, trusted)
             if settings.register:
                 await link.first_answer(SETTLE_SECONDS)  # if there is none, registering reports why
         else:
@@ -214,6 +215,21 @@ def _recorded(
     telemetry.recorded(recorder.outcomes)
     readiness.concerns_of(recorder.concerns)
     return recorder.running()
+
+
+def _readiness(source: CertificateSource, telemetry: Telemetry) -> Readiness:
+    readiness = Readiness("policy", "cluster", "certificate", "serving")
+    readiness.follow("certificate", source)
+    readiness.concerns_of(source.concerns)
+    readiness.concerns_of(lambda: {f"plug-in {name}": text for name, text in loading.problems().items()})
+    readiness.concerns_of(telemetry.own_rule_faults.concerns)
+    return readiness
+
+
+def _evaluator(telemetry: Telemetry) -> Evaluator:
+    evaluator = Evaluator()
+    telemetry.own_rule_workers(lambda: evaluator.engine.ended)
+    return evaluator
 
 
 async def _require_clients(
@@ -267,7 +283,11 @@ async def _start(stack: AsyncExitStack, source: CertificateSource) -> ServingCer
 
 
 async def _follow_cluster(
-    stack: AsyncExitStack, service: Service, base: tuple[Layer, ...], trusted: Keys | None = None
+    stack: AsyncExitStack,
+    service: Service,
+    base: tuple[Layer, ...],
+    own_rules: Evaluator,
+    trusted: Keys | None = None,
 ) -> ClusterLink:
     """Keep view and policies up to date until `stack` ends; the checks pass once the caches are filled."""
     handler, telemetry = service.handler, service.telemetry
@@ -291,6 +311,7 @@ async def _follow_cluster(
                 keys=trusted,
                 apply=apply,
                 log=telemetry.log,
+                own_rules=own_rules,
                 on_quota=lambda outcome: telemetry.quota_ledger.labels(outcome).inc(),
             )
         )

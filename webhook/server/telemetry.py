@@ -32,6 +32,7 @@ from webhook.server.connections import REASONS
 from webhook.server.job_telemetry import JobTelemetry
 from webhook.server.log import MAX_LOGGED, DecisionLine, describe, make_log
 from webhook.server.metrics import BUCKETS, METRICS, PREFIX, Metric
+from webhook.server.own_rule_faults import OwnRuleFaults
 from webhook.server.plugin_telemetry import PluginTelemetry
 from webhook.server.tallies import Durations, Tally
 
@@ -62,6 +63,9 @@ class Telemetry:
         self._reviews: Tally = made["reviews_total"]
         self._durations: Durations = made["review_duration_seconds"]
         self._rule_results: Tally = made["rule_results_total"]
+        faults: Tally = made["own_rule_faults_total"]
+        self.own_rule_faults = OwnRuleFaults(self.log, lambda rule: faults.add((rule,)))
+        self._own_rule_workers: AskedCounter = made["own_rule_workers_ended_total"]
         self._refused_gpus: Tally = made["refused_gpus_total"]
         self._patch_ops: Tally = made["patch_ops_total"]
         self._deadline_exceeded: Counter = made["deadline_exceeded_total"]
@@ -117,6 +121,7 @@ class Telemetry:
         self._policies_unsigned.set(unsigned)
         broken = counts.total() > counts["current"]
         self._policy_reloads.labels("broken" if broken else "good").inc()
+        self.own_rule_faults.forget()
         self.log.info("policies in force", hash=digest, documents=dict(counts))
 
     def policy_reviewed(self, request: AdmissionRequest, name: str, response: AdmissionResponse) -> None:
@@ -144,6 +149,10 @@ class Telemetry:
     def key_waited(self, algorithm: str, seconds: float) -> None:
         """Count a review that needed an SSH key pair, and the time it waited for it."""
         self._key_waits[algorithm,].observe(seconds)
+
+    def own_rule_workers(self, ended: Callable[[], int]) -> None:
+        """From now on ask `ended` for the number whenever the metrics are read."""
+        self._own_rule_workers.ask(value=ended)
 
     def companion(self, reconciler: Reconciler[Any], api: PacedClient) -> None:
         """From now on ask a companion how it does whenever the metrics are read."""
@@ -203,6 +212,8 @@ class Telemetry:
             count((finding.rule, "warn"))
         for finding in decision.audited:
             count((finding.rule, "audit"))
+        if decision.rule_faults:
+            self.own_rule_faults.note(decision.rule_faults)
         if not request.dry_run and webhook == "validate":
             self.jobs.decided(request.namespace, decision)
             if decision.denied:

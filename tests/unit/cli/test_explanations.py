@@ -9,6 +9,7 @@ from webhook import injections, rules
 from webhook.admission import pipelines, required
 from webhook.cli import explanations
 from webhook.cli.explanations import Setting
+from webhook.kit.own_rules import PREFIX
 from webhook.kit.settings import Action, Settings
 
 
@@ -60,7 +61,7 @@ def test_settings_in_words() -> None:
 def test_every_rule_and_injection_is_explained() -> None:
     entries = explanations.entries()
     assert [entry.id for entry in entries if entry.kind == "rule"] == sorted(
-        [*rules.REGISTRY, pipelines.SCHEMA, required.RULE]
+        [*rules.REGISTRY, PREFIX, pipelines.SCHEMA, required.RULE]
     )
     assert [entry.id for entry in entries if entry.kind == "injection"] == list(injections.REGISTRY)
     for entry in entries:

@@ -13,6 +13,7 @@ from webhook.cli.explanations import PARAMETER, in_words, resolved
 from webhook.cli.policy.documents import TEST_KIND
 from webhook.cli.policy.suite_document import SuiteDocument
 from webhook.injections import Injection
+from webhook.kit.own_rules import PREFIX
 from webhook.kit.parameters import Parameter
 from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.exemptions import EVERY_RULE
@@ -76,13 +77,15 @@ def json_schema() -> dict[str, Any]:
     properties = schema["properties"]
     for name, registry in (("rules", rules.REGISTRY), ("injections", injections.REGISTRY)):
         section = _inlined(properties[name], definitions)
-        section["properties"] = {
+        own = {PREFIX: section["properties"][PREFIX]} if name == "rules" else {}
+        section["properties"] = own | {
             entry.id: _entry(section["properties"][entry.id], definitions, entry) for entry in registry.values()
         }
         properties[name] = section
     properties["namespaces"]["anyOf"][0] = _SELECTOR
     exemption = definitions["Exemption"]["properties"]
-    exemption["rules"]["items"] = {"enum": [EVERY_RULE, *rules.REGISTRY]}
+    ids = {"enum": [EVERY_RULE, PREFIX, *rules.REGISTRY]}
+    exemption["rules"]["items"] = {"anyOf": [ids, {"type": "string", "pattern": f"^{PREFIX}/."}]}
     for name, example in EXAMPLES.items():
         properties[name]["examples"] = [example]
     whole = {**schema, "$defs": {name: definitions[name] for name in sorted(_used(schema, definitions))}}

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from webhook.api import yaml
+from webhook.cel import at_once
 from webhook.cli import files
 from webhook.cli.files import STDIN, STDIN_TITLE, ManifestError
-from webhook.policy import document, store
+from webhook.policy import document, own_rules_check, store
 from webhook.policy.document import API_VERSION, KIND, PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.in_force import policy_model
 from webhook.policy.layers import Layer, digest_of
@@ -143,7 +144,7 @@ def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], fou
 def _bare(text: str, *, in_list: bool) -> PolicyDocument:
     if in_list:
         raise PolicyError(PolicyFault("", "must be a document of its own, not in a list"))
-    return document.load(text, policy_model())
+    return _tried(document.load(text, policy_model()), text)
 
 
 def _in_configmap(
@@ -163,7 +164,19 @@ def _in_configmap(
     policy = PolicyFile(
         name, title, in_configmap=True, labelled=label == "true", text=written if isinstance(written, str) else ""
     )
-    return _checked(policy, lambda: store.read_from(data if padded is None else padded, policy_model()))
+    return _checked(policy, lambda: _from_data(data if padded is None else padded))
+
+
+def _from_data(data: Mapping[str, Any]) -> PolicyDocument:
+    found = store.read_from(data, policy_model())
+    return _tried(found, str(data[store.KEY]))
+
+
+def _tried(found: PolicyDocument, text: str) -> PolicyDocument:
+    """The document, whose own rules can be evaluated; PolicyError."""
+    if found.own_rules and (faults := own_rules_check.check(found, text, at_once.evaluate).faults):
+        raise PolicyError(*faults)
+    return found
 
 
 def _checked(policy: PolicyFile, read: Callable[[], PolicyDocument]) -> PolicyFile:

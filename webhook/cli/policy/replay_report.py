@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from webhook.admission.replay import NEWLY, NO_LONGER, OTHERWISE, Replay, Replayer
+from webhook.cel.at_once import evaluate
 from webhook.cli.policy.cluster import ClusterPolicies
 from webhook.cli.policy.records import Records
 from webhook.cli.terminal import bad, caution, counted, good, heading, printable
+from webhook.kit.own_rules import answered
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 
@@ -147,9 +150,11 @@ def replay(
     )
     notes = []
     if records is None:
-        replayer.add(cluster.jobs)
+        for job in cluster.jobs:
+            answered(partial(replayer.add, [job]), evaluate)
     else:
-        replayer.add_recorded(records)
+        for review in records:
+            answered(partial(replayer.add_recorded, [review]), evaluate)
         notes.append(records.coverage)
         if count := replayer.result.by_other_policies:
             notes.append(f"{counted(count, 'review')} decided by other policies than those in force cannot be compared")

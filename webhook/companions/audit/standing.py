@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import date
+from functools import partial
 from math import inf
 from typing import Any, Final, NoReturn
 from urllib.parse import quote
@@ -22,6 +23,7 @@ import msgspec
 from webhook.admission import anew
 from webhook.admission.decision import Decision
 from webhook.api import mpijob
+from webhook.cel.evaluator import Evaluator
 from webhook.client import wire
 from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView
@@ -74,6 +76,7 @@ class StandingAudit:
         policies: Callable[[], PolicySet],
         today: Callable[[], date],
         log: Any,
+        own_rules: Evaluator | None = None,
         reports: Reports | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] | None = None,
@@ -86,6 +89,7 @@ class StandingAudit:
         self._policies = policies
         self._today = today
         self._log = log
+        self._own_rules = own_rules or Evaluator()
         self._reports = reports
         self._sleep = sleep
         self._clock = clock or asyncio.get_running_loop().time
@@ -133,7 +137,7 @@ class StandingAudit:
             async for page in pages(self._connection.list_page, JOBS, limit=PAGE):
                 for data in page.items or ():
                     before = self._clock()
-                    self._take(data, found)
+                    await self._take(data, found)
                     await self._sleep((self._clock() - before) * (1 / SHARE - 1))
         except WatchFault as fault:
             if not self.problem:
@@ -152,7 +156,7 @@ class StandingAudit:
             self.outcomes.pop(key, None)
             decision = None
         else:
-            decision = self._judge(key, msgspec.json.encode(found), self.outcomes)
+            decision = await self._judge(key, msgspec.json.encode(found), self.outcomes)
         job = self._reported(key)
         return None if job is None or self._reports is None else await self._reports.write(job, decision)
 
@@ -163,22 +167,23 @@ class StandingAudit:
                 await self._outdated.wait()
         await self._sleep(max(DEBOUNCE, took))
 
-    def _take(self, data: msgspec.Raw, found: dict[ByNamespace, tuple[Broken, ...]]) -> None:
+    async def _take(self, data: msgspec.Raw, found: dict[ByNamespace, tuple[Broken, ...]]) -> None:
         """Judge a job of a list."""
         key = by_namespace(wire.decode(wire.objects, data).metadata)
         try:
-            decision = None if self._is_over(key) else self._judge(key, data, found)
+            decision = None if self._is_over(key) else await self._judge(key, data, found)
             job = self._reported(key)
             if job is not None and self._reports is not None and self._reports.differs(job, decision):
                 self.reconciler.add(key)
         except Exception:  # noqa: BLE001 - the others count; the reconciler tells of it
             self.reconciler.add(key)
 
-    def _judge(
+    async def _judge(
         self, key: ByNamespace, data: bytes | msgspec.Raw, into: dict[ByNamespace, tuple[Broken, ...]]
     ) -> Decision | None:
         view = WithoutJobs(self._view)
-        decision = anew.judge(data, policies=self._policies(), view=view, today=self._today())
+        judge = partial(anew.judge, data, policies=self._policies(), view=view, today=self._today())
+        decision = await self._own_rules.answered(lambda answers: judge(answers=answers))
         if decision is not None:
             into[key] = broken(decision)
         return decision

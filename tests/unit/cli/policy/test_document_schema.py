@@ -1,6 +1,7 @@
 """The JSON Schema, what fields accept, and the document to start from."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from itertools import chain, pairwise
 from typing import Any
@@ -20,6 +21,7 @@ from webhook.cli.policy.document_schema import (
     schema_of_tests,
     starting_document,
 )
+from webhook.kit.own_rules import PREFIX
 from webhook.policy import document
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import load_policy, policy_model
@@ -53,6 +55,7 @@ KEYWORDS: dict[str, Callable[[Any, Any, dict[str, Any]], bool]] = {
     "maxItems": lambda value, wanted, _: not isinstance(value, list) or len(value) <= wanted,
     "minLength": lambda value, wanted, _: not isinstance(value, str) or len(value) >= wanted,
     "maxLength": lambda value, wanted, _: not isinstance(value, str) or len(value) <= wanted,
+    "pattern": lambda value, wanted, _: not isinstance(value, str) or re.search(wanted, value) is not None,
     "items": lambda value, wanted, _: not isinstance(value, list) or all(fits(item, wanted) for item in value),
     "required": lambda value, wanted, _: not isinstance(value, dict) or set(wanted) <= value.keys(),
     "properties": lambda value, wanted, _: (
@@ -96,7 +99,7 @@ def test_nothing_unknown_is_accepted_and_everything_is_described() -> None:
 
 def test_every_rule_and_injection_has_its_summary_there() -> None:
     for name, registry in (("rules", rules.REGISTRY), ("injections", injections.REGISTRY)):
-        found = SCHEMA["properties"][name]["properties"]
+        found = {key: value for key, value in SCHEMA["properties"][name]["properties"].items() if key != PREFIX}
         assert {key: value["description"] for key, value in found.items()} == {
             key: entry.documentation[0] for key, entry in registry.items()
         }
@@ -201,7 +204,7 @@ class TestStartingDocument:
         settings = chain(*(entry.settings for entry in explanations.entries()))
         paths = [setting.name.split(".") for setting in settings if "[" not in setting.name]
         expected = ["  " * len(path) + f"  {path[-1]}" for path in paths]
-        expected += [f"  {entry.id}" for entry in explanations.entries() if entry.policy]
+        expected += [f"  {entry.id}" for entry in explanations.entries() if entry.policy or entry.id == PREFIX]
         expected += [name for name in SCHEMA["properties"] if name not in {"apiVersion", "kind"}]
         assert sorted(explained) == sorted(expected)
 

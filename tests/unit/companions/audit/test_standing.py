@@ -115,9 +115,9 @@ async def test_it_sleeps_after_each_job_longer_than_it_works(
     world = World(cluster)
     judge: Any = world.audit._judge
 
-    def slow(*arguments: Any) -> None:
+    async def slow(*arguments: Any) -> None:
         world.time.now += 0.5
-        judge(*arguments)
+        await judge(*arguments)
 
     monkeypatch.setattr(world.audit, "_judge", slow)
     await world.audit.audit()

@@ -1,0 +1,40 @@
+"""Questions about own rules, and policies that have some."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tests.support.jobs import GOOD
+from webhook.kit.own_rules import Expression, Question
+from webhook.policy.in_force import Policy, load_policy
+
+
+def question(
+    *sources: str | Expression,
+    submitted: Mapping[str, Any] = GOOD,
+    old: Mapping[str, Any] | None = None,
+    **variables: Any,
+) -> Question:
+    """A question about these expressions."""
+    expressions = tuple(Expression(each) if isinstance(each, str) else each for each in sources)
+    return Question(
+        expressions, msgspec.Raw(json.dumps(submitted).encode()), msgspec.Raw(json.dumps(old).encode()), **variables
+    )
+
+
+def rule(expression: str, **more: Any) -> dict[str, Any]:
+    """An own rule as it is written."""
+    return {"id": "mine", "message": "not like this", "expression": expression, **more}
+
+
+def policy(*rules: Mapping[str, Any], **more: Any) -> Policy:
+    """A policy with these own rules."""
+    return load_policy(document(*rules, **more))
+
+
+def document(*rules: Mapping[str, Any], **more: Any) -> str:
+    """Its text."""
+    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy"}
+    return json.dumps({**head, **more, "rules": {**more.get("rules", {}), "custom": list(rules)}})

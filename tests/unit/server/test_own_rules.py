@@ -1,0 +1,68 @@
+"""Own rules in a running service: verdicts, faults that are told, and expressions that hold nobody up."""
+
+import json
+from pathlib import Path
+
+from tests.support import jobs
+from tests.support.live_service import live
+from tests.support.own_rules import document, rule
+
+GOOD = jobs.body(jobs.GOOD)
+SLOW = "'" + "a" * 40 + "'.find('(a+)+b') == ''"
+
+
+def policy_review(text: str) -> bytes:
+    """The review of a ConfigMap with this policy."""
+    metadata = {"name": "mine", "namespace": "p", "labels": {"training.openshift.io/mpijob-policy": "true"}}
+    configmap = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": text}}
+    kind = {"group": "", "version": "v1", "kind": "ConfigMap"}
+    request = {"uid": "1", "kind": kind, "operation": "CREATE", "namespace": "p", "name": "mine", "object": configmap}
+    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+
+
+def test_verdicts_and_what_is_told_of_faults(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    rules = (
+        rule("job.workers < 4", id="few", message="too many workers", fix="Use 3 workers."),
+        rule("object.spec.nothing == 'secret'", id="unguarded"),
+        rule(SLOW, id="slow"),
+    )
+    path.write_text(document(*rules))
+    with live(policy=path) as service:
+        for _ in range(2):
+            answer = service.post("/validate-mpijob", GOOD).answer
+            assert [cause["message"] for cause in answer["status"]["details"]["causes"]] == [
+                "too many workers. Use 3 workers. [custom/few]"
+            ]
+        assert answer["auditAnnotations"]["rule-faults"] == (
+            'custom/unguarded: Key not found in map : "nothing";'
+            " custom/slow: it takes more than 0.25 s of processor time"
+        )
+        assert service.metric("own_rule_faults_total", rule="custom/unguarded") == 2
+        assert service.metric("own_rule_workers_ended_total") == 2, "with the others and alone; then it rests"
+        assert service.metric("rule_results_total", rule="custom/few", action="deny") == 2
+        told = [(line["rule"], line["fault"]) for line in service.log("own rule not evaluated")]
+        assert told == [
+            ("custom/unguarded", "Key not found in map : ..."),
+            ("custom/slow", "it takes more than 0.25 s of processor time"),
+        ]
+        concern = "[!]own-rule-custom/slow: the policy's rule custom/slow could not be evaluated: it takes more than"
+        assert concern in service.service.readiness.report()
+        assert service.service.readiness.ready
+
+
+def test_a_policy_that_cannot_be_evaluated_is_refused_when_it_is_applied() -> None:
+    with live() as service:
+        answer = service.post("/validate-policy", policy_review(document(rule("1 + 'a' == 2")))).answer
+        assert not answer["allowed"]
+        assert answer["status"]["details"]["causes"][0] == {
+            "reason": "FieldValueInvalid",
+            "field": "data[policy.yaml].rules.custom[0].expression",
+            "message": "line 1: column 3: found no matching overload for '_+_' applied to '(int, string)'",
+        }
+        answer = service.post("/validate-policy", policy_review(document(rule("object.spec.nothing")))).answer
+        assert answer["allowed"]
+        assert answer["warnings"] == [
+            "rules.custom[0].expression: a usual job gives it no value, such a job is let through:"
+            ' Key not found in map : "nothing"'
+        ]

@@ -1,0 +1,125 @@
+"""Questions about own rules, answered: an expression that ends the worker costs its own value and no other.
+
+Whoever did it is found by asking for each alone. It then rests, longer each time, so that nobody waits for it.
+"""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from time import monotonic
+from typing import Final, Protocol
+
+import msgspec
+
+from webhook.cel.process import CannotStart, Worker, WorkerEnded
+from webhook.kit.own_rules import Expression, Outcome, Question, encode
+
+NOT_INSTALLED: Final = "own rules need the package cel-expr-python, which is not installed here"
+FIRST_REST: Final = 10.0
+LONGEST_REST: Final = 600.0
+# Seconds until a worker that could not be started is started again.
+_AGAIN: Final = 10.0
+_MOST_RESTING: Final = 1_000
+
+_questions = msgspec.json.Decoder(Question)
+_outcomes = msgspec.json.Decoder(tuple[Outcome, ...])
+
+
+class Asked(Protocol):
+    """A worker."""
+
+    def ask(self, question: bytes) -> bytes:
+        """The answer; WorkerEnded."""
+        ...
+
+    def end(self) -> None:
+        """End it now."""
+        ...
+
+
+class _Rest(msgspec.Struct):
+    until: float
+    seconds: float
+    why: str
+
+
+def installed() -> bool:
+    """Whether there is what evaluates."""
+    return find_spec("cel_expr_python") is not None and find_spec("google.protobuf") is not None
+
+
+class Engine:
+    """Answers questions, one at a time; it starts its worker for the first."""
+
+    def __init__(
+        self,
+        start: Callable[[], Asked] = Worker,
+        *,
+        clock: Callable[[], float] = monotonic,
+        installed: Callable[[], bool] = installed,
+    ) -> None:
+        self.ended = 0
+        """Workers that ended over an expression."""
+        self._start = start
+        self._clock = clock
+        self._installed = installed
+        self._worker: Asked | None = None
+        self._resting: dict[Expression, _Rest] = {}
+        self._down = (0.0, "")  # until when no worker is started, and why
+
+    def evaluate(self, question: bytes) -> tuple[Outcome, ...]:
+        """What came of each expression of the question, in their order; never raises."""
+        asked = _questions.decode(question)
+        if not self._installed():
+            return tuple(Outcome(fault=NOT_INSTALLED, written_wrong=True) for _ in asked.expressions)
+        found = {each: Outcome(fault=rest.why) for each in asked.expressions if (rest := self._rest(each))}
+        found |= self._evaluate(asked, [each for each in asked.expressions if each not in found])
+        return tuple(found[each] for each in asked.expressions)
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+
+    def _evaluate(self, asked: Question, expressions: list[Expression]) -> dict[Expression, Outcome]:
+        if not expressions:
+            return {}
+        try:
+            answer = self._ask(encode(msgspec.structs.replace(asked, expressions=tuple(expressions))))
+        except CannotStart as error:
+            return dict.fromkeys(expressions, Outcome(fault=f"nothing can be evaluated: {error}"))
+        except WorkerEnded as ended:
+            if len(expressions) > 1:
+                alone = (self._evaluate(asked, [each]) for each in expressions)
+                return {each: outcome for found in alone for each, outcome in found.items()}
+            self._send_to_rest(expressions[0], str(ended))
+            return {expressions[0]: Outcome(fault=str(ended))}
+        return dict(zip(expressions, _outcomes.decode(answer), strict=True))
+
+    def _ask(self, question: bytes) -> bytes:
+        until, why = self._down
+        if self._worker is None:
+            if self._clock() < until:
+                raise CannotStart(why)
+            try:
+                self._worker = self._start()
+            except CannotStart as error:
+                self._down = (self._clock() + _AGAIN, str(error))
+                raise
+        try:
+            return self._worker.ask(question)
+        except WorkerEnded:
+            self._worker = None
+            self.ended += 1
+            raise
+
+    def _rest(self, expression: Expression) -> _Rest | None:
+        found = self._resting.get(expression)
+        return found if found is not None and self._clock() < found.until else None
+
+    def _send_to_rest(self, expression: Expression, why: str) -> None:
+        before = self._resting.pop(expression, None)
+        seconds = FIRST_REST if before is None else min(2 * before.seconds, LONGEST_REST)
+        self._resting[expression] = _Rest(self._clock() + seconds, seconds, why)
+        if len(self._resting) > _MOST_RESTING:
+            del self._resting[next(iter(self._resting))]

@@ -1,0 +1,126 @@
+"""Functions of lists, and of lists as sets.
+
+https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/lists.go; cel-go `ext/lists.go`, `ext/sets.go`
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any, Final
+
+from webhook.cel.library.declared import BOOL, DYN, INT, LIST, Declared, Function, Method
+from webhook.cel.library.values import same
+
+_KINDS: Final = (bool, (int, float), str, bytes, bytearray, datetime, timedelta)
+
+
+def _comparable(items: list[Any]) -> list[Any]:
+    """The items, which are all of one kind that has an order."""
+    kinds = {next((kind for kind in _KINDS if isinstance(item, kind)), None) for item in items}
+    if len(kinds) > 1 or None in kinds:
+        raise ValueError("no such overload: the items of the list have no order among them")
+    return items
+
+
+def _is_sorted(items: list[Any]) -> bool:
+    return all(one <= other for one, other in pairwise(_comparable(items)))
+
+
+def _sum(items: list[Any]) -> Any:
+    if not items:
+        return 0
+    if any(isinstance(item, bool) or not isinstance(item, (int, float, timedelta)) for item in items):
+        raise ValueError("no such overload: only numbers and durations have a sum")
+    if len({type(item) for item in items}) > 1:
+        raise ValueError("no such overload: numbers of several types have no sum")
+    total = items[0]
+    for item in items[1:]:
+        total += item
+    if isinstance(total, int) and not -(2**63) <= total < 2**63:
+        raise ValueError("integer overflow")
+    return total
+
+
+def _extreme(name: str, choose: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    def extreme(items: list[Any]) -> Any:
+        if not items:
+            raise ValueError(f"{name} called on empty list")
+        return choose(_comparable(items))
+
+    return extreme
+
+
+def _index_of(items: list[Any], wanted: Any) -> int:
+    return next((index for index, item in enumerate(items) if same(item, wanted)), -1)
+
+
+def _last_index_of(items: list[Any], wanted: Any) -> int:
+    return next((index for index in range(len(items) - 1, -1, -1) if same(items[index], wanted)), -1)
+
+
+def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
+    if depth < 0:
+        raise ValueError("level must be non-negative")
+    return [*_flattened(items, depth)]
+
+
+def _flattened(items: list[Any], depth: int) -> Iterator[Any]:
+    for item in items:
+        if isinstance(item, list) and depth > 0:
+            yield from _flattened(item, depth - 1)
+        else:
+            yield item
+
+
+def _slice(items: list[Any], start: int, end: int) -> list[Any]:
+    if not 0 <= start <= end <= len(items):
+        raise ValueError(f"cannot slice({start}, {end}), list has {len(items)} items")
+    return items[start:end]
+
+
+def _distinct(items: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    for item in items:
+        if not _contains(found, item):
+            found.append(item)
+    return found
+
+
+def _contains(items: list[Any], wanted: Any) -> bool:
+    return any(same(item, wanted) for item in items)
+
+
+def _contains_all(items: list[Any], others: list[Any]) -> bool:
+    return all(_contains(items, other) for other in others)
+
+
+def _range(count: int) -> list[int]:
+    if count > _MOST:
+        raise ValueError(f"a list of {count} is too long, at most {_MOST} are made")
+    return [*range(count)]
+
+
+_MOST: Final = 100_000
+_OF_ONE_TYPE: Final = (INT, "double", "string", "bool", "bytes", "timestamp", "duration", "list", "map")
+FUNCTIONS: Final[tuple[Declared, ...]] = (
+    Method("isSorted", [LIST], BOOL, _is_sorted),
+    Method("sum", [LIST], DYN, _sum),
+    Method("min", [LIST], DYN, _extreme("min", min)),
+    Method("max", [LIST], DYN, _extreme("max", max)),
+    *(Method("indexOf", [LIST, wanted], INT, _index_of) for wanted in _OF_ONE_TYPE),
+    *(Method("lastIndexOf", [LIST, wanted], INT, _last_index_of) for wanted in _OF_ONE_TYPE),
+    Method("sort", [LIST], LIST, lambda items: sorted(_comparable(items))),
+    Method("distinct", [LIST], LIST, _distinct),
+    Method("flatten", [LIST], LIST, _flatten),
+    Method("flatten", [LIST, INT], LIST, _flatten),
+    Method("slice", [LIST, INT, INT], LIST, _slice),
+    Function("lists.range", [INT], LIST, _range),
+    Function("sets.contains", [LIST, LIST], BOOL, _contains_all),
+    Function(
+        "sets.equivalent",
+        [LIST, LIST],
+        BOOL,
+        lambda one, other: _contains_all(one, other) and _contains_all(other, one),
+    ),
+    Function("sets.intersects", [LIST, LIST], BOOL, lambda one, other: any(_contains(other, item) for item in one)),
+)

@@ -1,0 +1,69 @@
+"""`semver('1.2.3')` and what can be done with it.
+
+https://github.com/kubernetes/apiserver/blob/v0.35.4/pkg/cel/library/semverlib.go
+"""
+
+import re
+from typing import Any, Final
+
+from webhook.cel.library.declared import BOOL, INT, STRING, Declared, Function, Method
+from webhook.cel.library.values import Text
+
+_NUMBER: Final = r"(0|[1-9][0-9]*)"
+_GRAMMAR: Final = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?"
+)
+_PRE: Final = re.compile(r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)")
+_LARGEST: Final = 2**64
+
+
+class Version(Text):
+    """A version, without what says how it was built: that does not count."""
+
+    type = "kubernetes.Semver"
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Major, minor and patch."""
+        return tuple(map(int, self.text.partition("-")[0].split(".")))
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """What versions are compared by: one without a pre-release comes after those with one."""
+        _, dash, pre = self.text.partition("-")
+        parts = [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in pre.split(".")] if dash else []
+        return *self.numbers, not dash, parts
+
+
+def _version(text: str) -> Version:
+    found = _GRAMMAR.fullmatch(text)
+    pre = found[4] if found else None
+    if found is None or (pre and not all(map(_PRE.fullmatch, pre.split(".")))):
+        raise ValueError(f"{text!r} is no semantic version")
+    if any(int(number) >= _LARGEST for number in found.groups()[:3]):
+        raise ValueError(f"a number of {text!r} is too large")
+    return Version(f"{found[1]}.{found[2]}.{found[3]}" + (f"-{pre}" if pre else ""))
+
+
+def _is_version(text: str) -> bool:
+    try:
+        _version(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _compare(one: Version, other: Version) -> int:
+    return (one.order > other.order) - (one.order < other.order)
+
+
+FUNCTIONS: Final[tuple[Declared, ...]] = (
+    Function("semver", [STRING], Version, _version),
+    Function("isSemver", [STRING], BOOL, _is_version),
+    Method("major", [Version], INT, lambda version: version.numbers[0]),
+    Method("minor", [Version], INT, lambda version: version.numbers[1]),
+    Method("patch", [Version], INT, lambda version: version.numbers[2]),
+    Method("compareTo", [Version, Version], INT, _compare),
+    Method("isLessThan", [Version, Version], BOOL, lambda one, other: one.order < other.order),
+    Method("isGreaterThan", [Version, Version], BOOL, lambda one, other: one.order > other.order),
+)

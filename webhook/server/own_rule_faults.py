@@ -1,0 +1,38 @@
+"""Own rules of policies that could not be evaluated, for the administrator: in the log once each, and in `/readyz`."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+MOST: Final = 100
+# What is quoted may be a value out of a job.
+_QUOTED: Final = re.compile(r""""[^"]*"|'[^']*'""")
+
+
+class OwnRuleFaults:
+    """The last fault of each rule, since the policies changed."""
+
+    def __init__(self, log: Any, count: Callable[[str], None]) -> None:
+        self._log = log
+        self._count = count
+        self._faults: dict[str, str] = {}
+
+    def note(self, faults: Mapping[str, str]) -> None:
+        """What came of a review."""
+        for rule, fault in faults.items():
+            self._count(rule)
+            told = _QUOTED.sub("...", fault)
+            if self._faults.get(rule) != told and (rule in self._faults or len(self._faults) < MOST):
+                self._faults[rule] = told
+                self._log.warning("own rule not evaluated", rule=rule, fault=told)
+
+    def forget(self) -> None:
+        """Other policies are in force."""
+        self._faults.clear()
+
+    def concerns(self) -> dict[str, str]:
+        """For `/readyz`: reviews are answered all the same."""
+        return {
+            f"own-rule-{rule}": f"the policy's rule {rule} could not be evaluated: {fault}"
+            for rule, fault in self._faults.items()
+        }
