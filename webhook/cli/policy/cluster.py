@@ -48,6 +48,8 @@ class ClusterPolicies:
     """What is known of the namespace that was asked for."""
     view: ClusterView = field(default_factory=NothingKnown)
     """What is known of all else."""
+    namespaces: list[Namespace] | None = None
+    """All of them; None where they were not asked for, or are not known."""
     jobs: list[bytes] = field(default_factory=list)
     """The stored MPIJobs, as JSON."""
 
@@ -66,6 +68,8 @@ def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> Clus
     except SnapshotError as error:
         raise ClusterError(f"{path}: {error}") from None
     cluster.namespace = cluster.view.get(NAMESPACES, namespace)
+    every = cluster.view.all(NAMESPACES)
+    cluster.namespaces = None if isinstance(every, Answer) else list(every.values())
     jobs = (m for m in found if (m.api_version, m.kind) == (mpijob.API_VERSION, "MPIJob"))
     cluster.jobs = [_job(job.document, job.namespace or "default") for job in jobs]
     return cluster
@@ -86,6 +90,7 @@ async def from_api(
     kueue_namespace: str = KUEUE_NAMESPACE,
     namespace: str = "",
     jobs: bool = False,
+    every_namespace: bool = False,
 ) -> ClusterPolicies:
     """A cluster: what is known of `namespace`, and with `jobs` all that is needed to judge them.
 
@@ -100,6 +105,8 @@ async def from_api(
         policies = await listed(api, configmaps, labelSelector=f"{store.LABEL}=true")
         cluster.layers, problems = loaded(policies, await get(api, f"{configmaps}/{REMEMBERED}") or {})
         cluster.problems += problems
+        if every_namespace:
+            cluster.namespaces = [_named(each) for each in await listed(api, NAMESPACE_PATH, metadata_only=True)]
         if namespace:
             cluster.namespace = await _namespace(api, namespace)
         if jobs:
@@ -134,11 +141,14 @@ def loaded(
 
 async def _namespace(api: Client, name: str) -> Namespace | Answer:
     found = await get(api, f"{NAMESPACE_PATH}/{quote(name, safe='')}")
-    if found is None:
-        return ABSENT
+    return ABSENT if found is None else _named(found)
+
+
+def _named(found: Mapping[str, Any]) -> Namespace:
+    metadata = mapping(found, "metadata")
+    name = str(metadata.get("name"))
     labels, annotations = (
-        {key: str(value) for key, value in mapping(mapping(found, "metadata"), part).items()}
-        for part in ("labels", "annotations")
+        {key: str(value) for key, value in mapping(metadata, part).items()} for part in ("labels", "annotations")
     )
     return Namespace(name, labels, {key: value[: LONGEST_ANNOTATION + 1] for key, value in annotations.items()})
 

@@ -49,7 +49,13 @@ def _usable(found: Found, arguments: Sequence[str], *, broken: bool) -> Found:
 
 
 def cluster(
-    path: Path | None, access: Access, policy_namespace: str, *, namespace: str = "", jobs: bool = False
+    path: Path | None,
+    access: Access,
+    policy_namespace: str,
+    *,
+    namespace: str = "",
+    jobs: bool = False,
+    every_namespace: bool = False,
 ) -> ClusterPolicies:
     """What the cluster in a file has, else the one behind a kubeconfig."""
     if path is not None and access != Access():
@@ -58,7 +64,13 @@ def cluster(
         if path is not None:
             known = clusters.from_file(path, policy_namespace=policy_namespace, namespace=namespace)
         else:
-            asked = clusters.from_api(access, policy_namespace=policy_namespace, namespace=namespace, jobs=jobs)
+            asked = clusters.from_api(
+                access,
+                policy_namespace=policy_namespace,
+                namespace=namespace,
+                jobs=jobs,
+                every_namespace=every_namespace,
+            )
             known = asyncio.run(asked)
     except ClusterError as error:
         fail(error)
