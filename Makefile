@@ -57,7 +57,7 @@ bench-docs: install  ## The tables of docs/benchmarks.md out of what `make bench
 	@$(BIN)/python -m tests.bench.documented build/bench.json
 
 bench-compare: install  ## The same beside another revision, in one run: make bench-compare BASE=main~1.
-	@$(BIN)/python -m tests.bench --only servers --without pod-security opa kyverno caches --base $(or $(BASE),HEAD)
+	@$(BIN)/python -m tests.bench --only servers --without pod-security opa kyverno new caches --base $(or $(BASE),HEAD)
 
 instructions: install  ## Instructions that a review costs, by stage, rule and injection.
 	@$(BIN)/python -m tests.bench.instructions

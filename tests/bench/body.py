@@ -4,6 +4,7 @@ import copy
 import json
 import uuid
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from webhook.cluster.view import NothingKnown
 
 EXAMPLE = Path(__file__).parents[2] / "manifests" / "examples" / "horovod-gpu.yaml"
 JOBS = 200
+MANY_JOBS = 1000
+"""So many that none of their templates is still remembered when it comes again, as for jobs that are all new."""
 CREATED = "2026-03-02T09:30:00Z"
 # What the CRD's schema fills in before any webhook sees the object.
 SPEC_DEFAULTS = {
@@ -27,12 +30,18 @@ SPEC_DEFAULTS = {
 RUN_POLICY_DEFAULTS = {"suspend": False}
 
 
+@cache
+def _example() -> dict[str, Any]:
+    example: dict[str, Any] = load_all(EXAMPLE.read_text())[0]
+    return example
+
+
 def user_job(number: int) -> dict[str, Any]:
     """The project's Horovod example with what a team's templates have besides: data, caches, secrets, placement.
 
     Jobs of other numbers (0 to 999) have another name and namespace, other data, another image, another size.
     """
-    job: dict[str, Any] = load_all(EXAMPLE.read_text())[0]
+    job = copy.deepcopy(_example())
     job["metadata"] |= {"name": f"resnet-{number:03}", "namespace": f"team-{number:03}"}
     job["metadata"]["labels"] |= {"app.kubernetes.io/part-of": "image-models", "cost-centre": f"{4000 + number}"}
     for replica in job["spec"]["mpiReplicaSpecs"].values():
@@ -100,14 +109,15 @@ def with_crd_defaults(job: Mapping[str, Any]) -> dict[str, Any]:
     return defaulted | {"spec": spec}
 
 
-def mutate_bodies() -> bytes:
-    """A line with a mutating review for each of JOBS jobs: a server that remembers answers has little of it."""
-    return b"".join(mutate_body(user_job(number)) + b"\n" for number in range(JOBS))
+def mutate_bodies(jobs: int | None = None) -> bytes:
+    """A line with a mutating review for each of so many jobs, or JOBS: a server that remembers answers has little of
+    it."""
+    return b"".join(mutate_body(user_job(number)) + b"\n" for number in range(jobs or JOBS))
 
 
-def validate_bodies() -> bytes:
+def validate_bodies(jobs: int | None = None) -> bytes:
     """The same with validating reviews."""
-    return b"".join(validate_body(user_job(number)) + b"\n" for number in range(JOBS))
+    return b"".join(validate_body(user_job(number)) + b"\n" for number in range(jobs or JOBS))
 
 
 def mutate_body(job: Mapping[str, Any]) -> bytes:

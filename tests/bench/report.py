@@ -13,6 +13,8 @@ HOOKS = ("validate", "mutate")
 """Ours, as they are now."""
 FULL = ", 10,000 jobs cached"
 """What their names end with where their caches are full."""
+NEW = ", every job new"
+"""Where no template comes again while it is remembered."""
 HEADINGS = ("server", "load", "requests/s", "of Go", "p50 ms", "p99 ms", "p99.9 ms", "CPU µs", "peak MiB")
 
 
@@ -113,7 +115,7 @@ def compared(rows: Sequence[Row], revision: str) -> list[tuple[str, ...]]:
 def budgets(rows: Sequence[Row]) -> list[Budget]:
     """The budgets of the finished service that these rows can speak of."""
     saturated = {row.server: row for row in rows if row.rate is None}
-    ours = [row for row in rows if row.server in HOOKS or row.server in {hook + FULL for hook in HOOKS}]
+    ours = [row for row in rows if row.server in {hook + suffix for hook in HOOKS for suffix in ("", NEW, FULL)}]
     found = [
         Budget(what=f"{row.server}: requests/s beside {of}", goal=goal, now=ratio(row, saturated[peer]), at_least=True)
         for peer, of, goal in ((YARDSTICK, "Go's", 1.0), (OPA, "OPA's", 5.0), (POD_SECURITY, "Pod Security's", 2.0))

@@ -12,7 +12,7 @@ from tests.bench import body, engines, full_caches, pod_security, report
 from tests.bench.environment import environment
 from tests.bench.machine import two_cores
 from tests.bench.measure import Generator, Load, Sample
-from tests.bench.report import FULL, POD_SECURITY, YARDSTICK, Row
+from tests.bench.report import FULL, NEW, POD_SECURITY, YARDSTICK, Row
 from tests.bench.revision import tree
 from tests.bench.section import Section, Table
 from tests.bench.servers import Server, Servers
@@ -28,7 +28,7 @@ LOAD_LIMIT = 0.9
 # Cores: above it, what others did on the machine shows in the figures.
 BUSY = 0.1
 ALLOWED = '"allowed":true'
-PEERS = ("pod-security", "opa", "kyverno", "caches")
+PEERS = ("pod-security", "opa", "kyverno", "new", "caches")
 """What `--without` may leave out."""
 
 Subjects = dict[str, tuple[Server, Load]]
@@ -134,6 +134,13 @@ class Bench:
             ),
         }
 
+    def new(self) -> Subjects:
+        """The same with jobs of which no template is remembered."""
+        reviews = self.folder / "validate-new.json", self.folder / "mutate-new.json"
+        for file, bodies in zip(reviews, (body.validate_bodies, body.mutate_bodies), strict=True):
+            file.write_bytes(bodies(body.MANY_JOBS))
+        return self.ours(NEW, reviews=reviews)
+
     def full(self) -> Subjects:
         """The same with 10,000 jobs in 1,000 namespaces cached."""
         reviews = self.folder / "validate-cached.json", self.folder / "mutate-cached.json"
@@ -183,6 +190,8 @@ def start(bench: Bench, wanted: set[str], *, base: str, python: Path | None) -> 
         if name in wanted:
             subjects |= bench.engine(engine, ours)
     subjects |= hooks
+    if "new" in wanted:
+        subjects |= bench.new()
     if "caches" in wanted:
         progress.say("Filling the caches of two servers with 10,000 jobs.")
         subjects |= bench.full()

@@ -10,7 +10,7 @@ import pytest
 from tests.bench import body
 from tests.bench.managed_fields import managed_fields
 from webhook.admission import pipelines
-from webhook.api import review
+from webhook.api import review, written
 from webhook.cluster.view import NothingKnown
 
 POLICY = pipelines.load_policy(None)
@@ -109,3 +109,19 @@ def test_managed_fields_of_the_spec(spec: dict[str, Any], owned: dict[str, Any])
 def test_managed_fields_of_the_metadata() -> None:
     job = {"metadata": {"name": "n", "namespace": "ns", "labels": {"a/b": "c"}}, "spec": {}}
     assert managed_fields(job)["f:metadata"] == {"f:labels": {".": {}, "f:a/b": {}}}
+
+
+def test_of_many_jobs_no_template_is_remembered_when_it_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [json.dumps(body.user_job(number)).encode() for number in range(body.MANY_JOBS)]
+    decoded: list[bytes] = []
+    decode = written.known.read
+
+    def read(text: bytes) -> Any:
+        if text in written.known._templates:
+            decoded.append(text)
+        return decode(text)
+
+    monkeypatch.setattr(written.known, "read", read)
+    for job in (*jobs, *jobs):
+        written.decode(job)
+    assert len(decoded) < len(jobs) / 10
