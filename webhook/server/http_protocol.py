@@ -10,6 +10,7 @@ import asyncio
 from asyncio import BaseTransport, Task, TimerHandle, Transport
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
+from http import HTTPStatus
 from time import monotonic
 from typing import Any, Final, Protocol, cast
 
@@ -24,6 +25,8 @@ KEEPALIVE_SECONDS: Final = 200.0
 SEND_SECONDS = 10.0
 # How long the rest of a refused body is read and thrown away.
 LINGER_SECONDS: Final = 2.0
+# Requests that a client sends ahead of their replies. A read of uvloop's may have ten thousand.
+MOST_AHEAD: Final = 512
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -162,7 +165,9 @@ class HttpProtocol(asyncio.Protocol):
             self._work.cancel()
 
     def _begun(self, request: Request) -> None:
-        """The head of another request is there."""
+        """The head of another request is there. Refused when too many wait already."""
+        if request.refused is None and len(self._requests) >= MOST_AHEAD:
+            raise Refused(HTTPStatus.BAD_REQUEST, "too many requests ahead of their replies")
         self._requests.append(request)
         self._server.in_flight += 1
         if self._connection is not None:
@@ -216,9 +221,9 @@ class HttpProtocol(asyncio.Protocol):
         if not keep_alive:
             self._read_no_more()
             if request.complete:
-                self.transport.close()
+                self._close()
             else:
-                self._start_timer(LINGER_SECONDS, self.transport.close)
+                self._start_timer(LINGER_SECONDS, self._close)
         elif self._requests:  # not at once: others have their turn
             self._loop.call_soon(self._go_on)
 
@@ -259,6 +264,12 @@ class HttpProtocol(asyncio.Protocol):
             self._keeping = self._loop.call_later(left, self._close_unused)
         else:
             self.close_if_idle()
+
+    def _close(self) -> None:
+        """End it once all that was written is read."""
+        if self.transport is not None:
+            self._start_timer(SEND_SECONDS, self._abort)
+            self.transport.close()
 
     def _abort(self) -> None:
         if self.transport is not None:

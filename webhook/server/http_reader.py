@@ -22,7 +22,8 @@ _NONE: Final = Request()
 
 
 class RequestReader:
-    """`begun` gets each request as soon as its head is there; its body is added as it comes.
+    """`begun` gets each request as soon as its head is there; its body is added as it comes. Where it raises Refused
+    nothing can be read after that.
 
     A body takes its memory from `claim`. The methods `on_...` are the parser's.
     """
@@ -40,7 +41,9 @@ class RequestReader:
         self._received += len(data)
         try:
             self._parser.feed_data(data)
-        except HttpParserCallbackError:
+        except HttpParserCallbackError as error:
+            if isinstance(error.__context__, Refused):
+                raise error.__context__ from None
             raise  # a fault of ours
         except HttpParserUpgrade:
             raise Refused(HTTPStatus.BAD_REQUEST, "only HTTP/1 is spoken here") from None

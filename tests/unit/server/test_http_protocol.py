@@ -94,6 +94,19 @@ def test_while_a_request_waits_no_more_are_read(running: Live, slow: Slow) -> No
     assert running.metric("in_flight") == 0
 
 
+def test_requests_ahead_have_a_bound(running: Live, slow: Slow) -> None:
+    """Those that fit into one read took megabytes for each connection."""
+    connection = running.connect()
+    connection.send(b"GET / HTTP/1.1\r\n\r\n" * 10_000)
+    running.wait_until(lambda: slow.asked == 1)
+    assert running.metric("in_flight") == http_protocol.MOST_AHEAD + 1
+    end(running, slow)
+    for number in range(http_protocol.MOST_AHEAD):
+        assert connection.receive().body == b"%d" % (number + 1)
+    assert connection.receive().body == b"too many requests ahead of their replies"
+    connection.close()
+
+
 def test_a_client_that_goes_away_while_its_request_waits(running: Live, slow: Slow) -> None:
     connection = running.connect()
     connection.send(review() * 2, review()[:-10])
