@@ -20,6 +20,7 @@ from webhook.cli.policy.suite import Location, Suite
 from webhook.cli.policy.suite_document import Case, Expected, NamespaceFacts
 from webhook.client.access import DEFAULT_NAMESPACE
 from webhook.cluster.snapshot import Snapshot, SnapshotError
+from webhook.kit.own_rules import full_id
 from webhook.policy.in_force import PolicySet
 
 MISSING: Final = "expected-verdict-missing"
@@ -220,7 +221,9 @@ def _compared(suite: Suite, number: int, case: Case, found: Sequence[Seen]) -> I
     for place, expected in enumerate(case.expect):
         if not any(each.meets(expected) for each in found):
             line = suite.line("tests", number, "expect", place)
-            yield Failure(MISSING, line, f"expected, and not there: {_in_words(expected)}{_unknown(expected.rule)}")
+            yield Failure(
+                MISSING, line, f"expected, and not there: {_in_words(expected)}{_unknown(expected.rule, suite)}"
+            )
     about = suite.document.rules
     for each in found:
         counts = each.action == "deny" or about is None or each.rule in about
@@ -235,8 +238,9 @@ def _in_words(expected: Expected) -> str:
     return f"{expected.action} {where}{text}[{expected.rule}]"
 
 
-def _unknown(rule: str) -> str:
-    known = [*rules.REGISTRY, *injections.REGISTRY]
+def _unknown(rule: str, suite: Suite) -> str:
+    own = [full_id(each.id) for layer in suite.policies for each in layer.document.own_rules]
+    known = [*rules.REGISTRY, *injections.REGISTRY, *own]
     near = None if rule in known else closest_name(rule, known)
     return f"; no rule is called {rule}, did you mean {near}?" if near else ""
 

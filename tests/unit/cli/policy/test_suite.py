@@ -81,6 +81,13 @@ class TestOutcomes:
         (_, line) = of(one("expect: [{rule: worker-counts}]"), code=1)
         assert line.endswith("[worker-counts]; no rule is called worker-counts, did you mean worker-count?")
 
+    def test_an_own_rule(self) -> None:
+        own = "rules: {custom: [{id: few, expression: job.workers < 4, message: too many}]}\n"
+        Path("tier.yaml").write_text(HEADER + own)
+        assert of(one("expect: [{rule: custom/few, message: too many}]"), code=0)
+        (_, line, _) = of(one("expect: [{rule: custom/fiew}]"), code=1)
+        assert line.endswith("no rule is called custom/fiew, did you mean custom/few?")
+
     def test_what_is_there_and_not_expected(self) -> None:
         (_, line) = of(one(f'change: {{"{REPLICAS}": 9}}'), code=1)
         assert line == (
