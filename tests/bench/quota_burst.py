@@ -1,7 +1,7 @@
 """A thousand jobs at once in a namespace with a quota, on a real API server: `python -m tests.bench.quota_burst`.
 
-Two replicas answer. First the quota has room for all jobs, and all are to be admitted; then the namespace is full of
-pods, and jobs are to be refused by the quota within a second.
+Two replicas answer. First nothing is counted, then a quota has room for all jobs, and all are to be admitted; last the
+namespace is full of pods, and jobs are to be refused by the quota within a second.
 """
 # ruff: noqa: T201 - a command prints
 
@@ -77,9 +77,10 @@ def namespace_with(cluster: Cluster, hard: dict[str, str]) -> str:
     return name
 
 
-def burst(cluster: Cluster, jobs: int, clients: int) -> list[Answer]:
-    """So many jobs where ten times as many would fit."""
-    namespace = namespace_with(cluster, {"requests.cpu": str(jobs * 30), "pods": str(jobs * 30)})
+def burst(cluster: Cluster, jobs: int, clients: int, *, quota: bool) -> list[Answer]:
+    """So many jobs where ten times as many would fit, or where nothing is counted."""
+    ample = {"requests.cpu": str(jobs * 30), "pods": str(jobs * 30)}
+    namespace = namespace_with(cluster, ample) if quota else cluster.create_namespace("bench")
     return created(cluster, jobs_path(namespace), [job(f"job-{number}") for number in range(jobs)], clients)
 
 
@@ -148,12 +149,13 @@ def main() -> None:
         print(this_machine().summary)
         for _ in repeat(None, 2):
             deployment.start(*SELF_MANAGED)
-        before, started = measured(deployment), time.monotonic()
-        answers = burst(cluster, options.jobs, options.clients)
-        print(
-            f"{options.jobs} jobs by {options.clients} clients in {time.monotonic() - started:.1f} s: {told(answers)}"
-        )
-        print(f"  {dict(measured(deployment) - before)}", flush=True)
+        for quota in (False, True):
+            before, started = measured(deployment), time.monotonic()
+            answers = burst(cluster, options.jobs, options.clients, quota=quota)
+            seconds = time.monotonic() - started
+            where = "under a quota" if quota else "without a quota"
+            print(f"{options.jobs} jobs {where} by {options.clients} clients in {seconds:.1f} s: {told(answers)}")
+            print(f"  {dict(measured(deployment) - before)}", flush=True)
         for moving in (False, True) if options.pods else ():
             answers = full_of_pods(cluster, options.pods, moving=moving)
             print(f"beside {options.pods} pods{', which go' if moving else ''}: {told(answers)}", flush=True)

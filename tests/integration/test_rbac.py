@@ -23,7 +23,7 @@ from webhook.api.yaml import load_all
 from webhook.client.live_view import kinds
 from webhook.cluster.resource import WatchedPlace
 from webhook.cluster.resources import watched_resources
-from webhook.cluster.resources.reservations import ANNOTATION, LABEL, NAMESPACE
+from webhook.cluster.resources.reservations import LABEL, NAMESPACE, PREFIX
 from webhook.installation.registration import NAME, RESOURCES
 
 ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
@@ -170,7 +170,7 @@ def test_quotas_are_reserved_and_reservations_removed(cluster: Cluster, installe
             "name": "quota-over",
             "namespace": OURS,
             "labels": {LABEL: "true"},
-            "annotations": {NAMESPACE: "over", ANNOTATION: "[]"},
+            "annotations": {NAMESPACE: "over", PREFIX + "one": "[]"},
         },
     }
     cluster.apply([over])

@@ -25,7 +25,9 @@ Address = tuple[str, int]
 # Seconds; the API server itself gives most requests 60.
 CALL_TIMEOUT = 10.0
 CLOCK_STEP = 1.0
+# What the body of a PATCH can be.
 JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 DEFAULT_KUBECONFIG = "~/.kube/config"
 # What the loader raises for a file that is no kubeconfig, or that names certificates that are none.
@@ -88,15 +90,16 @@ class Client:
         body: dict[str, Any] | list[dict[str, Any]] | None = None,
         *,
         accept: str = "application/json",
+        patch: str = "",
     ) -> dict[str, Any]:
         """The object that the API server returns; ClusterError when there is none.
 
-        The body of a PATCH is a JSON patch, which is a list, or an object for a server-side apply. A call that takes
-        longer than `CALL_TIMEOUT` has failed.
+        `patch` is what the body of a PATCH is: without it a list is a JSON patch, and an object a server-side apply.
+        A call that takes longer than `CALL_TIMEOUT` has failed.
         """
         headers = {"Accept": accept}
         if method == "PATCH":
-            headers["Content-Type"] = JSON_PATCH if isinstance(body, list) else APPLY
+            headers["Content-Type"] = patch or (JSON_PATCH if isinstance(body, list) else APPLY)
         return _json(await self._authorised(method, path, body, headers))
 
     async def text(self, path: str) -> str:

@@ -68,10 +68,19 @@ class ClusterLink:
         return await access_reviews.may_exempt(self.api, request, rules)
 
     async def by_quota(
-        self, namespace: str, decide: Callable[[ClusterView], Decision], *, writes: bool, seconds: float
+        self,
+        namespace: str,
+        decide: Callable[[ClusterView], Decision],
+        *,
+        first: Decision,
+        writes: bool,
+        seconds: float,
     ) -> Decision:
-        """The verdict by the quotas of this moment, which all replicas share; ClusterError when they cannot be read."""
-        return await self.ledger.verdict(namespace, decide=decide, writes=writes, seconds=seconds)
+        """The verdict by the quotas of this moment, which all replicas share; ClusterError when they cannot be read.
+
+        `first` is the verdict by the cache.
+        """
+        return await self.ledger.verdict(namespace, decide=decide, first=first, writes=writes, seconds=seconds)
 
     async def policy_impact(
         self, before: PolicySet, after: PolicySet, *, today: date, time_left: Callable[[], float]

@@ -225,8 +225,7 @@ METRICS = (
         "counter",
         ("outcome",),
         "Verdicts on quotas shared by all replicas: reserved, not-reserved, full (admitted, not reserved for want "
-        "of room), conflict (tried again), late (504) or "
-        "unavailable (the verdict is then that of this replica's cache).",
+        "of room), late (504) or unavailable (the verdict is then that of this replica's cache).",
     ),
     Metric(
         PREFIX + "companion_reconciles_total",

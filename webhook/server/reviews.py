@@ -20,9 +20,7 @@ from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.cel.evaluator import Evaluator
 from webhook.client.calls import ClusterError
-from webhook.cluster.overlay import Overlay
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.cluster.resources.reservations import RESERVATIONS
 from webhook.cluster.view import Answer, ClusterView
 from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
@@ -49,9 +47,18 @@ class ClusterAnswers(Protocol):
         ...
 
     async def by_quota(
-        self, namespace: str, decide: Callable[[ClusterView], Decision], *, writes: bool, seconds: float
+        self,
+        namespace: str,
+        decide: Callable[[ClusterView], Decision],
+        *,
+        first: Decision,
+        writes: bool,
+        seconds: float,
     ) -> Decision:
-        """The verdict by the quotas of this moment, which all replicas share; ClusterError when they cannot be read."""
+        """The verdict by the quotas of this moment, which all replicas share; ClusterError when they cannot be read.
+
+        `first` is the verdict by the cache.
+        """
         ...
 
     async def policy_impact(
@@ -121,7 +128,7 @@ class ReviewHandler:
                 return self._in_time(request, self._review_policy(asked, request.deadline))
             if hook == "ssh-keys":
                 return self._in_time(request, self._ssh_keys(asked, request))
-            decision = self._decide(hook, asked, request.deadline, self._but_for_reservations(asked))
+            decision = self._decide(hook, asked, request.deadline, self.view)
             if self.cluster is None or not (decision.depends_on_quota or decision.requested):
                 return self._decided(hook, request, asked, decision)
             return self._in_time(request, self._settled(hook, request, asked, decision))
@@ -165,12 +172,6 @@ class ReviewHandler:
         namespace = self.view.get(NAMESPACES, asked.namespace)
         recorder.offer(asked, decision, None if isinstance(namespace, Answer) else namespace.labels, self.now())
 
-    def _but_for_reservations(self, asked: AdmissionRequest) -> ClusterView:
-        """What is reserved of quotas is asked of the ledger, and of the cache only where that fails."""
-        if self.cluster is None:
-            return self.view
-        return Overlay(self.view, asked.namespace, {RESERVATIONS: {}})
-
     async def _settled(
         self,
         hook: Hook,
@@ -189,7 +190,7 @@ class ReviewHandler:
                 answers[question] = await self._evaluated(self._own_rules.evaluate(question), request.deadline)
             decide_with = partial(self._decide, hook, asked, request.deadline, granted=granted, answers=answers)
             try:
-                decision = decision or decide_with(self._but_for_reservations(asked))
+                decision = decision or decide_with(self.view)
                 decision = await self._by_quota(decision, decide_with, request, asked)
             except Unanswered as unanswered:
                 decision, question = None, unanswered.question
@@ -215,7 +216,7 @@ class ReviewHandler:
             seconds = max(0, request.deadline - monotonic())
             try:
                 return await self.cluster.by_quota(
-                    asked.namespace, decide_with, writes=not asked.dry_run, seconds=seconds
+                    asked.namespace, decide_with, first=decision, writes=not asked.dry_run, seconds=seconds
                 )
             except ClusterError:  # which the ledger has counted
                 return decide_with(self.view)

@@ -477,7 +477,7 @@ def test_a_cluster_that_does_not_answer_is_counted_and_logged_as_that():
 @pytest.mark.parametrize("usable", [True, False])
 def test_what_is_reserved_is_asked_of_the_ledger_and_of_the_cache_only_where_that_fails(usable):
     class Quotas(SlowCluster):
-        async def by_quota(self, namespace, decide, *, writes, seconds):
+        async def by_quota(self, namespace, decide, *, first, writes, seconds):
             if not usable:
                 raise ClusterError("it is away")
             return decide(quota_objects.cluster(QUOTA))

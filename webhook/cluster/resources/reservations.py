@@ -1,11 +1,11 @@
 """Reservations: what admitted jobs will take of quotas, until every replica of the service sees the jobs themselves.
 
 One Lease for each namespace that has any, in the service's own namespace: the service needs no right to write into
-anybody else's, and a Lease can hold nothing that is a policy.
+anybody else's, and a Lease can hold nothing that is a policy. Each replica has an annotation of its own in it.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -33,7 +33,8 @@ class Reservation(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 LABEL = "training.openshift.io/reservations"
-ANNOTATION = "training.openshift.io/reservations"
+PREFIX = "reservations.training.openshift.io/"
+"""Of the annotations that hold reservations; the name of a replica follows."""
 NAMESPACE = "training.openshift.io/for-namespace"
 
 
@@ -42,6 +43,20 @@ class LedgerEntry(msgspec.Struct, frozen=True, gc=False):
 
     reservation: Reservation
     expires: float
+    unjudged: bool = False
+    """The job is announced, and whether it is admitted is still to be said."""
+    instead_of: tuple[str, ...] = ()
+    """The uids of jobs of its name that were reserved for before: once it is stored, none of them will be."""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """What one replica has reserved."""
+
+    entries: tuple[LedgerEntry, ...] = ()
+    size: int = 0
+    """Of the annotation, in bytes."""
+    damaged: bool = False
+    """It cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +69,17 @@ class Reservations:
     version: str
     """The resourceVersion of that Lease."""
     entries: tuple[LedgerEntry, ...]
-    damaged: bool = False
-    """What the Lease holds cannot be read."""
+    """Of all replicas."""
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    """By replica."""
+    uid: str = ""
+    """Of that Lease: one that is removed by hand and made again has another."""
 
 
 class _Metadata(Metadata):
     annotations: dict[str, str] | None = None
     resource_version: str = ""
+    uid: str = ""
 
 
 class Lease(Wire):
@@ -87,10 +106,12 @@ class _Job(msgspec.Struct, array_like=True, gc=False):
     takes: list[tuple[int, int]]
     """How many, and of which row of the table."""
     new: bool = False
+    unjudged: bool = False
+    instead_of: tuple[str, ...] = ()
 
 
 class _Stored(msgspec.Struct):
-    """The entries of a namespace. Jobs of one kind differ in uid and name alone, so that an entry has some 80 bytes."""
+    """The entries of a namespace. Jobs of one kind differ in uid and name alone, so that an entry has some 90 bytes."""
 
     table: list[_Row]
     jobs: list[_Job]
@@ -99,8 +120,8 @@ class _Stored(msgspec.Struct):
 _stored = msgspec.json.Decoder(_Stored)
 
 
-def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
-    """The annotation that holds these entries, and the names of the jobs for which there is no room in it."""
+def encode(entries: Iterable[LedgerEntry], room: int = MOST_BYTES) -> tuple[str, list[str]]:
+    """The annotation that holds these entries, and the names of the jobs for which there is no `room`, in bytes."""
     table: list[bytes] = []
     jobs: list[bytes] = []
     left_out = []
@@ -113,9 +134,11 @@ def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
         rows = [(count, _row(role, charges, encoded)) for count, role, charges in counted if charges]
         new = {row: len(numbers) + at for at, row in enumerate({row: 0 for _, row in rows if row not in numbers})}
         takes = [(count, numbers.get(row, new.get(row, 0))) for count, row in rows]
-        job = msgspec.json.encode(_Job(wanted.uid, wanted.name, round(entry.expires, 1), takes, wanted.new))
+        expires = round(entry.expires, 1)
+        row = _Job(wanted.uid, wanted.name, expires, takes, wanted.new, entry.unjudged, entry.instead_of)
+        job = msgspec.json.encode(row)
         adds = sum(len(row) + 1 for row in new)
-        if adds > MOST_OF_ONE_JOB or size + adds + len(job) + 1 > MOST_BYTES:
+        if adds > MOST_OF_ONE_JOB or size + adds + len(job) + 1 > room:
             left_out.append(wanted.name)
             continue
         size += adds + len(job) + 1
@@ -146,6 +169,8 @@ def decode(text: str) -> tuple[LedgerEntry, ...]:
                 job.new,
             ),
             job.expires,
+            job.unjudged,
+            job.instead_of,
         )
         for job in stored.jobs
     )
@@ -157,16 +182,20 @@ def _of(stored: _Stored, row: int, count: int) -> tuple[str, int, tuple[Charge, 
 
 
 def record(lease: Lease) -> Reservations:
-    """What a Lease holds; nothing where somebody else has written it, and then it is written anew or removed."""
+    """What a Lease holds; nothing in what somebody else has written, and that is removed."""
     annotations = lease.metadata.annotations or {}
-    entries: tuple[LedgerEntry, ...] = ()
-    damaged = False
-    try:
-        entries = decode(annotations[ANNOTATION]) if ANNOTATION in annotations else ()
-    except (msgspec.DecodeError, LookupError):
-        damaged = True
+    parts = {key.removeprefix(PREFIX): _part(text) for key, text in annotations.items() if key.startswith(PREFIX)}
+    entries = tuple(entry for part in parts.values() for entry in part.entries)
     metadata = lease.metadata
-    return Reservations(annotations.get(NAMESPACE, ""), metadata.name, metadata.resource_version, entries, damaged)
+    namespace = annotations.get(NAMESPACE, "")
+    return Reservations(namespace, metadata.name, metadata.resource_version, entries, parts, metadata.uid)
+
+
+def _part(text: str) -> Part:
+    try:
+        return Part(decode(text), len(text.encode()))
+    except (msgspec.DecodeError, LookupError):
+        return Part(size=len(text.encode()), damaged=True)
 
 
 RESERVATIONS = namespaced(

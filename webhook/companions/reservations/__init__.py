@@ -1,5 +1,6 @@
 """Quotas that all replicas share: what an admitted job will take is reserved until every replica sees the job.
 
-`ledger` judges jobs and reserves for them, `leases` reads and writes the Leases that hold the reservations.
+`ledger` leads jobs from announcement to answer, `judging` finds their verdicts, `announcements` keeps what this
+replica has written and heard, `sight` says what need not count any more, `leases` reads and writes the Leases.
 What a job takes and whether a quota has room for it is computed in `webhook.predict.quota`.
 """

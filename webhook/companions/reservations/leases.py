@@ -1,7 +1,7 @@
 """What the quota ledger reads and writes: reservations, kept in Leases, and the quotas and pods of this moment."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -9,7 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from webhook.client import wire
-from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.calls import MERGE_PATCH, ApiError, Client, ClusterError
 from webhook.client.connection import Connection
 from webhook.client.objects import get
 from webhook.client.paging import pages, slices
@@ -24,6 +24,7 @@ from webhook.cluster.resources.reservations import Lease, Reservations
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS, ResourceQuota
 
 PAGE = 500
+ATTEMPTS = 3  # somebody else may create the Lease, or remove it, at the same moment
 _GONE_OR_CHANGED = {404, 409}
 
 
@@ -59,38 +60,40 @@ class LedgerApi:
         return len(items) + remaining if isinstance(remaining, int) else None
 
     async def reservations(self, namespace: str) -> Reservations:
-        """What is reserved in the namespace; nothing if there is no Lease, or one that is damaged."""
+        """What is reserved in the namespace; nothing if there is no Lease."""
         found = await get(self._api, self._path(lease_name(namespace)))
-        if found is None:
-            return Reservations(namespace, lease_name(namespace), "", ())
-        stored = reservations.record(msgspec.convert(found, Lease))
-        if stored.damaged:
-            self._log.warning("reservations are unreadable", namespace=namespace)
-        return stored
+        return self._read(namespace, found) if found is not None else _nothing(namespace)
 
-    async def write(self, namespace: str, lease: Reservations, text: str) -> str:
-        """Replace what `lease` holds by `text`; the new version, empty if somebody has written since it was read."""
-        metadata: dict[str, Any] = {
-            "name": lease_name(namespace),
-            "labels": {reservations.LABEL: "true"},
-            "annotations": {
-                reservations.NAMESPACE: namespace,
-                reservations.ANNOTATION: text,
-            },
-        }
-        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+    async def announce(self, namespace: str, replica: str, text: str, *, over: Iterable[str] = ()) -> Reservations:
+        """Write what `replica` reserves in the namespace; returns what all replicas do, at the moment of this write.
+
+        What is under the names in `over` is removed.
+
+        Whoever writes later gets this as well. So of two replicas that write at the same time one knows of the other.
+        """
+        name = lease_name(namespace)
+        annotations = {reservations.NAMESPACE: namespace, reservations.PREFIX + replica: text}
+        metadata = {"labels": {reservations.LABEL: "true"}, "annotations": annotations}
+        whole = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name, **metadata}}
+        gone = {reservations.PREFIX + each: None for each in over}
+        patch = {"metadata": {**metadata, "annotations": {**annotations, **gone}}}
+        for attempt in range(ATTEMPTS):
+            try:
+                return self._read(namespace, await self._patched_or_created(name, patch, whole))
+            except ApiError as error:
+                if error.status != 409 or attempt == ATTEMPTS - 1:
+                    raise
+        raise AssertionError
+
+    async def drop(self, lease: Reservations, replicas: Iterable[str]) -> None:
+        """Remove what these replicas reserved, unless somebody has written the Lease since it was read."""
+        gone: dict[str, None] = {reservations.PREFIX + replica: None for replica in replicas}
+        metadata = {"resourceVersion": lease.version, "annotations": gone}
         try:
-            if lease.version:
-                metadata["resourceVersion"] = lease.version
-                written = await self._api.request("PUT", self._path(lease_name(namespace)), body)
-            else:
-                written = await self._api.request("POST", self._leases, body)
+            await self._api.request("PATCH", self._path(lease.name), {"metadata": metadata}, patch=MERGE_PATCH)
         except ApiError as error:
-            # A Lease that is not there to be created has no namespace: that is no conflict, and no second try mends it.
-            if error.status == 409 or (lease.version and error.status == 404):
-                return ""
-            raise
-        return str(written["metadata"]["resourceVersion"])
+            if error.status not in _GONE_OR_CHANGED:
+                raise
 
     async def delete(self, lease: Reservations) -> None:
         """Remove the Lease, unless somebody has written it since it was read."""
@@ -120,8 +123,27 @@ class LedgerApi:
             raise ClusterError(f"cannot read all {resource.plural}: {type(error).__name__}") from None
         return records
 
+    async def _patched_or_created(self, name: str, patch: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
+        try:
+            # Without a resourceVersion: it changes one annotation, whatever others write.
+            return await self._api.request("PATCH", self._path(name), patch, patch=MERGE_PATCH)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+        return await self._api.request("POST", self._leases, whole)
+
+    def _read(self, namespace: str, found: Any) -> Reservations:
+        stored = reservations.record(msgspec.convert(found, Lease))
+        if any(part.damaged for part in stored.parts.values()):
+            self._log.warning("reservations are unreadable", namespace=namespace)
+        return stored
+
     def _path(self, name: str) -> str:
         return f"{self._leases}/{quote(name, safe='')}"
+
+
+def _nothing(namespace: str) -> Reservations:
+    return Reservations(namespace, lease_name(namespace), "", ())
 
 
 def lease_name(namespace: str) -> str:

@@ -22,7 +22,7 @@ from webhook.kit.context import Context
 from webhook.predict import devices
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.pod_priority import default_class
-from webhook.predict.quota.fit import Demand, RolePods, Shortage, charged, most_workers, shortages
+from webhook.predict.quota.fit import Demand, RolePods, Shortage, charged, charged_at_most, most_workers, shortages
 from webhook.predict.quota.outstanding import Made, PodCounts, pod_counts, promised, without_pods
 from webhook.predict.sizes import Size, Sizes
 
@@ -137,8 +137,8 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
 
     def find_promised() -> Mapping[str, Amounts]:
         # Without the pods it is unknown how much of it is used already.
-        loads = [] if made is None else promised(stored, _reserved(ctx), job=find, but=name, charges=charges)
-        return {quota.name: charged(quota, loads) for quota in quotas}
+        found = [] if made is None else promised(stored, _reserved(ctx), job=find, but=name, charges=charges)
+        return {quota.name: charged_at_most(quota, found) for quota in quotas}
 
     return Assessment(
         quotas=quotas,

@@ -16,6 +16,8 @@ from webhook.cluster.resources.resource_quotas import ResourceQuota
 
 Load = tuple[int, Charge]
 """So many objects that take this much each."""
+Alternatives = list[list[Load]]
+"""Of these one will come."""
 
 
 class RolePods(msgspec.Struct, frozen=True):
@@ -104,6 +106,19 @@ def charged(quota: ResourceQuota, loads: Iterable[Load]) -> dict[str, Quantity]:
             for name, amount in charge.usage.items():
                 if amount and name in quota.hard:
                     total[name] = Quantity(total.get(name, 0) + count * amount)
+    return total
+
+
+def charged_at_most(quota: ResourceQuota, promised: Iterable[Alternatives]) -> dict[str, Quantity]:
+    """What all of these take of a quota, whichever of each comes."""
+    total: dict[str, Quantity] = {}
+    for alternatives in promised:
+        most: dict[str, Quantity] = {}
+        for loads in alternatives:
+            for name, amount in charged(quota, loads).items():
+                most[name] = max(most.get(name, amount), amount)
+        for name, amount in most.items():
+            total[name] = Quantity(total.get(name, 0) + amount)
     return total
 
 

@@ -4,7 +4,7 @@ A pod that exists is in the quota's `used`, so it is not counted here. Sums over
 kept up to date with each change, so that a verdict costs the same however many of them there are.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +17,7 @@ from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.jobs import LAUNCHER_SUFFIX
 from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
 from webhook.cluster.resources.reservations import Reservation
-from webhook.predict.quota.fit import Load
+from webhook.predict.quota.fit import Alternatives, Load
 
 Jobs = Group[ByNamespace, MPIJobRecord]
 Pods = Group[ByNamespace, Owned]
@@ -126,43 +126,44 @@ def promised(
     job: Callable[[str], MPIJobRecord | None],
     but: str,
     charges: Callable[[PodShape], tuple[Charge, ...]],
-) -> list[Load]:
+) -> list[Alternatives]:
     """What the jobs of a namespace, those that are stored and those that are only reserved, will still take.
 
-    A stored and reserved job counts once: per role the larger number, for either may be out of date. `job` finds a
-    stored one by its name; the job named `but` does not count. `charges` is what a pod of a stored job takes. A
-    suspended job takes nothing beyond what is reserved for it. Reservations of jobs that are over do not belong here.
+    Under one name there is one job at most: the stored one as it is, or any of those that were admitted since, each of
+    which may be another job or an update. `job` finds a stored one by its name; the job named `but` does not count.
+    `charges` is what a pod of a stored job takes. A suspended job takes nothing beyond what is reserved for it.
+    Reservations of jobs that are over do not belong here.
     """
-    loads: list[Load] = []
     missing = stored.missing.copy()
     if (own := job(but)) is not None:
         for pods, count in stored.of(own):
             missing[pods.shape] -= count
-    for each in {each.uid: each for each in reservations if each.name != but}.values():
-        counts = {pods.role: pods.count for pods in each.pods}
+    reserved: defaultdict[str, Alternatives] = defaultdict(list)
+    for each in reservations:
         twin = job(each.name)
         stored_already = twin is not None and twin.uid == each.uid
-        if twin is not None and stored_already:
+        if each.name == but or (stored_already and each.new):  # all of it can be seen of the job
+            continue
+        if twin is not None and each.name not in reserved:
             for pods, count in stored.of(twin):
-                if pods.count > counts.get(pods.role, 0):
-                    counts[pods.role] = 0
-                else:
-                    missing[pods.shape] -= count
-        loads += _reserved(each, counts, stored.made, objects=not stored_already)
-    loads += ((count, charge) for shape, count in missing.items() if count > 0 for charge in charges(shape))
-    return loads
+                missing[pods.shape] -= count
+            as_stored = ((count, charge) for pods, count in stored.of(twin) for charge in charges(pods.shape))
+            reserved[each.name].append(list(as_stored))
+        reserved[each.name].append(_reserved(each, stored.made, objects=not stored_already))
+    certain = [load for alternatives in reserved.values() if len(alternatives) == 1 for load in alternatives[0]]
+    certain += ((count, charge) for shape, count in missing.items() if count > 0 for charge in charges(shape))
+    return [[certain], *(alternatives for alternatives in reserved.values() if len(alternatives) > 1)]
 
 
-def _reserved(reservation: Reservation, counts: dict[str, int], made: Made, *, objects: bool) -> list[Load]:
+def _reserved(reservation: Reservation, made: Made, *, objects: bool) -> list[Load]:
     """What is still missing of a reservation, its `objects` included: a job that is stored is in `used` itself."""
     loads: list[Load] = []
     exists = 0
     for pods in reservation.pods:
         there = made.of(reservation.name, reservation.uid, pods.role)
         exists += there
-        missing = counts[pods.role] - there
-        if missing > 0:
-            loads += ((missing, charge) for charge in pods.charges)
+        if there < pods.count:
+            loads += ((pods.count - there, charge) for charge in pods.charges)
     if objects and not exists:
         loads += ((1, charge) for charge in reservation.objects)
     return loads

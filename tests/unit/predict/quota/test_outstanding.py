@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from copy import copy
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,8 @@ from webhook.cluster.group import Group
 from webhook.cluster.owned import Owned, Owner
 from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
 from webhook.cluster.resources.reservations import Reservation, ReservedPods
+from webhook.cluster.resources.resource_quotas import ResourceQuota
+from webhook.predict.quota.fit import charged_at_most
 from webhook.predict.quota.outstanding import Jobs, Made, Pods, pod_counts, promised, without_pods
 
 SHAPE = PodShape(PodResources())
@@ -56,7 +59,8 @@ def there(made: dict[str, int], *, uid: str = "u") -> Pods:
 
 
 def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "") -> dict[str, int]:
-    loads = promised(
+    """The most that comes of each."""
+    found = promised(
         pod_counts(pods).outstanding(jobs),
         reservations,
         job=lambda name: jobs.get(("ns", name)),
@@ -64,9 +68,50 @@ def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "")
         charges=lambda _: (POD, CLAIM),
     )
     total: Counter[str] = Counter()
-    for count, charge in loads:
-        total[NAMES[id(charge)]] += count
+    for alternatives in found:
+        most: Counter[str] = Counter()
+        for loads in alternatives:
+            counts: Counter[str] = Counter()
+            for count, charge in loads:
+                counts[NAMES[id(charge)]] += count
+            most |= counts
+        total += most
     return dict(total)
+
+
+def test_of_jobs_with_one_name_one_is_stored_at_most() -> None:
+    """Somebody sends a job again, in another size: it has another uid."""
+    again = Reservation("v", "job-u", (ReservedPods(WORKER, 5, (RESERVED,)),), (OBJECTS,))
+    assert sums(group([]), [reserved(3), again], Group()) == {"RESERVED": 5, "OBJECTS": 1}
+    assert sums(group([]), [reserved(8), again], Group()) == {"RESERVED": 9, "OBJECTS": 1}
+
+
+@pytest.mark.parametrize("sizes", [(1, 4), (4, 1)])
+@pytest.mark.parametrize("known", [[], [MPIJobRecord("ns", "job-u", "u", pods=(PodsRecord(WORKER, 3, SHAPE),))]])
+def test_of_updates_with_as_many_pods_of_another_size_the_larger_counts(
+    sizes: tuple[int, int], known: list[MPIJobRecord]
+) -> None:
+    """Either may be stored, or neither; each pod takes one as it is stored."""
+    updates = [
+        Reservation("u", "job-u", (ReservedPods(WORKER, 3, (Charge(PodTraits(), {"cpu": size}),)),)) for size in sizes
+    ]
+    jobs = group(known)
+
+    def taken(*reservations: Reservation) -> dict[str, int]:
+        found = promised(
+            pod_counts(Group()).outstanding(jobs),
+            reservations,
+            job=lambda name: jobs.get(("ns", name)),
+            but="",
+            charges=lambda _: (POD,),
+        )
+        quota = ResourceQuota("ns", "q", {"cpu": Quantity(99)}, {})
+        return {**charged_at_most(quota, found)}
+
+    assert taken(*updates) == {"cpu": 12}
+    assert taken(updates[0]) == {"cpu": 3 * sizes[0]}
+    smaller = Reservation("u", "job-u", (ReservedPods(WORKER, 3, ()),))
+    assert taken(smaller) == ({"cpu": 3} if known else {})
 
 
 @pytest.mark.parametrize(
@@ -81,11 +126,12 @@ def sums(jobs: Jobs, reservations: list[Reservation], pods: Pods, but: str = "")
         ([stored(3), stored(2, uid="v")], [], {WORKER: 3}, {"POD": 4, "CLAIM": 4}),
         ([], [reserved(3)], {}, {"RESERVED": 4, "OBJECTS": 1}),
         ([], [reserved(3)], {WORKER: 1}, {"RESERVED": 3}),
-        # The larger number counts: the job as it is stored, or what was admitted since.
-        ([stored(3)], [reserved(3)], {}, {"RESERVED": 4}),
+        # The job as it is stored, or what was admitted since.
+        ([stored(3)], [reserved(3)], {}, {"POD": 4, "CLAIM": 4, "RESERVED": 4}),
         ([stored(3)], [reserved(5)], {LAUNCHER: 1, WORKER: 3}, {"RESERVED": 2}),
         ([stored(5)], [reserved(3)], {LAUNCHER: 1, WORKER: 3}, {"POD": 2, "CLAIM": 2}),
-        ([stored(5)], [reserved(3)], {}, {"POD": 5, "CLAIM": 5, "RESERVED": 1}),
+        ([stored(5)], [reserved(3)], {}, {"POD": 6, "CLAIM": 6, "RESERVED": 4}),
+        ([stored(3)], [msgspec.structs.replace(reserved(3), new=True)], {}, {"POD": 4, "CLAIM": 4}),
         ([stored(3, suspended=True)], [reserved(3)], {LAUNCHER: 1, WORKER: 2}, {"RESERVED": 1}),
         ([stored(1)], [reserved(2, uid="v")], {LAUNCHER: 1, WORKER: 1}, {"RESERVED": 3, "OBJECTS": 1}),
         # A job of the same name that is another one by now.
@@ -102,7 +148,7 @@ def test_promised(
 def test_the_job_in_question_does_not_count() -> None:
     jobs = group([stored(3), stored(2, uid="v")])
     reservations = [reserved(9), reserved(2, uid="v")]
-    assert sums(jobs, reservations, there({WORKER: 1}), but="job-u") == {"RESERVED": 3}
+    assert sums(jobs, reservations, there({WORKER: 1}), but="job-u") == {"POD": 3, "CLAIM": 3, "RESERVED": 3}
     assert sums(jobs, [], there({WORKER: 1}), but="job-u") == {"POD": 3, "CLAIM": 3}
 
 
