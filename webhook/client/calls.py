@@ -24,7 +24,6 @@ Address = tuple[str, int]
 
 # Seconds; the API server itself gives most requests 60.
 CALL_TIMEOUT = 10.0
-CLOCK_STEP = 1.0
 # What the body of a PATCH can be.
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -65,13 +64,14 @@ class Client:
         """Seconds since 1970 by the API server's clock, as far as it is known: all replicas hear the same one."""
         return time.monotonic() + self._ahead
 
-    def _hear(self, date: datetime) -> None:
-        """The API server says that it is this second."""
+    def _hear(self, date: datetime, sent: float) -> None:
+        """The API server says that it was this second, some time after `sent` by our clock.
+
+        An answer that was long on its way says little, and must not set the clock back.
+        """
         self.server_time = date
-        middle = date.timestamp() + 0.5
-        # The header has whole seconds, and the answer was on its way: less than that is no difference.
-        if abs(middle - self.now()) > CLOCK_STEP:
-            self._ahead = middle - time.monotonic()
+        earliest, latest = date.timestamp() - time.monotonic(), date.timestamp() + 1 - sent
+        self._ahead = min(max(self._ahead, earliest), latest)
 
     async def renew(self) -> None:
         """Read the credentials again: the client itself does so only for some kinds, and only now and then."""
@@ -122,6 +122,7 @@ class Client:
             )
         except Exception as error:  # noqa: BLE001 - its loaders of credentials raise whatever they meet
             raise ClusterError(f"cannot use the credentials for {self.host}: {type(error).__name__}") from None
+        sent = time.monotonic()
         try:
             response = await self._api.call_api(*prepared, _request_timeout=CALL_TIMEOUT)
             data = await response.read()
@@ -130,7 +131,7 @@ class Client:
         except (aiohttp.ClientError, OSError) as error:
             raise ClusterError(f"cannot reach the API server at {self.host}: {_words(error)}") from None
         with suppress(KeyError, ValueError):
-            self._hear(parsedate_to_datetime(response.response.headers["Date"]))
+            self._hear(parsedate_to_datetime(response.response.headers["Date"]), sent)
         if not 200 <= response.status < 300:
             raise ApiError(response.status, self._refusal(response.status, _json(data)))
         return bytes(data)

@@ -17,11 +17,24 @@ def test_the_time_is_the_api_servers(monkeypatch: pytest.MonkeyPatch, skew: floa
     anything: Any = None
     client = Client(anything, "https://api", anything)
     assert client.now() == ours  # nothing was heard yet
-    client._hear(datetime.fromtimestamp(int(ours + skew), UTC))
+    client._hear(datetime.fromtimestamp(int(ours + skew), UTC), sent=1023.9)
     assert abs(client.now() - (ours + skew)) <= 1
     before = client.now()
-    client._hear(datetime.fromtimestamp(int(before), UTC))  # a second has no halves: that is no step
+    client._hear(datetime.fromtimestamp(int(before), UTC), sent=1023.9)  # a second has no halves: that is no step
     assert client.now() == before
+
+
+def test_an_answer_that_was_long_on_its_way_does_not_set_the_clock_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replicas that have much to do would not agree on the time."""
+    monkeypatch.setattr(time, "monotonic", lambda: 1024.0)
+    anything: Any = None
+    client = Client(anything, "https://api", anything)
+    client._hear(datetime.fromtimestamp(1_700_000_000, UTC), sent=1024.0)
+    before = client.now()
+    client._hear(datetime.fromtimestamp(1_699_999_996, UTC), sent=1019.0)
+    assert client.now() == before
+    client._hear(datetime.fromtimestamp(1_699_999_990, UTC), sent=1019.0)
+    assert client.now() == 1_699_999_996, "it was set back at least so far"
 
 
 def test_a_clock_that_somebody_sets_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
