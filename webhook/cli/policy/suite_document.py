@@ -34,7 +34,9 @@ class Expected(Settings):
     """A finding, or several that are alike."""
 
     rule: str = Field(min_length=1, description="The rule, or the injection that says what it could not do.")
-    action: Literal["deny", "warn", "audit", "exempt"] = Field("deny", description="What it leads to.")
+    action: Literal["deny", "warn", "audit", "exempt", "fault"] = Field(
+        "deny", description="What it leads to; fault for an own rule that this job gives no value."
+    )
     field: str = Field("", description="The whole path of the field; absent for any.")
     message: str = Field("", description="Part of what is wrong or of what to do; absent for any.")
 

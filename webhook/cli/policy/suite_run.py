@@ -35,6 +35,9 @@ KINDS: Final = {
 }
 """What may be wrong, and what that means."""
 
+FAULT: Final = "fault"
+"""The action of an own rule that has no value, so that the job is let through."""
+
 _SHOWN: Final = 300  # characters of a value
 
 
@@ -206,6 +209,8 @@ def seen(verdict: Verdict) -> Iterator[Seen]:
         ("exempt", [finding for finding, _ in found.exempted]),
     ):
         yield from (_of_finding(action, finding) for finding in findings)
+    told = {finding.rule for finding in (*found.denied, *found.warned, *found.audited)}
+    yield from (Seen(rule, FAULT, "", why) for rule, why in found.rule_faults.items() if rule not in told)
     for text in dict.fromkeys([*found.cautions, *verdict.mutation.cautions]):
         author, _, note = text.partition(": ")
         yield Seen(author, "warn", "", note)
@@ -226,7 +231,7 @@ def _compared(suite: Suite, number: int, case: Case, found: Sequence[Seen]) -> I
             )
     about = suite.document.rules
     for each in found:
-        counts = each.action == "deny" or about is None or each.rule in about
+        counts = each.action in {"deny", FAULT} or about is None or each.rule in about
         if counts and not any(each.meets(expected) for expected in case.expect):
             line = suite.line("tests", number, "expect")
             yield Failure(UNEXPECTED, line, f"not expected: {each}")

@@ -88,6 +88,16 @@ class TestOutcomes:
         (_, line, _) = of(one("expect: [{rule: custom/fiew}]"), code=1)
         assert line.endswith("no rule is called custom/fiew, did you mean custom/few?")
 
+    def test_an_own_rule_without_a_value_is_not_overlooked(self) -> None:
+        own = "rules: {custom: [{id: few, expression: object.metadata.nope == 1, message: bad%s}]}\n"
+        Path("tier.yaml").write_text(HEADER + own % "")
+        (_, line) = of(one("expect: []", "rules: []\n"), code=1)
+        assert line.startswith("    line 8: not expected: fault ")
+        assert line.endswith("[custom/few]")
+        assert of(one("expect: [{rule: custom/few, action: fault, message: nope}]"), code=0)
+        Path("tier.yaml").write_text(HEADER + own % ", onError: deny")
+        assert of(one("expect: [{rule: custom/few, action: deny}]"), code=0)
+
     def test_what_is_there_and_not_expected(self) -> None:
         (_, line) = of(one(f'change: {{"{REPLICAS}": 9}}'), code=1)
         assert line == (
@@ -244,7 +254,7 @@ class TestPlaces:
         ),
         (
             HEAD + one("expect: [{rule: gpus, action: refuse}]"),
-            ['t.yaml:7: tests[0].expect[0].action: must be deny, warn, audit or exempt (it is "refuse")'],
+            ['t.yaml:7: tests[0].expect[0].action: must be deny, warn, audit, exempt or fault (it is "refuse")'],
         ),
         (
             HEAD + one("change: {spec..x: 1}"),
