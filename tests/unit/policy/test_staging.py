@@ -222,3 +222,12 @@ def test_broken_stages(text: str, fault: str) -> None:
     with pytest.raises(PolicyError) as error:
         document.load(HEADER + text, policy_model())
     assert str(error.value) == fault
+
+
+@pytest.mark.parametrize("named", ["custom/short", "custom", "'*'"])
+def test_an_own_rule_is_staged_by_its_name_and_among_all_own_rules(named: str) -> None:
+    own = "rules: {custom: [{id: short, expression: 'true', message: Be short., action: deny}]}"
+    found = layer("own", f"{own}\nstaged: [{{rules: [{named}], enforceFrom: 2027-02-01}}]")
+    policy = policy_at(BEFORE, found)
+    assert (policy.action("custom/short"), policy.refused_from["custom/short"]) == (Action.WARN, "2027-02-01")
+    assert policy_at(DAY, found).action("custom/short") is Action.DENY
