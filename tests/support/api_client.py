@@ -27,10 +27,12 @@ class Client:
         self._session = session
 
     async def send(self, method: str, path: str, body: Any, **params: str) -> tuple[int, Any, list[str]]:
-        """(status, reply, Pod Security's warnings)."""
+        """(status, reply, the warnings of Pod Security and of ValidatingAdmissionPolicies)."""
         async with self._session.request(method, path, json=body, params=params) as response:
             warnings = [
-                _unquoted(header) for header in response.headers.getall("Warning", []) if "PodSecurity" in header
+                _unquoted(header)
+                for header in response.headers.getall("Warning", [])
+                if "PodSecurity" in header or "ValidatingAdmissionPolicy" in header
             ]
             return response.status, await response.json(), warnings
 

@@ -1,0 +1,267 @@
+"""Truth: expressions of own rules against the API server's own CEL, as validations of ValidatingAdmissionPolicies.
+
+Each expression and its opposite are validations that warn. A job that is created by dry run gets a warning from exactly
+one of them, and from none where the expression has no value. Warnings have 4,096 characters in all, so a job meets one
+policy at a time, by a label.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.support.api_client import DRY_RUN, Client, at_a_time, client
+from tests.support.jobs import changed
+from tests.support.own_rules import question
+from tests.support.samples import sample
+from webhook.cel.engine import Engine
+from webhook.kit.own_rules import encode
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+JOBS = sample(3, 16)
+IN_A_POLICY = 40
+BATCH = "example.com/batch"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+PATH = "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs"
+
+RULE = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v2beta1"], "operations": ["CREATE"], "resources": ["mpijobs"]}
+
+WORKER = "object.spec.mpiReplicaSpecs.Worker"
+CONTAINERS = f"{WORKER}.template.spec.containers"
+LIMITS = f"{CONTAINERS}[0].resources.limits"
+LABELS = "object.metadata.labels"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("own-rules")
+    with Cluster(controller_manager=False, log_dir=folder) as running:
+        yield running
+
+
+def expressions() -> list[str]:
+    """All that are compared."""
+    found = [
+        *(f"object.spec.slotsPerWorker {op} {n}"
+          for op, n in product(("==", "!=", "<", ">="), (1, 2, 4, "2.0", "1.5"))),
+        *(f"{WORKER}.replicas {op} {n}" for op, n in product(("==", "<=", ">", "%2 =="), (0, 2, 4))),
+        *(f"{WORKER}.replicas * object.spec.slotsPerWorker + {a} >= {b}" for a, b in product((0, 3), (4, 8, 16))),
+        *(f"quantity(string({LIMITS}.{name})).{how}(quantity('{amount}'))"
+          for name, how, amount in product(("cpu", "memory"), ("isLessThan", "isGreaterThan"),
+                                             ("8", "16000m", "64Gi"))),
+        *(f"quantity({LIMITS}.{name}).compareTo(quantity('{amount}')) == 0"
+          for name, amount in product(("cpu", "memory"), ("16", "64Gi", "1e3"))),
+        *(f"{LIMITS}['nvidia.com/gpu'] {op} {n}" for op, n in product(("==", "<", ">="), (1, 2, "'2'"))),
+        *(f"quantity('{a}').{how}(quantity('{b}'))" for a, b, how in product(
+            ("1.5", "1500m", "-2Ki", "1e3"), ("1500m", "1k", "0"), ("isLessThan", "isGreaterThan"))),
+        *(f"has({LABELS}.{name})" for name in ("team", "tier", "nothing")),
+        *(f"{LABELS}.{name} == 'a'" for name in ("team", "tier", "nothing")),
+        *(f"{LABELS}.?{name}.orValue('none') {op} 'a'" for name, op in product(("team", "nothing"), ("==", "<", ">"))),
+        *(f"'{key}' in {LABELS}" for key in ("team", BATCH, "x.y/z")),
+        *(f"{CONTAINERS}.{macro}(c, c.image.{test})" for macro, test in product(
+            ("all", "exists", "exists_one"),
+            ("startsWith('registry.')", "endsWith(':latest')", "contains('/ml/')", "matches('^[a-z.]+/')"))),
+        *(f"{CONTAINERS}.{macro}(c, has(c.{field}))" for macro, field in product(
+            ("all", "exists"), ("resources", "env", "command", "securityContext"))),
+        *(f"{CONTAINERS}.map(c, c.name).{rest}" for rest in (
+            "isSorted()", "indexOf('worker') == 0", "lastIndexOf('side') == 1", "size() == 2", "join(',') == 'worker'",
+            "distinct().size() == 2", "sort()[0] == 'side'", "flatten() == ['worker']", "slice(0, 1) == ['worker']",
+            "min() == 'side'", "max() == 'worker'")),
+        *(f"sets.{how}({CONTAINERS}.map(c, c.name), {names})" for how, names in product(
+            ("contains", "equivalent", "intersects"), ("['worker']", "['worker', 'side']", "['other']"))),
+        *(f"{CONTAINERS}[0].image.{rest}" for rest in (
+            "find('[0-9]+$') == '4'", "findAll('[a-z]+').size() > 3", "findAll('[a-z]+', 2) == ['registry', 'example']",
+            "split('/')[0] == 'registry.example.com'", "split(':', 2).size() == 2", "replace('train', 'x').size() > 20",
+            "lowerAscii() == 'x'", "upperAscii().startsWith('REG')", "substring(0, 3) == 'reg'", "charAt(1) == 'e'",
+            "indexOf('.') == 8", "lastIndexOf('/') > 20", "trim().size() > 3", "size() < 10")),
+        *(f"ip('{address}').{what}" for address, what in product(
+            ("10.0.0.1", "127.0.0.1", "::1", "169.254.1.1", "224.0.0.1", "ff02::1", "0.0.0.0"),
+            ("family() == 4", "isLoopback()", "isGlobalUnicast()", "isLinkLocalUnicast()", "isLinkLocalMulticast()",
+             "isUnspecified()"))),
+        *(f"isIP({LABELS}.{name})" for name in ("team", "address")),
+        *(f"cidr('{net}').{what}" for net, what in product(
+            ("10.0.0.0/8", "192.168.1.7/24", "fd00::/8"),
+            ("containsIP('10.1.2.3')", "containsCIDR('192.168.1.0/25')", "prefixLength() == 8",
+              "masked() == cidr('10.0.0.0/8')",
+             "ip().family() == 6"))),
+        *(f"url('{text}').{what}" for text, what in product(
+            ("https://user@host.example:8443/a%20b?x=1&x=2", "http://[::1]:80/", "/only/path"),
+            ("getScheme() == 'https'", "getHost() == 'host.example:8443'", "getHostname() == '::1'",
+             "getPort() == '80'",
+             "getEscapedPath() == '/a%20b'", "getQuery().size() == 1"))),
+        *(f"isURL('{text}')" for text in ("https://a", "a b", "../x", "/x", "http://[::1", "mailto:x", "https://a:b/")),
+        *(f"isQuantity('{text}')" for text in ("1", "1.5Gi", "1GB", "", " 1", "1e3", "--1", "500m", "1Kib")),
+        *(f"semver('1.2.3').{how}(semver('{other}'))" for how, other in product(
+            ("isLessThan", "isGreaterThan"), ("1.2.4", "1.2.3-rc.1", "1.10.0"))),
+        *(f"{left} {op} {right}" for left, op, right in product(
+            ("object.spec.nothing == 1", "true", "false"), ("&&", "||"),
+            ("object.spec.nothing == 1", "true", "false"))),
+        *(f"{source}" for source in (
+            "oldObject == null", "request.operation == 'CREATE'", "request.name == object.metadata.name",
+            "request.namespace == 'default'", "request.kind.kind == 'MPIJob'", "request.dryRun",
+            "namespaceObject.metadata.name == 'default'", "has(object.spec.runPolicy.schedulingPolicy)",
+            "type(object.spec.slotsPerWorker) == int", "dyn(1) == 1.0", "size('héllo') == 5", "string(1.0) == '1'",
+            "duration('90m') == duration('1h30m')", "timestamp('2026-01-01T00:00:00Z').getFullYear() == 2026",
+            "timestamp('2026-01-01T00:00:00Z').getHours('America/New_York') == 19", "int('7') + 1 == 8", "7 / 2 == 3",
+            "-7 % 3 == -1", "[1, 2, 3].sum() == 6", "lists.range(3) == [0, 1, 2]", "'%s-%d'.format(['a', 1]) == 'a-1'",
+            "object.spec.slotsPerWorker + 1.5 > 1.0", "object.spec.slotsPerWorker < '3'",
+              "1 / (object.spec.slotsPerWorker - 2) == 0",
+            "object.spec.slotsPerWorker == '2'", "optional.of(1).hasValue()", "object.?spec.?nothing.hasValue()",
+            "['b', 'a'].sort() == ['a', 'b']", "[[1], [2]].flatten() == [1, 2]", "b'abc'.size() == 3",
+              "9223372036854775807 + dyn(1) > 0",
+        )),
+    ]  # fmt: skip
+    return list(dict.fromkeys(found))
+
+
+def jobs() -> Iterator[dict[str, Any]]:
+    """As different as expressions can tell."""
+    random = Random(7)
+    for number in range(JOBS):
+        containers: list[dict[str, Any]] = [
+            {
+                "name": "worker",
+                "image": random.choice(
+                    ["registry.example.com/ml/train:1.4", "train", "registry.example.com/ml/x:latest"]
+                ),
+                "resources": {
+                    "limits": {
+                        "cpu": random.choice(["16", 4, "500m"]),
+                        "memory": random.choice(["64Gi", "16000M", "1Gi"]),
+                        "nvidia.com/gpu": random.choice([1, 2, "2"]),
+                    }
+                },
+            }
+        ]
+        if random.random() < 0.5:
+            containers.append({"name": "side", "image": "registry.example.com/ml/side:1", "command": ["x"]})
+        labels = {name: random.choice(["a", "b"]) for name in ("team", "tier") if random.random() < 0.6}
+        labels["address"] = random.choice(["10.0.0.1", "a"])
+        yield changed(
+            {
+                "metadata.name": f"job-{number}",
+                "metadata.namespace": "default",
+                "metadata.labels": labels,
+                "spec.slotsPerWorker": random.choice([1, 2, 4]),
+                "Worker.replicas": random.choice([0, 2, 4, 7]),
+                "Worker.restartPolicy": "Never",
+                "Launcher.restartPolicy": "OnFailure",
+                "Worker.template.spec.containers": containers,
+            }
+        )
+
+
+async def apply(api: Client, number: int, sources: list[str]) -> None:
+    """A policy that warns of what does not hold, and is passed over by what has no value."""
+    validations = [{"expression": "false", "message": "in force"}]
+    for index, source in enumerate(sources):
+        validations += [
+            {"expression": source, "message": f"{index}"},
+            {"expression": f"!({source})", "message": f"{index}!"},
+        ]
+    name, batch = f"p{number}", {"matchLabels": {BATCH: str(number)}}
+    spec = {
+        "failurePolicy": "Ignore",
+        "matchConstraints": {"resourceRules": [RULE], "objectSelector": batch},
+        "validations": validations,
+    }
+    kinds = (("ValidatingAdmissionPolicy", POLICIES, spec),
+             ("ValidatingAdmissionPolicyBinding", BINDINGS,
+              {"policyName": name, "validationActions": ["Warn"]}))  # fmt: skip
+    for kind, path, each in kinds:
+        body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": each}
+        status, reply, _ = await api.send("POST", path, body)
+        assert status == 201, reply.get("message")
+
+
+def labelled(job: dict[str, Any], number: int) -> dict[str, Any]:
+    metadata = {**job["metadata"], "labels": {**job["metadata"]["labels"], BATCH: str(number)}}
+    return {**job, "metadata": metadata}
+
+
+async def theirs(api: Client, job: dict[str, Any], number: int, count: int) -> list[bool | None] | None:
+    """What the API server says of each expression of a policy; None while the policy is not in force."""
+    status, reply, warnings = await api.send("POST", PATH, labelled(job, number), **DRY_RUN)
+    assert status == 201, reply
+    said = {warning.rpartition(": ")[2] for warning in warnings}
+    if "in force" not in said:
+        return None
+    return [False if f"{index}" in said else True if f"{index}!" in said else None for index in range(count)]
+
+
+def ours(engine: Engine, job: dict[str, Any], number: int, sources: list[str]) -> list[bool | None]:
+    """And what we say."""
+    name = job["metadata"]["name"]
+    kind = {"group": "kubeflow.org", "version": "v2beta1", "kind": "MPIJob"}
+    request = {"operation": "CREATE", "name": name, "namespace": "default", "kind": kind, "dryRun": True}
+    asked = question(
+        *sources,
+        submitted=labelled(job, number),
+        request=request,
+        namespace_object={"metadata": {"name": "default", "labels": {}}},
+    )
+    return [None if each.fault else each.holds for each in engine.evaluate(encode(asked))]
+
+
+async def test_expressions_have_the_values_that_they_have_there(cluster: Cluster) -> None:
+    sources = expressions()
+    batches = [sources[start : start + IN_A_POLICY] for start in range(0, len(sources), IN_A_POLICY)]
+    samples, engine = [*jobs()], Engine()
+    different: list[str] = []
+    values: list[bool | None] = []
+    try:
+        async with client(cluster) as api:
+            for number, batch in enumerate(batches):
+                await apply(api, number, batch)
+
+            async def compare(pair: tuple[int, dict[str, Any]]) -> None:
+                number, job = pair
+                while (expected := await theirs(api, job, number, len(batches[number]))) is None:
+                    pass  # a new policy is in force a moment later
+                found = ours(engine, job, number, batches[number])
+                values.extend(expected)
+                for source, there, here in zip(batches[number], expected, found, strict=True):
+                    if there is not here:
+                        different.append(f"{source}: {there} there, {here} here, for {job['metadata']['name']}")
+
+            await at_a_time(product(range(len(batches)), samples), compare)
+    finally:
+        engine.close()
+    assert len(values) >= sample(500, 3000)
+    assert min(values.count(each) for each in (True, False, None)) > len(values) / 50
+    assert different == []
+
+
+REFUSED = (
+    "math.greatest(1, 2) == 2",
+    "base64.encode(b'a') == ''",
+    "cel.bind(a, 1, a == 1)",
+    "'abc'.reverse() == 'cba'",
+    "1 + 'a' == 2",
+    "'yes'",
+    "nothing",
+    "quantity('1') == '1'",
+    "object.spec.existsOne(x, true)",
+    "object.nothing('a')",
+    "true &&",
+)
+
+
+async def test_what_is_refused_there_is_refused_here(cluster: Cluster) -> None:
+    engine = Engine()
+    try:
+        outcomes = engine.evaluate(encode(question(*REFUSED)))
+    finally:
+        engine.close()
+    async with client(cluster) as api:
+        for number, (source, outcome) in enumerate(zip(REFUSED, outcomes, strict=True)):
+            spec = {"matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": source}]}
+            head = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}
+            body = {**head, "metadata": {"name": f"refused-{number}"}, "spec": spec}
+            status, reply, _ = await api.send("POST", POLICIES, body, **DRY_RUN)
+            assert (status, outcome.written_wrong) == (422, True), (source, status, reply.get("message"), outcome)
