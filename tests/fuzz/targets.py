@@ -15,6 +15,7 @@ from tests.fuzz.budget import Budget
 from tests.support import promises
 from tests.support.http_requests import read
 from tests.support.jobs import body, request
+from tests.support.own_rules import question
 from webhook.admission import pipelines
 from webhook.admission.decision import Decision
 from webhook.api import images, mpirun, networks, quantity, review
@@ -23,8 +24,10 @@ from webhook.api.images import ImageError
 from webhook.api.networks import Network, NetworksError
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.review import AdmissionRequest, ReviewError
+from webhook.cel import at_once
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import Snapshot
+from webhook.kit.own_rules import Outcome, encode
 from webhook.policy import document
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
@@ -125,6 +128,13 @@ def policies(data: bytes) -> None:
         load_policy(data)
 
 
+def expressions(data: bytes) -> None:
+    """Any text as the expression of an own rule: a value or why there is none; another rule has its own value."""
+    found, other = at_once.evaluate(encode(question(_text(data), "object.spec.slotsPerWorker == 2")))
+    assert other == Outcome()
+    assert found.holds or not found.fault
+
+
 def network_annotations(data: bytes) -> None:
     """What is added to a text that can be read can be read there, after what was there."""
     text = _text(data)
@@ -217,6 +227,11 @@ TARGETS: Mapping[str, Target] = {
     "quantities": Target(quantities, _SMALL, "Ki Mi Ei m n e9 E-3 . + -"),
     "policies": Target(
         policies, Budget(lines=300_000, lines_per_byte=2_000), "rules: injections: action: deny namespaces: &a *a"
+    ),
+    "expressions": Target(
+        expressions,
+        Budget(lines=50_000, lines_per_byte=200),
+        "object.spec. has( ) && || ! == < + [ ] { } 'a' 1 .map(x, .all(x, .find( quantity( ip( cidr( url( semver( .?",
     ),
     "networks": Target(network_annotations, _SMALL, "[ ] { } name namespace interface @ , /"),
     "images": Target(image_references, _SMALL, "docker.io localhost:5000 @sha256: : / library"),
