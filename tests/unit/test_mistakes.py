@@ -15,9 +15,9 @@ from tests.support.mender import facts
 from tests.support.mender.rounds import Cause, ask
 from tests.support.mender.user import follow
 from tests.support.mender.worlds import World
-from webhook.admission.pipelines import load_policy
 from webhook.cli import crd_schema
 from webhook.cluster.snapshot import Snapshot
+from webhook.policy.in_force import load_policies
 
 POD: Final = "Worker.template.spec"
 FIRST: Final = f"{POD}.containers.0"
@@ -321,7 +321,7 @@ def test_one_round_is_enough(name: str, world: World) -> None:
 @pytest.fixture(scope="module")
 def world() -> World:
     """The built-in policy, in a namespace of a cluster of which all is known."""
-    return World("walk", "open", load_policy(None), Snapshot(facts.objects()), crd_schema.packaged())
+    return World("walk", "open", load_policies(None), Snapshot(facts.objects()), crd_schema.packaged())
 
 
 def _answers(mistake: Mistake, world: World) -> Iterator[list[Cause]]:
