@@ -98,6 +98,13 @@ CASES = [
         below="7x60",
         minutes=7,
     ),
+    *pairs(
+        "MPIJobWebhookOwnRuleFails",
+        f'{OURS}own_rule_faults_total{{rule="custom/team"}}',
+        above="0+1x60",
+        below="7x60",
+        minutes=7,
+    ),
     *(
         Case(
             "MPIJobWebhookPoliciesDiffer",
