@@ -27,6 +27,11 @@ _outcomes = msgspec.json.Decoder(tuple[Outcome, ...])
 class Asked(Protocol):
     """A worker."""
 
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+        ...
+
     def ask(self, question: bytes) -> bytes:
         """The answer; WorkerEnded."""
         ...
@@ -98,6 +103,8 @@ class Engine:
 
     def _ask(self, question: bytes) -> bytes:
         until, why = self._down
+        if self._worker is not None and not self._worker.alive:  # no expression did that
+            self.close()
         if self._worker is None:
             if self._clock() < until:
                 raise CannotStart(why)

@@ -23,6 +23,8 @@ FUNCTIONS: Final[tuple[Declared, ...]] = (
     *semvers.FUNCTIONS,
 )
 STRINGS_OF_KUBERNETES: Final = 2
+MAX_FAULT: Final = 300
+"""Characters: what is quoted may be any value of a job."""
 _TEXT_FIELD: Final = "text"
 _T: Final = cel.Type
 _OWN_OF_CEL: Final[Mapping[str, Any]] = {
@@ -44,6 +46,9 @@ _OWN_OF_CEL: Final[Mapping[str, Any]] = {
 
 class ExpressionError(Exception):
     """The expression cannot be compiled, or has no value."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why if len(why) <= MAX_FAULT else f"{why[: MAX_FAULT - 3]}...")
 
 
 class Program:

@@ -16,6 +16,9 @@ SILENCE_SECONDS: Final = 5.0
 # What Python needs to start; nothing else of the environment is the worker's business.
 _HANDED_ON: Final = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
 
+# Where no more memory is to be had, for the heap and for the stack.
+_OUT_OF_MEMORY: Final = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS)
+
 
 class CannotStart(Exception):
     """There is no worker, through no fault of an expression."""
@@ -53,6 +56,11 @@ class Worker:
         except (OSError, EOFError):
             self.end()
             raise CannotStart(f"the process ended with {self._process.returncode}") from None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked: something else may have ended it."""
+        return self._process.poll() is None
 
     def ask(self, question: bytes) -> bytes:
         """The answer; WorkerEnded when there is none, and then there is no worker any more."""
@@ -92,4 +100,6 @@ def _why(code: int, *, silent: bool) -> str:
         return f"no value within {SILENCE_SECONDS:g} s"
     if code == -signal.SIGPROF:
         return f"it takes more than {SECONDS:g} s of processor time"
+    if code < 0 and -code not in _OUT_OF_MEMORY:
+        return f"what evaluates it was ended by {signal.Signals(-code).name}"
     return f"it takes more than {MEMORY >> 20} MiB of memory"

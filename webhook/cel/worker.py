@@ -4,42 +4,35 @@ A question comes with its length before it, and so does the answer. Memory and t
 bounded by the operating system, which ends the process that exceeds them: no expression can put that off.
 """
 
+import re
 import resource
 import signal
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
 from webhook.cel.environment import ExpressionError, activation, compiled
 from webhook.cel.frames import LENGTH, MEMORY, SECONDS
 from webhook.cel.job_defaults import with_defaults
-from webhook.kit.own_rules import Expression, Outcome
+from webhook.kit.own_rules import Expression, Outcome, Question
 
-
-class Asked(msgspec.Struct, rename="camel"):
-    """A `Question`, its JSON read."""
-
-    expressions: tuple[Expression, ...]
-    object: dict[str, Any]
-    old_object: dict[str, Any] | None = None
-    request: dict[str, Any] = {}
-    namespace_object: dict[str, Any] | None = None
-    params: dict[str, Any] = {}
-    job: dict[str, Any] | None = None
-
-
-_questions = msgspec.json.Decoder(Asked)
+_questions = msgspec.json.Decoder(Question)
+_objects = msgspec.json.Decoder(dict[str, Any] | None)
 _outcomes = msgspec.json.Encoder()
+_LONG: Final = re.compile(rb"[0-9]{19}")
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, OverflowError, RecursionError)
 
 
 def answer(question: bytes, grant: Callable[[float], object] = lambda _: None) -> bytes:
     """What came of each expression of the question; `grant` gives each its seconds, and none at the end."""
     asked = _questions.decode(question)
-    job = with_defaults(asked.object)
-    old = None if asked.old_object is None else with_defaults(asked.old_object)
+    try:
+        job, old = (each and with_defaults(each) for each in map(read, (asked.object, asked.old_object)))
+    except _UNREADABLE as error:
+        return _outcomes.encode([Outcome(fault=f"the job cannot be read: {error}")] * len(asked.expressions))
     others = {
         "request": asked.request,
         "namespaceObject": asked.namespace_object,
@@ -60,6 +53,25 @@ def answer(question: bytes, grant: Callable[[float], object] = lambda _: None) -
         outcomes.append(outcome)
     grant(0)
     return _outcomes.encode(outcomes)
+
+
+def read(document: msgspec.Raw) -> dict[str, Any] | None:
+    """The object as the API server reads it: a whole number beyond 64 bits is a double."""
+    found: dict[str, Any] | None = _objects.decode(document)
+    if _LONG.search(memoryview(document)):
+        _make_doubles(found)
+    return found
+
+
+def _make_doubles(value: Any) -> None:
+    inside = [value]
+    while inside:
+        each = inside.pop()
+        for key, item in each.items() if isinstance(each, dict) else enumerate(each):
+            if isinstance(item, dict | list):
+                inside.append(item)
+            elif isinstance(item, int) and not -(2**63) <= item < 2**63:
+                each[key] = float(item)
 
 
 def evaluate(expression: Expression, variables: Any) -> Outcome:

@@ -10,7 +10,7 @@ from webhook.kit.settings import Action
 from webhook.policy.document import PolicyDocument, PolicyFault, fault_at
 
 # What no other job would mend.
-_ALWAYS: Final = ("no matching overload", "is of the type", "it takes more than", "has no value within")
+_ALWAYS: Final = ("no matching overload", "is of the type", "it takes more than")
 
 
 class Checked(NamedTuple):

@@ -17,6 +17,7 @@ class Worker:
     """Ends over expressions that are called so."""
 
     started = 0
+    alive = True
     asked: list[list[str]]
 
     def __init__(self) -> None:
@@ -60,6 +61,16 @@ def test_an_expression_that_ends_the_worker_costs_its_own_value() -> None:
         Outcome(holds=False),
     )
     assert engine.ended == 2  # with the others, and alone
+
+
+def test_a_worker_that_something_else_has_ended_costs_nothing() -> None:
+    engine = make()
+    ask(engine, "true")
+    Worker.asked.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Worker, "alive", False)
+        assert ask(engine, "false") == (Outcome(holds=False),)
+    assert (Worker.started, engine.ended) == (2, 0)
 
 
 def test_it_rests_and_comes_again_for_longer_each_time() -> None:

@@ -1,6 +1,9 @@
 """The real worker: as a process with its bounds, and what comes of expressions in it."""
 
+import os
+import signal
 from collections.abc import Iterator
+from typing import cast
 
 import msgspec
 import pytest
@@ -8,6 +11,8 @@ import pytest
 from tests.support.jobs import changed
 from tests.support.own_rules import question
 from webhook.cel.engine import Engine
+from webhook.cel.environment import MAX_FAULT
+from webhook.cel.process import Worker
 from webhook.cel.worker import answer
 from webhook.kit.own_rules import Expression, Outcome, encode
 
@@ -38,6 +43,39 @@ def test_a_question_of_megabytes_is_answered(engine: Engine) -> None:
     assert engine.evaluate(encode(question("size(object.metadata.annotations.x) > 1000", submitted=job, old=job))) == (
         Outcome(),
     )
+
+
+def test_a_worker_that_is_killed_while_it_waits_costs_nothing(engine: Engine) -> None:
+    engine.evaluate(encode(question("true")))
+    worker = cast("Worker", engine._worker)
+    os.kill(worker._process.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, worker._process.pid, os.WEXITED | os.WNOWAIT)
+    assert engine.evaluate(encode(question("true"))) == (Outcome(),)
+
+
+def asked_of(value: bytes, *sources: str) -> bytes:
+    """A question about a job with this JSON for a label, which Python need not be able to write."""
+    job = changed({"metadata.labels": {"x": "VALUE"}})
+    return encode(question(*sources, submitted=job)).replace(b'"VALUE"', value)
+
+
+@pytest.mark.parametrize("value", [b"1e400", b"1" * 400])
+def test_a_job_that_cannot_be_read_gives_no_value_and_ends_nothing(value: bytes) -> None:
+    (found,) = msgspec.json.decode(answer(asked_of(value, "true")), type=list[Outcome])
+    assert found.fault.startswith("the job cannot be read: ")
+
+
+@pytest.mark.parametrize("number", [-(2**63) - 1, 2**63, 10**30])
+def test_a_number_beyond_64_bits_is_a_double_as_for_the_api_server(number: int) -> None:
+    sources = ("object.metadata.name == 'x'", f"object.metadata.labels.x == {float(number)!r}")
+    found = answer(asked_of(str(number).encode(), *sources))
+    assert msgspec.json.decode(found, type=list[Outcome]) == [Outcome(holds=False), Outcome()]
+
+
+@pytest.mark.parametrize("source", ["ip(object.metadata.name) == ip('::')", "object.spec[object.metadata.name]"])
+def test_a_fault_is_short_whatever_it_quotes(source: str) -> None:
+    (found,) = outcomes(source, submitted=changed({"metadata.name": "x" * 200_000}))
+    assert 0 < len(found.fault) <= MAX_FAULT
 
 
 def test_what_a_rule_may_read() -> None:
