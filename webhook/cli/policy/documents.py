@@ -32,6 +32,8 @@ class PolicyFile:
     """None if it is broken."""
     faults: tuple[PolicyFault, ...] = ()
     """What is broken."""
+    notes: tuple[str, ...] = ()
+    """What is suspicious about its own rules."""
     in_configmap: bool = False
     labelled: bool = True
     """The ConfigMap has the label by which the service finds policies."""
@@ -141,10 +143,10 @@ def _sort(value: Any, *, title: str, text: str, path: tuple[str | int, ...], fou
         found.policies.append(policy)
 
 
-def _bare(text: str, *, in_list: bool) -> PolicyDocument:
+def _bare(text: str, *, in_list: bool) -> tuple[PolicyDocument, str]:
     if in_list:
         raise PolicyError(PolicyFault("", "must be a document of its own, not in a list"))
-    return _tried(document.load(text, policy_model()), text)
+    return document.load(text, policy_model()), text
 
 
 def _in_configmap(
@@ -167,23 +169,24 @@ def _in_configmap(
     return _checked(policy, lambda: _from_data(data if padded is None else padded))
 
 
-def _from_data(data: Mapping[str, Any]) -> PolicyDocument:
-    found = store.read_from(data, policy_model())
-    return _tried(found, str(data[store.KEY]))
+def _from_data(data: Mapping[str, Any]) -> tuple[PolicyDocument, str]:
+    return store.read_from(data, policy_model()), str(data[store.KEY])
 
 
-def _tried(found: PolicyDocument, text: str) -> PolicyDocument:
-    """The document, whose own rules can be evaluated; PolicyError."""
-    if found.own_rules and (faults := own_rules_check.check(found, text, at_once.evaluate).faults):
-        raise PolicyError(*faults)
-    return found
-
-
-def _checked(policy: PolicyFile, read: Callable[[], PolicyDocument]) -> PolicyFile:
+def _checked(policy: PolicyFile, read: Callable[[], tuple[PolicyDocument, str]]) -> PolicyFile:
+    """The policy with what is read: the document and its text, in which the faults of own rules have their lines."""
     try:
-        return replace(policy, document=read())
+        found, text = read()
     except PolicyError as error:
-        return replace(policy, faults=tuple(sorted(error.faults, key=lambda fault: fault.line or 0)))
+        return _broken(policy, error.faults)
+    if not found.own_rules:
+        return replace(policy, document=found)
+    tried = own_rules_check.check(found, text, at_once.evaluate)
+    return _broken(policy, tried.faults) if tried.faults else replace(policy, document=found, notes=tried.notes)
+
+
+def _broken(policy: PolicyFile, faults: Iterable[PolicyFault]) -> PolicyFile:
+    return replace(policy, faults=tuple(sorted(faults, key=lambda fault: fault.line or 0)))
 
 
 def mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:

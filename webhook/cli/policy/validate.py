@@ -18,8 +18,8 @@ def validate(files: tuple[str, ...], output: str) -> NoReturn:
     """Check policies: field, accepted values and line of every fault.
 
     Good documents may still get warnings: for an exemption that has ended, a ConfigMap without the label by which the
-    service finds it, values that documents of equal priority set differently, and documents that contradict each other
-    so that one is left out.
+    service finds it, an own rule that has no value for a usual job, values that documents of equal priority set
+    differently, and documents that contradict each other so that one is left out.
 
     \b
     Examples:

@@ -114,6 +114,7 @@ def _each(policies: Sequence[PolicyFile], today: date) -> Iterator[str]:
     for policy in policies:
         if policy.in_configmap and not policy.labelled:
             yield f'{policy.title}: has no label {store.LABEL}: "true", so the service does not see it'
+        yield from (f"{policy.title}: {note}" for note in policy.notes)
         for index, exemption in enumerate(policy.document.exemptions if policy.document else ()):
             if exemption.expired(today):
                 yield f"{policy.title}: exemptions[{index}] ended on {exemption.expires}, and exempts nobody"

@@ -1,6 +1,7 @@
 """Policy documents in files: which there are, and on which lines their faults are."""
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.support.policies import HEADER
 from tests.support.strategies import PROPERTY, json_values
 from webhook.cli.policy import documents
 from webhook.cli.policy.documents import Found
+from webhook.cli.policy.validation import validate
 from webhook.policy import layers
 from webhook.policy.document import PolicyError
 
@@ -125,6 +127,17 @@ def test_broken_documents(tmp_path: Path, text: str | bytes, reason: str) -> Non
     (policy,) = load(tmp_path, text).policies
     assert policy.document is None
     assert reason in str(PolicyError(*policy.faults))
+
+
+def test_an_own_rule_without_a_value_for_a_usual_job_is_told(tmp_path: Path) -> None:
+    own = json.dumps({"id": "team", "expression": "object.metadata.labels['team'] == 'a'", "message": "m"})
+    found = load(tmp_path, f"{HEADER}rules: {{custom: [{own}]}}\n")
+    (policy,) = found.policies
+    assert policy.document is not None
+    (note,) = policy.notes
+    assert note.startswith("rules.custom[0].expression: a usual job gives it no value, such a job is let through: ")
+    (warning,) = validate(found.policies, today=date(2026, 11, 22)).warnings
+    assert warning == f"{policy.title}: {note}"
 
 
 @pytest.mark.parametrize("label", ["", "labels: {training.openshift.io/mpijob-policy: 'yes'}"])
