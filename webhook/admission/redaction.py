@@ -19,9 +19,10 @@ _KEPT_VARIABLES: Final = re.compile(
 )
 # A word that tells of a secret and what follows it, and a password in a URL.
 _SECRET: Final = re.compile(
-    r"(?i)((?:pass(?:word|wd|phrase)|secret(?:[-_]?key)?|token|api[-_]?key|access[-_]?key|credentials?|authorization)"
-    r"(?:[-_][\w-]{0,40})?\s?[=: ]\s?)(?!\(redacted\))(?:(?:basic|bearer|token)\s+)?[^\s,;'\"]+"
-    r"|(?<=://)[^/\s:@]{1,256}:[^/\s@]{1,256}(?=@)"
+    r"(?i)((?:pass(?:word|wd|phrase)|(?<=[-_])(?:pass|pwd)|(?:secret|private)[-_]?key|secret|token"
+    r"|(?:api|access)[-_]?key|credentials?|authorization)(?:[-_][\w-]{0,40})?\\*['\"]?\s{0,8}[=:\s]\s{0,8})"
+    r"(?!\(redacted\))\\*(?:\"[^\"]*\"|'[^']*'|['\"]?(?:(?:basic|bearer|token)\s+)?[^\s,;'\"]+)"
+    r"|(?<=://)[^/\s@]{1,512}(?=@)"
 )
 # Mappings whose values belong to the driver of a volume.
 _OF_DRIVERS: Final = frozenset({"volumeAttributes", "options"})
@@ -68,7 +69,7 @@ class Redaction:
         found: list[Any] = []
         for word in words:
             before = found[-1] if found and isinstance(found[-1], str) else ""
-            if isinstance(word, str) and before.startswith("-") and _SECRET.fullmatch(f"{before.lstrip('-')}={word}"):
+            if isinstance(word, str) and before.startswith("-") and _SECRET.fullmatch(f"{before.lstrip('-')}=x"):
                 found.append(self._whole(word))
             else:
                 found.append(self._text(word))
