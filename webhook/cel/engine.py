@@ -1,6 +1,7 @@
 """Questions about own rules, answered: an expression that ends the worker costs its own value and no other.
 
-Whoever did it is found by asking for each alone. It then rests, longer each time, so that nobody waits for it.
+Whoever did it is found by asking for each alone. It then rests, longer each time, so that nobody waits for it: in the
+namespace of that job, as another tenant's jobs are not to go without a rule for it.
 """
 
 from collections.abc import Callable
@@ -68,7 +69,7 @@ class Engine:
         self._clock = clock
         self._installed = installed
         self._worker: Asked | None = None
-        self._resting: dict[Expression, _Rest] = {}
+        self._resting: dict[tuple[str, Expression], _Rest] = {}  # by namespace
         self._down = (0.0, "")  # until when no worker is started, and why
 
     def evaluate(self, question: bytes) -> tuple[Outcome, ...]:
@@ -76,7 +77,8 @@ class Engine:
         asked = _questions.decode(question)
         if not self._installed():
             return tuple(Outcome(fault=NOT_INSTALLED, written_wrong=True) for _ in asked.expressions)
-        found = {each: Outcome(fault=rest.why) for each in asked.expressions if (rest := self._rest(each))}
+        namespace = _namespace(asked)
+        found = {each: Outcome(fault=rest.why) for each in asked.expressions if (rest := self._rest(namespace, each))}
         found |= self._evaluate(asked, [each for each in asked.expressions if each not in found])
         return tuple(found[each] for each in asked.expressions)
 
@@ -97,7 +99,7 @@ class Engine:
             if len(expressions) > 1:
                 alone = (self._evaluate(asked, [each]) for each in expressions)
                 return {each: outcome for found in alone for each, outcome in found.items()}
-            self._send_to_rest(expressions[0], str(ended))
+            self._send_to_rest(_namespace(asked), expressions[0], str(ended))
             return {expressions[0]: Outcome(fault=str(ended))}
         return dict(zip(expressions, _outcomes.decode(answer), strict=True))
 
@@ -120,13 +122,22 @@ class Engine:
             self.ended += 1
             raise
 
-    def _rest(self, expression: Expression) -> _Rest | None:
-        found = self._resting.get(expression)
+    def _rest(self, namespace: str, expression: Expression) -> _Rest | None:
+        found = self._resting.get((namespace, expression))
         return found if found is not None and self._clock() < found.until else None
 
-    def _send_to_rest(self, expression: Expression, why: str) -> None:
-        before = self._resting.pop(expression, None)
+    def _send_to_rest(self, namespace: str, expression: Expression, why: str) -> None:
+        before = self._resting.pop((namespace, expression), None)
         seconds = FIRST_REST if before is None else min(2 * before.seconds, LONGEST_REST)
-        self._resting[expression] = _Rest(self._clock() + seconds, seconds, why)
+        self._resting[namespace, expression] = _Rest(self._clock() + seconds, seconds, why)
         if len(self._resting) > _MOST_RESTING:
             del self._resting[next(iter(self._resting))]
+
+
+def without_value(question: bytes, fault: str) -> tuple[Outcome, ...]:
+    """The outcomes where none of the expressions has a value."""
+    return (Outcome(fault=fault),) * len(_questions.decode(question).expressions)
+
+
+def _namespace(asked: Question) -> str:
+    return str(asked.request.get("namespace", ""))

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from webhook.cel.engine import Engine
+from webhook.cel.engine import Engine, without_value
 from webhook.kit.own_rules import Answers, Evaluate, Outcome, Unanswered
 
+LATE: Final = "what evaluates own rules did not answer in time"
 T = TypeVar("T")
 
 
@@ -22,9 +23,13 @@ class Evaluator:
         """What `work` comes to, which evaluates."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, self.engine.evaluate)
 
-    async def evaluate(self, question: bytes) -> tuple[Outcome, ...]:
-        """What came of each expression of the question."""
-        return await self.run(lambda evaluate: evaluate(question))
+    async def evaluate(self, question: bytes, seconds: float | None = None) -> tuple[Outcome, ...]:
+        """What came of each expression of the question; of none where that takes longer than `seconds`."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self.run(lambda evaluate: evaluate(question))
+        except TimeoutError:
+            return without_value(question, LATE)
 
     async def answered(self, verdict: Callable[[Answers], T]) -> T:
         """The verdict, once everything that it asks is answered."""

@@ -91,6 +91,14 @@ def test_it_rests_and_comes_again_for_longer_each_time() -> None:
     assert Worker.asked == [["bomb"]]
 
 
+def test_it_rests_in_the_namespace_of_that_job_alone() -> None:
+    engine = make()
+    for namespace in ("mine", "theirs"):
+        engine.evaluate(encode(question("bomb", request={"namespace": namespace})))
+    engine.evaluate(encode(question("bomb", request={"namespace": "mine"})))
+    assert Worker.asked == [["bomb"], ["bomb"]]
+
+
 def test_the_same_source_with_another_match_is_another_expression() -> None:
     engine = make()
     ask(engine, "bomb")

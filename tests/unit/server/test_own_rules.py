@@ -1,11 +1,17 @@
 """Own rules in a running service: verdicts, faults that are told, and expressions that hold nobody up."""
 
 import json
+import threading
 from pathlib import Path
+
+import pytest
 
 from tests.support import jobs
 from tests.support.live_service import live
 from tests.support.own_rules import document, rule
+from webhook.cel import evaluator
+from webhook.cel.engine import Engine
+from webhook.kit.own_rules import Outcome
 
 GOOD = jobs.body(jobs.GOOD)
 SLOW = "'" + "a" * 40 + "'.find('(a+)+b') == ''"
@@ -49,6 +55,35 @@ def test_verdicts_and_what_is_told_of_faults(tmp_path: Path) -> None:
         concern = "[!]own-rule-custom/slow: the policy's rule custom/slow could not be evaluated: it takes more than"
         assert concern in service.service.readiness.report()
         assert service.service.readiness.ready
+
+
+class Stuck(Engine):
+    """Does not answer until the test ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.end = threading.Event()
+
+    def evaluate(self, question: bytes) -> tuple[Outcome, ...]:
+        self.end.wait()
+        return super().evaluate(question)
+
+
+def test_an_engine_that_hangs_costs_own_rules_and_no_review(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck = Stuck()
+    monkeypatch.setattr(evaluator, "Engine", lambda: stuck)
+    path = tmp_path / "policy.yaml"
+    path.write_text(document(rule("false", id="lax"), rule("true", id="strict", onError="deny")))
+    with live(policy=path) as service:
+        try:
+            answer = service.post("/validate-mpijob?timeout=1s", GOOD).answer
+        finally:
+            stuck.end.set()
+    assert [cause["message"] for cause in answer["status"]["details"]["causes"]] == [
+        f"it cannot be found out whether the rule is kept ({evaluator.LATE}). Ask your administrator: the policy says"
+        " that a job is refused then. [custom/strict]"
+    ]
+    assert answer["auditAnnotations"]["rule-faults"] == f"custom/lax: {evaluator.LATE}; custom/strict: {evaluator.LATE}"
 
 
 def test_a_policy_that_cannot_be_evaluated_is_refused_when_it_is_applied() -> None:
