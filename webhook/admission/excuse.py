@@ -62,6 +62,20 @@ def excuse_for(
     return ExemptionVerdict(_noting(finding, "you are not allowed to exempt a job from this rule"))
 
 
+def for_injections(ctx: Context, job: MPIJob, policy: Policy) -> Context:
+    """`ctx` without the floor of Pod Security where the job may be exempt from it: what runs as root there goes on.
+
+    Whether an exemption has ended and an annotation has effect is found out when the job is judged.
+    """
+    if ctx.admitted.restricted_since is None:
+        return ctx
+    floor = Finding("pod-security", Violation("", "", ""))
+    verdict = excuse_for(floor, job=job, ctx=ctx, policy=policy.document, today=date.min, granted=None)
+    if not verdict.reason and not verdict.requested:
+        return ctx
+    return structs.replace(ctx, admitted=structs.replace(ctx.admitted, restricted_since=None))
+
+
 def but_for_excused(
     ctx: Context, job: MPIJob, policy: Policy, today: date, granted: Mapping[str, bool] | None
 ) -> Context:

@@ -171,6 +171,7 @@ def _inject(job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder) ->
     if notes:
         told[annotations.SKIP] = notes
     skipped = opt_out.honoured(job, policy)
+    ctx = excuse.for_injections(ctx, job, policy)
     for injection, settings in policy.injections:
         if injection.id not in skipped:
             builder.author = injection.id

@@ -1,11 +1,12 @@
-"""In a namespace that enforces the level restricted, containers get what that level needs.
+"""Where the level restricted is enforced, containers get what that level needs.
 
-Where the namespace's label `pod-security.kubernetes.io/enforce` says `restricted`, each container and init container
-gets `runAsNonRoot: true`, `allowPrivilegeEscalation: false`, `capabilities.drop: ["ALL"]` and `seccompProfile.type:
+Where the namespace's label `pod-security.kubernetes.io/enforce` says `restricted`, or the rule `pod-security` refuses
+what is below `floor: restricted` and the job is not exempt from it, each container and init container gets
+`runAsNonRoot: true`, `allowPrivilegeEscalation: false`, `capabilities.drop: ["ALL"]` and `seccompProfile.type:
 RuntimeDefault`, as far as the version that is enforced asks for it and neither container nor pod says anything. What
 the user wrote stays; the rule `pod-security` judges it: so a privileged container gets no `allowPrivilegeEscalation`,
 which the API server does not take beside it. A container that is explicitly for root (`runAsUser: 0`) gets nothing at
-all: it will not start here, and what is injected would only hide why. In other namespaces nothing is injected.
+all: it will not start here, and what is injected would only hide why. Elsewhere nothing is injected.
 
 The worker's first container keeps `NET_BIND_SERVICE`, the one capability that restricted allows: the sshd of upstream's
 images has it as file capability, and the kernel starts no program whose file capabilities were all dropped
@@ -28,7 +29,7 @@ from webhook.injections import injection
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings
-from webhook.predict.pod_security import Level, PodTemplate, Version, evaluate, labels, of_root
+from webhook.predict.pod_security import Level, LevelVersion, PodTemplate, Version, evaluate, labels, of_root
 from webhook.predict.pod_security.pod import Capabilities, ContainerSecurityContext, convert
 from webhook.predict.pod_security.subject import Subject
 
@@ -58,7 +59,9 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     enforced = labels.read(namespace.labels if isinstance(namespace, Namespace) else {})[0].enforce
     if enforced.level is not Level.RESTRICTED:
-        return
+        if ctx.admitted.restricted_since is None:
+            return
+        enforced = LevelVersion(Level.RESTRICTED, Version(ctx.admitted.restricted_since))
     added = {}
     for role, _, _ in job.replicas():
         where: Path = template_path(role)

@@ -1,4 +1,4 @@
-"""What the rules of a policy together admit of the numbers that a user changes to make a job fit.
+"""What the rules of a policy together admit of what a user changes to make a job fit.
 
 A rule that bounds one of them says so when it registers (`admits`), and all that refuse are put together for `Context`.
 So what one rule suggests stays within the bounds of the others.
@@ -31,7 +31,7 @@ class Span(msgspec.Struct, frozen=True):
 
 
 class Admitted(msgspec.Struct, frozen=True):
-    """The numbers that no rule refuses, each by itself."""
+    """What no rule refuses, each by itself."""
 
     workers: Span = Span()
     """Pods that compute: the workers, and the launcher where it is one."""
@@ -43,6 +43,8 @@ class Admitted(msgspec.Struct, frozen=True):
     """`slotsPerWorker`."""
     seconds: Span = Span()
     """`activeDeadlineSeconds`."""
+    restricted_since: int | None = None
+    """The minor version of the Pod Security level `restricted` that every pod keeps; None where another level does."""
     accelerators: tuple[str, ...] = DEFAULT_ACCELERATORS
     """Names of resources that count as accelerators."""
 
@@ -55,6 +57,7 @@ class Admitted(msgspec.Struct, frozen=True):
             job_gpus=self.job_gpus & other.job_gpus,
             slots=self.slots & other.slots,
             seconds=self.seconds & other.seconds,
+            restricted_since=self.restricted_since if other.restricted_since is None else other.restricted_since,
             accelerators=self.accelerators if other.accelerators == DEFAULT_ACCELERATORS else other.accelerators,
         )
 

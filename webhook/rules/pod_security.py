@@ -19,6 +19,7 @@ from pydantic import AfterValidator, Field
 from webhook.api.mpijob import MPIJob
 from webhook.api.shape import ShapeError
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.kit.admitted import Admitted
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings
@@ -76,7 +77,13 @@ class _Namespace(msgspec.Struct, frozen=True):
     floor: Level
 
 
-@rule("pod-security", Settings, since="0.1", importance=Importance.FAILS)
+def admits(settings: Settings) -> Admitted:
+    """No pod below the floor, where that is what the injection `security-context` fills in."""
+    restricted = settings.floor is Level.RESTRICTED
+    return Admitted(restricted_since=parse_version(settings.floor_version).minor if restricted else None)
+
+
+@rule("pod-security", Settings, since="0.1", importance=Importance.FAILS, admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Labels that cannot be read; then, for each template, what is enforced, warned about and audited."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)

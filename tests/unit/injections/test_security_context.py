@@ -16,6 +16,7 @@ from tests.support.pod_security.pods import compliant_pod, pod
 from tests.support.strategies import PROPERTY
 from webhook.admission import pipelines
 from webhook.cluster.view import NothingKnown
+from webhook.policy.in_force import load_policy
 from webhook.predict.pod_security import Level, Version, evaluate, mpi_pods
 
 RESTRICTED = labelled("team", enforce="restricted")
@@ -72,6 +73,62 @@ def with_context(context, **pod):
 def test_nothing_where_restricted_is_not_enforced(view):
     decision = mutated(mpijob(), view)
     assert (decision.patch, decision.notes) == ([], [])
+
+
+def with_floor(**settings):
+    """What a policy with a floor and this injection alone says."""
+    return {"rules": {"pod-security": {"floor": "restricted", **settings}}, "injectOnly": ["security-context"]}
+
+
+def policy(**document):
+    return load_policy(
+        json.dumps({"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", **document})
+    )
+
+
+FLOOR = with_floor()
+
+
+@pytest.mark.parametrize("view", [NothingKnown(), labelled("team"), labelled("team", enforce="baseline")])
+def test_the_floor_of_the_policy_counts_as_the_label_does(view):
+    assert contexts(mpijob(), view=view, policy=policy(**FLOOR)) == {"Launcher/mpi": FILLED, "Worker/mpi": WORKERS}
+    assert mutated(mpijob(), view, policy(**FLOOR)).told["security-context"] == [
+        "added allowPrivilegeEscalation, capabilities, runAsNonRoot, seccompProfile for restricted:latest"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "context"),
+    [
+        ({"floorVersion": "v1.18"}, {"allowPrivilegeEscalation": False, "runAsNonRoot": True}),
+        ({"floor": "baseline"}, None),
+        ({"action": "warn"}, None),  # what breaks it is let in, and what runs as root may run
+        ({"action": "off"}, None),
+    ],
+)
+def test_a_floor_counts_as_far_as_it_refuses(settings, context):
+    assert launcher(mpijob(), view=labelled("team"), policy=policy(**with_floor(**settings))) == context
+
+
+def test_the_version_of_a_label_that_enforces_as_much_counts_before_that_of_the_floor():
+    floor = policy(**with_floor(floorVersion="v1.18"))
+    assert launcher(mpijob(), view=labelled("team", enforce="restricted"), policy=floor) == FILLED
+
+
+@pytest.mark.parametrize("expires", [None, "2020-01-01"])
+def test_a_job_that_is_exempt_from_the_floor_may_run_as_root(expires):
+    """Whether an exemption has ended is told when the job is judged."""
+    exemption = {"rules": ["pod-security"], "users": ["alice"], "reason": "old image", "expires": expires}
+    floor = policy(**FLOOR, exemptions=[exemption])
+    assert launcher(mpijob(), view=labelled("team"), policy=floor, username="alice") is None
+    assert launcher(mpijob(), view=labelled("team"), policy=floor, username="bob") == FILLED
+    assert launcher(mpijob(), policy=floor, username="alice") == FILLED  # the label enforces it all the same
+
+
+def test_a_job_that_asks_to_be_exempt_from_the_floor_is_left_as_it_is():
+    asked = {"training.openshift.io/exempt": "pod-security", "training.openshift.io/exempt-reason": "old image"}
+    asking = mpijob(metadata={"annotations": asked})
+    assert launcher(asking, view=labelled("team"), policy=policy(**FLOOR)) is None
 
 
 @pytest.mark.parametrize("level", ["restricted", "oops"])  # Pod Security takes what it cannot read for restricted
