@@ -4,6 +4,7 @@ A plug-in is a package with entry points: the name of each is the id of a rule o
 function below the decorator. None that is not named is imported. What is wrong with one is noted and never raised.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from webhook import injections, rules
 from webhook.api.text import visible
 from webhook.kit.admitted import Admitted
+from webhook.kit.own_rules import PREFIX
 from webhook.kit.registry import Registry
 from webhook.kit.settings import InjectionSettings, RuleSettings, Settings
 from webhook.plugins import guard
@@ -28,8 +30,8 @@ VARIABLE: Final = "MPIJOB_WEBHOOK_PLUGINS"
 MOST: Final = 100
 """Rules and injections of all plug-ins: each is a value of labels of metrics."""
 IMPORT_SECONDS: Final = 10.0
-RESERVED: Final = frozenset({"schema", REQUIRED_INJECTION})
-"""Ids of findings that are of no rule."""
+RESERVED: Final = frozenset({"schema", REQUIRED_INJECTION, PREFIX})
+"""Ids of findings that are of no rule, and of the rules that a policy itself says."""
 
 State = Literal["in force", "broken", "not named"]
 _ID: Final = re.compile(r"[a-z](?:[a-z0-9]*-)*[a-z0-9]+")
@@ -219,11 +221,15 @@ def _check_entry(entry: Any, guarded: Any, group: _Group) -> None:
     """Whether all that is asked of it outside of reviews can be had: its settings and its texts."""
     if not (isinstance(entry.settings, type) and issubclass(entry.settings, group.settings)):
         raise PluginFault(f"its settings are no {group.settings.__name__}")
+    fields = entry.settings.model_fields
+    for name, field in group.settings.model_fields.items():
+        if fields[name].annotation != field.annotation:
+            raise PluginFault(f"its settings make something else of {name}, which all have; its default may differ")
     try:
         with guard.bounded(IMPORT_SECONDS):
             defaults = guarded.settings.model_validate({})
             defaults.model_dump(mode="json", by_alias=True)
-            guarded.settings.model_json_schema()
+            json.dumps(guarded.settings.model_json_schema(), allow_nan=False)
             if group.kind == "rule" and not isinstance(entry.admits(defaults), Admitted):
                 raise PluginFault("`admits` gives no Admitted")
             summary, _ = entry.documentation

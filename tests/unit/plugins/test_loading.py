@@ -11,6 +11,7 @@ from webhook.admission import pipelines
 from webhook.cli import explanations
 from webhook.cli.policy.document_schema import json_schema
 from webhook.cluster.resources.namespaces import Namespace
+from webhook.kit import own_rules
 from webhook.plugins import loading
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, load_policy
@@ -69,6 +70,11 @@ WRONG = {
     "no docstring": (GOOD.partition("\n")[2], "its module has no docstring"),
     "no settings": (GOOD.replace("(RuleSettings)", "(InjectionSettings)"), "its settings are no RuleSettings"),
     "no defaults": (GOOD.replace('word: str = "no"', "word: str"), "its settings have no valid defaults: word"),
+    "action of its own": (
+        GOOD.replace('word: str = "no"', 'word: str = "no"; action: int = 3'),
+        "its settings make something else of action, which all have",
+    ),
+    "no JSON": (GOOD.replace('word: str = "no"', 'most: float = float("inf")'), "its settings cannot be used: ValueError"),
     "admits": (GOOD.replace('since="1.0"', 'since="1.0", admits=lambda _: 3'), "`admits` gives no Admitted"),
 }
 
@@ -97,7 +103,7 @@ def test_one_endless_import_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert plugin.faults[0].startswith("rule acme-no: cannot be imported: OutOfTime")
 
 
-@pytest.mark.parametrize("entry_id", ["gpus", "schema", "required-injection", "No", "a_b", "model-fields", "x" * 51])
+@pytest.mark.parametrize("entry_id", ["gpus", "schema", "required-injection", "custom", "No", "a_b", "model-fields", "x" * 51])
 def test_ids_that_are_taken_or_none_at_all(tmp_path: Path, entry_id: str) -> None:
     install(
         tmp_path, "acme", {"acme_no": RULE.format(id=entry_id, body=SAYS_NO)}, {"rules": {entry_id: "acme_no:check"}}
@@ -156,4 +162,4 @@ def test_so_many_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_names_of_findings_that_are_of_no_rule_are_reserved() -> None:
-    assert {pipelines.SCHEMA, pipelines.required.RULE} == loading.RESERVED
+    assert {pipelines.SCHEMA, pipelines.required.RULE, own_rules.PREFIX} == loading.RESERVED
