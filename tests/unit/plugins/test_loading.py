@@ -74,7 +74,7 @@ WRONG = {
         GOOD.replace('word: str = "no"', 'word: str = "no"; action: int = 3'),
         "its settings make something else of action, which all have",
     ),
-    "no JSON": (GOOD.replace('word: str = "no"', 'most: float = float("inf")'), "its settings cannot be used: ValueError"),
+    "no JSON": (GOOD.replace('word: str = "no"', 'n: float = float("inf")'), "its settings cannot be used: ValueError"),
     "admits": (GOOD.replace('since="1.0"', 'since="1.0", admits=lambda _: 3'), "`admits` gives no Admitted"),
 }
 
@@ -103,7 +103,9 @@ def test_one_endless_import_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert plugin.faults[0].startswith("rule acme-no: cannot be imported: OutOfTime")
 
 
-@pytest.mark.parametrize("entry_id", ["gpus", "schema", "required-injection", "custom", "No", "a_b", "model-fields", "x" * 51])
+@pytest.mark.parametrize(
+    "entry_id", ["gpus", "schema", "required-injection", "custom", "No", "a_b", "model-fields", "x" * 51]
+)
 def test_ids_that_are_taken_or_none_at_all(tmp_path: Path, entry_id: str) -> None:
     install(
         tmp_path, "acme", {"acme_no": RULE.format(id=entry_id, body=SAYS_NO)}, {"rules": {entry_id: "acme_no:check"}}
