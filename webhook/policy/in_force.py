@@ -176,6 +176,7 @@ class PolicySet:
         self.layers = tuple(layers.in_order(documents))
         self._now: datetime | None = None
         self._policies: dict[tuple[tuple[int, ...] | None, tuple[bool, ...], Said], Policy] = {}
+        self._merged: dict[tuple[int, ...], Effective] = {}
         self._asked_by: dict[tuple[int, ...], tuple[Asked, ...]] = {}
         self._stages: dict[tuple[int, ...] | None, tuple[Stage, ...]] = {}
         self._days = sorted({day for layer in self.layers for stage in stages_of(layer) if (day := stage.since)})
@@ -219,7 +220,10 @@ class PolicySet:
 
     def merged(self, matching: Sequence[int]) -> Effective:
         """The effective document of the layers with these indices."""
-        return layers.merge([self.layers[index] for index in matching], policy_model())
+        key = tuple(matching)
+        if key not in self._merged:
+            self._merged[key] = layers.merge([self.layers[index] for index in key], policy_model())
+        return self._merged[key]
 
     def stages(self, matching: Sequence[int] | None) -> tuple[Stage, ...]:
         """What the layers with these indices enforce by and by; None for those that are for all namespaces."""

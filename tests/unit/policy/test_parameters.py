@@ -70,6 +70,15 @@ def test_it_is_worked_out_once_for_namespaces_that_say_the_same(monkeypatch: pyt
     assert POLICIES.for_namespace(namespace("5")) is not first
 
 
+def test_documents_are_merged_once_whatever_namespaces_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    merges = []
+    monkeypatch.setattr(layers, "merge", lambda *args, merge=layers.merge: merges.append(1) or merge(*args))
+    policies = PolicySet([layer("base", GPUS)])
+    for text in ("4", "5", "many"):
+        policies.for_namespace(namespace(text))
+    assert len(merges) == 1
+
+
 def test_so_many_are_kept() -> None:
     policies = PolicySet([layer("base", "rules: {gpus: {action: {fromNamespaceLabel: x, default: deny}}}")])
     found = policies.for_namespace(namespace(x="0"))

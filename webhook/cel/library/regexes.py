@@ -9,20 +9,38 @@ from typing import Final
 
 from webhook.cel.library.declared import INT, LIST_OF_STRINGS, STRING, Declared, Method
 
-# RE2 has neither looks around, nor references back, nor atomic groups, nor possessive quantifiers.
-_NOT_OF_RE2: Final = re.compile(r"\(\?(?:[=!>#(]|<[=!]|P=)|(?<!\\)(?:\\\\)*\\[1-9]|[*+?}]\+")
+# RE2 has neither looks around, nor references back, nor atomic groups, nor possessive quantifiers, nor other flags.
+_NOT_OF_RE2: Final = re.compile(r"\(\?(?:[=!>#(]|<[=!]|P=|[ims-]*[aLux])|(?<!\\)(?:\\\\)*\\[1-9ZNuU]|[*+?}]\+")
+# To Python these mean something else.
+_NOT_AS_IN_RE2: Final = re.compile(r"\[:\^?[a-z]+:\]|(?<!\\)\{,[0-9]*\}")
+_MANY_LINES: Final = re.compile(r"\(\?[is]*m")
+_ANY_CASE: Final = re.compile(r"\(\?[ms]*i")
+_ESCAPE_OR_CLASS_OR_END: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
 
 
 @lru_cache(maxsize=256)
 def _compiled(expression: str) -> re.Pattern[str]:
     if _NOT_OF_RE2.search(expression):
         raise ValueError(
-            f"{expression!r} has what RE2 does not: looks around, references back or possessive quantifiers"
+            f"{expression!r} has what RE2 does not: looks around, references back, possessive quantifiers,"
+            " or flags and escapes of its own"
+        )
+    if _NOT_AS_IN_RE2.search(expression) or (_ANY_CASE.search(expression) and not expression.isascii()):
+        raise ValueError(
+            f"{expression!r} is not taken here: write ranges for [:classes:], {{0,n}} for {{,n}}, and letters beyond"
+            " ASCII without (?i)"
         )
     try:
-        return re.compile(expression, re.ASCII)
+        return re.compile(_with_end(expression), re.ASCII)
     except re.error as error:
         raise ValueError(f"error parsing regexp {expression!r}: {error}") from None
+
+
+def _with_end(expression: str) -> str:
+    """To RE2 the end of a text is not before its last line feed."""
+    if _MANY_LINES.search(expression):
+        return expression
+    return _ESCAPE_OR_CLASS_OR_END.sub(lambda found: r"\Z" if found[0] == "$" else found[0], expression)
 
 
 def _find(text: str, expression: str) -> str:
@@ -31,7 +49,11 @@ def _find(text: str, expression: str) -> str:
 
 
 def _find_all(text: str, expression: str, most: int = -1) -> list[str]:
-    found = [match[0] for match in _compiled(expression).finditer(text)]
+    found, end = [], -1
+    for match in _compiled(expression).finditer(text):
+        if match[0] or match.start() != end:  # to Go nothing directly after a match is no match
+            found.append(match[0])
+        end = match.end()
     return found if most < 0 else found[:most]
 
 
