@@ -23,7 +23,7 @@ from webhook.kit.own_rules import PREFIX, is_own
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
 from webhook.policy import faults
 from webhook.policy.exemptions import EVERY_RULE, Exemption
-from webhook.policy.own_rules import OwnRule, OwnRules
+from webhook.policy.own_rules import MAX_RULES, OwnRule, OwnRules
 from webhook.policy.staging import ALL, MomentOrNone, StagedRules
 
 API_VERSION: Literal["policy.training.openshift.io/v1"] = "policy.training.openshift.io/v1"
@@ -229,10 +229,14 @@ def load(text: str | bytes, model: type[PolicyDocument]) -> PolicyDocument:
     if missing:
         raise PolicyError(*missing)
     try:
-        return model.model_validate(documents[0])
+        document = model.model_validate(documents[0])
     except ValidationError as error:
         lines = yaml.lines(text)
         raise PolicyError(*(_fault(*found, lines) for found in faults.of(error, model))) from None
+    if (count := len(document.own_rules)) > MAX_RULES:
+        reason = f"has {count:,} rules, at most {MAX_RULES} are taken"
+        raise PolicyError(_fault(("rules", PREFIX), reason, yaml.lines(text)))
+    return document
 
 
 def fault_at(location: faults.Location, reason: str, text: str) -> PolicyFault:

@@ -136,4 +136,5 @@ def each_once(rules: tuple[OwnRule, ...]) -> tuple[OwnRule, ...]:
     return rules
 
 
-OwnRules = Annotated[tuple[OwnRule, ...], AfterValidator(each_once), Field(max_length=MAX_RULES)]
+OwnRules = Annotated[tuple[OwnRule, ...], AfterValidator(each_once), Field(json_schema_extra={"maxItems": MAX_RULES})]
+"""Those of all documents together may be more: `webhook.policy.document.load` counts those of one."""

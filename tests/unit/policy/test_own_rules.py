@@ -223,3 +223,19 @@ def test_where_nothing_can_evaluate_the_policy_is_refused() -> None:
 )
 def test_which_variables_an_expression_reads(source: str, found: bool) -> None:
     assert mentions(source, "request") is found
+
+
+def test_so_many_of_one_document_and_any_number_of_all_together() -> None:
+    def numbered(first: int, count: int) -> list[dict[str, Any]]:
+        return [rule("true", id=f"r{number}") for number in range(first, first + count)]
+
+    with pytest.raises(PolicyError, match=r"rules.custom: has 101 rules, at most 100 are taken"):
+        policy(*numbered(0, 101))
+    both = PolicySet(
+        [
+            Layer("below", read(document(*numbered(0, 60)), policy_model())),
+            Layer("above", read(document(*numbered(60, 60), priority=1, mode="warn"), policy_model())),
+        ]
+    )
+    merged = both.merged((0, 1))
+    assert (len(merged.document.own_rules), merged.document.mode, merged.dropped) == (120, "warn", ())
