@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from webhook.admission.recorded import RecordedReview
+from webhook.cli.terminal import counted
 
 SUFFIX = ".jsonl"
 
@@ -45,7 +46,7 @@ class Records:
         """How much of what was answered this is, in a sentence."""
         told = f"{self.reviews:,} of {self.reviews + self.unrecorded:,} reviews were recorded"
         more = [f"{self.redacted:,} of them without values that may be secret"] if self.redacted else []
-        more += [f"{self.unreadable:,} lines cannot be read"] if self.unreadable else []
+        more += [f"{counted(self.unreadable, 'line')} cannot be read"] if self.unreadable else []
         return "; ".join([told, *more])
 
 

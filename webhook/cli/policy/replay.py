@@ -9,7 +9,7 @@ from typing import NoReturn
 import click
 
 from webhook.cli.options import MomentType, about_new_policies, show
-from webhook.cli.terminal import fail
+from webhook.cli.terminal import counted, fail
 from webhook.client.access import Access
 from webhook.server.clock import now
 
@@ -85,5 +85,7 @@ def replay(
     given = inputs.policies(files)
     known = inputs.cluster(cluster, access, policy_namespace, jobs=True)
     report = replay_report.replay(known, inputs.after(given, known, without), now=now(), on=on, records=records)
+    if records is not None and records.unreadable and not records.reviews:
+        fail(f"{recorded}: no review is in it, {counted(records.unreadable, 'line')} cannot be read")
     show(output, replay_markdown.lines(report) if output == "markdown" else report.as_text(), report.as_json())
     sys.exit(0 if report.safe else 1)

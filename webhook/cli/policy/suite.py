@@ -7,14 +7,20 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from webhook import injections, rules
+from webhook.admission.pipelines import SCHEMA
 from webhook.api import yaml
+from webhook.api.annotations import SKIP
+from webhook.api.names import closest_name
 from webhook.cli import files
 from webhook.cli.files import STDIN, STDIN_TITLE, Manifest, ManifestError
 from webhook.cli.policy import documents
 from webhook.cli.policy.documents import TEST_KIND
 from webhook.cli.policy.suite_document import Case, SuiteDocument
+from webhook.kit.own_rules import full_id
 from webhook.policy import faults
 from webhook.policy.document import API_VERSION
+from webhook.policy.exemptions import ASKED, REQUIRED_INJECTION
 from webhook.policy.layers import Layer
 
 Location = tuple[str | int, ...]
@@ -132,6 +138,7 @@ def _suite(file: str, folder: Path, value: Any, lines: Mapping[Location, int]) -
         for number, name in enumerate(document.policies)
         for layer in _policies(str(folder / name), ("policies", number), refused)
     ]
+    refused += _called_nothing(document, policies)
     cluster = _objects(document.cluster, ("cluster",), file, folder, refused)
     clusters = [
         _objects(case.cluster, ("tests", number, "cluster"), file, folder, refused)
@@ -162,6 +169,22 @@ def _policies(path: str, location: Location, refused: list[tuple[Location, str]]
     if not found.policies and not found.errors:
         refused.append((location, f"no policy in {path}"))
     return found.layers
+
+
+def _called_nothing(document: SuiteDocument, policies: Iterable[Layer]) -> Iterator[tuple[Location, str]]:
+    """What of `rules` names nothing: a slip there would let findings pass that were meant to count."""
+    known = findings_known(policies)
+    for number, name in enumerate(document.rules or ()):
+        if name not in known:
+            near = closest_name(name, known)
+            meant = f", did you mean {near}?" if near else ""
+            yield ("rules", number), f"no rule or injection is called {name}{meant}"
+
+
+def findings_known(policies: Iterable[Layer]) -> frozenset[str]:
+    """What findings may be of: rules, injections and own rules, and annotations that have no effect."""
+    own = (full_id(each.id) for layer in policies for each in layer.document.own_rules)
+    return frozenset((*rules.REGISTRY, *injections.REGISTRY, *own, SCHEMA, REQUIRED_INJECTION, SKIP, ASKED))
 
 
 def _objects(

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time
 from typing import Any, Final
 
-from webhook import injections, rules
 from webhook.admission.messages import Finding
 from webhook.api import yaml
 from webhook.api.names import closest_name
@@ -16,11 +15,10 @@ from webhook.cli.files import Manifest, objects
 from webhook.cli.job_check import Verdict
 from webhook.cli.job_world import JobWorld
 from webhook.cli.policy import job_fields
-from webhook.cli.policy.suite import Location, Suite
+from webhook.cli.policy.suite import Location, Suite, findings_known
 from webhook.cli.policy.suite_document import Case, Expected, NamespaceFacts
 from webhook.client.access import DEFAULT_NAMESPACE
 from webhook.cluster.snapshot import Snapshot, SnapshotError
-from webhook.kit.own_rules import full_id
 from webhook.policy.in_force import PolicySet
 
 MISSING: Final = "expected-verdict-missing"
@@ -244,8 +242,7 @@ def _in_words(expected: Expected) -> str:
 
 
 def _unknown(rule: str, suite: Suite) -> str:
-    own = [full_id(each.id) for layer in suite.policies for each in layer.document.own_rules]
-    known = [*rules.REGISTRY, *injections.REGISTRY, *own]
+    known = findings_known(suite.policies)
     near = None if rule in known else closest_name(rule, known)
     return f"; no rule is called {rule}, did you mean {near}?" if near else ""
 

@@ -147,6 +147,7 @@ def records_digest(folder: Path) -> str:
         (["--on", "soon"], "soon is neither a day such as 2027-02-01 nor a time such as 2027-02-01T08:00:00Z"),
         (["--on", "2027-02-01", "--recorded", "absent"], "absent: No such file or directory"),
         (["--on", "2027-02-01", "--recorded", "."], ".: no .jsonl files in it"),
+        (["--on", "2027-02-01", "--recorded", "tight.yaml"], "tight.yaml: no review is in it, "),
     ],
 )
 def test_what_cannot_be_used(folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], fault: str) -> None:

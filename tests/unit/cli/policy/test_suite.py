@@ -253,6 +253,12 @@ class TestPlaces:
              "expect, stored"],
         ),
         (
+            HEAD + one("", "rules: [gpus, worker-cuont, custom/few, zzz]\n"),
+            ["t.yaml:5: rules[1]: no rule or injection is called worker-cuont, did you mean worker-count?",
+             "t.yaml:5: rules[2]: no rule or injection is called custom/few",
+             "t.yaml:5: rules[3]: no rule or injection is called zzz"],
+        ),
+        (
             HEAD + one("expect: [{rule: gpus, action: refuse}]"),
             ['t.yaml:7: tests[0].expect[0].action: must be deny, warn, audit, exempt or fault (it is "refuse")'],
         ),
