@@ -114,6 +114,8 @@ def expressions() -> list[str]:
             "object.spec.slotsPerWorker == '2'", "optional.of(1).hasValue()", "object.?spec.?nothing.hasValue()",
             "['b', 'a'].sort() == ['a', 'b']", "[[1], [2]].flatten() == [1, 2]", "b'abc'.size() == 3",
               "9223372036854775807 + dyn(1) > 0",
+            r"'abc\n'.find('c$') == ''", r"'a$\n'.find('a[$]') == 'a$'", r"'a\nb'.find('(?m)^a$') == 'a'",
+              "'baaab'.findAll('a*') == ['', 'aaa', '']",
         )),
     ]  # fmt: skip
     return list(dict.fromkeys(found))
