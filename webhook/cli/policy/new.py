@@ -65,6 +65,8 @@ def new(
             fail("give the policy a NAME, or run this on a terminal to be asked for all of it")
         answers = questions.ask(write, settings=settings, **values)
         name, settings, values, into = answers.name, answers.settings, answers.options, into or answers.into
+    if job is not None and into is None:
+        fail("--job is for the first test: name a folder for it with --into")
     try:
         text = write(name, settings=settings, **values)
         if into is None:

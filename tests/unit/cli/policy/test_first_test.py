@@ -94,6 +94,7 @@ def test_a_job_of_ones_own() -> None:
         (("a", "--set", "mode=warn", "--set", "mode.a.b=1"), "there is a value before a, which has no fields"),
         (("there", "--into", "."), "there.yaml is there already: take another name or folder, or remove it"),
         (("a", "--into", "there.yaml"), "cannot write there.yaml"),
+        (("a", "--job", "there.yaml"), "--job is for the first test: name a folder for it with --into"),
         (("a", "--into", ".", "--job", "nope.yaml"), "nope.yaml: no such file or directory"),
         (("a", "--into", ".", "--job", "there.yaml"), "there.yaml has 0 MPIJobs, and a test is about one"),
     ],
