@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from tests.support.jobs import GOOD
-from webhook.kit.own_rules import Expression, Question
+from webhook.cel.worker import answer
+from webhook.kit.own_rules import Expression, Outcome, Question, encode
 from webhook.policy.in_force import Policy, load_policy
 
 
@@ -22,6 +23,11 @@ def question(
     return Question(
         expressions, msgspec.Raw(json.dumps(submitted).encode()), msgspec.Raw(json.dumps(old).encode()), **variables
     )
+
+
+def outcomes(*sources: str | Expression, **about: Any) -> list[Outcome]:
+    """What comes of these expressions, worked out in this process."""
+    return msgspec.json.decode(answer(encode(question(*sources, **about))), type=list[Outcome])
 
 
 def rule(expression: str, **more: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.unit.cel.test_worker import outcomes
+from tests.support.own_rules import outcomes
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.support.jobs import changed
-from tests.support.own_rules import question
+from tests.support.own_rules import outcomes, question
 from webhook.cel.engine import Engine
 from webhook.cel.environment import MAX_FAULT
 from webhook.cel.process import Worker
@@ -18,10 +18,6 @@ from webhook.kit.own_rules import Expression, Outcome, encode
 
 SLOW = "'" + "a" * 40 + "'.find('(a+)+b') == ''"
 LARGE = "['" + "a" * 1000 + "']" + ".map(x, x + x + x + x)" * 10 + "[0].size() > 0"
-
-
-def outcomes(*sources: str | Expression, **about: object) -> list[Outcome]:
-    return msgspec.json.decode(answer(encode(question(*sources, **about))), type=list[Outcome])
 
 
 @pytest.fixture(scope="module")
