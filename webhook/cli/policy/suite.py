@@ -1,7 +1,9 @@
 """Tests of policies in files: documents of kind MPIJobPolicyTest, read with their policies, jobs and cluster facts."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +107,17 @@ def _sources(arguments: Iterable[str], loaded: Loaded) -> Iterator[tuple[str, bo
         if argument == STDIN or not Path(argument).is_dir():
             yield argument, False
             continue
-        found = sorted(path for path in Path(argument).rglob("*") if path.suffix in files.SUFFIXES and path.is_file())
-        for path in found:
-            if not any(part.startswith(".") for part in path.relative_to(argument).parts):
+        found: list[Path] = []
+        for folder, folders, names in os.walk(argument, onerror=partial(_unreadable, loaded)):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            found += [Path(folder, name) for name in names if not name.startswith(".")]
+        for path in sorted(found):
+            if path.suffix in files.SUFFIXES and path.is_file():
                 yield str(path), True
+
+
+def _unreadable(loaded: Loaded, error: OSError) -> None:
+    loaded.errors.append(Unusable(str(error.filename), None, str(error.strerror)))
 
 
 def _load_part(file: str, folder: Path, text: str, loaded: Loaded) -> None:

@@ -1,6 +1,7 @@
 """`policy test`: what it finds, what passes, what fails and how that is told, and what cannot be used."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -224,6 +225,23 @@ class TestPlaces:
             assert result.exit_code == 2
             assert result.stdout == ""
             assert result.stderr == (f"error: no test in {where}: none is a document of kind MPIJobPolicyTest\n")
+
+    def test_a_folder_that_cannot_be_read_is_no_folder_without_tests(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        Path("t.yaml").write_text(HEAD + TIER)
+        Path("locked").mkdir()
+        Path(".hidden").mkdir()
+        scandir = os.scandir
+
+        def of_a_user(path: str) -> Any:
+            if Path(path).name in {"locked", ".hidden"}:
+                raise PermissionError(13, "Permission denied", path)
+            return scandir(path)
+
+        monkeypatch.setattr(os, "scandir", of_a_user)
+        result = run(".")
+        assert result.exit_code == 2
+        assert result.stderr == "error: ./locked: Permission denied\n"
+        assert "2 tests: 2 passed, 0 failed" in result.stdout
 
     def test_tests_are_no_policies(self) -> None:
         Path("t.yaml").write_text(HEAD + TIER)
