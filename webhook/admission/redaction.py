@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from webhook.api.metadata import LAST_APPLIED
 
 REDACTED: Final = "(redacted)"
@@ -27,6 +29,7 @@ _SECRET: Final = re.compile(
 # Mappings whose values belong to the driver of a volume.
 _OF_DRIVERS: Final = frozenset({"volumeAttributes", "options"})
 _COPIES: Final = frozenset({"managedFields", LAST_APPLIED})
+_JSON: Final = ("{", "[")
 _WORDS: Final = frozenset({"command", "args"})
 
 
@@ -50,8 +53,19 @@ class Redaction:
     def _member(self, value: Any, name: str, key: str) -> Any:
         """What stands under `name` of the mapping under `key`."""
         if key == "annotations":
+            return self._annotation(value)
+        if (key, name) == ("httpGet", "path"):
             return self._text(value)
         return self._whole(value) if key in _OF_DRIVERS else self.of(value, name)
+
+    def _annotation(self, text: Any) -> Any:
+        """Tools keep the whole job in one, in JSON."""
+        before = self.count
+        try:
+            copy = self.of(msgspec.json.decode(text)) if isinstance(text, str) and text[:1] in _JSON else None
+        except (msgspec.DecodeError, RecursionError):
+            copy = None
+        return self._text(text if self.count == before else msgspec.json.encode(copy).decode())
 
     def _variable(self, variable: Any) -> Any:
         name = variable.get("name") if isinstance(variable, dict) else None

@@ -78,7 +78,7 @@ class Program:
         raise ExpressionError(_without_code(said))
 
 
-@lru_cache(maxsize=2_000)
+@lru_cache(maxsize=1_000)  # of 100 kB each, if long: the rest of the memory is for values
 def compiled(source: str) -> Program | ExpressionError:
     """The program, compiled once; the error where there is none."""
     try:

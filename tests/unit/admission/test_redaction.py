@@ -34,6 +34,8 @@ def taken_out(changes: dict[str, Any]) -> tuple[str, int]:
         {f"{WORKER}.command": ["bash", "-c", f"login --token '{SECRET} never closed"]},
         {f"{WORKER}.args": [f'{{"password": "{SECRET}", "other": 1}}']},
         {f"{WORKER}.command": ["git", "clone", f"https://{SECRET}@git.example.com/x"]},
+        {"metadata.annotations": {"kapp.k14s.io/original": json.dumps({"env": [{"name": "A", "value": SECRET}]})}},
+        {f"{WORKER}.livenessProbe": {"httpGet": {"path": f"/healthy?token={SECRET}"}}},
         {"metadata.annotations": {"example.com/copy": json.dumps({"text": json.dumps({"token": SECRET})})}},
         {f"{WORKER}.command": ["curl", "-H", f"Authorization: Bearer {SECRET}"]},
         {f"{WORKER}.command": ["git", "clone", f"https://bob:{SECRET}@git.example.com/x"]},
@@ -76,7 +78,7 @@ def test_what_is_taken_out_is_counted_and_marked() -> None:
             ]
         },
         {f"{WORKER}.args": ["--tokenizer", "bert", "https://example.com:8080/a@b"]},
-        {"metadata.annotations": {"training.openshift.io/exempt": "images"}},
+        {"metadata.annotations": {"training.openshift.io/exempt": "images", "a": '{ "b":1}', "c": "{", "d": "[" * 99}},
         {"metadata.labels": {"a": "b"}},
     ],
 )
