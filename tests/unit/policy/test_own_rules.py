@@ -106,6 +106,34 @@ def test_params_and_facts() -> None:
     assert not decide(policy(written, params={"most": 7})).allowed
 
 
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "job.workers == 4",
+        "job.gpusPerWorker == 2",
+        "job.totalGpus == 8",
+        "job.slots == 2",
+        "job.images == ['registry.example.com/a:1', 'registry.example.com/b:1']",
+        "job.accelerator == 'amd.com/gpu'",
+        "job.queue == 'large'",
+    ],
+)
+def test_facts(fact: str) -> None:
+    job = changed(
+        {
+            "spec.slotsPerWorker": 2,
+            "metadata.labels": {"kueue.x-k8s.io/queue-name": "large"},
+            "Launcher.template.spec.containers.0.image": "registry.example.com/a:1",
+            "Worker.template.spec.containers.0.image": "registry.example.com/b:1",
+            "Worker.template.spec.containers.0.resources": {"limits": {"cpu": 1, "amd.com/gpu": 2}},
+        }
+    )
+    kept, broken = (decide(policy(rule(source)), job) for source in (fact, f"!({fact})"))
+    assert "custom/mine" not in {finding.rule for finding in kept.denied}
+    assert not kept.rule_faults
+    assert "custom/mine" in {finding.rule for finding in broken.denied}
+
+
 def test_an_update_is_refused_for_what_it_makes_worse() -> None:
     found = policy(rule(SLOTS))
     assert decide(found, changed({"metadata.labels": {"a": "b"}}), old=changed()).allowed
