@@ -28,7 +28,7 @@ def looked_up(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
     outcomes: dict[str, Outcome] = {}
     asked: list[OwnRule] = []
     for rule in policy.own_rules:
-        if rule.needs_namespace and not known:
+        if (rule.needs_namespace and not known) or (rule.needs_user and not request.user_info.username):
             outcomes[rule.id] = Outcome()  # what is unknown never denies
         else:
             asked.append(rule)

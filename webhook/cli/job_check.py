@@ -171,7 +171,8 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     unknown = {*view.unknown}
     if world.policies is None and world.instead is None:
         unknown.add(POLICIES)
-    if world.user is None and (validation.requested or any(map(_of_users, policy.document.exemptions))):
+    by_user = any(map(_of_users, policy.document.exemptions)) or any(rule.needs_user for rule in policy.own_rules)
+    if world.user is None and (validation.requested or by_user):
         unknown.add(USER)
     return Verdict(manifest, namespace, validation, mutation, stored is not None, standing, frozenset(unknown), policy)
 

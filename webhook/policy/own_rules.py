@@ -93,6 +93,12 @@ class OwnRule(RuleSettings):
         """Whether it cannot be evaluated while nothing is known of the namespace."""
         return any(mentions(text, "namespaceObject") for text in (self.expression or "", self.match or ""))
 
+    @cached_property
+    def needs_user(self) -> bool:
+        """Whether it cannot be evaluated while nobody knows who submits the job."""
+        sources = (self.expression or "", self.match or "")
+        return any(mentions(source, "request") and "userInfo" in source for source in sources)
+
     @property
     def advice(self) -> str:
         """What the user has to do."""

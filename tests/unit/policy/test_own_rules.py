@@ -100,6 +100,14 @@ def test_what_is_unknown_of_the_namespace_refuses_nobody() -> None:
     assert found.rule_faults == {}
 
 
+def test_where_nobody_submits_a_rule_about_users_refuses_nobody() -> None:
+    found = policy(rule("request.userInfo.username == 'alice'", onError="deny"))
+    assert not decide(found, username="bob").allowed
+    unknown = decide(found, username="")
+    assert unknown.allowed
+    assert not unknown.rule_faults
+
+
 def test_params_and_facts() -> None:
     written = rule("job.totalGpus <= params.most && job.accelerator == 'nvidia.com/gpu'")
     assert decide(policy(written, params={"most": 8})).allowed
