@@ -78,12 +78,20 @@ def main(ctx: click.Context, plugins: str) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     if plugins.strip():
-        _load(plugins, silent=ctx.invoked_subcommand in TELLS_OF_PLUGINS)
+        _load(ctx, plugins)
 
 
-def _load(plugins: str, *, silent: bool) -> None:
+def _load(ctx: click.Context, plugins: str) -> None:
     from webhook.plugins import loading  # noqa: PLC0415 - whoever has none need not wait for it
 
     loading.load(plugins.split(","))
-    for name, problem in {} if silent else loading.problems().items():
+    if ctx.invoked_subcommand in TELLS_OF_PLUGINS:
+        return
+    _warn(at_first := loading.problems())
+    # And at the end of what has failed by then.
+    ctx.call_on_close(lambda: _warn(dict(loading.problems().items() - at_first.items())))
+
+
+def _warn(problems: Mapping[str, str]) -> None:
+    for name, problem in sorted(problems.items()):
         click.echo(f"{caution('warning')}: plug-in {printable(name)}: {printable(problem)}", err=True)

@@ -5,8 +5,11 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from tests.support.plugins import RULE, SAYS_NO, install, taken_in
+from tests.support.paths import ROOT
+from tests.support.plugins import RULE, SAYS_NO, install, install_rule, taken_in
 from webhook.cli.main import main
+
+EXAMPLE = ROOT / "manifests" / "examples" / "openmpi-pi.yaml"
 
 
 def write(folder: Path) -> None:
@@ -44,3 +47,14 @@ def test_other_commands_warn_of_a_broken_one_and_do_their_work(tmp_path: Path) -
         assert done.stderr == f"warning: plug-in acme: {FAULT}\n"
         assert "acme-no" in done.stdout
         assert "(plug-in acme)" in done.stdout
+
+
+def test_check_tells_of_one_that_fails(tmp_path: Path) -> None:
+    install_rule(tmp_path, "yield 1 / 0")
+    with taken_in(tmp_path):
+        done = CliRunner().invoke(main, ["--plugins", "acme", "check", str(EXAMPLE)])
+        assert done.exit_code == 0
+        assert done.stderr.splitlines()[-1] == (
+            "warning: plug-in acme: rule acme-no failed 1 time, last with ZeroDivisionError in acme_no.py:11: jobs were "
+            "judged without it"
+        )
