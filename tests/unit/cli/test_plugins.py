@@ -55,6 +55,6 @@ def test_check_tells_of_one_that_fails(tmp_path: Path) -> None:
         done = CliRunner().invoke(main, ["--plugins", "acme", "check", str(EXAMPLE)])
         assert done.exit_code == 0
         assert done.stderr.splitlines()[-1] == (
-            "warning: plug-in acme: rule acme-no failed 1 time, last with ZeroDivisionError in acme_no.py:11: jobs were "
-            "judged without it"
+            "warning: plug-in acme: rule acme-no failed 1 time, last with ZeroDivisionError in acme_no.py:11: jobs "
+            "were judged without it"
         )
