@@ -182,6 +182,8 @@ class PolicySet:
         self._days = sorted({day for layer in self.layers for stage in stages_of(layer) if (day := stage.since)})
         # What is compiled for one of them is not looked at any more once the next one has come.
         self._by_days_come: dict[int, PolicySet] = {0: self}
+        self.left_out: dict[str, str] = {}
+        """Documents that contradict others where jobs came so far, and why."""
 
     def at(self, now: datetime) -> "PolicySet":
         """The same at a moment: what a day has begun to enforce, or has not yet."""
@@ -190,6 +192,7 @@ class PolicySet:
         if found is None:
             found = PolicySet(self.layers)
             found._now, found._by_days_come = self._days[come - 1], self._by_days_come
+            found.left_out = self.left_out
             self._by_days_come[come] = found
         return found
 
@@ -267,6 +270,7 @@ class PolicySet:
         chosen_document, wrong = with_values(effective.document, list(zip(asked, said, strict=True)))
         effective = structs.replace(effective, document=chosen_document)
         policy = _staged(effective, uncertain, self.stages(matching), namespace, self._now)
+        self.left_out.update(effective.dropped)
         dropped = {name for name, _ in effective.dropped}
         chosen = [self.layers[index] for index in (self._for_all() if matching is None else matching)]
         kept = tuple(layer for layer in chosen if layer.name not in dropped)

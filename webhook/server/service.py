@@ -153,6 +153,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     telemetry.plugins.follow(loading.loaded(), loading.FAILURES)
     source = certificates.source_for(settings, telemetry)
     readiness = _readiness(source, telemetry)
+    readiness.concerns_of(lambda: _left_out(handler.policies))
     async with AsyncExitStack() as stack:
         stack.push_async_callback(own_rules.close)
         await stack.enter_async_context(keys.filled())
@@ -377,6 +378,13 @@ def _policy_keys(paths: tuple[Path, ...]) -> Keys | None:
         return policy_keys.public_keys(paths) if paths else None
     except KeyFileError as error:
         raise StartError(f"--policy-key: {error}") from None
+
+
+def _left_out(policies: PolicySet) -> dict[str, str]:
+    return {
+        f"policy-left-out-{name}": f'policy "{name}" is left out where it contradicts another: {reason}'
+        for name, reason in policies.left_out.items()
+    }
 
 
 def _digest(policies: PolicySet) -> str:

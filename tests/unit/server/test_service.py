@@ -10,7 +10,7 @@ import pytest
 from certs.authority import Authority
 from tests.support import jobs
 from tests.support.live_service import Connection, live
-from tests.support.policies import layer
+from tests.support.policies import HEADER, layer
 from webhook import injections, rules
 from webhook.cel.evaluator import Evaluator
 from webhook.policy import document
@@ -170,6 +170,18 @@ def test_a_folder_that_is_not_there_costs_no_review(tmp_path):
         while "[!]record: reviews are not recorded: " not in service.ops("/readyz"):
             time.sleep(0.01)  # the thread has its turn soon
         assert 'recorded_reviews_total{outcome="unwritable"}' in service.ops("/metrics")
+
+
+def test_a_policy_that_contradicts_another_is_told(tmp_path):
+    (file := tmp_path / "policies.yaml").write_text(
+        f"{HEADER}rules: {{gpus: {{max: 2}}}}\n---\n{HEADER}priority: 1\nrules: {{gpus: {{min: 3}}}}\n"
+    )
+    with live(policy=file) as service:
+        connection = service.connect()
+        assert connection.post("/validate-mpijob", jobs.body(jobs.GOOD)).status == 200
+        connection.close()
+        told = service.ops("/readyz")
+    assert '" is left out where it contradicts another: min (3) is above max (2)' in told
 
 
 async def test_companions_hear_of_policies_when_their_content_has_changed(monkeypatch):
