@@ -1,7 +1,7 @@
 """Own rules of policies that could not be evaluated, for the administrator: in the log once each, and in `/readyz`."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 MOST: Final = 100
@@ -12,7 +12,7 @@ _QUOTED: Final = re.compile(r""""[^"]*"|'[^']*'""")
 class OwnRuleFaults:
     """The last fault of each rule, since the policies changed."""
 
-    def __init__(self, log: Any, count: Callable[[str], None]) -> None:
+    def __init__(self, log: Any, count: Callable[[str, int], None]) -> None:
         self._log = log
         self._count = count
         self._faults: dict[str, str] = {}
@@ -20,15 +20,17 @@ class OwnRuleFaults:
     def note(self, faults: Mapping[str, str]) -> None:
         """What came of a review."""
         for rule, fault in faults.items():
-            self._count(rule)
+            self._count(rule, 1)
             told = _QUOTED.sub("...", fault)
             if self._faults.get(rule) != told and (rule in self._faults or len(self._faults) < MOST):
                 self._faults[rule] = told
                 self._log.warning("own rule not evaluated", rule=rule, fault=told)
 
-    def forget(self) -> None:
-        """Other policies are in force."""
+    def follow(self, rules: Iterable[str]) -> None:
+        """Other policies are in force, with these own rules."""
         self._faults.clear()
+        for rule in rules:
+            self._count(rule, 0)
 
     def concerns(self) -> dict[str, str]:
         """For `/readyz`: reviews are answered all the same."""

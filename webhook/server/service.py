@@ -20,6 +20,7 @@ from webhook.companions.ssh.pool import KeyPool
 from webhook.installation import policy_keys, registration
 from webhook.installation.policy_keys import KeyFileError
 from webhook.installation.registration import Registration
+from webhook.kit.own_rules import full_id
 from webhook.plugins import loading
 from webhook.policy import store
 from webhook.policy.document import PolicyError
@@ -149,7 +150,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         policy_keys=trusted,
         own_rules=own_rules,
     )
-    telemetry.policies_in_force(_digest(handler.policies))
+    telemetry.policies_in_force(_digest(handler.policies), own_rules=_own_rules(handler.policies))
     telemetry.plugins.follow(loading.loaded(), loading.FAILURES)
     source = certificates.source_for(settings, telemetry)
     readiness = _readiness(source, telemetry)
@@ -297,7 +298,9 @@ async def _follow_cluster(
     def apply(policies: PolicySet, loaded: Loaded) -> None:
         before, now = _digest(handler.policies), _digest(policies)
         handler.policies = policies
-        telemetry.policies_in_force(now, loaded.states.values(), unsigned=len(loaded.unsigned))
+        telemetry.policies_in_force(
+            now, loaded.states.values(), unsigned=len(loaded.unsigned), own_rules=_own_rules(policies)
+        )
         # They come again whenever they are read again, and companions then look at every job.
         for changed in on_policies if now != before else ():
             changed()
@@ -378,6 +381,10 @@ def _policy_keys(paths: tuple[Path, ...]) -> Keys | None:
         return policy_keys.public_keys(paths) if paths else None
     except KeyFileError as error:
         raise StartError(f"--policy-key: {error}") from None
+
+
+def _own_rules(policies: PolicySet) -> set[str]:
+    return {full_id(rule.id) for layer in policies.layers for rule in layer.document.own_rules}
 
 
 def _left_out(policies: PolicySet) -> dict[str, str]:

@@ -64,7 +64,7 @@ class Telemetry:
         self._durations: Durations = made["review_duration_seconds"]
         self._rule_results: Tally = made["rule_results_total"]
         faults: Tally = made["own_rule_faults_total"]
-        self.own_rule_faults = OwnRuleFaults(self.log, lambda rule: faults.add((rule,)))
+        self.own_rule_faults = OwnRuleFaults(self.log, lambda rule, number: faults.add((rule,), number))
         self._own_rule_workers: AskedCounter = made["own_rule_workers_ended_total"]
         self._refused_gpus: Tally = made["refused_gpus_total"]
         self._patch_ops: Tally = made["patch_ops_total"]
@@ -111,8 +111,10 @@ class Telemetry:
         for reason in REASONS:
             self.connections_refused.labels(reason)
 
-    def policies_in_force(self, digest: str, states: Iterable[str] = (), *, unsigned: int = 0) -> None:
-        """Report the hash of the policies that are now in force, and the `states` of their ConfigMaps."""
+    def policies_in_force(
+        self, digest: str, states: Iterable[str] = (), *, unsigned: int = 0, own_rules: Iterable[str] = ()
+    ) -> None:
+        """Report the policies that are now in force: their hash, the `states` of their ConfigMaps, their own rules."""
         self._policy_info.clear()
         self._policy_info.labels(digest).set(1)
         counts = Counted(states)
@@ -121,7 +123,7 @@ class Telemetry:
         self._policies_unsigned.set(unsigned)
         broken = counts.total() > counts["current"]
         self._policy_reloads.labels("broken" if broken else "good").inc()
-        self.own_rule_faults.forget()
+        self.own_rule_faults.follow(own_rules)
         self.log.info("policies in force", hash=digest, documents=dict(counts))
 
     def policy_reviewed(self, request: AdmissionRequest, name: str, response: AdmissionResponse) -> None:

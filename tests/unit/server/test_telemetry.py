@@ -141,6 +141,7 @@ def test_what_alerts_ask_about_is_there_from_the_start(telemetry):
     """The first failure after a start is no step in a series that did not exist."""
     expressions = " ".join(rule["expr"] for rule in alert_rules())
     telemetry.plugins.follow((), Failures({("rule", "acme-no"): 0}, {}))
+    telemetry.policies_in_force("0123", own_rules=["custom/team"])
     text = generate_latest(telemetry.registry).decode()
     counters = set(re.findall(r"mpijob_webhook_[a-z_]+_total", expressions))
     assert counters
