@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from tests.controlplane.cluster import Cluster
-from tests.support.at_work import at_work
 from tests.support.live_views import connected, until
 from webhook.client import connection as connections
 from webhook.client.connection import Connection
@@ -21,6 +20,7 @@ from webhook.client.watch import Watch
 from webhook.client.wire import FaultReason
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer
+from webhook.server.background import at_work
 from webhook.server.log import make_log
 
 # asyncio drops, unclosed, a connection whose peer dies in the middle of the TLS handshake, and

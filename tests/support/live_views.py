@@ -10,10 +10,10 @@ from typing import Any
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import load_kube_config
 
-from tests.support.at_work import at_work
 from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView
 from webhook.cluster.resource import WatchedPlace
+from webhook.server.background import at_work
 from webhook.server.log import make_log
 
 

@@ -22,7 +22,14 @@ async def in_background(name: str, work: Callable[[], Coroutine[Any, Any, object
                 log.error(name, fault=wire.place(error))  # noqa: TRY400 - no text of objects
             await asyncio.sleep(RESTART_SECONDS)
 
-    task = asyncio.create_task(again_and_again())
+    async with at_work(again_and_again):
+        yield
+
+
+@asynccontextmanager
+async def at_work(work: Callable[[], Coroutine[Any, Any, object]]) -> AsyncIterator[None]:
+    """Run what never ends, until the block does."""
+    task = asyncio.create_task(work())
     try:
         yield
     finally:

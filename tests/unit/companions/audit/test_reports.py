@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.at_work import at_work
 from tests.support.job_lives import condition
 from tests.support.jobs import changed
 from tests.support.kept_objects import JobLists, KeptObjects, settled
@@ -37,6 +36,7 @@ from webhook.companions.audit.standing import StandingAudit
 from webhook.companions.paced import PacedClient
 from webhook.policy.in_force import PolicySet
 from webhook.rules import Violation
+from webhook.server.background import at_work
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
 STRICT = "rules: {worker-count: {max: 3}}"

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from prometheus_client import generate_latest
 
-from tests.support.at_work import at_work
 from tests.support.job_lives import condition
 from tests.support.jobs import changed
 from tests.support.kept_objects import JobLists, KeptObjects, settled
@@ -29,6 +28,7 @@ from webhook.companions.paced import PacedClient
 from webhook.kit.settings import Action
 from webhook.policy.in_force import PolicySet
 from webhook.server.audit_telemetry import AUDIT_METRICS
+from webhook.server.background import at_work
 from webhook.server.job_telemetry import JobTelemetry
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.at_work import at_work
 from tests.support.jobs import changed
 from tests.support.kept_objects import KeptObjects, settled
 from tests.support.logs import Log
@@ -23,6 +22,7 @@ from webhook.companions.network_policy.upkeep import NetworkPolicies
 from webhook.companions.network_policy.wanted import LABEL
 from webhook.companions.paced import PacedClient
 from webhook.policy.in_force import PolicySet
+from webhook.server.background import at_work
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
 POLICIES = "/apis/networking.k8s.io/v1/namespaces/team-a/networkpolicies"
