@@ -5,6 +5,7 @@ namespace of that job, as another tenant's jobs are not to go without a rule for
 """
 
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from time import monotonic
 from typing import Final, Protocol
@@ -48,8 +49,9 @@ class _Rest(msgspec.Struct):
     why: str
 
 
+@cache
 def installed() -> bool:
-    """Whether there is what evaluates."""
+    """Whether there is what evaluates: looked for once, as that searches all folders of packages."""
     return find_spec("cel_expr_python") is not None and find_spec("google.protobuf") is not None
 
 

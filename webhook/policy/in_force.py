@@ -252,16 +252,17 @@ class PolicySet:
 
     def _stages_of(self, matching: Sequence[int]) -> tuple[Stage, ...]:
         effective = self.merged(matching)
-        chosen, dropped = effective.document, {name for name, _ in effective.dropped}
+        chosen = effective.document
         of_mode = staging.of_mode(
             effective.sources.get("mode", ""), chosen.mode, chosen.enforce_from, chosen.enforce_share
         )
-        kept = [layer for layer in (self.layers[index] for index in matching) if layer.name not in dropped]
+        kept = self._kept(matching)
         of_rules = (stage for layer in kept for stage in staging.of_rules(layer.name, layer.document.staged))
         return (*of_mode, *of_rules)
 
     def _compiled(self, matching: tuple[int, ...] | None, namespace: str, said: Said) -> Policy:
-        effective = self.merged(self._for_all() if matching is None else matching)
+        indices = self._for_all() if matching is None else matching
+        effective = self.merged(indices)
         uncertain = frozenset[str]()
         if matching is None:
             asking = (f"{asked.section}.{asked.entry}" for asked in asked_by(effective.document))
@@ -271,10 +272,13 @@ class PolicySet:
         effective = structs.replace(effective, document=chosen_document)
         policy = _staged(effective, uncertain, self.stages(matching), namespace, self._now)
         self.left_out.update(effective.dropped)
-        dropped = {name for name, _ in effective.dropped}
-        chosen = [self.layers[index] for index in (self._for_all() if matching is None else matching)]
-        kept = tuple(layer for layer in chosen if layer.name not in dropped)
+        kept = self._kept(indices)
         return replace(policy, layers=kept, identity=_identity(kept), asked=asked, wrong=tuple(wrong))
+
+    def _kept(self, indices: Sequence[int]) -> tuple[Layer, ...]:
+        """Those of the layers that the merge has not left out."""
+        dropped = {name for name, _ in self.merged(indices).dropped}
+        return tuple(layer for layer in (self.layers[index] for index in indices) if layer.name not in dropped)
 
     def _for_all(self) -> list[int]:
         return [index for index, layer in enumerate(self.layers) if layer.document.selector is None]
