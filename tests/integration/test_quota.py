@@ -167,8 +167,15 @@ def test_what_a_deleted_job_had_is_free_at_once(deployment: Deployment, replicas
     """Also when the ledger still has it: a user who corrects a job must not wait for a time to run out."""
     cluster = deployment.cluster
     whole = {"Worker.replicas": HOLDS * GPUS, "Launcher.template.spec.containers.0.command": ["train"]}
+
+    def created() -> bool | None:
+        """None while the replica has not heard yet that a pod is gone; it says so itself in its advice."""
+        outcome = cluster.kubectl("create", "-f", "-", stdin=job(quota, "whole", **whole), check=False)
+        assert outcome.returncode == 0 or "is still being deleted" in outcome.stderr, outcome.stderr
+        return outcome.returncode == 0 or None
+
     for _ in range(3):
-        cluster.kubectl("create", "-f", "-", stdin=job(quota, "whole", **whole))
+        cluster.wait_for("the replica to hear that the pods are gone", created)
         cluster.kubectl("delete", "mpijob", "whole", "-n", quota)
         cluster.wait_for("its pods to be gone", lambda: not cluster.get("pods", "-n", quota)["items"] or None)
 
