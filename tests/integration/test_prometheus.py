@@ -30,7 +30,6 @@ EMPTY = {
     "MPIJobWebhookCallsFail": "the API server counts what it refuses from the first time on",
     "MPIJobWebhookFailsOpen": "the API server counts what goes on without us from the first time on",
     "MPIJobWebhookPluginBroken": "there is no plug-in",
-    "MPIJobWebhookOwnRuleFails": "no policy has own rules",
     "MPIJobWebhookConditionErrors": "the API server counts errors from the first one on",
 }
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tests.support.dashboard.extension_panels import EXTENSIONS
 from tests.support.dashboard.queries import CERTAIN, IN, REFUSED, J, P, Panel, Query, Row, each, in_all, quantile
 from tests.support.dashboard.service_panels import BESIDE, CLUSTER, SERVICE
 
@@ -149,4 +150,4 @@ JOBS: Final = Row(
     ),
 )
 
-ROWS: Final = (VERDICTS, GPUS, JOBS, SERVICE, CLUSTER, BESIDE)
+ROWS: Final = (VERDICTS, GPUS, JOBS, SERVICE, CLUSTER, BESIDE, EXTENSIONS)

@@ -27,6 +27,10 @@ sshKeys: ed25519
 rules:
   network-policy: {posture: default}
   worker-count: {max: 16}
+  custom:
+  - id: whole-nodes
+    expression: job.gpusPerWorker <= 8
+    message: a worker has more GPUs than a node
 exemptions:
 - {rules: [worker-count], namespaces: [team-c], reason: they try small}
 """
@@ -71,7 +75,11 @@ def real_run(log_dir: Path) -> Iterator[Run]:
         cluster.start_operator()
         deployment = Deployment(cluster, balancer)
         deployment.install()
-        replicas = {f"mpijob-webhook-{n}": deployment.start(*SELF_MANAGED, *OPTIONS).ops_url for n in range(2)}
+        replicas = {}
+        for n in range(2):
+            record = log_dir / f"record-{n}"
+            record.mkdir()
+            replicas[f"mpijob-webhook-{n}"] = deployment.start(*SELF_MANAGED, *OPTIONS, "--record", str(record)).ops_url
         run = Run(cluster, prometheus.start(cluster, replicas), time.time())
         cluster.apply([_policy(), *itertools.chain.from_iterable(map(_namespace, TEAMS))])
         yield run
