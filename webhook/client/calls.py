@@ -12,6 +12,8 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import msgspec
@@ -167,7 +169,9 @@ async def connect(access: Access | Path | None) -> Client:
     try:
         configured, namespace = await load()
         impersonation = access.impersonation.over(configured)
-        configuration.client_session_kwargs = {"headers": impersonation.headers}
+        configuration.proxy = configuration.proxy or _proxy(configuration.host)
+        # Trusting the environment, aiohttp would ask for proxies in another thread, and for ~/.netrc, at every call.
+        configuration.client_session_kwargs = {"headers": impersonation.headers, "trust_env": False}
         api = official.client.ApiClient(configuration=configuration)
     except (official.config.ConfigException, *UNUSABLE) as error:
         raise ClusterError(f"cannot use {source or 'the service account'}: {_words(error)}") from None
@@ -190,6 +194,12 @@ def _source(kubeconfig: Path | None) -> Path | None:
     elif not any(Path(each).expanduser().exists() for each in named.split(os.pathsep) if each):
         raise ClusterError(f"cannot read the kubeconfig {source}: none of these files exists")
     return source
+
+
+def _proxy(host: str) -> str | None:
+    """The proxy that the environment has for the API server."""
+    url = urlsplit(host)
+    return None if proxy_bypass(url.hostname or "") else getproxies().get(url.scheme)
 
 
 def _json(data: bytes) -> dict[str, Any]:

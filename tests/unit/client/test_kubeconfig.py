@@ -1,7 +1,9 @@
 """What a kubeconfig says is done or refused, never passed over."""
 
+import asyncio
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +196,29 @@ async def test_a_plugin_and_a_proxy_are_used(tmp_path: Path) -> None:
         clusters = [{"name": "c", "cluster": {"server": "http://nowhere.invalid", "proxy-url": api.url}}]
         await ask(kubeconfig(tmp_path / "config", "", users=users, clusters=clusters))
         assert api.calls == [("GET", "/api/v1/namespaces/x")]
+
+
+@pytest.mark.parametrize(("bypassed", "reached"), [("", True), ("nowhere.invalid", False)])
+async def test_the_proxy_of_the_environment_is_used(
+    bypassed: str, reached: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clusters = [{"name": "c", "cluster": {"server": "http://nowhere.invalid"}}]
+    with fake_api() as api:
+        monkeypatch.setenv("http_proxy", api.url)
+        monkeypatch.setenv("no_proxy", bypassed)
+        with nullcontext() if reached else pytest.raises(ClusterError):
+            await ask(kubeconfig(tmp_path / "config", "", clusters=clusters))
+        assert bool(api.calls) is reached
+
+
+async def test_a_call_takes_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it read any file: somebody's ~/.netrc is not for API servers."""
+    taken: list[object] = []
+    monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", lambda *what: taken.append(what))
+    with fake_api() as api:
+        await ask(kubeconfig(tmp_path / "config", api.url))
+        assert api.calls == [("GET", "/api/v1/namespaces/x")]
+    assert not taken
 
 
 def test_nobody_is_impersonated_by_groups_alone() -> None:
