@@ -29,6 +29,8 @@ class Clock:
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
             "FAKETIME_CACHE_DURATION": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            # Else every wait for a lock ends at once and begins again: a thread costs fifty times as much.
+            "FAKETIME_FORCE_MONOTONIC_FIX": "0",
             "NO_FAKE_STAT": "1",
         }
         return ("/usr/bin/env", *(f"{name}={value}" for name, value in settings.items()))
