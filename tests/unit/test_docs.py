@@ -13,7 +13,8 @@ from tests.support.paths import DOCS, EXAMPLES, MANIFESTS, ROOT
 from webhook import injections
 from webhook.api import annotations, yaml
 from webhook.cli import explanations, files, reference
-from webhook.cli.job_check import Verdict, check
+from webhook.cli.job_check import check
+from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld
 from webhook.cli.policy import documents
 from webhook.policy.document import PolicyDocument
@@ -27,6 +28,7 @@ WRITTEN = (
     "administrators.md",
     "policies.md",
     "roll-out.md",
+    "ci.md",
     "command.md",
     "runbook.md",
     "pod-security.md",
@@ -173,7 +175,7 @@ def _anchors(file: Path) -> set[str]:
 def test_commands_that_are_shown_exist() -> None:
     """Every `mpijob-webhook COMMAND --options` in the texts, the help included."""
     texts = [page(name) for name in (*WRITTEN, *PAGES)] + [page("../README.md")]
-    shown = re.findall(r"mpijob-webhook ((?:policy |certs )?[a-z]+)((?: [^\n`|]*)?)", "\n".join(texts))
+    shown = re.findall(r"mpijob-webhook ((?:policy |certs |schema )?[a-z]+)((?: [^\n`|]*)?)", "\n".join(texts))
     assert shown
     for command, rest in shown:
         assert command in COMMANDS or not command.startswith("policy "), command

@@ -2,7 +2,7 @@
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,6 @@ import click
 from webhook.cli.options import (
     CLUSTER_FILE,
     FILE,
-    OUTPUT,
     POLICY_NAMESPACE,
     REFUSED,
     about_a_cluster,
@@ -36,8 +35,24 @@ if TYPE_CHECKING:
 @POLICY_NAMESPACE
 @click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods by this Pod Security level, and no rules.")
 @click.option("-n", "--namespace", help="For jobs that name no namespace. Default: that of the cluster's context.")
+@click.option("-R", "--recursive", is_flag=True, help="Look into directories however deep; what is hidden is left out.")
+@click.option(
+    "--ignore-others", is_flag=True, help="Pass over files without an MPIJob, whatever they are; 0 if all are."
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["deny", "warn"]),
+    default="deny",
+    help="What ends with 1: a refusal, or also a warning. What was injected is no warning.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Show refused jobs alone.")
-@OUTPUT
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml", "sarif", "junit", "github"]),
+    default="text",
+    help="For people, for programs, or for CI systems.",
+)
 def check(
     *,
     files: tuple[str, ...],
@@ -47,14 +62,17 @@ def check(
     policy_namespace: str,
     level: str | None,
     namespace: str | None,
+    recursive: bool,
+    ignore_others: bool,
+    fail_on: str,
     quiet: bool,
     output: str,
 ) -> NoReturn:
     """Check the MPIJobs in files, without a cluster.
 
     Each job goes the way that it goes through the webhook: what is missing is injected, then every rule looks at it. A
-    FILE may hold several documents and lists, be JSON, be a directory (its .yaml, .yml and .json files), or be - for
-    standard input. Objects of other kinds are passed over.
+    FILE may hold several documents and lists, be JSON, be a directory (its .yaml, .yml and .json files), a pattern such
+    as 'jobs/**/*.yaml', or be - for standard input. Objects of other kinds are passed over.
 
     With --kubeconfig, --context or --as, what counts is that cluster: its schema of MPIJobs, its policies, and what
     rules look at, in the namespaces of the jobs and as far as you may read it. The component `check-by-users` of the
@@ -76,6 +94,8 @@ def check(
       mpijob-webhook check manifests/ --level restricted@v1.30
       mpijob-webhook check manifests/ --policy policy.yaml
       kustomize build . | mpijob-webhook check - -o json
+      helm template . | mpijob-webhook check - --fail-on warn
+      mpijob-webhook check -R . --ignore-others -o github
       kubectl get namespaces,mpijobs -A -o yaml > cluster.yaml
       mpijob-webhook check job.yaml --cluster cluster.yaml
       mpijob-webhook check job.yaml --kubeconfig ~/.kube/config
@@ -84,17 +104,18 @@ def check(
     \b
     Exit code:
       0  every job would be admitted
-      1  at least one would be refused
+      1  at least one would be refused, or with --fail-on warn has a warning
       2  unusable input: a file, the policy or the cluster file is broken, or there is nothing to check
     """
     in_a_cluster = access != Access()
-    if level and (policy or cluster or in_a_cluster):
-        fail("--level looks at nothing but the pods, so it takes no --policy, --cluster or --kubeconfig")
+    if level and (policy or cluster or in_a_cluster or ignore_others):
+        other = "--policy, --cluster, --kubeconfig or --ignore-others"
+        fail(f"--level looks at nothing but the pods, so it takes no {other}")
     if cluster and in_a_cluster:
         fail("--cluster and --kubeconfig, --context or --as exclude each other")
     from webhook.cli import files as manifests
 
-    found, errors = manifests.load(files)
+    found, errors = manifests.load(files, recursive=recursive, only="MPIJob" if ignore_others else "")
     if level is not None:
         checker = _level_checker(level, namespace or DEFAULT_NAMESPACE)
     else:
@@ -104,19 +125,30 @@ def check(
     checked = [manifest for manifest in found if checker.concerns(manifest)]
     verdicts = [checker.check(manifest) for manifest in checked]
     shown = [verdict for verdict in verdicts if not (quiet and verdict.allowed)]
-    if output == "text" and not quiet:
-        for other in (manifest for manifest in found if not checker.concerns(manifest)):
-            click.echo(printable(f"{other.source}: passed over {other.kind} {other.title}"), err=True)
-    lines = (line for verdict in shown for line in verdict.as_text()) if quiet else checker.report(verdicts)
-    show(output, lines, [verdict.as_json() for verdict in shown])
-    if output == "text" and not quiet:
-        for line in checker.not_judged(verdicts):
-            click.echo(faint(printable(line)), err=True)
-    if not checked and not errors:
+    talks = output == "text" and not quiet
+    if talks:
+        others = (each for each in found if not checker.concerns(each))
+        _tell(f"{each.source}: passed over {each.kind} {each.title}" for each in others)
+    if output in {"text", "json", "yaml"}:
+        lines = (line for verdict in shown for line in verdict.as_text()) if quiet else checker.report(verdicts)
+        show(output, lines, [verdict.as_json() for verdict in shown])
+    else:
+        from webhook.cli.check_report import in_form
+
+        show("text", in_form(output, shown, errors, warnings_fail=fail_on == "warn"), None)
+    if talks:
+        _tell(checker.not_judged(verdicts))
+    nothing = not checked and not ignore_others
+    if nothing and not errors:
         complain(f"no {checker.subject} in {', '.join(files)}")
     complain(*errors)
-    refused = any(not verdict.allowed for verdict in verdicts)
-    sys.exit(UNUSABLE if errors or not checked else REFUSED if refused else 0)
+    failed = any(fail_on == "warn" or not problem.warns for verdict in verdicts for problem in verdict.problems())
+    sys.exit(UNUSABLE if errors or nothing else REFUSED if failed else 0)
+
+
+def _tell(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(faint(printable(line)), err=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +205,10 @@ def _world(
 
 
 def _job_checker(world: "JobWorld", namespace: str) -> Checker:
-    from webhook.cli import job_check
+    from webhook.cli import job_check, job_verdict
 
     check = partial(job_check.check, world=world, namespace=namespace)
-    return Checker("MPIJob", job_check.is_job, check, job_check.report, partial(job_check.not_judged, world=world))
+    return Checker("MPIJob", job_check.is_job, check, job_verdict.report, partial(job_check.not_judged, world=world))
 
 
 def _level_checker(text: str, namespace: str) -> Checker:

@@ -7,15 +7,18 @@ https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-comm
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from webhook import PROGRAM, __version__
+from webhook.cli.files import STDIN_TITLE
 from webhook.cli.terminal import printable
 
 SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+FINGERPRINT: Final = "field/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,15 @@ class Problem:
     rule: str
     message: str
     line: int | None = None
+    field: str = ""
+    """Of an object: the path in its YAML."""
+    warns: bool = False
+    """It deserves a look, and is no fault."""
+
+    @property
+    def text(self) -> str:
+        """The message with the field."""
+        return f"{self.field}: {self.message}" if self.field else self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +50,26 @@ class Checked:
     unusable: bool = False
     """It could not be looked at, for the reasons in `problems`."""
 
+    @property
+    def faults(self) -> Sequence[Problem]:
+        """The problems for which it fails."""
+        return [problem for problem in self.problems if not problem.warns]
+
+    @property
+    def warnings(self) -> Sequence[Problem]:
+        """The others."""
+        return [problem for problem in self.problems if problem.warns]
+
+
+class Rule(NamedTuple):
+    """What a kind of problem is about."""
+
+    summary: str
+    explanation: str = ""
+
 
 def junit(found: Iterable[Checked], name: str) -> str:
-    """A testsuite for each file, a testcase for each thing that was looked at."""
+    """A testsuite for each file, a testcase for each thing that was looked at; warnings are its output."""
     everything = list(found)
     top = ET.Element("testsuites", {"name": name, **_counts(everything)})
     for file, group in groupby(everything, key=lambda each: each.file):
@@ -49,28 +78,32 @@ def junit(found: Iterable[Checked], name: str) -> str:
         for each in members:
             attributes = {"name": printable(each.name), "classname": printable(file), "file": printable(file)}
             case = ET.SubElement(suite, "testcase", attributes | ({"line": str(each.line)} if each.line else {}))
-            if each.problems:
-                first, *more = (_with_line(file, problem) for problem in each.problems)
+            if each.faults:
+                first, *more = (_with_line(file, problem) for problem in each.faults)
                 kind = "error" if each.unusable else "failure"
-                about = {"message": first, "type": each.problems[0].rule}
+                about = {"message": first, "type": each.faults[0].rule}
                 ET.SubElement(case, kind, about).text = "\n".join((first, *more))
+            if each.warnings:
+                told = (f"warning: {_with_line(file, problem)}" for problem in each.warnings)
+                ET.SubElement(case, "system-out").text = "\n".join(told)
     ET.indent(top)
     return ET.tostring(top, encoding="unicode", xml_declaration=True)
 
 
-def sarif(found: Iterable[Checked], rules: Mapping[str, str]) -> dict[str, Any]:
+def sarif(found: Iterable[Checked], rules: Mapping[str, Rule]) -> dict[str, Any]:
     """A log with one run; `rules` are the ids that a problem may have, with what each means."""
     results = [
         {
             "ruleId": problem.rule,
-            "level": "error",
-            "message": {"text": f"{each.name}: {problem.message}"},
+            "level": "warning" if problem.warns else "error",
+            "message": {"text": f"{each.name}: {problem.text}"},
             "locations": [{"physicalLocation": _place(each.file, problem.line or each.line)}],
+            "partialFingerprints": {FINGERPRINT: _fingerprint(each, problem)},
         }
         for each in found
         for problem in each.problems
     ]
-    described = [{"id": rule, "shortDescription": {"text": meaning}} for rule, meaning in rules.items()]
+    described = [_described(rule, about) for rule, about in rules.items()]
     driver = {"name": PROGRAM, "version": __version__, "rules": described}
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
 
@@ -79,20 +112,34 @@ def github(found: Iterable[Checked]) -> Iterator[str]:
     """A line for each problem, which GitHub shows beside the line of the file."""
     for each in found:
         for problem in each.problems:
-            place = {"file": each.file, "line": problem.line or each.line, "title": each.name}
-            properties = ",".join(f"{key}={_property(str(value))}" for key, value in place.items() if value)
-            yield f"::error {properties}::{_data(problem.message)}"
+            line = problem.line or each.line
+            # Without a file the annotation belongs to the whole run.
+            place = {} if each.file == STDIN_TITLE else {"file": each.file, "line": line}
+            properties = {**place, "title": each.name}
+            told = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items() if value)
+            yield f"::{'warning' if problem.warns else 'error'} {told}::{_data(problem.text)}"
 
 
 def _counts(found: Sequence[Checked]) -> dict[str, str]:
-    bad = [each for each in found if each.problems]
+    bad = [each for each in found if each.faults]
     errors = sum(each.unusable for each in bad)
     return {"tests": str(len(found)), "failures": str(len(bad) - errors), "errors": str(errors)}
 
 
 def _with_line(file: str, problem: Problem) -> str:
     where = f"{file}:{problem.line}: " if problem.line else ""
-    return printable(f"{where}{problem.message}")
+    return printable(f"{where}{problem.text}")
+
+
+def _described(rule: str, about: Rule) -> dict[str, Any]:
+    described: dict[str, Any] = {"id": rule, "shortDescription": {"text": about.summary}}
+    return described | ({"help": {"text": about.explanation}} if about.explanation else {})
+
+
+def _fingerprint(checked: Checked, problem: Problem) -> str:
+    """By which a problem is known again when lines are added above it: what has no field goes by its text."""
+    parts = (checked.file, checked.name, problem.rule, problem.field or problem.message)
+    return sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _place(file: str, line: int | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from webhook.api import mpijob, yaml
 from webhook.cli import job_check, job_world
 from webhook.cli.files import Manifest
-from webhook.cli.job_check import Verdict
+from webhook.cli.job_verdict import Verdict
 from webhook.cli.terminal import bad, caution, counted, good, heading, printable
 from webhook.converters import older_jobs
 from webhook.converters.options import Options

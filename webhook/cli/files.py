@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +26,10 @@ class Manifest:
     """Which document of the file it is in."""
     written: dict[str, Any] | None = None
     """The object with its nulls; None where there are none."""
+    place: tuple[str | int, ...] = ()
+    """Where it is in the document, if that is a list."""
+    content: bytes = field(default=b"", repr=False, compare=False)
+    """That of the file."""
 
     @property
     def kind(self) -> str:
@@ -64,24 +69,37 @@ class Manifest:
 class ManifestError(ValueError):
     """A file cannot be used; the message starts with its name."""
 
+    def __init__(self, message: str, file: str = "") -> None:
+        super().__init__(message)
+        self.file = file
 
-def load(arguments: Iterable[str]) -> tuple[list[Manifest], list[ManifestError]]:
+
+def load(
+    arguments: Iterable[str], *, recursive: bool = False, only: str = ""
+) -> tuple[list[Manifest], list[ManifestError]]:
     """Every object in the named files, and the files that cannot be used with the reason.
 
-    `-` is standard input, a directory stands for the .yaml, .yml and .json files directly in it. Lists are opened,
-    also lists of lists. A file with a fault contributes nothing.
+    `-` is standard input. A directory stands for the .yaml, .yml and .json files directly in it, or however deep with
+    `recursive`, and a pattern for what it fits. Lists are opened, also lists of lists. A file with a fault contributes
+    nothing.
+
+    With `only`, files in which this word does not stand are passed over, and so are documents that are no Kubernetes
+    objects.
     """
     manifests: list[Manifest] = []
     errors: list[ManifestError] = []
     for argument in arguments:
         try:
-            for source in files(argument):
-                try:
-                    manifests.extend(_manifests(source))
-                except ManifestError as error:
-                    errors.append(error)
+            sources = files(argument, recursive=recursive)
         except ManifestError as error:
-            errors.append(error)
+            if not only or not Path(argument).is_dir():
+                errors.append(error)
+            continue
+        for source in sources:
+            try:
+                manifests.extend(_manifests(source, only))
+            except ManifestError as error:
+                errors.append(error)
     return manifests, errors
 
 
@@ -94,60 +112,89 @@ def read(source: str) -> bytes:
             with Path(source).open("rb") as file:
                 content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise ManifestError(f"{source}: {_reason(error)}") from None
+        raise ManifestError(f"{source}: {_reason(error)}", source) from None
     if len(content) > MAX_BYTES:
-        raise ManifestError(f"{source}: is larger than {MAX_BYTES // 2**20} MiB")
+        raise ManifestError(f"{source}: is larger than {MAX_BYTES // 2**20} MiB", source)
     return content
 
 
-def objects(source: str, entry: Any, number: int = 1, where: str = "") -> list[Manifest]:
+def objects(source: str, entry: Any) -> list[Manifest]:
     """The object `entry` of the file `source`, or what is in it if it is a list; ManifestError for anything else."""
     return [
-        Manifest(source, _without_nulls(document), number, document) for document in _objects(entry, where or source)
+        Manifest(source, _without_nulls(document), written=document, place=place)
+        for place, document in _objects(entry, source)
     ]
 
 
-def files(argument: str) -> list[str]:
-    """The file itself, or the files that a directory stands for; ManifestError when there are none."""
+def files(argument: str, *, recursive: bool = False) -> list[str]:
+    """The file itself, or the files that a directory or a pattern stands for; ManifestError when there are none."""
     try:
-        if argument == STDIN or not Path(argument).is_dir():
+        path = Path(argument)
+        if argument != STDIN and path.is_dir():
+            found, missing = _within(path, recursive=recursive), f"no {', '.join(SUFFIXES)} files in this directory"
+        elif argument == STDIN or not has_magic(argument) or path.exists():
             return [argument]
-        found = sorted(str(path) for path in Path(argument).iterdir() if path.suffix in SUFFIXES and path.is_file())
+        else:
+            fitting = glob(argument, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
+            found, missing = [each for each in fitting if Path(each).is_file()], "fits no file"
     except (OSError, ValueError) as error:
-        raise ManifestError(f"{argument}: {_reason(error)}") from None
+        raise ManifestError(f"{argument}: {_reason(error)}", argument) from None
     if not found:
-        raise ManifestError(f"{argument}: no {', '.join(SUFFIXES)} files in this directory")
-    return found
+        raise ManifestError(f"{argument}: {missing}", argument)
+    return sorted(found)
 
 
-def _manifests(source: str) -> list[Manifest]:
+def _within(folder: Path, *, recursive: bool) -> list[str]:
+    """The files of a directory; what is hidden below it, such as .git, is left out where that is searched."""
+    if not recursive:
+        return [str(path) for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file()]
+    return [
+        str(path)
+        for path in folder.rglob("*")
+        if path.suffix in SUFFIXES
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and path.is_file()
+    ]
+
+
+def _manifests(source: str, only: str) -> list[Manifest]:
     content = read(source)
+    if only and only.encode() not in content:
+        return []
     shown = STDIN_TITLE if source == STDIN else source
     try:
         documents = yaml.load_all(content)
     except yaml.YamlError as error:
-        raise ManifestError(f"{shown}: {error}") from None
+        raise ManifestError(f"{shown}: {error}", shown) from None
+    several = len(documents) > 1
     return [
-        manifest
+        Manifest(shown, _without_nulls(document), number, document, place, content)
         for number, entry in enumerate(documents, start=1)
-        for manifest in objects(shown, entry, number, f"{shown}: document {number}" if len(documents) > 1 else shown)
+        if not only or _has_kind(entry)
+        for place, document in _objects(entry, shown, f": document {number}" if several else "")
     ]
 
 
-def _objects(entry: Any, where: str) -> Iterator[dict[str, Any]]:
+def _has_kind(entry: Any) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("kind"), str) and bool(entry["kind"])
+
+
+def _objects(
+    entry: Any, file: str, where: str = "", place: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
     """The object itself, or what is in it if it is a list. `MPIJobList` and the like may leave out the items' kind."""
     if not isinstance(entry, dict):
-        raise ManifestError(f"{where}: is {_KINDS.get(type(entry), 'a number')}, not a Kubernetes object")
-    kind = entry.get("kind")
-    if not isinstance(kind, str) or not kind:
-        raise ManifestError(f"{where}: has no kind, so it is not a Kubernetes object")
-    items = entry.get("items")
+        raise ManifestError(f"{file}{where}: is {_KINDS.get(type(entry), 'a number')}, not a Kubernetes object", file)
+    if not _has_kind(entry):
+        raise ManifestError(f"{file}{where}: has no kind, so it is not a Kubernetes object", file)
+    kind, items = entry["kind"], entry.get("items")
     if not kind.endswith("List") or not isinstance(items, list | None):
-        yield entry
+        yield place, entry
         return
     of_items = {"apiVersion": entry.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
     for number, item in enumerate(items or []):
-        yield from _objects(of_items | item if isinstance(item, dict) else item, f"{where}: items[{number}]")
+        whole = of_items | item if isinstance(item, dict) else item
+        yield from _objects(whole, file, f"{where}: items[{number}]", (*place, "items", number))
 
 
 def _without_nulls(value: Any) -> Any:

@@ -7,7 +7,7 @@ told at once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -23,11 +23,11 @@ from webhook.api.metadata import LAST_APPLIED
 from webhook.api.names import closest_name
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
 from webhook.cel.at_once import evaluate
-from webhook.cli import files, injected, job_metadata, job_schema
+from webhook.cli import files, job_metadata, job_schema
 from webhook.cli.files import Manifest
-from webhook.cli.injected import Injected
+from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import POLICIES, USER, JobWorld
-from webhook.cli.terminal import bad, caution, counted, fail, good, printable
+from webhook.cli.terminal import fail
 from webhook.cluster.noting import NotingView
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ABSENT, Answer
@@ -37,90 +37,10 @@ from webhook.kit.own_rules import answered
 from webhook.policy import in_force
 from webhook.policy.document import PolicyError
 from webhook.policy.exemptions import Exemption
-from webhook.policy.in_force import Policy, PolicySet
+from webhook.policy.in_force import PolicySet
 from webhook.rules import CauseReason, Violation
 
 NAMESPACE: Final = "namespace"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What would become of one job."""
-
-    manifest: Manifest
-    namespace: str
-    validation: Decision
-    mutation: Decision = field(default_factory=Decision)
-    updates: bool = False
-    """The cluster has it already, so it was checked as a change to it."""
-    standing: Sequence[Finding] = ()
-    """What is wrong with the job as it stands, for which the change to it is not refused."""
-    unknown: frozenset[str] = frozenset()
-    """What the verdict does without, by the names of resources."""
-    policy: Policy | None = None
-    """What decided; None where no policy had a say."""
-
-    @property
-    def allowed(self) -> bool:
-        """Whether the job would be admitted."""
-        return self.validation.allowed
-
-    @property
-    def warnings(self) -> list[str]:
-        """What kubectl would print as warnings."""
-        return [*self.mutation.warnings, *self.validation.warnings]
-
-    @property
-    def injected(self) -> list[Injected]:
-        """What each injection added to the job."""
-        return injected.by_injection(self.mutation)
-
-    def as_json(self) -> dict[str, Any]:
-        """For programs; `causes` are all violations that refuse the job."""
-        return {
-            "file": self.manifest.source,
-            "document": self.manifest.number,
-            "kind": self.manifest.kind,
-            "name": self.manifest.title,
-            "namespace": self.namespace,
-            "allowed": self.allowed,
-            "message": self.validation.message,
-            "causes": [*map(_cause, self.validation.denied)],
-            "standing": [*map(_cause, self.standing)],
-            "warnings": self.warnings,
-            "ruleFaults": self.validation.rule_faults,
-            "notJudged": sorted(self.unknown),
-            "injected": [entry.as_json() for entry in self.injected],
-            "policies": [
-                {"name": layer.name, "resourceVersion": layer.version, "digest": layer.digest}
-                for layer in (self.policy.layers if self.policy else ())
-            ],
-        }
-
-    def as_text(self) -> Iterator[str]:
-        """For people, in lines; colours are in them."""
-        verdict = good("admitted") if self.allowed else bad("refused")
-        update = " (as a change to the job that the cluster has)" if self.updates else ""
-        yield f"{printable(f'{self.manifest.source}: {self.namespace}/{self.manifest.title}')}: {verdict}{update}"
-        for line in self.validation.message.splitlines()[1:]:
-            yield f"  {printable(line)}"
-        for found in self.validation.warned:
-            yield f"  {caution('warning')}: {printable(f'{found.violation.path}: {found.sentence}')}"
-        for rule, fault in self.validation.rule_faults.items():
-            text = f"the policy's rule {rule} could not be evaluated: {fault}"
-            yield f"  {caution('warning')}: {printable(text)}"
-        for text in (*self.validation.cautions, *self.mutation.cautions):
-            yield f"  {caution('warning')}: {printable(text)}"
-        for found in self.standing:
-            told = f"as it stands it would be refused if it were new: {found.violation.path}: {found.sentence}"
-            yield f"  {caution('warning')}: {printable(told)}"
-        if self.allowed:
-            yield from (f"  {line}" for line in injected.report(self.injected, updates=self.updates))
-
-
-def _cause(found: Finding) -> dict[str, str]:
-    violation = found.violation
-    return {"rule": found.rule, "field": violation.path, "message": f"{violation.message}. {violation.fix}"}
 
 
 def is_job(manifest: Manifest) -> bool:
@@ -259,19 +179,6 @@ def _not_served(manifest: Manifest) -> Decision:
         reason=CauseReason.NOT_SUPPORTED,
     )
     return Decision(denied=[Finding(SCHEMA, violation)], name=manifest.title)
-
-
-def report(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """All verdicts in lines, with a summary at the end; nothing for no job at all."""
-    for verdict in verdicts:
-        yield from verdict.as_text()
-        yield ""
-    if verdicts:
-        refused = sum(not verdict.allowed for verdict in verdicts)
-        yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - refused} admitted, {refused} refused"
-    for identity in dict.fromkeys(verdict.policy.identity for verdict in verdicts if verdict.policy):
-        if identity:
-            yield printable(f"decided by: {identity}")
 
 
 def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:

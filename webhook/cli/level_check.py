@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from webhook.api.mpijob import GROUP, LAUNCHER, WORKER, replica_path
 from webhook.api.shape import ShapeError
+from webhook.cli.ci_reports import Problem
 from webhook.cli.files import Manifest
 from webhook.cli.terminal import bad, counted, good, printable
 from webhook.predict.pod_security import LATEST, LevelVersion, evaluate, messages
@@ -47,6 +48,11 @@ class LevelVerdict:
     message: str
 
     @property
+    def title(self) -> str:
+        """The object's kind, namespace and name."""
+        return f"{self.manifest.kind} {self.namespace}/{self.manifest.title}"
+
+    @property
     def allowed(self) -> bool:
         """Whether all of them do."""
         return not self.causes
@@ -67,11 +73,15 @@ class LevelVerdict:
             "patch": [],
         }
 
+    def problems(self) -> Iterator[Problem]:
+        """What is not within the level."""
+        for cause in self.causes:
+            yield Problem("pod-security", f"{cause.fault}. {cause.fix}", field=cause.path)
+
     def as_text(self) -> Iterator[str]:
         """For people, in lines; colours are in them."""
         verdict = good("within") if self.allowed else bad("not within")
-        title = f"{self.manifest.source}: {self.manifest.kind} {self.namespace}/{self.manifest.title}"
-        yield f"{printable(title)}: {verdict} {self.level}"
+        yield f"{printable(f'{self.manifest.source}: {self.title}')}: {verdict} {self.level}"
         for number, cause in enumerate(self.causes, start=1):
             yield f"  {number}. {printable(f'{cause.path}: {cause.fault}')}"
             yield f"     {printable(cause.fix)}"

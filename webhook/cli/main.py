@@ -16,7 +16,19 @@ from webhook.cli.terminal import caution, printable
 
 MODULES: Final = {
     name: name
-    for name in ("certs", "check", "convert", "demo", "doctor", "explain", "plugins", "serve", "snapshot", "why")
+    for name in (
+        "certs",
+        "check",
+        "convert",
+        "demo",
+        "doctor",
+        "explain",
+        "plugins",
+        "schema",
+        "serve",
+        "snapshot",
+        "why",
+    )
 } | {"policy": "policy.commands", "rules": "explain"}
 """Where each command is, by its name."""
 

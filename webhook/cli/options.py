@@ -183,9 +183,14 @@ def with_api(access: Access, ask: "Callable[[Client], Awaitable[T]]") -> T:
 
 
 def show(output: str, text: Iterable[str], value: Any) -> None:
-    """Print an outcome: `text` in lines for people, `value` as JSON for programs."""
+    """Print an outcome: `text` in lines for people, `value` as JSON or YAML for programs."""
     if output == "json":
         click.echo(json.dumps(value, indent=2))
+    elif output == "yaml":
+        from webhook.api import yaml  # noqa: PLC0415 - keeps --help and completion quick
+
+        # Some text is of a type of its own, which YAML would tell.
+        click.echo(yaml.dump(json.loads(json.dumps(value))), nl=False)
     else:
         for line in text:
             click.echo(line)

@@ -335,7 +335,7 @@ def test_the_faults_of_a_job_that_stands_unchanged_are_shown(check: Check) -> No
     assert result.exit_code == 0, "the change would be admitted"
     assert "team-a/train: admitted (as a change to the job that the cluster has)\n" in result.stdout
     assert (
-        "  warning: as it stands it would be refused if it were new: spec.mpiReplicaSpecs[Worker].replicas: "
+        "  warning: spec.mpiReplicaSpecs[Worker].replicas: as it stands it would be refused if it were new: "
         "1 worker, at least 2 required. Set replicas to 2 or more. [worker-count]\n"
     ) in result.stdout
     (verdict,) = as_json(check("a.yaml", "--cluster", "c.yaml", "-o", "json"))

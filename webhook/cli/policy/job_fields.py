@@ -32,6 +32,27 @@ def get(document: Any, path: str) -> Any:
     return value
 
 
+def place(document: Any, path: str) -> tuple[str | int, ...]:
+    """Where in the document the value at `path` is: the way to it, as far as it goes."""
+    found: list[str | int] = []
+    try:
+        keys = parse(path)
+    except FieldError:
+        return ()
+    value = document
+    for key in keys:
+        if isinstance(value, dict) and key in value:
+            found.append(key)
+            value = value[key]
+            continue
+        index = _index(value, key) if isinstance(value, list) else None
+        if index is None or index >= len(value):
+            break
+        found.append(index)
+        value = value[index]
+    return tuple(found)
+
+
 def put(document: dict[str, Any], path: str, value: Any) -> None:
     """Set the value at `path`, or take it away with None; what is missing on the way is made.
 

@@ -11,8 +11,9 @@ from webhook.api import yaml
 from webhook.api.names import closest_name
 from webhook.api.review import UserInfo
 from webhook.cli import crd_schema, job_check
+from webhook.cli.ci_reports import Rule
 from webhook.cli.files import Manifest, objects
-from webhook.cli.job_check import Verdict
+from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld
 from webhook.cli.policy import job_fields
 from webhook.cli.policy.suite import Location, Suite, findings_known
@@ -26,10 +27,10 @@ UNEXPECTED: Final = "unexpected-verdict"
 STORED: Final = "stored-field-differs"
 BROKEN: Final = "test-cannot-run"
 KINDS: Final = {
-    MISSING: "A finding that the test expects is not there.",
-    UNEXPECTED: "A finding is there that the test does not expect.",
-    STORED: "A field of the job, as it would be stored, has another value.",
-    BROKEN: "The test cannot be run.",
+    MISSING: Rule("A finding that the test expects is not there."),
+    UNEXPECTED: Rule("A finding is there that the test does not expect."),
+    STORED: Rule("A field of the job, as it would be stored, has another value."),
+    BROKEN: Rule("The test cannot be run."),
 }
 """What may be wrong, and what that means."""
 

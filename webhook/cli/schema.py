@@ -1,0 +1,54 @@
+"""The command `schema`: what editors need to know of jobs."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+import json
+from pathlib import Path
+
+import click
+
+from webhook.cli.options import POLICY
+
+
+@click.group()
+def schema() -> None:
+    """Write the JSON Schemas of documents, for editors.
+
+    That of policies is written by `mpijob-webhook policy schema`.
+
+    \b
+    Examples:
+      mpijob-webhook schema job > mpijob.schema.json
+
+    \b
+    Exit code:
+      0  written
+      2  the policy cannot be used
+    """
+
+
+@schema.command()
+@POLICY
+def job(*, policy: Path | None) -> None:
+    """Write the JSON Schema of MPIJobs.
+
+    It has the fields of the CRD, and the bounds of the policy: how many workers, how long a name, which choices. What
+    depends on several fields or on the cluster `mpijob-webhook check` knows.
+
+    An editor with a YAML language server takes it from the first line of a file:
+    # yaml-language-server: $schema=mpijob.schema.json
+
+    \b
+    Examples:
+      mpijob-webhook schema job > mpijob.schema.json
+      mpijob-webhook schema job --policy policy.yaml > mpijob.schema.json
+
+    \b
+    Exit code:
+      0  written
+      2  the policy cannot be used
+    """
+    from webhook.cli import job_check, job_document_schema
+    from webhook.cli.job_world import JobWorld
+
+    world = JobWorld(instead=job_check.load_policies(policy) if policy else None)
+    click.echo(json.dumps(job_document_schema.json_schema(world.policy(world.namespace)), indent=2))
