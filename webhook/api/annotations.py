@@ -38,9 +38,12 @@ RDMA: Final = "training.openshift.io/rdma"
 NETWORK_POLICY: Final = "training.openshift.io/network-policy"
 """Which traffic the job's pods accept and send: `none`, `default`, `restricted` or `isolated`."""
 
+MIGRATED_FROM: Final = "training.openshift.io/migrated-from"
+"""What the job was made from, such as `sagemaker`: for people and for statistics."""
+
 OF_USERS: Final = (
-    DEBUG_MODE, GPU_PRODUCT, INJECTED, NETWORK_POLICY, NETWORKS, QUEUE, RDMA, SKIP, TIMEOUT, TIMEOUT_ACTION,
-    WORKER_READINESS,
+    DEBUG_MODE, GPU_PRODUCT, INJECTED, MIGRATED_FROM, NETWORK_POLICY, NETWORKS, QUEUE, RDMA, SKIP, TIMEOUT,
+    TIMEOUT_ACTION, WORKER_READINESS,
 )  # fmt: skip
 """All of them."""
 

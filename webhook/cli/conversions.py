@@ -1,7 +1,8 @@
-"""What becomes of each object in files of older jobs: its new text, and the report about it."""
+"""What becomes of each object in files of jobs from elsewhere: its new text, and the report about it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 from webhook.api import mpijob, yaml
 from webhook.cli import job_check, job_world
@@ -10,7 +11,9 @@ from webhook.cli.job_verdict import Verdict
 from webhook.cli.terminal import bad, caution, counted, good, heading, printable
 from webhook.converters import older_jobs
 from webhook.converters.options import Options
-from webhook.converters.report import ConversionError, Outcome, Report
+from webhook.converters.report import ConversionError, Converted, Outcome, Report
+from webhook.converters.sagemaker import job as training_job
+from webhook.converters.sagemaker import options as sagemaker_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +44,27 @@ def convert(manifest: Manifest, options: Options) -> Conversion:
         converted = older_jobs.convert(manifest.document, options)
     except ConversionError as error:
         return Conversion(problems=[f"{title}: {error}"], good=False)
-    text = _text(converted.document)
-    verdict = job_check.check(replace(manifest, document=converted.document, written=None), job_world.of_nothing())
     head = f"{heading(title)}: {manifest.api_version} is {mpijob.API_VERSION} now"
-    return Conversion(text, [head, *_notes(converted.report), *_verdict(verdict)], good=verdict.allowed)
+    return _checked(converted, head, manifest.source)
+
+
+def of_training_job(source: str, document: Any, options: sagemaker_options.Options) -> Conversion:
+    """A training job of SageMaker as an MPIJob, checked."""
+    name = document.get("TrainingJobName") if isinstance(document, dict) else None
+    title = printable(f"{source}: {name}" if isinstance(name, str) else source)
+    try:
+        converted = training_job.convert(document, options)
+    except ConversionError as error:
+        return Conversion(problems=[f"{title}: {error}"], good=False)
+    head = f"{heading(title)}: is MPIJob {converted.document['metadata']['name']} of {mpijob.API_VERSION} now"
+    return _checked(converted, head, source)
+
+
+def _checked(converted: Converted, head: str, source: str) -> Conversion:
+    verdict = job_check.check(Manifest(source, converted.document), job_world.of_nothing())
+    return Conversion(
+        _text(converted.document), [head, *_notes(converted.report), *_verdict(verdict)], good=verdict.allowed
+    )
 
 
 def _text(document: dict[str, object]) -> str:

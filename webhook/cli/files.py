@@ -157,22 +157,40 @@ def _within(folder: Path, *, recursive: bool) -> list[str]:
     ]
 
 
+def documents(source: str) -> Iterator[tuple[str, Any]]:
+    """Each document of a file, or of standard input for `-`, with a name for it; ManifestError when there are none."""
+    shown, found = _documents(source, read(source))
+    if not found:
+        raise ManifestError(f"{shown}: is empty", shown)
+    for number, entry in enumerate(found, start=1):
+        where = f"{shown}: document {number}" if len(found) > 1 else shown
+        if isinstance(entry, list):
+            yield from ((f"{where}[{position}]", item) for position, item in enumerate(entry))
+        else:
+            yield where, entry
+
+
 def _manifests(source: str, only: str) -> list[Manifest]:
     content = read(source)
     if only and only.encode() not in content:
         return []
-    shown = STDIN_TITLE if source == STDIN else source
-    try:
-        documents = yaml.load_all(content)
-    except yaml.YamlError as error:
-        raise ManifestError(f"{shown}: {error}", shown) from None
-    several = len(documents) > 1
+    shown, found = _documents(source, content)
+    several = len(found) > 1
     return [
         Manifest(shown, _without_nulls(document), number, document, place, content)
-        for number, entry in enumerate(documents, start=1)
+        for number, entry in enumerate(found, start=1)
         if not only or _has_kind(entry)
         for place, document in _objects(entry, shown, f": document {number}" if several else "")
     ]
+
+
+def _documents(source: str, content: bytes) -> tuple[str, list[Any]]:
+    """The name of a file for people, and what is in it."""
+    shown = STDIN_TITLE if source == STDIN else source
+    try:
+        return shown, yaml.load_all(content)
+    except yaml.YamlError as error:
+        raise ManifestError(f"{shown}: {error}", shown) from None
 
 
 def _has_kind(entry: Any) -> bool:

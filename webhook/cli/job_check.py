@@ -18,7 +18,7 @@ from webhook import PROGRAM
 from webhook.admission import pipelines
 from webhook.admission.messages import Finding
 from webhook.admission.pipelines import SCHEMA, Decision
-from webhook.api import mpijob
+from webhook.api import mpijob, placeholders
 from webhook.api.metadata import LAST_APPLIED
 from webhook.api.names import closest_name
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
@@ -57,14 +57,22 @@ def check(manifest: Manifest, world: JobWorld, *, namespace: str = "default") ->
         return _by_rules(manifest, world, namespace)
     judged = job_schema.judge(manifest.written or manifest.document, world.schema)
     of_metadata = job_metadata.judge(manifest.document.get("metadata"))
-    found = [Finding(SCHEMA, violation) for violation in (*judged.violations, *of_metadata)]
+    unfilled = {path: _unfilled(path, what) for path, what in placeholders.find(manifest.document)}
+    others = [each for each in (*judged.violations, *of_metadata) if each.path not in unfilled]
+    found = [Finding(SCHEMA, violation) for violation in (*unfilled.values(), *others)]
     if not judged.readable:
         return Verdict(manifest, namespace, validation=Decision(denied=found, name=manifest.title))
     verdict = _by_rules(replace(manifest, document=judged.mended), world, namespace)
-    denied = verdict.validation.denied
+    denied, warned = verdict.validation.denied, verdict.validation.warned
+    for findings in (denied, warned):  # what else is wrong there may not be once they are filled in
+        findings[:] = [finding for finding in findings if finding.violation.path not in unfilled]
     said = {finding.violation.path for finding in denied}
     denied[:0] = [finding for finding in found if finding.violation.path not in said]
     return replace(verdict, manifest=manifest)
+
+
+def _unfilled(path: str, what: str) -> Violation:
+    return Violation(path, "is still to be filled in", fix=f"Put here: {what}.", reason=CauseReason.REQUIRED)
 
 
 def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.metadata import LAST_APPLIED, SET_BY_SERVER
@@ -10,19 +9,11 @@ from webhook.api.mpijob import API_VERSION, LAUNCHER, OLDER_VERSIONS
 from webhook.converters import v1, v1alpha1, v1alpha2
 from webhook.converters.fields import maps, take
 from webhook.converters.options import Options
-from webhook.converters.report import ConversionError, Report
+from webhook.converters.report import ConversionError, Converted, Report
 
 _SPECS: Final[dict[str, Callable[[dict[str, Any], Options, Report], dict[str, Any]]]] = dict(
     zip(OLDER_VERSIONS, (v1.convert, v1alpha2.convert, v1alpha1.convert), strict=True)
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Converted:
-    """A job of v2beta1, and what became of the old one's fields."""
-
-    document: dict[str, Any]
-    report: Report
 
 
 def convert(document: dict[str, Any], options: Options | None = None) -> Converted:

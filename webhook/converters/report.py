@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 
 class Outcome(Enum):
@@ -57,3 +58,11 @@ class Report:
     def of(self, outcome: Outcome) -> Iterator[Note]:
         """Those that tell this."""
         return (note for note in self.notes if note.outcome is outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A job of v2beta1, and what became of the fields of the one that it was made of."""
+
+    document: dict[str, Any]
+    report: Report

@@ -1,0 +1,302 @@
+"""Training jobs of SageMaker in the shapes that estimators, algorithms and people make, and what each would run."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from webhook.api import placeholders
+from webhook.converters.sagemaker.instances import Instance
+from webhook.converters.sagemaker.options import Options
+
+_ECR: Final = "763104351884.dkr.ecr.us-west-2.amazonaws.com"
+_ROLE: Final = "arn:aws:iam::111122223333:role/service-role/AmazonSageMaker-ExecutionRole"
+_BUCKET: Final = "s3://example-datasets"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A training job; how many processes SageMaker would have started for it, and on how many GPUs."""
+
+    request: Mapping[str, Any]
+    processes: int
+    accelerators: int
+    options: Options = field(default_factory=Options)
+
+
+def hyperparameters(**values: Any) -> dict[str, str]:
+    """As the SDK writes them: each in JSON."""
+    return {name: json.dumps(value) for name, value in values.items()}
+
+
+def channel(name: str, uri: str = "", **more: Any) -> dict[str, Any]:
+    """Objects below a prefix."""
+    source = {
+        "S3DataType": "S3Prefix",
+        "S3Uri": uri or f"{_BUCKET}/{name}",
+        "S3DataDistributionType": "FullyReplicated",
+    }
+    return {"ChannelName": name, "DataSource": {"S3DataSource": source | more}}
+
+
+def request(
+    name: str, instance: str | None, count: int | None, parameters: Mapping[str, str] | None = None, **more: Any
+) -> dict[str, Any]:
+    """What every request has, and more."""
+    resources = {"InstanceType": instance, "InstanceCount": count, "VolumeSizeInGB": 30}
+    return {
+        "TrainingJobName": name,
+        "RoleArn": _ROLE,
+        "AlgorithmSpecification": {
+            "TrainingImage": f"{_ECR}/pytorch-training:2.5.1-gpu-py311",
+            "TrainingInputMode": "File",
+        },
+        "OutputDataConfig": {"S3OutputPath": f"{_BUCKET}/output"},
+        "ResourceConfig": {key: value for key, value in resources.items() if value is not None},
+        "StoppingCondition": {"MaxRuntimeInSeconds": 86400},
+        "InputDataConfig": [channel("train")],
+        **({"HyperParameters": dict(parameters)} if parameters else {}),
+        **more,
+    }
+
+
+def script(program: str = "train.py", **values: Any) -> dict[str, str]:
+    """Those of an estimator that runs a script."""
+    archive = f"{_BUCKET}/code/sourcedir.tar.gz"
+    own = {"sagemaker_program": program, "sagemaker_submit_directory": archive, "sagemaker_region": "us-west-2"}
+    own |= {"sagemaker_container_log_level": 20, "sagemaker_job_name": "some-job"}
+    return hyperparameters(**own, **values)
+
+
+def mpi(processes: int | None = None, options: str = "", **values: Any) -> dict[str, str]:
+    """Those of an estimator with `distribution={"mpi": ...}`."""
+    each = {"sagemaker_mpi_num_of_processes_per_host": processes} if processes else {}
+    more = {"sagemaker_mpi_enabled": True, "sagemaker_mpi_custom_mpi_options": options}
+    return script(**more, **each, **values)
+
+
+def image(name: str, **more: Any) -> dict[str, Any]:
+    """An AlgorithmSpecification."""
+    return {"AlgorithmSpecification": {"TrainingImage": name, "TrainingInputMode": "File", **more}}
+
+
+def folder(name: str, kind: str, path: str) -> dict[str, Any]:
+    """A channel on a file system."""
+    source = {"FileSystemId": "fs-0a1b2c3d4e5f67890", "FileSystemType": kind, "DirectoryPath": path}
+    return {"ChannelName": name, "DataSource": {"FileSystemDataSource": source | {"FileSystemAccessMode": "ro"}}}
+
+
+_OWN: Final = "111122223333.dkr.ecr.us-west-2.amazonaws.com/team/train:1.4"
+_DESCRIBED: Final = {
+    "TrainingJobArn": "arn:aws:sagemaker:us-west-2:111122223333:training-job/resnet",
+    "ModelArtifacts": {"S3ModelArtifacts": f"{_BUCKET}/output/resnet/model.tar.gz"},
+    "TrainingJobStatus": "Completed",
+    "SecondaryStatus": "Completed",
+    "CreationTime": "2025-11-03T10:15:00.123000+01:00",
+    "TrainingTimeInSeconds": 5214,
+    "BillableTimeInSeconds": 5214,
+    "FinalMetricDataList": [{"MetricName": "loss", "Value": 0.25, "Timestamp": 1762161300.0}],
+    "EnableNetworkIsolation": False,
+    "EnableInterContainerTrafficEncryption": False,
+    "EnableManagedSpotTraining": False,
+}
+CASES: Final = {
+    "PyTorch with MPI on EFA": Case(
+        request(
+            "pytorch-bert-2025-11-03-10-15-00-123",
+            "ml.p4d.24xlarge",
+            2,
+            mpi(8, "-verbose -x NCCL_DEBUG=INFO", epochs=10, **{"learning-rate": 3e-5}, optimizer="adamw", amp=True),
+            InputDataConfig=[channel("train"), channel("validation")],
+        ),
+        16,
+        16,
+    ),
+    "TensorFlow with Horovod": Case(
+        request("tf-horovod", "ml.p3.16xlarge", 4, mpi(8, model_dir="/opt/ml/model")), 32, 32
+    ),
+    "as many ranks as GPUs": Case(request("Horovod-Defaults", "ml.g4dn.12xlarge", 2, mpi(epochs=3)), 8, 8),
+    "MPI without GPUs": Case(request("cfd-solver", "ml.c5.9xlarge", 2, mpi(4, "--NCCL_DEBUG WARN")), 8, 0),
+    "torch_distributed": Case(
+        request("llama-sft", "ml.p5.48xlarge", 4, script("sft.py", sagemaker_torch_distributed_enabled=True, lr=1e-4)),
+        32,
+        32,
+    ),
+    "pytorchddp": Case(
+        request(
+            "hf-ddp",
+            "ml.p4de.24xlarge",
+            2,
+            script("run_glue.py", sagemaker_pytorch_ddp_enabled=True, sagemaker_instance_type="ml.p4de.24xlarge"),
+        ),
+        16,
+        16,
+    ),
+    "Trainium": Case(
+        request("neuron-llama", "ml.trn1.32xlarge", 2, script(sagemaker_torch_distributed_enabled=True)), 64, 32
+    ),
+    "an algorithm": Case(
+        request(
+            "xgboost-2025-11-03",
+            "ml.m5.4xlarge",
+            2,
+            {"objective": "reg:squarederror", "num_round": "50", "max_depth": "5"},
+            **image("246618743249.dkr.ecr.us-west-2.amazonaws.com/sagemaker-xgboost:1.7-1"),
+            InputDataConfig=[channel("train") | {"ContentType": "text/csv"}],
+        ),
+        2,
+        0,
+    ),
+    "an algorithm of the marketplace": Case(
+        request(
+            "marketplace",
+            "ml.c5.2xlarge",
+            3,
+            AlgorithmSpecification={
+                "AlgorithmName": "arn:aws:sagemaker:us-west-2:865070037744:algorithm/tabular-1",
+                "TrainingInputMode": "FastFile",
+            },
+        ),
+        3,
+        0,
+    ),
+    "a script on each machine": Case(request("sklearn-each", "ml.m5.xlarge", 2, script("prepare.py", folds=5)), 2, 0),
+    "spot, with checkpoints": Case(
+        request(
+            "spot-resnet",
+            "ml.g5.12xlarge",
+            2,
+            mpi(4),
+            EnableManagedSpotTraining=True,
+            StoppingCondition={"MaxRuntimeInSeconds": 36000, "MaxWaitTimeInSeconds": 72000},
+            CheckpointConfig={"S3Uri": f"{_BUCKET}/checkpoints", "LocalPath": "/opt/ml/checkpoints"},
+            RetryStrategy={"MaximumRetryAttempts": 3},
+        ),
+        8,
+        8,
+    ),
+    "VPC, isolated and encrypted": Case(
+        request(
+            "patient-notes",
+            "ml.g5.48xlarge",
+            2,
+            mpi(8),
+            VpcConfig={"SecurityGroupIds": ["sg-0123456789abcdef0"], "Subnets": ["subnet-0a1b2c3d", "subnet-4e5f6a7b"]},
+            EnableNetworkIsolation=True,
+            EnableInterContainerTrafficEncryption=True,
+            Tags=[{"Key": "cost-center", "Value": "4711"}, {"Key": "team/owner", "Value": "vision"}],
+        ),
+        16,
+        16,
+    ),
+    "local mode": Case(
+        request(
+            "local-train",
+            "local_gpu",
+            2,
+            mpi() | hyperparameters(sagemaker_submit_directory="file:///home/user/src"),
+            InputDataConfig=[channel("train", "file:///home/user/data")],
+        ),
+        4,
+        4,
+        Options(instances={"local_gpu": Instance(16, 64, 2)}),
+    ),
+    "file systems": Case(
+        request(
+            "lustre-vit",
+            "ml.p4d.24xlarge",
+            8,
+            mpi(8),
+            InputDataConfig=[folder("train", "FSxLustre", "/fsx/imagenet"), folder("validation", "EFS", "/val")],
+        ),
+        64,
+        64,
+    ),
+    "mpirun of its own": Case(
+        request(
+            "own-mpirun",
+            "ml.p3.8xlarge",
+            2,
+            {"sagemaker_mpi_enabled": "true"},
+            **image(
+                _OWN, ContainerEntrypoint=["mpirun"], ContainerArguments=["--allow-run-as-root", "-np", "8", "/train"]
+            ),
+        ),
+        8,
+        8,
+    ),
+    "an entry point of its own": Case(
+        request(
+            "own-entry-point",
+            "ml.g5.2xlarge",
+            3,
+            **image(_OWN, ContainerEntrypoint=["python3", "/train.py"], ContainerArguments=["--epochs", "3"]),
+        ),
+        3,
+        3,
+    ),
+    "the answer of DescribeTrainingJob": Case(
+        {**request("resnet", "ml.p3dn.24xlarge", 2, mpi(8)), **_DESCRIBED}, 16, 16
+    ),
+    "groups of one type": Case(
+        request(
+            "groups",
+            None,
+            None,
+            mpi(4),
+            ResourceConfig={
+                "VolumeSizeInGB": 100,
+                "InstanceGroups": [
+                    {"InstanceType": "ml.g5.24xlarge", "InstanceCount": 1, "InstanceGroupName": "first"},
+                    {"InstanceType": "ml.g5.24xlarge", "InstanceCount": 3, "InstanceGroupName": "second"},
+                ],
+            },
+        ),
+        16,
+        16,
+    ),
+    "a single machine, divided": Case(
+        request("single", "ml.p4d.24xlarge", 1, mpi(8)), 8, 8, Options(workers_per_instance=2)
+    ),
+    "the launcher as a worker": Case(
+        request("as-worker", "ml.g6.48xlarge", 3, mpi(8)), 24, 24, Options(launcher_as_worker=True)
+    ),
+    "from S3": Case(
+        request("from-s3", "ml.p5e.48xlarge", 2, mpi(8)),
+        16,
+        16,
+        Options(s3_image="registry.example.com/aws-cli:2.27.0", s3_secret="s3", network="rdma"),
+    ),
+    "pipes, shards and archives": Case(
+        request(
+            "image-classification",
+            "ml.p3.2xlarge",
+            2,
+            {"num_classes": "257", "epochs": "30"},
+            **image("433757028032.dkr.ecr.us-west-2.amazonaws.com/image-classification:1", TrainingInputMode="Pipe"),
+            InputDataConfig=[
+                channel("train", S3DataDistributionType="ShardedByS3Key")
+                | {"CompressionType": "Gzip", "RecordWrapperType": "RecordIO", "ShuffleConfig": {"Seed": 1}},
+                channel("validation", f"{_BUCKET}/validation.manifest", S3DataType="ManifestFile")
+                | {"InputMode": "Pipe"},
+            ],
+        ),
+        2,
+        2,
+    ),
+}
+
+
+def filled_in(document: Any) -> Any:
+    """A job of which somebody has filled in everything."""
+    if isinstance(document, dict):
+        return {
+            key: f"a-{key.lower()}" if _is_to_be_filled_in(item) else filled_in(item) for key, item in document.items()
+        }
+    if isinstance(document, list):
+        return ["train.py" if _is_to_be_filled_in(item) else filled_in(item) for item in document]
+    return document
+
+
+def _is_to_be_filled_in(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith(placeholders.MARK)

@@ -1,0 +1,46 @@
+"""What is left to be filled in, and that `check` says so in place of what else would be wrong there."""
+
+from webhook.api.placeholders import fill_in, find
+from webhook.cli import job_check, job_world
+from webhook.cli.files import Manifest
+
+CONTAINER = {"name": "a", "image": fill_in("your image"), "command": ["mpirun", "-np", "2", "a"]}
+
+
+def test_paths_are_those_of_findings() -> None:
+    document = {
+        "metadata": {"annotations": {"a.b/c": fill_in("one")}},
+        "spec": {
+            "mpiReplicaSpecs": {"Worker": {"args": ["x", fill_in("two")]}},
+            "x": {"y": f"-n {fill_in('three')}", "z": 1},
+        },
+    }
+    assert dict(find(document)) == {
+        "metadata.annotations[a.b/c]": "one",
+        "spec.mpiReplicaSpecs[Worker].args[1]": "two",
+        "spec.x.y": "three",
+    }
+
+
+def test_check_tells_each_once() -> None:
+    replica = {"replicas": 1, "template": {"spec": {"containers": [CONTAINER]}}}
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": fill_in("the claim with the data")}}]
+    worker = {"replicas": 2, "template": {"spec": {"containers": [{"name": "a", "image": "a:1"}], "volumes": volumes}}}
+    document = {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"name": "a"},
+        "spec": {"mpiReplicaSpecs": {"Launcher": replica, "Worker": worker}},
+    }
+    verdict = job_check.check(Manifest("job.yaml", document), job_world.of_nothing())
+    assert {(cause["field"], cause["message"]) for cause in verdict.as_json()["causes"]} == {
+        (
+            "spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].image",
+            "is still to be filled in. Put here: your image.",
+        ),
+        (
+            "spec.mpiReplicaSpecs[Worker].template.spec.volumes[0].persistentVolumeClaim.claimName",
+            "is still to be filled in. Put here: the claim with the data.",
+        ),
+    }
+    assert not [warning for warning in verdict.warnings if "FILL" in warning]

@@ -1,0 +1,160 @@
+"""The command `convert sagemaker`: what it takes, writes and tells, and its exit codes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.training_jobs import mpi, request, script
+from webhook.api import yaml
+from webhook.cli.main import main
+
+Convert = Callable[..., Result]
+REQUEST = request("resnet", "ml.p4d.24xlarge", 2, mpi(8), TrainingJobStatus="Completed")
+CLAIMS = ("--claim", "train=imagenet/train", "--claim", "model=models", "--code-in-image")
+
+
+@pytest.fixture
+def convert(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Convert:
+    """Runs `convert sagemaker` on a file with the request, or with what is given."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, of: Any = REQUEST, files: tuple[str, ...] = ("job.json",)) -> Result:
+        text = of if isinstance(of, str) else json.dumps(of)
+        (tmp_path / "job.json").write_text(text, encoding="utf-8")
+        return CliRunner().invoke(
+            main, ["convert", "sagemaker", *files, *arguments], input=text, catch_exceptions=False
+        )
+
+    return run
+
+
+def test_what_is_to_be_filled_in_is_refused_until_it_is(convert: Convert) -> None:
+    result = convert()
+    assert result.exit_code == 1
+    assert "  check: refused before this is changed:\n" in result.stderr
+    assert (
+        "volumes[0].persistentVolumeClaim.claimName: is still to be filled in [schema]\n"
+        "       Put here: the claim with the data of channel train (s3://example-datasets/train).\n" in result.stderr
+    )
+    done = convert(*CLAIMS)
+    assert done.exit_code == 0, done.stderr
+    assert "  check: admitted" in done.stderr
+
+
+def test_the_report(convert: Convert) -> None:
+    result = convert(*CLAIMS)
+    assert [line for line in result.stderr.splitlines() if not line.startswith("    ")] == [
+        "job.json: resnet: is MPIJob resnet of kubeflow.org/v2beta1 now",
+        "  mapped:",
+        "  changed in meaning:",
+        "  lost:",
+        "  to be done:",
+        *(line for line in result.stderr.splitlines() if line.startswith("  check: admitted")),
+    ]
+    assert "    ResourceConfig.InstanceCount: is 2 workers, and a small launcher beside them" in result.stderr
+    assert "    TrainingJobStatus: is about the job that ran\n" in result.stderr
+
+
+def test_options(convert: Convert) -> None:
+    more = ("--image", "registry.example.com/a:1", "--launcher-as-worker", "--network", "none", "--reserve", "50")
+    more += ("-n", "team-a", "--pull-secret", "pull", "--service-account", "train")
+    (job,) = yaml.load_all(convert(*CLAIMS, *more).stdout)
+    assert job["metadata"]["namespace"] == "team-a"
+    assert job["spec"]["runLauncherAsWorker"] is True
+    worker = job["spec"]["mpiReplicaSpecs"]["Worker"]
+    assert worker["replicas"] == 1
+    pod = worker["template"]["spec"]
+    assert pod["containers"][0]["image"] == "registry.example.com/a:1"
+    assert pod["containers"][0]["resources"]["limits"] == {"cpu": "48", "memory": "589824Mi", "nvidia.com/gpu": 8}
+    assert {"name": "channel-train", "mountPath": "/opt/ml/input/data/train", "subPath": "train", "readOnly": True} in (
+        pod["containers"][0]["volumeMounts"]
+    )
+
+
+def test_data_from_s3(convert: Convert) -> None:
+    result = convert(
+        "--s3-image", "registry.example.com/aws-cli:2.27.0", "--s3-secret", "s3", "--claim", "model=models"
+    )
+    assert result.exit_code == 0, result.stderr
+    (job,) = yaml.load_all(result.stdout)
+    pod = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    assert [container["command"] for container in pod["initContainers"]] == [
+        ["aws", "s3", "cp", "--recursive", "--no-progress", "s3://example-datasets/train", "/opt/ml/input/data/train"],
+        [
+            "/bin/sh",
+            "-c",
+            'aws s3 cp --no-progress "$0" - | tar -xz -C /opt/ml/code',
+            "s3://example-datasets/code/sourcedir.tar.gz",
+        ],
+    ]
+    assert pod["initContainers"][0]["envFrom"] == [{"secretRef": {"name": "s3"}}]
+    assert {"name": "channel-train", "emptyDir": {"sizeLimit": "30Gi"}} in pod["volumes"]
+
+
+def test_several_jobs_and_standard_input(convert: Convert) -> None:
+    other = request("bert", "local_gpu", 2, mpi())
+    result = convert(*CLAIMS, "--instance", "local_gpu=16,64,2", of=[REQUEST, other], files=("job.json", "-"))
+    names = [job["metadata"]["name"] for job in yaml.load_all(result.stdout)]
+    assert names == ["resnet", "bert", "resnet", "bert"]
+    assert "job.json[1]: bert: is MPIJob bert" in result.stderr
+    assert "standard input[0]: resnet: is MPIJob resnet" in result.stderr
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("of", "code", "said"),
+    [
+        ("{", 2, "error: job.json: "),
+        ("", 2, "error: job.json: is empty"),
+        ("text", 1, "error: job.json: request: is not a mapping"),
+        ({"kind": "MPIJob"}, 1, "error: job.json: TrainingJobName: is not set"),
+        (
+            request("a", "ml.p4d.24xlarge", 2, script(sagemaker_distributed_dataparallel_enabled=True)),
+            1,
+            "error: job.json: a: HyperParameters[sagemaker_distributed_dataparallel_enabled]: smdistributed",
+        ),
+        (request("a", "\x1b[2J", 2), 1, 'ResourceConfig.InstanceType: "\N{REPLACEMENT CHARACTER}[2J" is no instance'),
+    ],
+)
+def test_bad_input(convert: Convert, of: Any, code: int, said: str) -> None:
+    result = convert(of=of)
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert said in result.stderr
+
+
+def test_a_claim_for_nothing(convert: Convert) -> None:
+    result = convert("--claim", "test=imagenet")
+    assert result.exit_code == 1
+    assert 'InputDataConfig: has no channel "test" for --claim (there are: train, code, model' in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--claim", "train"), '"train" is not NAME=CLAIM'),
+        (("--instance", "a=1,2"), '"1,2" is not CPUS,GIB,GPUS'),
+        (("--instance", "a=0,2,3"), '"0,2,3" has no CPU or no memory'),
+        (("--network", "tcp"), "Invalid value for '--network'"),
+    ],
+)
+def test_options_that_cannot_be(convert: Convert, arguments: tuple[str, ...], said: str) -> None:
+    result = convert(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr.replace("\n", " ")
+
+
+def test_files_need_no_name_of_a_command(convert: Convert) -> None:
+    result = convert(of="kind: ConfigMap\n")
+    assert result.exit_code == 1
+    for arguments in (
+        ["convert", "job.json"],
+        ["convert", "mpijob", "job.json"],
+        ["convert", "--ssh-path", "/a", "job.json"],
+    ):
+        again = CliRunner().invoke(main, arguments, catch_exceptions=False)
+        assert (again.exit_code, again.stderr.splitlines()[-1]) == (2, "error: no MPIJob in job.json")

@@ -1,0 +1,74 @@
+"""The command `convert mpijob`: jobs of older versions, written anew."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from webhook.cli.options import REFUSED
+from webhook.cli.terminal import UNUSABLE, complain
+
+if TYPE_CHECKING:
+    from webhook.cli.conversions import Conversion
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--gpus-per-node",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The operator's flag --gpus-per-node or --processing-units-per-node, for v1alpha1 jobs that do not say it.",
+)
+@click.option("--ssh-path", metavar="PATH", help="spec.sshAuthMountPath. Default: not set, which means /root/.ssh.")
+@click.option(
+    "--keep-launcher-small", is_flag=True, help="Take GPUs out of a launcher, in place of running ranks on it."
+)
+def mpijob(
+    *, files: tuple[str, ...], gpus_per_node: int | None, ssh_path: str | None, keep_launcher_small: bool
+) -> NoReturn:
+    """Convert MPIJobs of older versions.
+
+    Jobs of kubeflow.org/v1 (of mpi-operator and of training-operator), v1alpha2 and v1alpha1 are written to standard
+    output as kubeflow.org/v2beta1. A FILE may hold several documents and lists, be JSON, be a directory (its .yaml,
+    .yml and .json files), or be - for standard input. All else in it, jobs of v2beta1 too, is written as it is.
+
+    Standard error tells of each job what moved, what means something else now, what is lost, and what is left to do:
+    workers are reached by ssh now, which the image has to bring. Each job is then checked, as `mpijob-webhook check`
+    does it without a cluster.
+
+    \b
+    Examples:
+      mpijob-webhook convert old.yaml > new.yaml
+      mpijob-webhook convert jobs/ --gpus-per-node 8 > new.yaml
+      kubectl get mpijobs -A -o yaml | mpijob-webhook convert - > new.yaml
+
+    \b
+    Exit code:
+      0  every job is of v2beta1 now, and those that were converted would be admitted
+      1  at least one cannot be converted, or would be refused before something is changed
+      2  unusable input: a file is broken, or there is no MPIJob in it
+    """
+    from webhook.cli import conversions
+    from webhook.cli import files as manifests
+    from webhook.converters.options import Options
+
+    found, errors = manifests.load(files)
+    options = Options(gpus_per_node=gpus_per_node, ssh_path=ssh_path, keep_launcher_small=keep_launcher_small)
+    outcomes = [conversions.convert(manifest, options) for manifest in found]
+    show(outcomes)
+    if not any(outcome.is_job for outcome in outcomes) and not errors:
+        errors.append(manifests.ManifestError(f"no MPIJob in {', '.join(files)}"))
+    complain(*errors)
+    sys.exit(UNUSABLE if errors else 0 if all(outcome.good for outcome in outcomes) else REFUSED)
+
+
+def show(outcomes: "Iterable[Conversion]") -> None:
+    """Print the new jobs, and the reports."""
+    for outcome in outcomes:
+        click.echo(outcome.text, nl=False)
+        for line in outcome.report:
+            click.echo(line, err=True)
+        complain(*outcome.problems)

@@ -1,0 +1,132 @@
+"""The command `convert sagemaker`: training jobs of Amazon SageMaker as MPIJobs."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+import sys
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import click
+
+from webhook.cli.convert_mpijob import show
+from webhook.cli.options import REFUSED
+from webhook.cli.terminal import UNUSABLE, complain
+
+if TYPE_CHECKING:
+    from webhook.converters.sagemaker.instances import Instance
+
+_NETWORKS: Final = ("efa", "rdma", "none")
+
+
+def _pair(value: str, example: str) -> tuple[str, str]:
+    """NAME=VALUE in its parts."""
+    name, equals, rest = value.partition("=")
+    if not (name and equals and rest):
+        raise click.BadParameter(f'"{value[:100]}" is not {example}')
+    return name, rest
+
+
+def _claims(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    return dict(_pair(value, "NAME=CLAIM, as train=imagenet or train=datasets/imagenet") for value in values)
+
+
+def _instances(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> "dict[str, Instance]":
+    from webhook.converters.sagemaker import instances
+
+    found = {}
+    for name, size in (_pair(value, "TYPE=CPUS,GIB,GPUS[,EFA]") for value in values):
+        try:
+            found[name] = instances.parse(size)
+        except ValueError as error:
+            raise click.BadParameter(f'"{size[:100]}" {error}') from None
+    return found
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--image", metavar="IMAGE", help="In place of the request's. Default: that.")
+@click.option(
+    "--claim",
+    "claims",
+    metavar="NAME=CLAIM[/DIR]",
+    multiple=True,
+    callback=_claims,
+    help="The claim with a channel, or for code, model or checkpoints; repeatable. Default: to be filled in.",
+)
+@click.option("--s3-image", metavar="IMAGE", help="Fetch what no --claim is for from S3, by this image's `aws s3 cp`.")
+@click.option("--s3-secret", metavar="NAME", help="The Secret with AWS_ACCESS_KEY_ID and the like, for --s3-image.")
+@click.option("--code-in-image", is_flag=True, help="The program is in /opt/ml/code of the image.")
+@click.option(
+    "--instance",
+    "instances",
+    metavar="TYPE=CPUS,GIB,GPUS[,EFA]",
+    multiple=True,
+    callback=_instances,
+    help="What an instance type has, where that is not known or another; repeatable.",
+)
+@click.option(
+    "--processes-per-host",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Where the request does not say it. Default: as SageMaker.",
+)
+@click.option(
+    "--workers-per-instance", type=click.IntRange(min=1), metavar="N", default=1, help="Pods that share a machine."
+)
+@click.option("--launcher-as-worker", is_flag=True, help="The launcher runs ranks, in place of one worker.")
+@click.option(
+    "--network",
+    type=click.Choice(_NETWORKS),
+    default="efa",
+    help="EFA where the type has it; the cluster's RDMA; none.",
+)
+@click.option(
+    "--reserve",
+    type=click.IntRange(0, 90),
+    metavar="PERCENT",
+    default=7,
+    help="What of a machine's CPUs and memory its node needs itself.",
+)
+@click.option("--pull-secret", metavar="NAME", help="The Secret by which nodes pull the image.")
+@click.option("--service-account", metavar="NAME", help="The ServiceAccount of the pods.")
+@click.option("-n", "--namespace", help="The namespace of the jobs. Default: none is written.")
+def sagemaker(*, files: tuple[str, ...], **said: Any) -> NoReturn:
+    """Convert training jobs of Amazon SageMaker.
+
+    A FILE has a request for CreateTrainingJob, as the SDK's estimators make it, or the answer of DescribeTrainingJob;
+    several documents, or a list of them. It may be YAML, be a directory, or be - for standard input.
+
+    Each machine becomes a worker with its GPUs, CPUs, memory and EFA adapters; there are as many ranks as SageMaker
+    would have started. mpirun gets the options of the distribution `mpi`, and starts torchrun for `torch_distributed`.
+    Jobs that depend on smdistributed, parameter servers or machines of several types cannot be converted.
+
+    What only you can know is left to be filled in: it begins with FILL-IN, and `mpijob-webhook check` refuses the job
+    until it is there. --claim and --s3-image spare most of it.
+
+    \b
+    Examples:
+      mpijob-webhook convert sagemaker request.json > job.yaml
+      mpijob-webhook convert sagemaker request.json --claim train=imagenet --claim model=models --code-in-image
+      mpijob-webhook convert sagemaker request.json --s3-image registry.example.com/aws-cli:2.27 --s3-secret s3
+      aws sagemaker describe-training-job --training-job-name NAME | mpijob-webhook convert sagemaker -
+
+    \b
+    Exit code:
+      0  every training job is an MPIJob now that would be admitted
+      1  at least one cannot be converted, or would be refused before something is changed or filled in
+      2  unusable input: a file is broken, or there is nothing in it
+    """
+    from webhook.cli import conversions
+    from webhook.cli import files as manifests
+    from webhook.converters.sagemaker.options import Options
+
+    options = Options(**said)
+    outcomes, errors = [], []
+    for file in files:
+        try:
+            for source in manifests.files(file):
+                for shown, document in manifests.documents(source):
+                    outcomes.append(conversions.of_training_job(shown, document, options))
+        except manifests.ManifestError as error:
+            errors.append(error)
+    show(outcomes)
+    complain(*errors)
+    sys.exit(UNUSABLE if errors or not outcomes else 0 if all(outcome.good for outcome in outcomes) else REFUSED)

@@ -1,0 +1,197 @@
+"""A training job of SageMaker, made into an MPIJob."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from webhook.api import names
+from webhook.api.annotations import MIGRATED_FROM, NETWORK_POLICY
+from webhook.api.mpijob import API_VERSION, LAUNCHER, WORKER
+from webhook.api.placeholders import fill_in
+from webhook.converters.report import Converted, Report
+from webhook.converters.sagemaker import distribution, environment, machines, program, settled
+from webhook.converters.sagemaker.distribution import Distribution, Way
+from webhook.converters.sagemaker.machines import Network
+from webhook.converters.sagemaker.options import Options
+from webhook.converters.sagemaker.request import Tag, TrainingJob, read
+from webhook.converters.sagemaker.storage import storage
+
+# What SageMaker does where the request does not say it.
+_DAY: Final = 86_400
+_LONGEST_NAME: Final = names.DNS_LABEL_MAX_LENGTH - len("-worker-99")
+_LAUNCHER: Final = {"cpu": "1", "memory": "2Gi"}
+_ELASTIC_REGISTRY: Final = ".dkr.ecr"
+_UNFIT: Final = re.compile("[^a-z0-9-]")
+
+
+def convert(document: Mapping[str, Any], options: Options | None = None) -> Converted:
+    """The MPIJob; ConversionError where that cannot be. `document` stays as it is."""
+    options = options or Options()
+    request, report = read(document), Report()
+    name = _name(request.training_job_name, report)
+    instance, count = machines.machines(request.resource_config, options, report)
+    how = distribution.read(
+        request.hyper_parameters or {},
+        instance,
+        count,
+        report,
+        processes=options.processes_per_host,
+        by_itself=program.starts_ranks(request),
+    )
+    pods, each, how = machines.divided(instance, count, how, options)
+    hosts = _hosts(name, pods, options)
+    network = machines.network(each, how, options, report)
+    env = {**network.variables, **environment.variables(request, how, each, hosts, report)}
+    data = storage(request, options, report)
+    amounts = machines.amounts(each, network.adapters, options)
+    computing = {"resources": {"requests": amounts, "limits": dict(amounts)}, "volumeMounts": data.mounts}
+    pod = {"initContainers": data.fetching, "volumes": data.volumes}
+    image = _image(request, options, report)
+    launcher = _launcher(request, how, report, pods=pods, host=hosts[0], env=env) | {"image": image}
+    as_worker = options.launcher_as_worker
+    launcher |= computing if as_worker else {"resources": {"requests": dict(_LAUNCHER), "limits": dict(_LAUNCHER)}}
+    spec = {
+        "slotsPerWorker": 1 if how.way is Way.TORCHRUN else how.processes,
+        **({"runLauncherAsWorker": True} if as_worker else {}),
+        "runPolicy": _run_policy(request, report),
+        "mpiReplicaSpecs": {
+            LAUNCHER: _replica(1, launcher, pod if as_worker else {}, options),
+            WORKER: _replica(pods - as_worker, {"name": "worker", "image": image, **computing}, pod, options),
+        },
+    }
+    metadata = _metadata(name, request, network, options, report)
+    settled.settle(document, report)
+    return Converted({"apiVersion": API_VERSION, "kind": "MPIJob", "metadata": metadata, "spec": spec}, report)
+
+
+def _name(written: str, report: Report) -> str:
+    """A DNS label with room for the names of a hundred workers."""
+    name = re.sub("-+", "-", _UNFIT.sub("-", written.lower())).strip("-")
+    name = name if name[:1].isalpha() else f"job-{name}".rstrip("-")
+    if len(name) > _LONGEST_NAME:
+        digest = hashlib.sha256(written.encode()).hexdigest()[:6]
+        name = f"{name[: _LONGEST_NAME - 7].rstrip('-')}-{digest}"
+    if name == written:
+        report.mapped("TrainingJobName", "is metadata.name")
+    else:
+        report.changed("TrainingJobName", f"is {name} now: lower case, with room for the names of a hundred workers")
+    return name
+
+
+def _hosts(name: str, pods: int, options: Options) -> list[str]:
+    """Those of the pods that run ranks, the first first."""
+    first = [f"{name}-launcher.{name}"] if options.launcher_as_worker else []
+    return first + [f"{name}-worker-{number}.{name}" for number in range(pods - len(first))]
+
+
+def _image(request: TrainingJob, options: Options, report: Report) -> str:
+    algorithm = request.algorithm_specification
+    if algorithm.algorithm_name:
+        report.lost("AlgorithmSpecification.AlgorithmName", "an algorithm of SageMaker or its marketplace is no image")
+    written = algorithm.training_image
+    image = options.image or written or fill_in("an image with the algorithm")
+    if written and options.image:
+        report.changed("AlgorithmSpecification.TrainingImage", f"was {written[:200]}; --image takes its place")
+    elif written:
+        report.mapped("AlgorithmSpecification.TrainingImage", "is the image of launcher and workers")
+    if _ELASTIC_REGISTRY in image and not options.pull_secret:
+        report.to_do(
+            "AlgorithmSpecification.TrainingImage",
+            "is in a registry of AWS: the nodes need a login there (--pull-secret), or a copy elsewhere (--image)",
+        )
+    report.to_do(
+        "image",
+        f'"{image[:200]}" needs Open MPI, sshd and ssh, with StrictHostKeyChecking off: the images of SageMaker start'
+        " train, and sshd by their toolkit; the operator starts /usr/sbin/sshd -De as root",
+    )
+    if algorithm.training_input_mode not in {None, "File"}:
+        report.changed(
+            "AlgorithmSpecification.TrainingInputMode", f"was {algorithm.training_input_mode}; the data are files now"
+        )
+    return image
+
+
+def _launcher(
+    request: TrainingJob, how: Distribution, report: Report, *, pods: int, host: str, env: dict[str, str]
+) -> dict[str, Any]:
+    ranks = pods if how.way is Way.TORCHRUN else how.total
+    handed_on = environment.handed_on(env, how.options)
+    command, args = program.command(request, how, report, ranks=ranks, host=host, variables=handed_on)
+    variables = [{"name": key, "value": value} for key, value in env.items()]
+    return {"name": "launcher", "image": "", "command": command, "args": args, "env": variables}
+
+
+def _replica(replicas: int, container: dict[str, Any], pod: dict[str, Any], options: Options) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "serviceAccountName": options.service_account,
+        "imagePullSecrets": [{"name": options.pull_secret}] if options.pull_secret else None,
+        "initContainers": pod.get("initContainers"),
+        "containers": [container],
+        "volumes": pod.get("volumes"),
+    }
+    template = {"spec": {key: value for key, value in spec.items() if value}}
+    return {"replicas": replicas, "restartPolicy": "Never", "template": template}
+
+
+def _run_policy(request: TrainingJob, report: Report) -> dict[str, Any]:
+    stopping, retries, spot = request.stopping_condition, request.retry_strategy, request.enable_managed_spot_training
+    runtime = stopping.max_runtime_in_seconds if stopping else None
+    waiting = stopping.max_wait_time_in_seconds if stopping else None
+    is_deadline = "is spec.runPolicy.activeDeadlineSeconds, which counts from the start of the job"
+    if spot and waiting:
+        seconds = waiting
+        report.mapped("StoppingCondition.MaxWaitTimeInSeconds", is_deadline)
+        report.changed(
+            "StoppingCondition.MaxRuntimeInSeconds",
+            "gives way to MaxWaitTimeInSeconds: the deadline counts what is lost to interruptions too",
+        )
+    else:
+        seconds = runtime or _DAY
+        unset = "" if runtime else "was not set, which meant a day; that "
+        report.mapped("StoppingCondition.MaxRuntimeInSeconds", f"{unset}{is_deadline}")
+        if waiting:
+            report.lost("StoppingCondition.MaxWaitTimeInSeconds", "is for spot instances, which were not asked for")
+    policy: dict[str, Any] = {"cleanPodPolicy": "Running", "activeDeadlineSeconds": seconds}
+    if retries:
+        policy["backoffLimit"] = retries.maximum_retry_attempts
+        report.changed("RetryStrategy", "is spec.runPolicy.backoffLimit, which counts failures of the program too")
+    elif not spot:
+        policy["backoffLimit"] = 0
+    if spot:
+        report.changed(
+            "EnableManagedSpotTraining",
+            "has no counterpart: give workers the node selector and toleration of spot nodes. A job that loses one is"
+            f" tried again, {policy.get('backoffLimit', 6)} times, from what it finds in its checkpoints",
+        )
+    return policy
+
+
+def _metadata(name: str, request: TrainingJob, network: Network, options: Options, report: Report) -> dict[str, Any]:
+    labels: dict[str, str] = {}
+    annotations = {MIGRATED_FROM: "sagemaker", **network.annotations}
+    if request.enable_network_isolation:
+        annotations[NETWORK_POLICY] = "isolated"
+        report.changed(
+            "EnableNetworkIsolation", f"is the annotation {NETWORK_POLICY}: isolated, where the cluster has that"
+        )
+    for number, tag in enumerate(request.tags or ()):
+        for kind, into in _place(tag, labels, annotations):
+            into[tag.key] = tag.value
+            report.mapped(f"Tags[{number}]", f"is a {kind} of the job")
+    metadata: dict[str, Any] = {"name": name}
+    if options.namespace:
+        metadata["namespace"] = options.namespace
+    if labels:
+        metadata["labels"] = labels
+    return {**metadata, "annotations": annotations}
+
+
+def _place(tag: Tag, labels: dict[str, str], annotations: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Where a tag goes, if anywhere. One with a prefix could mean something to the cluster that it did not to AWS."""
+    if "/" in tag.key or names.label_key_problem(tag.key):
+        return
+    if names.label_value_problem(tag.value):
+        yield "annotation", annotations
+    else:
+        yield "label", labels

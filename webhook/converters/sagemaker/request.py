@@ -1,0 +1,157 @@
+"""A training job as SageMaker's API has it: only the fields that are read.
+
+https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html; DescribeTrainingJob has the same
+names.
+"""
+
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from webhook.api.shape import decode_error
+from webhook.converters.report import ConversionError
+
+Count = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
+Seconds = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+Texts = list[str] | None
+_REQUIRED: Final = ("TrainingJobName", "AlgorithmSpecification", "ResourceConfig")
+
+
+class Struct(msgspec.Struct, rename="pascal", frozen=True):
+    """Its fields are those of the API."""
+
+
+class Algorithm(Struct, frozen=True):
+    """What runs."""
+
+    training_image: str | None = None
+    algorithm_name: str | None = None
+    training_input_mode: str | None = None
+    container_entrypoint: Texts = None
+    container_arguments: Texts = None
+
+
+class InstanceGroup(Struct, frozen=True):
+    """Machines of one type in a cluster of several."""
+
+    instance_type: str = ""
+    instance_count: Count = 1
+
+
+class Resources(Struct, frozen=True):
+    """On what it runs."""
+
+    instance_type: str | None = None
+    instance_count: Count | None = None
+    volume_size: int | None = msgspec.field(default=None, name="VolumeSizeInGB")
+    instance_groups: list[InstanceGroup] | None = None
+    selected_instance_type: str | None = None
+    selected_instance_count: Count | None = None
+
+
+class S3Source(Struct, frozen=True):
+    """Objects in a bucket."""
+
+    s3_uri: str = ""
+    s3_data_type: str = "S3Prefix"
+    s3_data_distribution_type: str = "FullyReplicated"
+
+
+class FileSystem(Struct, frozen=True):
+    """A folder of EFS or FSx for Lustre."""
+
+    file_system_id: str = ""
+    file_system_type: str = ""
+    directory_path: str = ""
+    file_system_access_mode: str = "ro"
+
+
+class DataSource(Struct, frozen=True):
+    """One of them is set."""
+
+    s3: S3Source | None = msgspec.field(default=None, name="S3DataSource")
+    file_system: FileSystem | None = msgspec.field(default=None, name="FileSystemDataSource")
+
+
+class Channel(Struct, frozen=True):
+    """A folder below /opt/ml/input/data."""
+
+    channel_name: str
+    data_source: DataSource = DataSource()
+    compression_type: str | None = None
+    input_mode: str | None = None
+
+
+class Output(Struct, frozen=True):
+    """Where the model goes at the end."""
+
+    s3_output_path: str = ""
+
+
+class Checkpoints(Struct, frozen=True):
+    """Where checkpoints go all the time."""
+
+    s3_uri: str = ""
+    local_path: str = "/opt/ml/checkpoints"
+
+
+class Stopping(Struct, frozen=True):
+    """Bounds of time."""
+
+    max_runtime_in_seconds: Seconds | None = None
+    max_wait_time_in_seconds: Seconds | None = None
+
+
+class Retries(Struct, frozen=True):
+    """After faults of SageMaker's own."""
+
+    maximum_retry_attempts: Count
+
+
+class Tag(Struct, frozen=True):
+    """A label, of almost any text."""
+
+    key: str = ""
+    value: str = ""
+
+
+class TrainingJob(Struct, frozen=True):
+    """All of it."""
+
+    training_job_name: str
+    algorithm_specification: Algorithm
+    resource_config: Resources
+    hyper_parameters: dict[str, str] | None = None
+    environment: dict[str, str] | None = None
+    input_data_config: list[Channel] | None = None
+    output_data_config: Output | None = None
+    checkpoint_config: Checkpoints | None = None
+    stopping_condition: Stopping | None = None
+    retry_strategy: Retries | None = None
+    enable_managed_spot_training: bool = False
+    enable_network_isolation: bool = False
+    tags: list[Tag] | None = None
+
+
+def read(document: Any) -> TrainingJob:
+    """The training job; ConversionError with the field that is wrong or missing."""
+    if not isinstance(document, dict):
+        raise ConversionError("request", "is not a mapping")
+    document = _without_nulls(document)
+    if missing := [key for key in _REQUIRED if key not in document]:
+        raise ConversionError(
+            missing[0], "is not set, which CreateTrainingJob and DescribeTrainingJob both have for a training job"
+        )
+    try:
+        return msgspec.convert(document, TrainingJob)
+    except msgspec.ValidationError as error:
+        wrong = decode_error(error, lambda: "NAME")
+        raise ConversionError(wrong.path, wrong.message) from None
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
