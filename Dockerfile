@@ -20,12 +20,13 @@ RUN python3 -m venv /opt/build && \
     /opt/build/bin/pip install --no-cache-dir --require-hashes --only-binary=:all: --requirement requirements/build.txt && \
     /opt/build/bin/pip --python /opt/mpijob-webhook/bin/python install --no-cache-dir --no-compile \
       --require-hashes --only-binary=:all: --requirement requirements/run.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY manifests manifests
 COPY certs certs
 COPY webhook webhook
+ARG REVISION=
 # Compiled here, for the root of a running container is read-only; by content, so that it comes out the same again.
-RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . && \
+RUN SOURCE_COMMIT="${REVISION}" /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . && \
     /opt/build/bin/pip --python /opt/mpijob-webhook/bin/python install --no-cache-dir --no-compile --no-index --no-deps \
       /wheels/*.whl && \
     /opt/mpijob-webhook/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/mpijob-webhook/lib

@@ -16,6 +16,7 @@ from webhook.cli.options import (
     POLICY_NAMESPACE,
     REFUSED,
     about_a_cluster,
+    files_too,
     show,
     with_api,
 )
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=files_too)
 @click.option("--policy", type=FILE, help="Policies (MPIJobPolicy, or ConfigMaps with it) in place of all others.")
 @CLUSTER_FILE
 @about_a_cluster("The cluster whose verdict counts, as far as you may read it. Default: none.")

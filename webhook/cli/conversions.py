@@ -1,7 +1,7 @@
 """What becomes of each object in files of jobs from elsewhere: its new text, and the report about it."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from webhook.api import mpijob, yaml
@@ -11,7 +11,7 @@ from webhook.cli.job_verdict import Verdict
 from webhook.cli.terminal import bad, caution, counted, good, heading, printable
 from webhook.converters import older_jobs
 from webhook.converters.options import Options
-from webhook.converters.report import ConversionError, Converted, Outcome, Report
+from webhook.converters.report import ConversionError, Converted, Note, Outcome, Report
 from webhook.converters.sagemaker import job as training_job
 from webhook.converters.sagemaker import options as sagemaker_options
 
@@ -29,21 +29,39 @@ class Conversion:
     is_job: bool = True
     good: bool = True
     """Nothing has to be done before it can be submitted, as far as `check` sees."""
+    source: str = ""
+    """The file."""
+    document: Mapping[str, Any] | None = None
+    """What it is now; None where it cannot be converted."""
+    notes: Sequence[Note] = ()
+    """What became of its fields."""
+    verdict: Verdict | None = None
+    """On what it is now; None where it was left as it is."""
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "file": self.source,
+            "object": self.document,
+            "problems": [*self.problems],
+            "notes": [{"outcome": note.outcome.value, "field": note.field, "text": note.text} for note in self.notes],
+            "check": self.verdict.as_json() if self.verdict else None,
+        }
 
 
 def convert(manifest: Manifest, options: Options) -> Conversion:
     """The object as v2beta1, checked; one that is no older job as it is."""
     if not job_check.is_job(manifest):
         told = f"{manifest.source}: {manifest.kind} {manifest.title}: is no MPIJob, left as it is"
-        return Conversion(_text(manifest.written or manifest.document), [printable(told)], is_job=False)
+        return replace(_as_it_is(manifest, printable(told)), is_job=False)
     title = printable(f"{manifest.source}: {'/'.join(filter(None, (manifest.namespace, manifest.title)))}")
     if manifest.api_version == mpijob.API_VERSION:
         told = f"{title}: is of {mpijob.API_VERSION} already, left as it is"
-        return Conversion(_text(manifest.written or manifest.document), [told])
+        return _as_it_is(manifest, told)
     try:
         converted = older_jobs.convert(manifest.document, options)
     except ConversionError as error:
-        return Conversion(problems=[f"{title}: {error}"], good=False)
+        return Conversion(problems=[f"{title}: {error}"], good=False, source=manifest.source)
     head = f"{heading(title)}: {manifest.api_version} is {mpijob.API_VERSION} now"
     return _checked(converted, head, manifest.source)
 
@@ -55,7 +73,7 @@ def of_training_job(source: str, document: Any, options: sagemaker_options.Optio
     try:
         converted = training_job.convert(document, options)
     except ConversionError as error:
-        return Conversion(problems=[f"{title}: {error}"], good=False)
+        return Conversion(problems=[f"{title}: {error}"], good=False, source=source)
     head = f"{heading(title)}: is MPIJob {converted.document['metadata']['name']} of {mpijob.API_VERSION} now"
     return _checked(converted, head, source)
 
@@ -63,8 +81,19 @@ def of_training_job(source: str, document: Any, options: sagemaker_options.Optio
 def _checked(converted: Converted, head: str, source: str) -> Conversion:
     verdict = job_check.check(Manifest(source, converted.document), job_world.of_nothing())
     return Conversion(
-        _text(converted.document), [head, *_notes(converted.report), *_verdict(verdict)], good=verdict.allowed
+        _text(converted.document),
+        [head, *_notes(converted.report), *_verdict(verdict)],
+        good=verdict.allowed,
+        source=source,
+        document=converted.document,
+        notes=[*converted.report.notes],
+        verdict=verdict,
     )
+
+
+def _as_it_is(manifest: Manifest, told: str) -> Conversion:
+    document = manifest.written or manifest.document
+    return Conversion(_text(document), [told], source=manifest.source, document=document)
 
 
 def _text(document: dict[str, object]) -> str:

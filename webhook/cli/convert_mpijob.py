@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from webhook.cli.options import REFUSED
+from webhook.cli import options
+from webhook.cli.options import OUTPUT, REFUSED, files_too
 from webhook.cli.terminal import UNUSABLE, complain
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=files_too)
 @click.option(
     "--gpus-per-node",
     type=click.IntRange(min=1),
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 @click.option(
     "--keep-launcher-small", is_flag=True, help="Take GPUs out of a launcher, in place of running ranks on it."
 )
+@OUTPUT
 def mpijob(
-    *, files: tuple[str, ...], gpus_per_node: int | None, ssh_path: str | None, keep_launcher_small: bool
+    *, files: tuple[str, ...], gpus_per_node: int | None, ssh_path: str | None, keep_launcher_small: bool, output: str
 ) -> NoReturn:
     """Convert MPIJobs of older versions.
 
@@ -37,7 +39,7 @@ def mpijob(
 
     Standard error tells of each job what moved, what means something else now, what is lost, and what is left to do:
     workers are reached by ssh now, which the image has to bring. Each job is then checked, as `mpijob-webhook check`
-    does it without a cluster.
+    does it without a cluster. With -o json standard output has all of it.
 
     \b
     Examples:
@@ -56,17 +58,20 @@ def mpijob(
     from webhook.converters.options import Options
 
     found, errors = manifests.load(files)
-    options = Options(gpus_per_node=gpus_per_node, ssh_path=ssh_path, keep_launcher_small=keep_launcher_small)
-    outcomes = [conversions.convert(manifest, options) for manifest in found]
-    show(outcomes)
+    wanted = Options(gpus_per_node=gpus_per_node, ssh_path=ssh_path, keep_launcher_small=keep_launcher_small)
+    outcomes = [conversions.convert(manifest, wanted) for manifest in found]
+    show(outcomes, output)
     if not any(outcome.is_job for outcome in outcomes) and not errors:
         errors.append(manifests.ManifestError(f"no MPIJob in {', '.join(files)}"))
     complain(*errors)
     sys.exit(UNUSABLE if errors else 0 if all(outcome.good for outcome in outcomes) else REFUSED)
 
 
-def show(outcomes: "Iterable[Conversion]") -> None:
+def show(outcomes: "Iterable[Conversion]", output: str) -> None:
     """Print the new jobs, and the reports."""
+    if output == "json":
+        options.show(output, (), [outcome.as_json() for outcome in outcomes])
+        return
     for outcome in outcomes:
         click.echo(outcome.text, nl=False)
         for line in outcome.report:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from webhook.cli.convert_mpijob import show
-from webhook.cli.options import REFUSED
+from webhook.cli.options import OUTPUT, REFUSED, files_too
 from webhook.cli.terminal import UNUSABLE, complain
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _instances(ctx: click.Context, option: click.Parameter, values: tuple[str, .
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=files_too)
 @click.option("--image", metavar="IMAGE", help="In place of the request's. Default: that.")
 @click.option(
     "--claim",
@@ -88,7 +88,8 @@ def _instances(ctx: click.Context, option: click.Parameter, values: tuple[str, .
 @click.option("--pull-secret", metavar="NAME", help="The Secret by which nodes pull the image.")
 @click.option("--service-account", metavar="NAME", help="The ServiceAccount of the pods.")
 @click.option("-n", "--namespace", help="The namespace of the jobs. Default: none is written.")
-def sagemaker(*, files: tuple[str, ...], **said: Any) -> NoReturn:
+@OUTPUT
+def sagemaker(*, files: tuple[str, ...], output: str, **said: Any) -> NoReturn:
     """Convert training jobs of Amazon SageMaker.
 
     A FILE has a request for CreateTrainingJob, as the SDK's estimators make it, or the answer of DescribeTrainingJob;
@@ -127,6 +128,6 @@ def sagemaker(*, files: tuple[str, ...], **said: Any) -> NoReturn:
                     outcomes.append(conversions.of_training_job(shown, document, options))
         except manifests.ManifestError as error:
             errors.append(error)
-    show(outcomes)
+    show(outcomes, output)
     complain(*errors)
     sys.exit(UNUSABLE if errors or not outcomes else 0 if all(outcome.good for outcome in outcomes) else REFUSED)

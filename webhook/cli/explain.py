@@ -5,14 +5,22 @@ import sys
 from typing import NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from webhook import PROGRAM
 from webhook.cli.options import OUTPUT, show
 from webhook.cli.terminal import fail, faint
 
 
+def _names(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from webhook.cli import explanations
+
+    found = explanations.entries()
+    return [CompletionItem(each.id, help=each.summary) for each in found if each.id.startswith(incomplete)]
+
+
 @click.command()
-@click.argument("name", metavar="RULE|INJECTION")
+@click.argument("name", metavar="RULE|INJECTION", shell_complete=_names)
 def explain(name: str) -> NoReturn:
     """Explain a rule or an injection, and its settings.
 

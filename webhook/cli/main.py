@@ -11,25 +11,16 @@ from typing import Final, cast
 
 import click
 
-from webhook import PROGRAM, __version__
+from webhook.cli import version
 from webhook.cli.terminal import caution, printable
 
 MODULES: Final = {
     name: name
     for name in (
-        "certs",
-        "check",
-        "convert",
-        "demo",
-        "doctor",
-        "explain",
-        "plugins",
-        "schema",
-        "serve",
-        "snapshot",
-        "why",
+        "certs", "check", "completion", "convert", "demo", "doctor", "explain", "plugins", "schema", "serve",
+        "snapshot", "why",
     )
-} | {"policy": "policy.commands", "rules": "explain"}
+} | {"policy": "policy.commands", "rules": "explain"}  # fmt: skip
 """Where each command is, by its name."""
 
 
@@ -55,7 +46,14 @@ class Commands(Mapping[str, click.Command]):
     commands=cast("dict[str, click.Command]", Commands()),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
 )
-@click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=version.show,
+    help="Show the version and where it comes from, and exit.",
+)
 @click.option(
     "--plugins",
     metavar="NAMES",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from webhook import PROGRAM
 from webhook.api import duration, moment
@@ -23,6 +24,12 @@ Command = TypeVar("Command", bound=Callable[..., NoReturn])
 
 REFUSED: Final = 1
 """The exit code of a command that did its work, and the answer is no: refused, broken, different, incomplete."""
+
+
+def files_too(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """For arguments that are names of files, and also others: shells complete the names of files."""
+    return [CompletionItem(incomplete, type="file")]
+
 
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
 OUTPUT: Final = click.option(

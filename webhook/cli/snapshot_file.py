@@ -13,6 +13,7 @@ import msgspec
 
 from webhook import PROGRAM
 from webhook.api import mpijob, yaml
+from webhook.cli.progress import Progress
 from webhook.cli.terminal import caution, fail, faint, printable
 from webhook.client import calls
 from webhook.client.access import Access
@@ -50,8 +51,17 @@ class SnapshotFile:
 
 def run(output: Path | None, **where: Any) -> int:
     """Take a snapshot and write it, to standard output for None; the exit code. For `where` see `take`."""
+    progress = Progress()
+
+    def tell(line: str) -> None:
+        progress.clear()
+        click.echo(faint(printable(line)), err=True)
+
     try:
-        taken = asyncio.run(take(**where, tell=lambda line: click.echo(faint(printable(line)), err=True)))
+        try:
+            taken = asyncio.run(take(**where, tell=tell, watch=progress.show))
+        finally:
+            progress.clear()
         if output is None:
             for piece in taken.text():
                 click.echo(piece, nl=False)
@@ -73,12 +83,13 @@ async def take(
     kueue_namespace: str,
     namespaces: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _: None,
+    watch: Callable[[str], None] = lambda _: None,
 ) -> SnapshotFile:
     """Read a cluster, in all namespaces or in these; ClusterError when it cannot be used."""
     api = await calls.connect(access)
     places = {WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: kueue_namespace}
     try:
-        reading = await read(api, places=places, namespaces=namespaces, more={"MPIJob": stored}, tell=tell)
+        reading = await read(api, places=places, namespaces=namespaces, more={"MPIJob": stored}, tell=tell, watch=watch)
         try:
             policies = await _policies(api, policy_namespace)
         except ApiError as error:

@@ -227,3 +227,14 @@ def test_text_of_users_is_made_harmless_in_the_report(convert: Convert) -> None:
     result = convert("-", stdin=json.dumps([job])[1:-1])
     assert "\x1b" not in result.stderr + result.stdout
     assert "spec.\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}: MPIJobs have no such field\n" in result.stderr
+
+
+def test_json(convert: Convert) -> None:
+    result = convert("jobs.yaml", "-o", "json", jobs_yaml=f"{HOROVOD}---\nkind: ConfigMap\nmetadata: {{name: a}}\n")
+    assert result.stderr == ""
+    job, other = json.loads(result.stdout)
+    assert [*job] == ["file", "object", "problems", "notes", "check"]
+    assert (job["file"], job["object"]["apiVersion"]) == ("jobs.yaml", "kubeflow.org/v2beta1")
+    assert {note["outcome"] for note in job["notes"]} <= {"mapped", "changed in meaning", "lost", "to be done"}
+    assert result.exit_code == (0 if job["check"]["allowed"] else 1)
+    assert (other["check"], other["object"]["metadata"]) == (None, {"name": "a"})

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 import webhook
 from tests.support.paths import EXAMPLES
 from webhook import PROGRAM, __version__
+from webhook.cli import version
 from webhook.cli.main import main
 
 PACKAGE = Path(webhook.__file__).parent
@@ -45,8 +46,14 @@ def test_help_names_every_command() -> None:
     assert not any(line[-1].endswith("...") for line in lines), "no summary is cut"
 
 
-def test_version() -> None:
-    assert run("--version").stdout == f"mpijob-webhook {__version__}\n"
+def test_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, python, jobs = run("--version").stdout.splitlines()
+    assert first == f"mpijob-webhook {__version__}"
+    assert python.startswith(f"Python {sys.version.split()[0]}, ")
+    assert jobs == "jobs of mpi-operator v0.8.0"
+    (tmp_path / "build.json").write_text('{"commit": "0123abc"}')
+    monkeypatch.setattr(version, "__file__", str(tmp_path / "cli" / "version.py"))
+    assert run("--version").stdout.splitlines()[1] == "commit 0123abc"
 
 
 NETWORK = ["asyncio", "ssl", "aiohttp", "kubernetes", "cryptography", "prometheus_client", "structlog"]
@@ -80,8 +87,8 @@ def test_a_command_imports_no_more_than_it_needs(arguments: list[str], not_neede
 
 def test_as_a_module() -> None:
     command = [sys.executable, "-m", "webhook", "--version"]
-    version = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert version.stdout == f"mpijob-webhook {__version__}\n"
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.startswith(f"mpijob-webhook {__version__}\n")
 
 
 def test_the_name_of_the_program_is_written_once() -> None:

@@ -20,7 +20,7 @@ COMMANDS: Final = (audit, diff, effective, init, new, replay, schema, sign, stag
 
 @click.group(commands=COMMANDS)
 def policy() -> None:
-    """Write, check, test and compare policies, and see what is in force.
+    """Write, check, test and compare policies, see those in force.
 
     A FILE holds policy documents (kind MPIJobPolicy) as they are, or ConfigMaps with one under data["policy.yaml"]. It
     may hold several, be a directory (its .yaml, .yml and .json files), or be - for standard input.

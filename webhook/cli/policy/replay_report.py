@@ -10,6 +10,7 @@ from webhook.admission.replay import NEWLY, NO_LONGER, OTHERWISE, Replay, Replay
 from webhook.cel.at_once import evaluate
 from webhook.cli.policy.cluster import ClusterPolicies
 from webhook.cli.policy.records import Records
+from webhook.cli.progress import counted_off
 from webhook.cli.terminal import bad, caution, counted, good, heading, printable
 from webhook.kit.own_rules import answered
 from webhook.policy.in_force import PolicySet
@@ -150,10 +151,10 @@ def replay(
     )
     notes = []
     if records is None:
-        for job in cluster.jobs:
+        for job in counted_off(cluster.jobs, "jobs", len(cluster.jobs)):
             answered(partial(replayer.add, [job]), evaluate)
     else:
-        for review in records:
+        for review in counted_off(records, "reviews"):
             answered(partial(replayer.add_recorded, [review]), evaluate)
         notes.append(records.coverage)
         if count := replayer.result.by_other_policies:

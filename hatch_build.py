@@ -1,0 +1,36 @@
+"""Writes into sdists and wheels which commit they are of; where that is not known, nothing."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+FILE = "webhook/build.json"
+
+
+class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Called by hatchling for each sdist and wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add the file, unless it came with the sdist that a wheel is made of."""
+        commit = os.environ.get("SOURCE_COMMIT") or _commit(Path(self.root))
+        if version == "editable" or not commit or Path(self.root, FILE).exists():
+            return
+        written = Path(mkdtemp(), "build.json")
+        written.write_text(json.dumps({"commit": commit}) + "\n", encoding="utf-8")
+        build_data["force_include"][str(written)] = FILE
+
+
+def _commit(root: Path) -> str:
+    """That of the checkout, if `root` is one and not merely in one."""
+    if not (root / ".git").exists():
+        return ""
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return ""

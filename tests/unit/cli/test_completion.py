@@ -1,0 +1,83 @@
+"""Completion: by the shells, and by kubectl for its plug-in."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from webhook.cli import kubectl_plugin
+from webhook.cli.main import main
+
+BIN = Path(sys.executable).parent
+BASH = """
+source <({bin}/mpijob-webhook completion bash)
+COMP_WORDS=({words}) COMP_CWORD={last}
+_mpijob_webhook_completion mpijob-webhook
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["mpijob-webhook", "comp"], ["completion"]),
+        (["mpijob-webhook", "completion", ""], ["bash", "zsh", "fish"]),
+        (["mpijob-webhook", "policy", "val"], ["validate"]),
+        (["mpijob-webhook", "check", "--fail-on", "w"], ["warn"]),
+        (["mpijob-webhook", "explain", "worker-c"], ["worker-count"]),
+    ],
+)
+def test_bash(words: list[str], offered: list[str]) -> None:
+    script = BASH.format(bin=BIN, words=" ".join(f"'{word}'" for word in words), last=len(words) - 1)
+    env = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=60, env=env)
+    assert done.stdout.split() == offered
+
+
+@pytest.mark.parametrize(
+    ("shell", "start"), [("zsh", "#compdef mpijob-webhook\n"), ("fish", "function _mpijob_webhook")]
+)
+def test_other_shells(shell: str, start: str) -> None:
+    result = CliRunner().invoke(main, ["completion", shell], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(start)
+    assert "_MPIJOB_WEBHOOK_COMPLETE" in result.stdout
+
+
+def completed(*words: str) -> list[str]:
+    program = BIN / "kubectl_complete-mpijob"
+    done = subprocess.run([program, *words], capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.splitlines()
+
+
+def test_kubectl() -> None:
+    """As cobra has it: https://github.com/kubernetes/kubernetes/pull/105867."""
+    *offered, directive = completed("w")
+    assert offered == ["why\tSay why a job does not run."]
+    assert directive == ":4"
+    assert completed("check", "--fail-on", "") == ["deny", "warn", ":4"]
+    assert completed("check", "tr") == [":0"], "the names of files"
+    assert completed("nothing", "x") == [":4"]
+
+
+def test_help_is_that_of_a_plug_in(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("click.Context.formatter_class", kubectl_plugin.Formatter)
+    monkeypatch.setattr(sys, "argv", ["kubectl-mpijob", "check", "--help"])
+    with pytest.raises(SystemExit):
+        kubectl_plugin.main()
+    told = capsys.readouterr().out
+    assert told.startswith("Usage: kubectl mpijob check [OPTIONS] FILE...")
+    assert "\n    kubectl mpijob check job.yaml\n" in told
+    assert "mpijob-webhook check" not in told
+
+
+def test_the_plug_in_is_installed() -> None:
+    program = shutil.which("kubectl-mpijob", path=str(BIN))
+    assert program is not None
+    done = subprocess.run([program, "chekc"], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: kubectl mpijob [OPTIONS] COMMAND")

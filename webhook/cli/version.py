@@ -1,0 +1,34 @@
+"""The option `--version`: which version this is, of which commit, and what it runs on."""
+# ruff: noqa: PLC0415 - whoever runs a command need not wait for it
+
+from collections.abc import Iterator
+
+import click
+
+from webhook import PROGRAM, __version__
+
+
+def show(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Print it and end."""
+    if wanted and not ctx.resilient_parsing:
+        for line in lines():
+            click.echo(line)
+        ctx.exit()
+
+
+def lines() -> Iterator[str]:
+    """The version alone in the first line, for scripts; then the facts that a report of a fault needs."""
+    import json
+    import platform
+    from pathlib import Path
+
+    from webhook.cli import crd_schema
+
+    yield f"{PROGRAM} {__version__}"
+    # Written by hatch_build.py; a checkout has none.
+    built = Path(__file__).parents[1] / "build.json"
+    if built.exists():
+        facts = json.loads(built.read_text(encoding="utf-8"))
+        yield f"commit {facts['commit']}"
+    yield f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    yield f"jobs of {crd_schema.packaged().origin}"
