@@ -34,7 +34,9 @@ from webhook.server.log import make_log
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 ALL = watched_resources()
-CUSTOM = [resource for resource in ALL if resource.api_group in {"kueue.x-k8s.io", "k8s.cni.cncf.io"}]
+GROUPS = {"kueue.x-k8s.io", "k8s.cni.cncf.io", "scheduling.volcano.sh"}
+CUSTOM = [resource for resource in ALL if resource.api_group in GROUPS]
+SEEN_LATER = {"queue", "network", "never", "volcano"}
 JOBS = inventory.jobs()
 POLICY = inventory.strict()
 
@@ -61,7 +63,7 @@ class Without:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster in which Kueue and Multus are not installed at first, and that these tests may break."""
+    """A cluster in which Kueue, Multus and Volcano are not installed at first, and that these tests may break."""
     with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("unknown-cluster-logs")) as started:
         yield started
 
@@ -120,7 +122,7 @@ async def test_kinds_that_are_not_installed_are_found_as_soon_as_they_are(
         await until(lambda: all(view.all(resource) for resource in ALL if view.all(resource) is not UNKNOWN))
         await until(lambda: not any(view.all(resource) is UNKNOWN for resource in CUSTOM))
         await until(lambda: not denied(view, JOBS[0]))
-        assert all(denied(view, job) for job in JOBS if job["metadata"]["name"] in {"queue", "network", "never"})
+        assert all(denied(view, job) for job in JOBS if job["metadata"]["name"] in SEEN_LATER)
 
 
 @pytest.mark.parametrize("resource", ALL, ids=lambda resource: resource.name)

@@ -109,7 +109,8 @@ SUBJECTS: Final = {
         "Placement",
         "A nodeSelector in 65, tolerations in 33, required affinity in 12, anti-affinity in 13, spreading in 4.",
         "`gpu-nodes` and `topology` add what is missing; whatever the user wrote about a subject stays alone. "
-        "Nodes that do not exist are named by `accelerator-available`.",
+        "Nodes that do not exist are named by `accelerator-available`, and queues that cannot hold the job by "
+        "`ever-fits` and `volcano-queue`.",
     ),
     "end-of-job": Subject(
         "The end of the job",

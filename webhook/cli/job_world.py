@@ -26,6 +26,7 @@ _IN_WORDS: Final = {
     "kueue-configmaps": "Kueue's configuration",
     "other-pods": "pods of others",
     "own-leases": "reservations of quotas",
+    "queues": "Volcano's queues",
 }
 
 MayExempt = Callable[[str, Iterable[str]], Mapping[str, bool]]

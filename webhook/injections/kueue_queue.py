@@ -25,12 +25,13 @@ from pydantic import Field
 
 from webhook.api import annotations, names
 from webhook.api.kueue import PRIORITY_CLASS, QUEUE_NAME
-from webhook.api.mpijob import VOLCANO_QUEUE, MPIJob
+from webhook.api.mpijob import MPIJob
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, Note, injection
 from webhook.kit.context import Context
 from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings, NameInLabel
+from webhook.predict import volcano
 from webhook.predict.kueue import priority, queues
 from webhook.predict.kueue.managed import Unmanaged, suspends_all, unmanaged
 
@@ -89,7 +90,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 def _by_default(job: MPIJob, settings: Settings, ctx: Context) -> str:
     """The queue of a job that asks for none, empty where it has none."""
-    if _queued_by_volcano(job) or _out_of_reach(job, ctx):
+    if volcano.queue_of(job)[1] or _out_of_reach(job, ctx):
         return ""
     return settings.queue or queues.of_namespace(ctx.view, ctx.namespace)
 
@@ -119,11 +120,6 @@ def _out_of_reach(job: MPIJob, ctx: Context) -> str:
         return "spec.runPolicy.managedBy names another controller"
     reason = unmanaged(ctx.view, ctx.namespace)
     return "" if reason is None else _OUT_OF_REACH[reason]
-
-
-def _queued_by_volcano(job: MPIJob) -> bool:
-    policy = job.run_policy.scheduling_policy
-    return bool((policy and policy.queue) or job.annotations.get(VOLCANO_QUEUE))
 
 
 def _obstacle(job: MPIJob, name: str, ctx: Context, patch: PatchBuilder) -> str:

@@ -61,6 +61,16 @@ ObjectNames = Annotated[tuple[str, ...], each(names.dns_1123_subdomain_problem)]
 """Names of Kubernetes objects, checked."""
 
 
+def _object_name(name: str) -> str:
+    if name and (problem := names.dns_1123_subdomain_problem(name)):
+        raise ValueError(problem)
+    return name
+
+
+ObjectName = Annotated[str, AfterValidator(_object_name)]
+"""The name of a Kubernetes object, checked; empty for none."""
+
+
 def _name_in_label(name: str) -> str:
     if name and (problem := names.dns_1123_subdomain_problem(name) or names.label_value_problem(name)):
         raise ValueError(problem)

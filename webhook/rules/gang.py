@@ -6,36 +6,41 @@ show it, so it is a setting (`scheduler`). With it on, no pod of a job is bound 
 `WaitForWorkersReady` with the default: the launcher is one of the pods, and it is created only when the workers run
 (kubeflow/mpi-operator#608).
 
-Warned about, since the rest of the job still runs: fields that this scheduler does not read, two queues at once
-(Volcano's and Kueue's), and `WaitForWorkersReady` on a job that waits in a queue: the operator then creates the
-launcher at once (kubeflow/mpi-operator#615).
+Warned about, since the rest of the job still runs: fields that this scheduler does not read, and `WaitForWorkersReady`
+on a job that waits in a queue, where the operator creates the launcher at once (kubeflow/mpi-operator#615). So are two
+schedulers at once: queues of Volcano's and Kueue's, a coscheduling PodGroup beside either, and, where the operator does
+not name the scheduler of the pods, a launcher and workers that name different ones.
 """
 
 from collections.abc import Iterator
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from webhook.api import names
 from webhook.api.kueue import QUEUE_NAME
-from webhook.api.mpijob import VOLCANO_QUEUE, MPIJob, SchedulingPolicy
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, SchedulingPolicy, replica_path
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
-from webhook.kit.settings import RuleSettings
+from webhook.kit.settings import ObjectName, RuleSettings
+from webhook.predict import volcano
 from webhook.predict.sizes import Sizes
-from webhook.rules import CauseReason, Degree, Violation, rule
+from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 
-PATH = "spec.runPolicy.schedulingPolicy"
-MIN_AVAILABLE = f"{PATH}.minAvailable"
-TIMEOUT = f"{PATH}.scheduleTimeoutSeconds"
+MIN_AVAILABLE = f"{volcano.POLICY}.minAvailable"
+TIMEOUT = f"{volcano.POLICY}.scheduleTimeoutSeconds"
 LAUNCHER_CREATION = "spec.launcherCreationPolicy"
 WAIT_FOR_WORKERS = "WaitForWorkersReady"
 VOLCANO = "volcano"
+# Of pods that name none.
+DEFAULT_SCHEDULER = "default-scheduler"
+# The label by which the coscheduling plugin knows the pods of a gang (scheduler-plugins `apis/scheduling/v1alpha1`).
+POD_GROUP = "scheduling.x-k8s.io/pod-group"
+REPLACED = "the operator replaces it"
 
 
 class Settings(RuleSettings):
     """What the operator runs with, and how long a gang may wait."""
 
-    scheduler: str = Field(
+    scheduler: ObjectName = Field(
         "",
         description="The value of the operator's flag --gang-scheduling: volcano, or the name of a scheduler with the "
         "coscheduling plugin; empty when it is not known, or off.",
@@ -43,13 +48,6 @@ class Settings(RuleSettings):
     max_schedule_timeout_seconds: int | None = Field(
         None, ge=1, description="Longest scheduleTimeoutSeconds that a job may ask for."
     )
-
-    @field_validator("scheduler")
-    @classmethod
-    def _name(cls, scheduler: str) -> str:
-        if scheduler and (problem := names.dns_1123_subdomain_problem(scheduler)):
-            raise ValueError(problem)
-        return scheduler
 
 
 @rule("gang", Settings, since="0.1", importance=Importance.FAILS)
@@ -63,9 +61,9 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         yield from _min_available(job, policy.min_available, settings, ctx, waits=waits and not queued)
     if policy.schedule_timeout_seconds is not None:
         yield from _timeout(policy.schedule_timeout_seconds, settings)
-    yield from _queues(job, policy.queue, settings)
-    if settings.scheduler:
-        yield from _scheduler_names(job, settings.scheduler)
+    yield from _queues(job, settings)
+    yield from _pod_groups(job, settings)
+    yield from _replaced_schedulers(job, settings.scheduler) if settings.scheduler else _two_schedulers(job)
     if waits and queued:
         fix = "Let the launcher itself wait for them."
         yield Violation(LAUNCHER_CREATION, "has no effect on suspended or queued jobs", fix=fix, advisory=True)
@@ -120,19 +118,50 @@ def _timeout(seconds: int, settings: Settings) -> Iterator[Violation]:
         yield Violation(TIMEOUT, fault, fix=f"Set it to {longest} or less.", degree=degree)
 
 
-def _queues(job: MPIJob, queue: str | None, settings: Settings) -> Iterator[Violation]:
-    if not queue and not job.annotations.get(VOLCANO_QUEUE):
+def _queues(job: MPIJob, settings: Settings) -> Iterator[Violation]:
+    path, queue = volcano.queue_of(job)
+    if not queue:
         return
-    path = f"{PATH}.queue" if queue else f"metadata.annotations[{VOLCANO_QUEUE}]"
     if QUEUE_NAME in job.labels:
         yield Violation(path, "Kueue queues the job too", fix="Remove one of the two.", advisory=True)
     elif settings.scheduler not in {"", VOLCANO}:
         yield Violation(path, "only Volcano reads it", fix=f"Remove it; Kueue reads {QUEUE_NAME}.", advisory=True)
 
 
-def _scheduler_names(job: MPIJob, scheduler: str) -> Iterator[Violation]:
+def _pod_groups(job: MPIJob, settings: Settings) -> Iterator[Violation]:
+    """Gangs of the coscheduling plugin that the user has written into the pods."""
+    other = "Kueue" if QUEUE_NAME in job.labels else "Volcano" if volcano.queue_of(job)[1] else ""
+    for _, path, replica in job.replicas():
+        if POD_GROUP not in replica.template.labels:
+            continue
+        field = f"{path}.template.metadata.labels[{POD_GROUP}]"
+        if settings.scheduler == VOLCANO:
+            yield Violation(field, "Volcano does not read it", fix="Remove it.", advisory=True)
+        elif settings.scheduler:
+            yield Violation(field, REPLACED, fix="Remove it.", advisory=True)
+        elif other:
+            yield Violation(field, f"{other} queues the job too", fix="Remove one of the two.", advisory=True)
+
+
+def _replaced_schedulers(job: MPIJob, scheduler: str) -> Iterator[Violation]:
     for _, path, replica in job.replicas():
         pod = replica.template.spec
         if pod is not None and pod.scheduler_name and pod.scheduler_name != scheduler:
-            field = f"{path}.template.spec.schedulerName"
-            yield Violation(field, "the operator replaces it", fix="Remove it.", advisory=True)
+            yield Violation(f"{path}.template.spec.schedulerName", REPLACED, fix="Remove it.", advisory=True)
+
+
+def _two_schedulers(job: MPIJob) -> Iterator[Violation]:
+    """Each gives away the room on the nodes without the other; one that was named is meant for both roles."""
+    named = {
+        role: (replica.template.spec and replica.template.spec.scheduler_name) or DEFAULT_SCHEDULER
+        for role, _, replica in job.replicas()
+    }
+    if len(set(named.values())) < 2:
+        return
+    role, other = (LAUNCHER, WORKER) if named[WORKER] != DEFAULT_SCHEDULER else (WORKER, LAUNCHER)
+    yield Violation(
+        f"{replica_path(role)}.template.spec.schedulerName",
+        f"is not the {other.lower()}'s",
+        fix=f"Set it to {shortened(named[other], 63)}.",
+        advisory=True,
+    )

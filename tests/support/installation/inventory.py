@@ -8,6 +8,8 @@ import yaml
 from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import gpu_nodes
+from tests.support import volcano_objects
+from tests.support.installation.custom_resources import custom_resource
 from tests.support.jobs import REMOVE, changed
 from webhook import rules
 from webhook.admission.pipelines import Policy, load_policy
@@ -28,6 +30,7 @@ def strict() -> Policy:
     """Every rule denies, so that a verdict shows whatever a rule sees."""
     actions: dict[str, Manifest] = {name: {"action": "deny"} for name in rules.REGISTRY}
     actions["accelerator-available"]["autoscaled"] = False  # else nodes may come, and it is a warning
+    actions["volcano-queue"]["gangScheduling"] = True
     document = {"apiVersion": "policy.training.openshift.io/v1", "kind": "MPIJobPolicy", "rules": actions}
     return load_policy(yaml.safe_dump(document))
 
@@ -69,6 +72,7 @@ def jobs() -> list[Manifest]:
         "priority": {f"{spec}.priorityClassName": "nope"},
         "workload-priority": {"metadata.labels": {QUEUE: "training", PRIORITY: "nope"}},
         "queue": {"metadata.labels": {QUEUE: "nope"}},
+        "volcano": {**unqueued, "spec.runPolicy.schedulingPolicy": {"queue": "nope"}},
         "never": {"metadata.labels": {QUEUE: "training"}, "Worker.replicas": 60},
         "node": {**unqueued, f"{limits}.nvidia\\.com/gpu": 16},
         "selector": {**unqueued, f"{spec}.runtimeClassName": REMOVE, f"{spec}.nodeSelector": {"disk": "ssd"}},
@@ -106,6 +110,7 @@ def _cluster_wide() -> Iterator[Manifest]:
     levels = [{"nodeLabel": "topology.kubernetes.io/rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
     yield _object(kueue.API_VERSION, "Topology", "racks", "", spec={"levels": levels})
     yield kueue.cohort("all")
+    yield volcano_objects.queue("default", {"nvidia.com/gpu": 64})
     yield kueue.resource_flavor("h100", node_labels={"nvidia.com/gpu.present": "true"})
     quotas = {"h100": {"cpu": 400, "memory": "4Ti", "nvidia.com/gpu": 64}}
     yield kueue.cluster_queue("gpu", quotas=quotas, cohort="all")
@@ -152,7 +157,7 @@ def _children() -> Iterator[Manifest]:
 
 
 def definitions(cluster: Cluster) -> list[Manifest]:
-    """The CRDs that rules look at: of Kueue, without the program that would convert objects, and of Multus."""
+    """The CRDs that rules look at: of Kueue, without the program that would convert objects, of Multus and Volcano."""
     text = cluster.kubectl("kustomize", cluster.assets.kueue_installation).stdout
     found: Iterable[Manifest] = yaml.load_all(text, Loader=yaml.CSafeLoader)
     wanted = {resource.kind for resource in watched_resources()}
@@ -160,7 +165,8 @@ def definitions(cluster: Cluster) -> list[Manifest]:
     crds = [each for each in definitions if each["spec"]["names"]["kind"] in wanted]
     for crd in crds:
         crd["spec"].pop("conversion", None)
-    return [*crds, networks_definition()]
+    queues = custom_resource("scheduling.volcano.sh", "queues", "Queue", "v1beta1", scope="Cluster")
+    return [*crds, networks_definition(), queues]
 
 
 def networks_definition() -> Manifest:

@@ -104,6 +104,13 @@ BREAKS: Final[Mapping[str, Changes]] = {
     "a long wait for the gang": {"spec.runPolicy.schedulingPolicy": {"scheduleTimeoutSeconds": 9000}},
     "a negative wait": {"spec.runPolicy.schedulingPolicy": {"scheduleTimeoutSeconds": -1}},
     "two queues": {QUEUE: "training", "spec.runPolicy.schedulingPolicy": {"queue": "q"}},
+    # Volcano
+    "a misspelt queue of Volcano's": {"spec.runPolicy.schedulingPolicy": {"queue": "reserch"}},
+    "a queue of Volcano's that is no leaf": {"spec.runPolicy.schedulingPolicy": {"queue": "root"}},
+    "a small queue of Volcano's, and many workers": {
+        "spec.runPolicy.schedulingPolicy": {"queue": "research"}, "Worker.replicas": 5,
+        "spec.slotsPerWorker": 4, GPU: 4, **NO_REQUEST,
+    },
     # time
     "a limit that is too long": {"spec.runPolicy.activeDeadlineSeconds": 10**7},
     "an annotation that is too long": {"metadata.annotations.training\\.openshift\\.io/timeout": "30d"},

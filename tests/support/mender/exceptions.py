@@ -41,6 +41,7 @@ PROSE: Final[Mapping[str, str]] = {
     r"Set resources\.|Set limits\[\w+\] to what is needed": "how much a program needs is for the user to say",
     r"Correct the (quantity|type)": "what was meant cannot be seen",
     r"Write \[|Put \"|Split it": "the value is a part of a command line",
+    r"Name one that exists": "which queue was meant cannot be seen",
     r"Write how many ranks": "there is nothing to go by",
     r"Write net-a": "networks are the cluster's",
     r"Ask for \d+ or (fewer|more) in all": "how to share it out is for the user to decide",

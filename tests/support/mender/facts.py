@@ -44,6 +44,7 @@ TIGHT: Final[Mapping[str, Mapping[str, Any]]] = {
         "implementations": ["OpenMPI"],
         "features": ["gangScheduling"],
     },
+    "volcano-queue": {"gangScheduling": True, "hierarchy": True},
     "worker-count": {"min": 3, "max": 6},
     "slots": {"min": 2, "max": 8},
 }

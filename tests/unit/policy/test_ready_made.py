@@ -39,6 +39,7 @@ NAMES = [
     "restricted-openshift",
     "tier-base",
     "tier-premium",
+    "volcano",
 ]
 
 

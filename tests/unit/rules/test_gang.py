@@ -30,6 +30,9 @@ VOID = Violation(
     fix="Let the launcher itself wait for them.",
     advisory=True,
 )
+BOTH = {f"{role}.template.spec.schedulerName": "other" for role in ("Launcher", "Worker")}
+GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+POD_GROUP = {"Worker.template.metadata": {"labels": {GROUP_LABEL: "train"}}}
 
 
 def policy(**fields: Any) -> Json:
@@ -55,7 +58,9 @@ def policy(**fields: Any) -> Json:
         (KUEUE, VOLCANO),
         (KUEUE | SUSPENDED, {}),
         ({"Worker.template.spec.schedulerName": "volcano"}, VOLCANO),
-        ({"Worker.template.spec.schedulerName": "other"}, {}),
+        ({"Worker.template.spec.schedulerName": "default-scheduler"}, {}),
+        (BOTH, {}),
+        (POD_GROUP, {}),
         (WAIT | SUSPENDED | {"Worker": REMOVE}, {}),
     ],
 )
@@ -168,6 +173,43 @@ def test_warned(changes: Json, settings: Json, path: str, message: str, fix: str
     found = violations("gang", changes, settings=settings)
     assert found == [Violation(path, message, fix=fix, advisory=True)]
     assert fits_a_warning("gang", found[0])
+
+
+@pytest.mark.parametrize(
+    ("role", "named", "told"),
+    [("Worker", "volcano", "Launcher"), ("Launcher", "volcano", "Worker")],
+)
+def test_two_schedulers(role: str, named: str, told: str) -> None:
+    """Nobody makes one of them where the operator does not replace the names."""
+    changes = {f"{role}.template.spec.schedulerName": named}
+    found = violations("gang", changes)
+    path = f"spec.mpiReplicaSpecs[{told}].template.spec.schedulerName"
+    message = f"is not the {role.lower()}'s"
+    assert found == [Violation(path, message, fix="Set it to volcano.", advisory=True)]
+    assert fits_a_warning("gang", found[0])
+    mended = changes | {f"{told}.template.spec.schedulerName": named}
+    assert violations("gang", mended) == []
+
+
+def test_two_names_of_schedulers() -> None:
+    changes = {"Worker.template.spec.schedulerName": "a", "Launcher.template.spec.schedulerName": "b"}
+    assert [each.fix for each in violations("gang", changes)] == ["Set it to a."]
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "message", "fix"),
+    [
+        ({}, VOLCANO, "Volcano does not read it", "Remove it."),
+        ({}, COSCHEDULING, "the operator replaces it", "Remove it."),
+        (KUEUE, {}, "Kueue queues the job too", "Remove one of the two."),
+        (policy(queue="q"), {}, "Volcano queues the job too", "Remove one of the two."),
+    ],
+)
+def test_a_gang_of_the_users_beside_another(changes: Json, settings: Json, message: str, fix: str) -> None:
+    path = f"spec.mpiReplicaSpecs[Worker].template.metadata.labels[{GROUP_LABEL}]"
+    assert violations("gang", POD_GROUP | changes, settings=settings) == [
+        Violation(path, message, fix=fix, advisory=True)
+    ]
 
 
 @pytest.mark.parametrize("settings", [{"scheduler": "Volcano!"}, {"maxScheduleTimeoutSeconds": 0}])

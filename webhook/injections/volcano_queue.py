@@ -1,0 +1,61 @@
+"""A job that names no queue of Volcano's gets the queue of its namespace.
+
+That is the one in the annotation `scheduling.volcano.sh/queue-name` of the Namespace, else `queue`; it goes into
+`spec.runPolicy.schedulingPolicy.queue`. Volcano itself puts the namespace's queue into the PodGroup when that is made,
+but the operator takes it out again when it next looks at the job: without this all jobs of the namespace end in
+`default`.
+
+It is off unless the policy switches it on: only where the operator runs with `--gang-scheduling=volcano` the queue
+means anything. A job that names a queue, in the field or in the same annotation of its own, keeps it, and one in a
+queue of Kueue's gets none. A queue that does not exist is not injected, and a warning says so; nothing happens where
+Volcano is not installed, or its queues or the Namespace are not known.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import Field
+
+from webhook.api import annotations
+from webhook.api.kueue import QUEUE_NAME
+from webhook.api.mpijob import VOLCANO_QUEUE, MPIJob
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.resources.volcano_queues import VOLCANO_QUEUES
+from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView
+from webhook.injections import Caution, Note, injection
+from webhook.kit.context import Context
+from webhook.kit.importance import Importance
+from webhook.kit.patch import PatchBuilder
+from webhook.kit.settings import InjectionSettings, ObjectName
+from webhook.predict import volcano
+
+FIELD: Final = ("spec", "runPolicy", "schedulingPolicy", "queue")
+KUEUE_LABEL: Final = ("metadata", "labels", QUEUE_NAME)
+
+
+class Settings(InjectionSettings):
+    """The queue."""
+
+    enabled: bool = Field(False, description="Whether anything is injected.")
+    queue: ObjectName = Field(
+        "", description="The queue of jobs whose Namespace names none; empty for that of Volcano, default."
+    )
+
+
+@injection("volcano-queue", Settings, since="0.1", importance=Importance.FAILS)
+def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Add the queue."""
+    if not job.managed_here or volcano.queue_of(job)[1] or patch.get(KUEUE_LABEL):
+        return
+    if not (name := _of_namespace(ctx.view, ctx.namespace) or settings.queue):
+        return
+    found = ctx.view.get(VOLCANO_QUEUES, name)
+    if found is ABSENT:
+        yield Caution(f"not in queue {annotations.quoted(name)} of the namespace, which does not exist")
+    elif found is not UNKNOWN and patch.add(FIELD, name):
+        yield Note(f"put into Volcano's queue {name}", brief=name)
+
+
+def _of_namespace(view: ClusterView, namespace: str) -> str:
+    found = view.get(NAMESPACES, namespace)
+    return found.annotations.get(VOLCANO_QUEUE, "") if isinstance(found, Namespace) else ""

@@ -1,0 +1,106 @@
+"""The PodGroup that the operator makes of a job for Volcano, and the queues that hold it.
+
+mpi-operator `pkg/controller/podgroup.go` (v0.8.0); volcano `pkg/scheduler/plugins/{capacity,proportion}` (v1.14.1).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from webhook.api import pod_resources
+from webhook.api.mpijob import LAUNCHER, VOLCANO_QUEUE, WORKER, MPIJob, ReplicaSpec
+from webhook.api.pod_resources import Amounts
+from webhook.api.quantity import NANO, Quantity
+from webhook.cluster.resources.priority_classes import PRIORITY_CLASSES, PriorityClass
+from webhook.cluster.resources.volcano_queues import VOLCANO_QUEUES, VolcanoQueue
+from webhook.cluster.view import UNKNOWN, ClusterView, Unknown
+from webhook.kit.context import Context
+from webhook.predict.pod_priority import BUILT_IN
+from webhook.predict.sizes import Size, Sizes
+
+POLICY: Final = "spec.runPolicy.schedulingPolicy"
+QUEUE: Final = f"{POLICY}.queue"
+ANNOTATION: Final = f"metadata.annotations[{VOLCANO_QUEUE}]"
+
+
+def queue_of(job: MPIJob) -> tuple[str, str]:
+    """(path, name) of the queue that a job names; the name is empty where it names none."""
+    policy = job.run_policy.scheduling_policy
+    if policy is not None and policy.queue:
+        return QUEUE, policy.queue
+    named = job.annotations.get(VOLCANO_QUEUE, "")
+    return (ANNOTATION, named) if named else (QUEUE, "")
+
+
+def children(view: ClusterView, name: str) -> list[str]:
+    """The queues directly below, by name, as far as they are known."""
+    groups = view.groups(VOLCANO_QUEUES)
+    return [] if groups is UNKNOWN else sorted(groups.get(name, {}))
+
+
+def ancestors(view: ClusterView, queue: VolcanoQueue) -> Iterator[VolcanoQueue]:
+    """The queues above, from below to the top, as far as they are known; each once, also in a cycle."""
+    seen = {queue.name}
+    while queue.parent not in seen:
+        seen.add(queue.parent)
+        above = view.get(VOLCANO_QUEUES, queue.parent)
+        if not isinstance(above, VolcanoQueue):
+            return
+        yield above
+        queue = above
+
+
+def min_resources(job: MPIJob, ctx: Context, size: Size | None = None) -> Amounts:
+    """What all pods of the gang ask for together, for the job in its own size or another.
+
+    Nothing where the operator states nothing, or where it is not known what it states.
+    """
+    policy = job.run_policy.scheduling_policy
+    if policy is not None and policy.min_resources is not None:
+        return pod_resources.read_amounts(policy.min_resources)
+    counts = {role: 1 if role == LAUNCHER else job.workers for role, _, _ in job.replicas()}
+    if size is not None and WORKER in counts:
+        counts[WORKER] = size.workers
+    if policy is not None and policy.min_available is not None and sum(counts.values()) > policy.min_available:
+        last = _left_out_first(job, ctx.view) if policy.min_available > 0 else UNKNOWN
+        if last is UNKNOWN:
+            return {}
+        counts[last] = policy.min_available - 1
+    total: dict[str, Quantity] = {}
+    for role, _, replica in job.replicas():
+        for name, amount in _of_each(role, replica, job, ctx, size).items():
+            total[name] = Quantity(total.get(name, 0) + amount * counts[role])
+    return total
+
+
+def _left_out_first(job: MPIJob, view: ClusterView) -> str | Unknown:
+    """The role of which the operator counts fewer, where the gang is smaller than the job (`calPGMinResource`)."""
+    ranks = {role: _rank(replica, view) for role, _, replica in job.replicas()}
+    launcher, worker = ranks.get(LAUNCHER), ranks.get(WORKER)
+    if launcher is None or worker is None or UNKNOWN in {launcher, worker}:
+        return UNKNOWN
+    return LAUNCHER if worker > launcher else WORKER  # type: ignore[operator]
+
+
+def _rank(replica: ReplicaSpec, view: ClusterView) -> int | Unknown:
+    """The priority that the operator reads: 0 without a class, or with one that there is not."""
+    name = replica.template.spec and replica.template.spec.priority_class_name
+    if not name:
+        return 0
+    if name in BUILT_IN:
+        return BUILT_IN[name].value
+    found = view.get(PRIORITY_CLASSES, name)
+    if found is UNKNOWN:
+        return UNKNOWN
+    return found.value if isinstance(found, PriorityClass) else 0
+
+
+def _of_each(role: str, replica: ReplicaSpec, job: MPIJob, ctx: Context, size: Size | None) -> Mapping[str, Quantity]:
+    """What the operator counts for a pod: the requests of its containers, or their limits, and nothing else."""
+    each: dict[str, Quantity] = {}
+    for container in pod_resources.of_template(replica.template).containers:
+        if not container.init:
+            for name, amount in container.requests.items():
+                each[name] = Quantity(each.get(name, 0) + amount)
+    if size is not None and role == WORKER and (resource := Sizes.of(job, ctx).resource) in each:
+        each[resource] = Quantity(size.gpus * NANO)
+    return each

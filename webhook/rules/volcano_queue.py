@@ -1,0 +1,178 @@
+"""Volcano could run the job in its queue.
+
+Where the operator runs with `--gang-scheduling=volcano` (`gangScheduling`), every job becomes a PodGroup in a queue:
+the one in `schedulingPolicy.queue`, else in the annotation `scheduling.volcano.sh/queue-name`, else `default`. What is
+wrong with the queue is said nowhere on the job: Volcano refuses a PodGroup whose queue does not exist or is not open,
+which stands in the operator's log alone, and one that asks for more than the queue's `capability` is Pending for ever.
+
+A job that never starts is refused:
+
+- its queue does not exist, or is closed;
+- the gang, which is `schedulingPolicy.minResources` or else what its pods ask for together, is more than the
+  `capability`;
+- with `hierarchy`: the queue has others below it, for only a leaf takes jobs, or the gang is more than the `capability`
+  of a queue above it. Volcano schedules nothing at all while there is a job in a queue that is no leaf.
+
+A job that waits is admitted with a warning: its queue has less left than it asks for, or Volcano has not opened the
+queue yet. All of it is a warning for a job that is suspended, and for one that names a queue where `gangScheduling` is
+off, as it is unless the policy says otherwise. Where Volcano is not installed, or its queues may not be read, nothing
+is said.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from pydantic import Field
+
+from webhook.api import names, quantity
+from webhook.api.mpijob import WORKER, MPIJob, replica_path
+from webhook.api.pod_resources import Amounts
+from webhook.api.quantity import Quantity
+from webhook.cluster.resources.volcano_queues import CLOSED, DEFAULT, OPEN, VOLCANO_QUEUES, VolcanoQueue
+from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView
+from webhook.kit.context import Context
+from webhook.kit.importance import Importance
+from webhook.kit.settings import RuleSettings
+from webhook.predict import volcano
+from webhook.predict.sizes import Sizes
+from webhook.rules import CauseReason, Degree, Violation, rule, shortened
+
+MIN_RESOURCES = f"{volcano.POLICY}.minResources"
+WORKERS = f"{replica_path(WORKER)}.replicas"
+_SHOWN = 3
+# A queue is named in warnings, which have little room.
+_LONGEST_NAME = 30
+
+
+class Settings(RuleSettings):
+    """What the operator and Volcano run with."""
+
+    gang_scheduling: bool = Field(
+        False, description="Whether the operator runs with --gang-scheduling=volcano. If not, nothing is refused."
+    )
+    hierarchy: bool = Field(
+        False,
+        description="Whether Volcano's scheduler has the plugin capacity with enableHierarchy: true. If not, what"
+        " follows from a queue above or below is a warning.",
+    )
+
+
+@rule("volcano-queue", Settings, since="0.1", importance=Importance.FAILS)
+def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """The queue itself, then what the job asks of it and of those above."""
+    path, named = volcano.queue_of(job)
+    if not job.managed_here or not (named or settings.gang_scheduling):
+        return
+    certain = settings.gang_scheduling and not job.suspended
+    for violation in _found(job, path, named or DEFAULT, settings, ctx):
+        yield violation if certain else replace(violation, advisory=True)
+
+
+def _found(job: MPIJob, path: str, name: str, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    if problem := names.dns_1123_subdomain_problem(name):
+        fix = "Correct the name: the API server refuses the PodGroup."
+        yield Violation(path, f'"{shortened(name, _LONGEST_NAME)}" {problem}', fix=fix)
+        return
+    queue = ctx.view.get(VOLCANO_QUEUES, name)
+    if queue is ABSENT:
+        yield _absent(path, name, ctx)
+    elif queue is not UNKNOWN:
+        yield from _closed(path, queue)
+        yield from _no_leaf(path, queue, settings, ctx.view)
+        yield from _too_small(job, queue, settings, ctx)
+
+
+def _absent(path: str, name: str, ctx: Context) -> Violation:
+    def known() -> list[str]:
+        queues = ctx.view.all(VOLCANO_QUEUES)
+        return [] if queues is UNKNOWN else sorted(queues)
+
+    closest = ctx.closest_name(name, known)
+    fix = f"Use {closest}." if closest else "Name one that exists."
+    return Violation(path, f"{_called(name)} does not exist", fix=fix, reason=CauseReason.NOT_SUPPORTED)
+
+
+def _closed(path: str, queue: VolcanoQueue) -> Iterator[Violation]:
+    if queue.state in CLOSED:
+        message = f"{_called(queue.name)} is {queue.state}"
+        yield Violation(path, message, fix="Ask for another queue.", reason=CauseReason.NOT_SUPPORTED)
+    elif queue.state != OPEN:
+        yield Violation(path, f"{_called(queue.name)} is not open yet", fix="It waits.", advisory=True)
+
+
+def _no_leaf(path: str, queue: VolcanoQueue, settings: Settings, view: ClusterView) -> Iterator[Violation]:
+    if below := volcano.children(view, queue.name):
+        shown = ", ".join(below[:_SHOWN])
+        yield Violation(
+            path,
+            f"{_called(queue.name)} has others below it",
+            fix=f"Use {'one of ' if len(below) > 1 else ''}{shown}.",
+            reason=CauseReason.NOT_SUPPORTED,
+            advisory=not settings.hierarchy,
+        )
+
+
+def _too_small(job: MPIJob, queue: VolcanoQueue, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """The first of the queues, from the job's own upwards, that could never hold the job; else that has no room now."""
+    asked, above = volcano.min_resources(job, ctx), [*volcano.ancestors(ctx.view, queue)]
+    for each in (queue, *above):
+        if beyond := _beyond(asked, each.capability):
+            certain = each is queue or settings.hierarchy
+            holding = [queue, *above] if settings.hierarchy else [queue]
+            yield _never(job, each, beyond, asked, _fix(job, holding, ctx), advisory=not certain)
+            return
+    if ctx.old is not None and not (ctx.old.suspended and not job.suspended):
+        return  # what it has already is in use
+    for each in (queue, *above) if settings.hierarchy else (queue,):
+        free = {name: Quantity(most - each.allocated.get(name, 0)) for name, most in each.capability.items()}
+        if beyond := _beyond(asked, free):
+            resource = _worst(beyond, free)
+            left, needs = (quantity.format(amounts[resource]) for amounts in (free, asked))
+            message = f"needs {needs} {resource}, {_called(each.name)} has {left} free"
+            yield Violation(_path(job), message, fix="It waits.", reason=CauseReason.FORBIDDEN, advisory=True)
+            return
+
+
+def _never(
+    job: MPIJob, queue: VolcanoQueue, beyond: Mapping[str, int], asked: Amounts, fix: str, *, advisory: bool
+) -> Violation:
+    resource = _worst(beyond, queue.capability)
+    most, needs = (quantity.format(amounts[resource]) for amounts in (queue.capability, asked))
+    return Violation(
+        _path(job),
+        f"needs {needs} {resource}, {_called(queue.name)} can hold {most}",
+        fix=fix,
+        reason=CauseReason.FORBIDDEN,
+        advisory=advisory,
+        degree=Degree(queue.name, beyond),
+    )
+
+
+def _fix(job: MPIJob, queues: list[VolcanoQueue], ctx: Context) -> str:
+    """A smaller size that all rules admit and that could be held."""
+    sizes = Sizes.of(job, ctx)
+    size = sizes.largest(
+        lambda size: not any(_beyond(volcano.min_resources(job, ctx, size), queue.capability) for queue in queues)
+    )
+    return "Ask for less." if size is None else f"Reduce {sizes.in_words(size)}."
+
+
+def _beyond(asked: Amounts, most: Amounts) -> dict[str, int]:
+    """By how much each resource that is bounded is exceeded."""
+    return {name: amount - most[name] for name, amount in asked.items() if name in most and amount > most[name]}
+
+
+def _worst(beyond: Mapping[str, int], most: Amounts) -> str:
+    """The resource of which the largest part is missing."""
+    return max(sorted(beyond), key=lambda name: beyond[name] / (beyond[name] + max(most[name], 0)))
+
+
+def _path(job: MPIJob) -> str:
+    policy = job.run_policy.scheduling_policy
+    if policy is not None and policy.min_resources is not None:
+        return MIN_RESOURCES
+    return WORKERS if job.worker is not None else "spec.mpiReplicaSpecs[Launcher]"
+
+
+def _called(name: str) -> str:
+    return f'queue "{shortened(name, _LONGEST_NAME)}"'
