@@ -94,6 +94,8 @@ def objects(size: Size) -> dict[str, Listed]:
         "workloadpriorityclasses": (3, lambda index: encode("abc"[index], value=index)),
         "deviceclasses": (2, lambda index: encode(("gpu.nvidia.com", "mig.nvidia.com")[index], spec={})),
         "resourceclaimtemplates": teams_own("gpus", spec=CLAIM_TEMPLATE),
+        "imagedigestmirrorsets": (2, lambda index: encode("ab"[index], spec={"imageDigestMirrors": MIRRORED})),
+        "imagetagmirrorsets": (1, lambda index: encode("tags", spec={"imageTagMirrors": MIRRORED})),
         "runtimeclasses": (2, lambda index: encode(("nvidia", "kata")[index], handler="x")),
         "own-leases": (
             max(1, teams // 100),
@@ -112,6 +114,7 @@ HARD = {"requests.cpu": "1M", "requests.memory": "64Pi", "requests.nvidia.com/gp
 USED = {"requests.cpu": "100", "requests.memory": "1Ti", "requests.nvidia.com/gpu": "20", "pods": "30"}
 _COVERED = ["cpu", "memory", "nvidia.com/gpu"]
 _QUOTAS = [{"name": name, "nominalQuota": "50Ti"} for name in _COVERED]
+MIRRORED = [{"source": "quay.io/platform", "mirrors": ["mirror.example.com/platform"]}]
 CLAIM_TEMPLATE = {
     "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}}
 }

@@ -6,13 +6,14 @@ Kubernetes itself checks no more than that there is a name, so a typing error sh
 Off unless set: `allowedRegistries` (a registry, or one with a path: `registry.example.com/team`), `requireDigest`, and
 `pullSecretsFor`, registries that need a pull secret. That one only warns, because the secret may come with the service
 account. An image without a tag, or with the tag `latest`, is a warning, once for each image: nodes may run different
-versions of it. `refuseLatest` refuses it, or lets it pass.
+versions of it. `refuseLatest` refuses it, or lets it pass. On OpenShift, an image with a tag whose registry is mirrored
+by digest only is a warning too: no mirror ever serves the tag.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -24,6 +25,8 @@ from webhook.api.remembered import remembered
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import RuleSettings, each
+from webhook.predict import image_mirrors
+from webhook.predict.image_mirrors import TagSource
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 
 _SHOWN_REGISTRIES = 5
@@ -52,24 +55,34 @@ class Settings(RuleSettings):
 @rule("images", Settings, since="0.1", importance=Importance.FAILS)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each container's image, and once for each template the pull secrets; then the images that may change."""
-    moving: dict[str, list[Violation]] = {}
+    warned: dict[tuple[str, ...], list[Violation]] = {}
     for _, path, replica in job.replicas():
-        found, changing = _of_template(replica.template, f"{path}.template", settings)
+        found, moving, tagged = _of_template(replica.template, f"{path}.template", settings)
         yield from found
-        for image, violation in changing:
-            moving.setdefault(image, []).append(violation)
-    for first, *others in moving.values():
+        for image, violation in moving:
+            warned.setdefault((image,), []).append(violation)
+        for field, image, reference in tagged if image_mirrors.any_digests(ctx.view) else ():
+            if pulled := image_mirrors.tag_source(reference, ctx.view):
+                warned.setdefault((image, "mirrored"), []).append(_mirrored(field, image, pulled))
+    for first, *others in warned.values():
         again = f" (in {len(others) + 1} places)" if others else ""
         yield replace(first, message=f"{first.message}{again}")
 
 
+class _Found(NamedTuple):
+    """Of a template: what is wrong, the images that may change with the violation, and those that a tag names."""
+
+    wrong: Sequence[Violation]
+    moving: Sequence[tuple[str, Violation]]
+    tagged: Sequence[tuple[str, str, ImageReference]]
+
+
 @remembered
-def _of_template(
-    template: PodTemplate, path: str, settings: Settings
-) -> tuple[Sequence[Violation], Sequence[tuple[str, Violation]]]:
-    """What is wrong with the images of the template at `path`, and those that may change, each with its violation."""
+def _of_template(template: PodTemplate, path: str, settings: Settings) -> _Found:
+    """What is said of the images of the template at `path` without a look at the cluster."""
     found: list[Violation] = []
     moving: list[tuple[str, Violation]] = []
+    tagged: list[tuple[str, str, ImageReference]] = []
     references = []
     for field, image in _images(template, path):
         if not image:
@@ -86,9 +99,11 @@ def _of_template(
         found += refused
         if settings.refuse_latest is None and not refused:
             moving += [(image, violation) for violation in _moving(field, image, reference)]
+        if not refused and reference.digest is None:
+            tagged.append((field, image, reference))
     if settings.pull_secrets_for:
         found += _pull_secrets(path, template.spec, references, settings)
-    return found, moving
+    return _Found(found, moving, tagged)
 
 
 def _images(template: PodTemplate, path: str) -> Iterator[tuple[str, str | None]]:
@@ -110,6 +125,17 @@ def _moving(where: str, image: str, reference: ImageReference) -> Iterator[Viola
             advisory=True,
             degree=Degree("latest", frozenset({image})),
         )
+
+
+def _mirrored(where: str, image: str, pulled: TagSource) -> Violation:
+    """That no mirror serves the tag of the image at `where`."""
+    return Violation(
+        where,
+        "is mirrored by digest only" if pulled is TagSource.ITSELF else "no node can pull this tag",
+        fix="Name the digest.",
+        advisory=True,
+        degree=Degree("mirrored", frozenset({image})),
+    )
 
 
 def _unreadable(field: str, image: str, error: ImageError) -> Violation:

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from tests.support.jobs import REMOVE
 from tests.support.rule_checks import fits_a_warning, run, violations
 from tests.support.strategies import PROPERTY
 from webhook.admission.messages import Finding
+from webhook.cluster.snapshot import Snapshot
 from webhook.rules import CauseReason, Violation
 from webhook.rules.images import Settings
 
@@ -261,3 +264,57 @@ def test_never_raises(job: Json) -> None:
     settings = {"allowedRegistries": ["quay.io"], "requireDigest": True, "pullSecretsFor": ["docker.io"]}
     run("images", job, settings)
     run("images", job, {"refuseLatest": True})
+
+
+Sources = Sequence[tuple[str, str]]
+"""Each with its mirrorSourcePolicy."""
+
+
+def mirrors(kind: str, *sources: tuple[str, str]) -> Json:
+    field = "imageDigestMirrors" if kind == "ImageDigestMirrorSet" else "imageTagMirrors"
+    listed = [{"source": source, "mirrors": ["mirror.example.com/x"], "mirrorSourcePolicy": p} for source, p in sources]
+    metadata = {"name": f"m-{kind.lower()}"}
+    return {"apiVersion": "config.openshift.io/v1", "kind": kind, "metadata": metadata, "spec": {field: listed}}
+
+
+def mirrored(image: str, digests: Sources, tags: Sources) -> list[Violation]:
+    sets = [mirrors("ImageDigestMirrorSet", *digests), mirrors("ImageTagMirrorSet", *tags)]
+    changes = {IMAGE: image, "Launcher.template.spec.containers.0.image": f"quay.io/team/app@{DIGEST}"}
+    return violations("images", changes, settings={"refuseLatest": False}, view=Snapshot(sets))
+
+
+ASKED, NEVER = "AllowContactingSource", "NeverContactSource"
+
+
+@pytest.mark.parametrize(
+    ("image", "digests", "tags", "message"),
+    [
+        ("quay.io/team/app:1", [("quay.io", "")], [], "is mirrored by digest only"),
+        ("quay.io/team/app", [("quay.io/team", ASKED)], [], "is mirrored by digest only"),
+        ("quay.io/team/app:1", [("quay.io/team/app", NEVER)], [], "no node can pull this tag"),
+        ("app:1", [("docker.io/library", NEVER)], [], "no node can pull this tag"),
+        ("a.b.example.com/app:1", [("*.example.com", "")], [], "is mirrored by digest only"),
+        ("example.com/app:1", [("*.example.com", "")], [], None),
+        ("quay.io/team/app:1", [("quay.io", "")], [("quay.io", "")], None),
+        ("quay.io/team/app:1", [("quay.io", "")], [("quay.io/team", "")], None),
+        ("quay.io/team/app:1", [("quay.io/team", "")], [("quay.io", "")], "is mirrored by digest only"),
+        ("quay.io/teams/app:1", [("quay.io/team", "")], [], None),
+        (f"quay.io/team/app@{DIGEST}", [("quay.io", NEVER)], [], None),
+        (f"quay.io/team/app:1@{DIGEST}", [("quay.io", NEVER)], [], None),
+        ("quay.io/team/app:1", [], [("quay.io", "")], None),
+    ],
+)
+def test_a_tag_of_what_is_mirrored_by_digest_only(
+    image: str, digests: Sources, tags: Sources, message: str | None
+) -> None:
+    found = mirrored(image, digests, tags)
+    assert [violation.path for violation in found] == ([PATH] if message else [])
+    for violation in found:
+        assert violation.message == message
+        assert violation.advisory
+        assert fits_as_it_is(violation)
+
+
+def test_mirrors_that_are_not_known_are_no_mirrors() -> None:
+    for sets in ([], [mirrors("ImageTagMirrorSet")], [mirrors("ImageDigestMirrorSet", ("quay.io", NEVER))]):
+        assert violations("images", {IMAGE: "quay.io/team/app:1"}, view=Snapshot(sets)) == []
