@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground docs dashboard dashboard-pictures sessions why corpus schema mender manifests lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground docs dashboard dashboard-pictures sessions why corpus schema examples mender manifests lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,6 +113,9 @@ why: install  ## Make jobs stuck on a real cluster, and write what `why` says of
 
 corpus: install  ## Write anew what becomes of the jobs of tests/corpus, and docs/real-jobs.md.
 	@$(BIN)/python -m tests.support.corpus
+
+examples: install  ## Write the example of each framework anew, as `mpijob-webhook init` does.
+	@$(BIN)/python -m tests.support.first_jobs
 
 mender: install  ## Do what the messages say to every bad job, and print in how many rounds that helps.
 	@$(BIN)/python -m tests.support.mender

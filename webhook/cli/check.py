@@ -121,7 +121,7 @@ def check(
         checker = _level_checker(level, namespace or DEFAULT_NAMESPACE)
     else:
         spaces = [each.namespace or namespace for each in found if each.kind == "MPIJob"]
-        world = _world(policy, cluster, access if in_a_cluster else None, spaces, policy_namespace)
+        world = world_of(policy, cluster, access if in_a_cluster else None, spaces, policy_namespace)
         checker = _job_checker(world, namespace or world.namespace)
     checked = [manifest for manifest in found if checker.concerns(manifest)]
     verdicts = [checker.check(manifest) for manifest in checked]
@@ -168,7 +168,7 @@ class Checker:
     """What the verdicts do without, in lines."""
 
 
-def _world(
+def world_of(
     policy: Path | None,
     cluster: Path | None,
     access: Access | None,

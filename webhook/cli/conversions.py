@@ -8,7 +8,7 @@ from webhook.api import mpijob, yaml
 from webhook.cli import job_check, job_world
 from webhook.cli.files import Manifest
 from webhook.cli.job_verdict import Verdict
-from webhook.cli.terminal import bad, caution, counted, good, heading, printable
+from webhook.cli.terminal import caution, heading, printable
 from webhook.converters import older_jobs
 from webhook.converters.options import Options
 from webhook.converters.report import ConversionError, Converted, Note, Outcome, Report
@@ -82,7 +82,7 @@ def _checked(converted: Converted, head: str, source: str) -> Conversion:
     verdict = job_check.check(Manifest(source, converted.document), job_world.of_nothing())
     return Conversion(
         _text(converted.document),
-        [head, *_notes(converted.report), *_verdict(verdict)],
+        [head, *_notes(converted.report), *verdict.in_short()],
         good=verdict.allowed,
         source=source,
         document=converted.document,
@@ -106,12 +106,3 @@ def _notes(report: Report) -> Iterator[str]:
         if notes:
             yield f"  {caution(outcome.value) if outcome is not Outcome.MAPPED else outcome.value}:"
             yield from (f"    {printable(f'{note.field[:300]}: {note.text}')}" for note in notes)
-
-
-def _verdict(verdict: Verdict) -> Iterator[str]:
-    if verdict.allowed:
-        warnings = f", with {counted(len(verdict.warnings), 'warning')}" if verdict.warnings else ""
-        yield f"  check: {good('admitted')}{warnings}"
-    else:
-        yield f"  check: {bad('refused')} before this is changed:"
-        yield from (f"    {printable(line)}" for line in verdict.validation.message.splitlines()[1:])

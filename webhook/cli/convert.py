@@ -21,7 +21,7 @@ class OfFiles(click.Group):
 
 @click.group(cls=OfFiles, commands=COMMANDS)
 def convert() -> None:
-    """Convert jobs from elsewhere into MPIJobs of kubeflow.org/v2beta1.
+    """Write jobs from elsewhere as MPIJobs.
 
     Without the name of a command, `mpijob-webhook convert FILE...` is `mpijob-webhook convert mpijob FILE...`.
 

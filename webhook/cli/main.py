@@ -17,7 +17,7 @@ from webhook.cli.terminal import caution, printable
 MODULES: Final = {
     name: name
     for name in (
-        "certs", "check", "completion", "convert", "demo", "doctor", "explain", "plugins", "schema", "serve",
+        "certs", "check", "completion", "convert", "demo", "doctor", "explain", "init", "plugins", "schema", "serve",
         "snapshot", "why",
     )
 } | {"policy": "policy.commands", "rules": "explain"}  # fmt: skip
@@ -73,6 +73,7 @@ def main(ctx: click.Context, plugins: str) -> None:
     \b
     To start with:
       mpijob-webhook demo                  what it does, shown on examples
+      mpijob-webhook init                  a first job, from a few questions
       mpijob-webhook check job.yaml        what would become of my job?
       mpijob-webhook why team-a/train      why does my job not run?
       mpijob-webhook explain worker-count  what is this rule about?

@@ -13,6 +13,7 @@ from webhook.cli.main import main
 JOB = "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: a}\n"
 COMMANDS = {
     "check": ("check", "job.yaml"),
+    "init": ("init", "--framework", "openmpi"),
     "snapshot": ("snapshot",),
     "doctor": ("doctor",),
     "certs status": ("certs", "status"),

@@ -1,0 +1,208 @@
+"""The command `init`: what it writes is admitted, by flags and by answers; the examples of frameworks come from it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support import first_jobs
+from webhook.api import mpirun, yaml
+from webhook.cli import init as command
+from webhook.cli import job_check, job_world
+from webhook.cli.files import Manifest
+from webhook.cli.first_job import FRAMEWORKS
+from webhook.cli.main import main
+
+IMAGE = "registry.example.com/ml/train:1.4"
+Init = Callable[..., Result]
+
+
+@pytest.fixture
+def init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Init:
+    """Runs the command in an empty folder, on a terminal where there are answers."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, answers: tuple[str, ...] | None = None) -> Result:
+        monkeypatch.setattr(command, "on_a_terminal", lambda: answers is not None)
+        typed = "".join(f"{answer}\n" for answer in answers or ())
+        return CliRunner().invoke(main, ["init", *arguments], input=typed, catch_exceptions=False)
+
+    return run
+
+
+def job(result: Result) -> dict[str, Any]:
+    document: dict[str, Any]
+    (document,) = yaml.load_all(result.stdout)
+    return document
+
+
+def containers(document: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of the launcher and of a worker."""
+    specs = document["spec"]["mpiReplicaSpecs"]
+    launcher, worker = (specs[role]["template"]["spec"]["containers"][0] for role in ("Launcher", "Worker"))
+    return launcher, worker
+
+
+def test_the_examples_of_frameworks_are_what_it_writes() -> None:
+    """`make examples` writes them."""
+    written = {path: path.read_text(encoding="utf-8") for path in first_jobs.FOLDER.iterdir()}
+    assert written == first_jobs.jobs()
+
+
+def test_every_framework_can_be_named() -> None:
+    assert tuple(FRAMEWORKS) == command.FRAMEWORKS
+
+
+@pytest.mark.parametrize("rdma", [False, True])
+@pytest.mark.parametrize(("workers", "gpus"), [(2, 0), (2, 1), (4, 8)])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_every_job_is_admitted_with_a_rank_for_each_gpu(framework: str, workers: int, gpus: int, rdma: bool) -> None:
+    (document,) = yaml.load_all(
+        first_jobs.text(
+            framework=framework, workers=workers, gpus=gpus, rdma=rdma, queue="research", namespace="team-a"
+        )
+    )
+    verdict = job_check.check(Manifest("job.yaml", document), job_world.of_nothing())
+    assert verdict.allowed, verdict.validation.message
+    assert not verdict.validation.warned
+    launcher, _ = containers(document)
+    words = [*launcher.get("command", ()), *launcher["args"]]
+    (call,) = mpirun.find(words[:1], words[1:], document["spec"].get("mpiImplementation", "OpenMPI"))
+    assert call.ranks == document["spec"]["slotsPerWorker"] * workers
+    each = int(words[words.index("--nproc_per_node") + 1]) if "torchrun" in words else 1
+    assert call.ranks * each == workers * max(gpus, 1)
+
+
+def test_flags(init: Init) -> None:
+    result = init(
+        "--framework", "pytorch", "--workers", "3", "--gpus", "4", "--image", IMAGE, "--rdma", "--queue", "research",
+        "--name", "sft", "-n", "team-a", "--", "train.py", "--epochs", "3",
+    )  # fmt: skip
+    assert result.exit_code == 0
+    assert result.stderr.startswith("  check: admitted, with 2 warnings:\n    kueue-queue: not in queue research: ")
+    document = job(result)
+    assert document["metadata"] == {
+        "name": "sft",
+        "namespace": "team-a",
+        "annotations": {
+            "training.openshift.io/timeout": "24h",
+            "training.openshift.io/queue": "research",
+            "training.openshift.io/rdma": "true",
+        },
+    }
+    launcher, worker = containers(document)
+    assert " ".join(launcher["args"]).endswith(
+        "torchrun --nnodes 3 --nproc_per_node 4 --rdzv_backend c10d --rdzv_endpoint sft-worker-0.sft:29500"
+        " train.py --epochs 3"
+    )
+    assert worker["resources"]["limits"] == {"cpu": "16", "memory": "64Gi", "nvidia.com/gpu": "4"}
+    assert result.stdout.startswith("# PyTorch on 3 workers with 4 GPUs each, written by mpijob-webhook init.\n")
+
+
+def test_texts_that_yaml_would_take_for_something_else(init: Init) -> None:
+    result = init("--framework", "horovod", "--image", "a:1", "--", "python", "-c", "print(1)\nprint(2)", "yes", "# 7")
+    assert containers(job(result))[0]["args"][-4:] == ["-c", "print(1)\nprint(2)", "yes", "# 7"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "error: give a --framework, or run this on a terminal to be asked for all of it"),
+        (("--framework", "pytorch"), "error: --image: no published image is known that has PyTorch, Open MPI, sshd"),
+        (("--framework", "openmpi", "--image", IMAGE), "error: PROGRAM: the example is in the published image alone"),
+        (("--framework", "chainer"), "Invalid value for '--framework'"),
+        (("--framework", "openmpi", "--cluster", "a", "--context", "b"), "error: --cluster and --kubeconfig"),
+    ],
+)
+def test_what_cannot_be_written(init: Init, arguments: tuple[str, ...], said: str) -> None:
+    result = init(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+def test_a_refused_job_is_written_and_told(init: Init) -> None:
+    result = init("--framework", "horovod", "--workers", "1", "--name", "First")
+    assert result.exit_code == 1
+    assert job(result)["metadata"]["name"] == "First"
+    assert "  check: refused before this is changed:\n" in result.stderr
+    assert "1 worker, at least 2 required" in result.stderr
+
+
+def test_by_the_policy_that_is_named(init: Init, tmp_path: Path) -> None:
+    policy = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\nrules: {worker-count: {max: 2}}\n"
+    (tmp_path / "policy.yaml").write_text(policy, encoding="utf-8")
+    result = init("--framework", "openmpi", "--workers", "3", "--policy", "policy.yaml")
+    assert result.exit_code == 1
+    assert "3 workers, at most 2 allowed" in result.stderr
+
+
+NODE = """
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Node
+  metadata: {name: node-a}
+  status: {allocatable: {cpu: "64", memory: 512Gi, amd.com/gpu: "8"}}
+"""
+
+
+def test_the_gpus_are_those_of_the_cluster(init: Init, tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(NODE, encoding="utf-8")
+    result = init("--framework", "horovod", "--gpus", "2", "--cluster", "cluster.yaml")
+    assert containers(job(result))[1]["resources"]["limits"]["amd.com/gpu"] == "2"
+    assert result.exit_code == 0, result.stderr
+
+
+def test_answers(init: Init) -> None:
+    result = init(answers=("pytorch", "sft", "", "2", "4", IMAGE, "train.py --epochs 3", "y", "research"))
+    assert result.exit_code == 0, result.stderr
+    flags = (
+        "--framework",
+        "pytorch",
+        "--name",
+        "sft",
+        "--gpus",
+        "4",
+        "--image",
+        IMAGE,
+        "--rdma",
+        "--queue",
+        "research",
+    )
+    assert result.stdout == init(*flags, "--", "train.py", "--epochs", "3").stdout
+    assert "Image, with PyTorch, Open MPI, sshd and ssh: " in result.stderr
+
+
+def test_defaults_are_taken_by_an_empty_answer(init: Init) -> None:
+    result = init(answers=("openmpi", "", "", "", "", "", "", ""))
+    assert result.stdout == first_jobs.text(framework="openmpi")
+
+
+def test_what_an_option_says_is_not_asked(init: Init) -> None:
+    result = init("--workers", "4", "--queue", "research", answers=("mpich", "", "", "", "", ""))
+    assert "Workers" not in result.stderr
+    assert job(result)["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] == 4
+
+
+def test_a_refused_answer_can_be_changed_and_what_was_right_stays(init: Init) -> None:
+    first = ("mpich", "Pi", "", "3", "", "", "", "")
+    result = init(answers=(*first, "y", "", "pi", "", "", "", "", "", ""))
+    assert result.exit_code == 0, result.stderr
+    assert "check: refused before this is changed:" in result.stderr
+    document = job(result)
+    assert document["metadata"]["name"] == "pi"
+    assert document["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] == 3
+
+
+def test_a_refused_answer_can_stay(init: Init) -> None:
+    result = init(answers=("mpich", "Pi", "", "", "", "", "", "", "n"))
+    assert result.exit_code == 1
+    assert job(result)["metadata"]["name"] == "Pi"
+
+
+def test_another_framework_brings_its_own_image(init: Init) -> None:
+    result = init(answers=("mpich", "Pi", "", "", "", "", "", "", "y", "intel", "", "", "", "", "", "", ""))
+    assert result.stdout == first_jobs.text(framework="intel")

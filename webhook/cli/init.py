@@ -1,0 +1,118 @@
+"""The command `init`: a first job."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+import sys
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import click
+
+from webhook.cli.options import CLUSTER_FILE, FILE, POLICY_NAMESPACE, REFUSED, about_a_cluster
+from webhook.cli.terminal import fail
+from webhook.client.access import Access
+
+if TYPE_CHECKING:
+    from webhook.cli.first_job import Wishes
+    from webhook.cli.job_verdict import Verdict
+    from webhook.cli.job_world import JobWorld
+
+FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspeed")
+
+
+@click.command()
+@click.argument("program", nargs=-1, metavar="[-- PROGRAM...]")
+@click.option("--framework", type=click.Choice(FRAMEWORKS), help="What the program is made with.")
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers. Default: 2.")
+@click.option("--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs of each. Default: 1; 0 for plain MPI.")
+@click.option("--image", metavar="IMAGE", help="Default: a published one, where there is one.")
+@click.option("--rdma/--no-rdma", default=None, help="RDMA for the ranks, as the platform has it. Default: no.")
+@click.option("--queue", metavar="NAME", help="The LocalQueue of Kueue. Default: none is named.")
+@click.option("--name", metavar="NAME", help="Default: first- and the framework.")
+@click.option("-n", "--namespace", help="Default: that of the cluster's context, which is not written.")
+@click.option("--policy", type=FILE, help="Policies to check it by, in place of all others.")
+@CLUSTER_FILE
+@about_a_cluster("The cluster to check it by, as far as you may read it. Default: none.")
+@POLICY_NAMESPACE
+def init(
+    *,
+    program: tuple[str, ...],
+    policy: Path | None,
+    cluster: Path | None,
+    access: Access,
+    policy_namespace: str,
+    **said: Any,
+) -> NoReturn:
+    """Write a first job, with comments.
+
+    The job runs PROGRAM, or an example that the image has. Without --framework you are asked for all of it, on a
+    terminal. With a cluster its GPUs are those that its nodes have.
+
+    It is then checked, as `mpijob-webhook check` does it: by the built-in policy, or by a cluster's. Standard error
+    tells what came of it.
+
+    \b
+    Examples:
+      mpijob-webhook init > job.yaml
+      mpijob-webhook init --framework horovod --workers 4 --gpus 2 > job.yaml
+      mpijob-webhook init --framework pytorch --image registry.example.com/ml/train:1.4 -- train.py --epochs 3
+      mpijob-webhook init --framework openmpi --kubeconfig ~/.kube/config | kubectl create -f -
+
+    \b
+    Exit code:
+      0  written, and it would be admitted
+      1  written, and it would be refused
+      2  unusable input: an option, or the cluster
+    """
+    from webhook.cli import first_job, first_job_questions
+    from webhook.cli.check import world_of
+
+    in_a_cluster = access != Access()
+    if cluster and in_a_cluster:
+        fail("--cluster and --kubeconfig, --context or --as exclude each other")
+    asked = said["framework"] is None
+    if asked and not on_a_terminal():
+        fail("give a --framework, or run this on a terminal to be asked for all of it")
+    world = world_of(policy, cluster, access if in_a_cluster else None, [said["namespace"]], policy_namespace)
+    wish = partial(first_job.wish, gpu_resource=_gpus_of(world))
+    judge = partial(_judged, world=world)
+    try:
+        wishes = first_job_questions.ask(said, program, wish, judge) if asked else wish(said, program)
+    except ValueError as error:
+        fail(error)
+    verdict = judge(wishes)
+    click.echo(first_job.text(wishes), nl=False)
+    for line in verdict.in_short():
+        click.echo(line, err=True)
+    sys.exit(0 if verdict.allowed else REFUSED)
+
+
+def on_a_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty()
+
+
+def _judged(wishes: "Wishes", world: "JobWorld") -> "Verdict":
+    from webhook.api import yaml
+    from webhook.cli import first_job, job_check
+    from webhook.cli.files import Manifest
+
+    (document,) = yaml.load_all(first_job.text(wishes))
+    return job_check.check(Manifest(wishes.name, document), world, namespace=world.namespace)
+
+
+def _gpus_of(world: "JobWorld") -> str:
+    """The name of the GPUs that most nodes have; NVIDIA's where no node is known to have any."""
+    from webhook.api.resources import DEFAULT_ACCELERATORS
+    from webhook.cli.first_job import GPU
+    from webhook.cluster.resources.nodes import NODES
+    from webhook.cluster.view import UNKNOWN
+
+    nodes = world.cluster.all(NODES)
+    if nodes is UNKNOWN:
+        return GPU
+    found = Counter(
+        name for node in nodes.values() for name in DEFAULT_ACCELERATORS if node.shape.allocatable.get(name)
+    )
+    return found.most_common(1)[0][0] if found else GPU
