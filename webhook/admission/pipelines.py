@@ -3,7 +3,7 @@
 ReviewError for an object that is no JSON.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -21,6 +21,7 @@ from webhook.admission import (
     own_rules,
     parameters,
     preempted,
+    quiet,
     ratchet,
     record,
     refused_gpus,
@@ -48,11 +49,11 @@ from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
 from webhook.kit.own_rules import Answers
 from webhook.kit.patch import PatchBuilder, PatchConflict
-from webhook.kit.settings import Action
+from webhook.kit.settings import Action, RuleSettings
 from webhook.policy.exemptions import ASKED
 from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
 from webhook.predict.quota.assessment import reservation_of
-from webhook.rules import CauseReason, Violation
+from webhook.rules import CauseReason, Rule, Violation
 
 Hook = Literal["mutate", "validate", "ssh-keys", "policy"]
 
@@ -220,9 +221,9 @@ def validate(
     before = None if old is None else own_rules.of_stored(ctx, request.old_object)
     if old is not None and before is not None and too_large.beyond_ceilings(old, before):
         ctx, old = structs.replace(ctx, old=None), None
-    found = list(_findings(policy, job, ctx, time_left))
+    found = _found(policy, job, ctx, time_left)
     if found and old is not None and before is not None:
-        earlier = (finding for finding, _ in _findings(policy, old, before, time_left))
+        earlier = (finding for finding, _ in _findings(policy.rules, old, before, time_left))
         found = ratchet.worse(found, job, earlier, old)
     found += _missing(request, job, policy, ctx)
     for finding, action in attribution.named(found, job, request.object):
@@ -270,11 +271,20 @@ def _too_large(decision: Decision, large: list[Finding], policy: Policy) -> Deci
     return decision
 
 
+def _found(policy: Policy, job: MPIJob, ctx: Context, time_left: Callable[[], float]) -> list[tuple[Finding, Action]]:
+    """What the rules find that have to be asked."""
+    like = quiet.jobs_like(job, ctx, policy)
+    found = list(_findings(policy.rules if like is None else like.rules, job, ctx, time_left))
+    if like is not None:
+        like.watch(job, ctx, found)
+    return found
+
+
 def _findings(
-    policy: Policy, job: MPIJob, ctx: Context, time_left: Callable[[], float]
+    rules: Sequence[tuple[Rule, RuleSettings, Action]], job: MPIJob, ctx: Context, time_left: Callable[[], float]
 ) -> Iterator[tuple[Finding, Action]]:
     """What each rule finds, and what the policy makes of it."""
-    for rule, settings, action in policy.rules:
+    for rule, settings, action in rules:
         if time_left() < RESERVE:
             raise DeadlineExceeded(rule.id)
         for violation in rule.check(job, settings, ctx):

@@ -77,8 +77,11 @@ class ReplicaSpec(msgspec.Struct, rename="camel", gc=False):
     template: PodTemplate = msgspec.field(default_factory=PodTemplate)
 
 
-class MPIJobSpec(msgspec.Struct, rename="camel", gc=False):
-    """The job's spec; `mpi_replica_specs` keeps every key that the user wrote."""
+class MPIJobSpec(msgspec.Struct, rename="camel", dict=True):
+    """The job's spec; `mpi_replica_specs` keeps every key that the user wrote.
+
+    What is found out about it is kept in its `__dict__`.
+    """
 
     mpi_replica_specs: dict[str, ReplicaSpec | None] | None = None
     slots_per_worker: Int32 | None = None

@@ -31,13 +31,15 @@ class _Job(msgspec.Struct, gc=False):
     spec: _Spec | None = None
 
 
-def _changed(kind: type[msgspec.Struct], name: str, other: object) -> Any:
+def _changed(kind: type[msgspec.Struct], name: str, other: object, default: object = None) -> Any:
     """`kind` with `other` as the type of its field `name`."""
     field: Any = msgspec.field
     fields = [
-        (
+        (each.name, other, field(default=default, name=each.encode_name))
+        if each.name == name
+        else (
             each.name,
-            other if each.name == name else each.type,
+            each.type,
             field(default=each.default, default_factory=each.default_factory, name=each.encode_name),
         )
         for each in structs.fields(kind)
@@ -45,46 +47,61 @@ def _changed(kind: type[msgspec.Struct], name: str, other: object) -> Any:
     return msgspec.defstruct(kind.__name__, fields, gc=False)
 
 
-_spec: Final = _changed(MPIJobSpec, "mpi_replica_specs", dict[str, _Replica | None] | None)
-_decoder: Final = msgspec.json.Decoder(_changed(MPIJob, "spec", _spec))
+_decoder: Final = msgspec.json.Decoder(_changed(MPIJob, "spec", msgspec.Raw, default=msgspec.Raw(b"{}")))
+_spec: Final = msgspec.json.Decoder(_changed(MPIJobSpec, "mpi_replica_specs", dict[str, _Replica | None] | None))
 _template: Final = msgspec.json.Decoder(PodTemplate)
 _templates: Final = msgspec.json.Decoder(_Job)
 
 
-# Bytes of memory, about: of one template that was read before, and of all of them.
+# Bytes of memory, about: of one text that was read before, and of all of them.
 _MOST_OF_ONE: Final = 128 * 1024
 _MOST_IN_ALL: Final = 12 * 1024 * 1024
+# What a spec takes beside its text and its templates.
+_OF_A_SPEC: Final = 4 * 1024
 
 
 class _Known:
-    """Templates that were read, by their JSON: the same comes again with every update of a job, and often with the next
-    job of its author.
+    """Specs and templates that were read, by their JSON: the same comes again with updates of a job, and often with the
+    next job of its author. Nobody may change them, but for the operator's defaults.
     """
 
     def __init__(self) -> None:
+        self._specs: dict[bytes, tuple[MPIJobSpec, Templates]] = {}
         self._templates: dict[bytes, PodTemplate] = {}
         self._size = 0
 
+    def spec(self, text: bytes) -> tuple[MPIJobSpec, Templates]:
+        """The spec in `text`, and its templates."""
+        found = self._specs.get(text)
+        if found is None:
+            found = _read_spec(text)
+            # With templates that are too large it is so too.
+            if self._templates.keys() >= {*found[1].values()} and self._has_room(2 * len(text) + _OF_A_SPEC):
+                self._specs[text] = found
+        return found
+
     def read(self, text: bytes) -> PodTemplate:
-        """The template in `text`, which nobody may change."""
+        """The template in `text`."""
         template = self._templates.get(text)
         if template is None:
             template = _template.decode(text)
-            self._remember(text, template)
+            # The text and what is in it; and what mappings, lists and texts take besides, with what is worked out of
+            # them.
+            if self._has_room(2 * len(text) + 128 * (text.count(b"{") + text.count(b"[")) + 32 * text.count(b'"')):
+                self._templates[text] = template
         return template
 
-    def _remember(self, text: bytes, template: PodTemplate) -> None:
-        # The text and what is in it; and what mappings, lists and texts take besides, with what is worked out of them.
-        size = 2 * len(text) + 128 * (text.count(b"{") + text.count(b"[")) + 32 * text.count(b'"')
+    def _has_room(self, size: int) -> bool:
         if size > _MOST_OF_ONE:
-            return
+            return False
         if self._size + size > _MOST_IN_ALL:
             self.clear()
         self._size += size
-        self._templates[text] = template
+        return True
 
     def clear(self) -> None:
         """Forget them."""
+        self._specs.clear()
         self._templates.clear()
         self._size = 0
 
@@ -94,18 +111,23 @@ known: Final = _Known()
 
 def decode(data: bytes | msgspec.Raw) -> tuple[MPIJob, Templates]:
     """The job in JSON `data`, and its templates; ShapeError with the path of the first field of a wrong type."""
-    written: Templates = {}
     try:
         job = _decoder.decode(data)
-        replicas: dict[str, _Replica | None] = job.spec.mpi_replica_specs or {}
-        made: dict[str, ReplicaSpec | None] = {}
-        for key, replica in replicas.items():
-            made[key] = None if replica is None else _replica(key, replica, written)
+        job.spec, written = known.spec(bytes(job.spec))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return mpijob.decode(data), templates(data)  # the first of which knows where the fault is
-    job.spec.mpi_replica_specs = job.spec.mpi_replica_specs and made
-    job.spec = MPIJobSpec(*structs.astuple(job.spec))
     return MPIJob(*structs.astuple(job)), written
+
+
+def _read_spec(text: bytes) -> tuple[MPIJobSpec, Templates]:
+    written: Templates = {}
+    spec = _spec.decode(text)
+    replicas: dict[str, _Replica | None] = spec.mpi_replica_specs or {}
+    made: dict[str, ReplicaSpec | None] = {}
+    for key, replica in replicas.items():
+        made[key] = None if replica is None else _replica(key, replica, written)
+    spec.mpi_replica_specs = spec.mpi_replica_specs and made
+    return MPIJobSpec(*structs.astuple(spec)), written
 
 
 def _replica(key: str, replica: _Replica, written: Templates) -> ReplicaSpec:

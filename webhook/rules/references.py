@@ -57,8 +57,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each object that is not there, where it is first named; then claims that too many pods share."""
     if not job.managed_here:
         return
-    own = (CONFIG_MAPS, ctx.namespace, f"{job.metadata.name}{CONFIG_SUFFIX}")
-    seen = {own}
+    seen: set[Any] = set()
     shared: dict[str, int] = {}
     paths: dict[str, str] = {}
     for _, path, replica in job.replicas():
@@ -68,12 +67,12 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             if found.resource is PERSISTENT_VOLUME_CLAIMS:
                 claims.add(found.name)
                 paths.setdefault(found.name, found.path)
-            if (violation := _missing(found, seen, ctx)) is not None:
+            if (violation := _missing(found, job, seen, ctx)) is not None:
                 yield violation
         for name in claims:
             shared[name] = shared.get(name, 0) + (replica.replicas or 0)
         if text := template.annotations.get(NETWORKS):
-            yield from _networks(f"{path}.template.metadata.annotations[{NETWORKS}]", text, seen, ctx)
+            yield from _networks(f"{path}.template.metadata.annotations[{NETWORKS}]", text, job, seen, ctx)
     for name, pods in shared.items():
         if pods < 2:
             continue
@@ -140,7 +139,7 @@ def _config_map(source: ConfigMapSource, path: str, found: list[Reference]) -> N
         found.append(Reference(f"{path}.name", CONFIG_MAPS, source.name, problem=problem))
 
 
-def _networks(path: str, text: str, seen: set[Any], ctx: Context) -> Iterator[Violation]:
+def _networks(path: str, text: str, job: MPIJob, seen: set[Any], ctx: Context) -> Iterator[Violation]:
     try:
         selected = networks.parse(text)
     except NetworksError as error:
@@ -148,22 +147,24 @@ def _networks(path: str, text: str, seen: set[Any], ctx: Context) -> Iterator[Vi
         return
     for network in selected:
         found = Reference(path, NETWORK_ATTACHMENT_DEFINITIONS, network.name, network.namespace)
-        if (violation := _missing(found, seen, ctx)) is not None:
+        if (violation := _missing(found, job, seen, ctx)) is not None:
             yield violation
 
 
-def _missing(found: Reference, seen: set[Any], ctx: Context) -> Violation | None:
+def _missing(found: Reference, job: MPIJob, seen: set[Any], ctx: Context) -> Violation | None:
     """A violation where it does not exist, once for each object; similar names come from the job's namespace only."""
     resource, namespace = found.resource, found.namespace or ctx.namespace
     if (key := (resource, namespace, found.name)) in seen:
         return None
     seen.add(key)
+    if not found.problem and ctx.view.get(resource, resource.key(namespace, found.name)) is not ABSENT:
+        return None
+    if resource is CONFIG_MAPS and found.name == f"{job.metadata.name}{CONFIG_SUFFIX}":
+        return None  # the operator makes it
     if found.problem:
         return Violation(
             found.path, f'{resource.kind} "{shortened(found.name, 60)}" {found.problem}', "Correct the name."
         )
-    if ctx.view.get(resource, resource.key(namespace, found.name)) is not ABSENT:
-        return None
     elsewhere = resource.is_namespaced and namespace != ctx.namespace
     similar = None if elsewhere else ctx.closest_name(found.name, lambda: _names(resource, ctx))
     where = f" in {namespace}" if elsewhere else ""

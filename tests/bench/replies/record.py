@@ -1,11 +1,13 @@
 """Answer cases with the `webhook` that this process imports: `python record.py INPUT OUTPUT`, with PYTHONPATH set.
 
 Kept apart from everything else of the tests, because an older tree runs it too. INPUT is a JSON object with `policies`,
-`clusters` and `cases`; OUTPUT gets a line with the reply's JSON for each case.
+`clusters` and `cases`; OUTPUT gets a line with the replies' JSON for each case: to the job, after some others of its
+spec and in each of the clusters, since what was found out about a spec is remembered.
 """
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 
 TODAY = date(2026, 3, 2)
+BEFORE = ("another", "one-more", "x" * 50)
 
 
 def main(source: str, target: str) -> None:
@@ -28,9 +31,7 @@ def main(source: str, target: str) -> None:
     policies = [_policy(text) for text in given["policies"]]
     views = [Snapshot(documents) for documents in given["clusters"]]
     with Path(target).open("wb") as output:
-        output.writelines(
-            _reply(case, policies[case["policy"]], views[case["cluster"]]) + b"\n" for case in given["cases"]
-        )
+        output.writelines(b" ".join(_replies(case, policies[case["policy"]], views)) + b"\n" for case in given["cases"])
 
 
 def _policy(text: str) -> PolicySet:
@@ -39,6 +40,19 @@ def _policy(text: str) -> PolicySet:
         return PolicySet([Layer("drawn", load(text, policy_model()))] if text else [])
     except PolicyError:
         return PolicySet()
+
+
+def _replies(case: dict[str, Any], policies: PolicySet, views: Sequence[Snapshot]) -> Iterator[bytes]:
+    first = views[case["cluster"]]
+    metadata = case["job"].get("metadata")
+    if case["hook"] == "validate" and not case["old"] and isinstance(metadata, dict):
+        for name in BEFORE:
+            like = case | {"job": case["job"] | {"metadata": metadata | {"name": name}}}
+            yield _reply(like, policies, first)
+    yield _reply(case, policies, first)
+    for view in views:
+        if view is not first:
+            yield _reply(case, policies, view)
 
 
 def _reply(case: dict[str, Any], policies: PolicySet, view: Snapshot) -> bytes:

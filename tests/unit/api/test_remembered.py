@@ -1,13 +1,18 @@
 """What is remembered of a template is what would be worked out anew."""
 
 import json
+from itertools import count
+from typing import Final
 
 import msgspec
 import pytest
 
 from webhook.api import mpijob, written
+from webhook.api.mpijob import MPIJob
 from webhook.api.pod import PodTemplate
 from webhook.api.remembered import remembered
+
+_NUMBERS: Final = count(10)
 
 
 def test_it_is_worked_out_once_for_each_template_and_what_else_is_given() -> None:
@@ -56,9 +61,24 @@ def test_a_template_that_takes_much_memory_is_read_each_time(fields: dict[str, o
     assert _template("app:1", **fields) is not _template("app:1", **fields)
 
 
+@pytest.mark.parametrize(("fields", "same"), [({}, True), ({"name": "a" * 70_000}, False)])
+def test_a_spec_that_comes_again_is_the_same_unless_it_takes_much_memory(fields: dict[str, object], same: bool) -> None:
+    first, second = (_job("app:1", number=1, **fields) for _ in range(2))
+    assert (first.spec is second.spec) is same
+    assert first.spec == second.spec
+    assert _job("app:1", number=2, **fields).spec != first.spec
+
+
 def _template(image: str, **fields: object) -> PodTemplate:
-    template = {"spec": {"containers": [{"image": image, **fields}]}}
-    job, _ = written.decode(json.dumps({"spec": {"mpiReplicaSpecs": {"Worker": {"template": template}}}}).encode())
+    """Of a job that is like no other."""
+    job = _job(image, number=next(_NUMBERS), **fields)
     assert job.worker is not None
-    assert job == mpijob.decode(json.dumps({"spec": {"mpiReplicaSpecs": {"Worker": {"template": template}}}}).encode())
     return job.worker.template
+
+
+def _job(image: str, *, number: int, **fields: object) -> MPIJob:
+    replicas = {"Worker": {"template": {"spec": {"containers": [{"image": image, **fields}]}}}}
+    text = json.dumps({"spec": {"slotsPerWorker": number, "mpiReplicaSpecs": replicas}}).encode()
+    job, _ = written.decode(text)
+    assert job == mpijob.decode(text)
+    return job

@@ -1,0 +1,172 @@
+"""A rule that found nothing in jobs of a spec is not asked about the next one, and no verdict is another for it."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import pytest
+
+from tests.bench.replies import cases
+from tests.bench.replies.record import _policy as policy_set
+from tests.support.jobs import changed, request
+from tests.support.samples import sample
+from webhook.admission import pipelines, quiet
+from webhook.api import review, written
+from webhook.api.mpijob import MPIJob
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import ClusterView, NothingKnown
+from webhook.kit.context import Context
+from webhook.kit.settings import Action, RuleSettings
+from webhook.policy.in_force import Policy, PolicySet, load_policy
+from webhook.rules import Rule, Violation
+
+TODAY = date(2026, 3, 2)
+FAULT = Violation("spec", "is wrong", fix="Mend it.")
+TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "labels": {"tier": "1"}}}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> None:
+    written.known.clear()
+
+
+class Asked:
+    """A policy with one rule, and how often that was asked."""
+
+    def __init__(self, look: Callable[[MPIJob, Context], object], plugin: str = "") -> None:
+        self.times = 0
+        self._look = look
+        rule = Rule(id="looking", settings=RuleSettings, check=self._check, since="0.1", plugin=plugin)
+        self.policy = replace(load_policy(None), rules=((rule, RuleSettings(), Action.DENY),))
+
+    def _check(self, job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
+        self.times += 1
+        if self._look(job, ctx) is FAULT:
+            yield FAULT
+
+    def again(self, number: int = 0, view: ClusterView | None = None, **changes: Any) -> int:
+        """How often it is asked about another job of the spec."""
+        before = self.times
+        fields = {path.replace("_", "."): value for path, value in changes.items()}
+        job = changed({"metadata.name": f"job-{number}", "metadata.namespace": "team", **fields})
+        validate(job, self.policy, view or NothingKnown())
+        return self.times - before
+
+
+def validate(job: Any, policy: Policy, view: ClusterView) -> pipelines.Decision:
+    return pipelines.validate(request(job), policy=policy, view=view, today=TODAY)
+
+
+def test_a_rule_that_found_nothing_is_asked_a_few_times_and_then_no_more() -> None:
+    asked = Asked(lambda job, _: job.spec)
+    assert [asked.again(number) for number in range(6)] == [1] * (quiet.TIMES - 1) + [2] + [0] * (6 - quiet.TIMES)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda job, _: job.metadata.name,
+        lambda job, _: job.metadata.generate_name,
+        lambda job, _: job.metadata.uid,
+        lambda job, _: job.metadata.namespace,
+        lambda job, _: job.owned,
+        lambda job, _: job.status,
+        lambda job, _: job.kind,
+        lambda _, ctx: ctx.username,
+        lambda _, ctx: ctx.groups,
+        lambda _, ctx: ctx.own_rules,
+        lambda _, ctx: json.loads(bytes(ctx.document)),
+        lambda _, ctx: ctx.closest_name("a", list),
+        lambda _, ctx: [*ctx.view.all(NAMESPACES)],
+        lambda *_: FAULT,
+    ],
+)  # fmt: skip
+def test_a_rule_that_looks_at_what_may_be_another_is_always_asked(look: Callable[[MPIJob, Context], object]) -> None:
+    asked = Asked(look)
+    assert all(asked.again(number, Snapshot([TEAM])) for number in range(8))
+
+
+def test_a_rule_of_a_plug_in_is_always_asked() -> None:
+    asked = Asked(lambda job, _: job.spec, plugin="theirs")
+    assert [asked.again(number) for number in range(8)] == [1] * 8
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metadata_labels": {"a": "b"}},
+        {"metadata_annotations": {"a": "b"}},
+        {"metadata_namespace": "other"},
+        {"spec_slotsPerWorker": 3},
+        {"view": Snapshot([])},
+        {"view": Snapshot([TEAM | {"metadata": {"name": "team", "labels": {"tier": "2"}}}])},
+    ],
+)
+def test_it_is_asked_again_where_something_is_another(change: dict[str, Any]) -> None:
+    asked = Asked(lambda _, ctx: ctx.view.get(NAMESPACES, "team"))
+    for number in range(quiet.TIMES):
+        asked.again(number, Snapshot([TEAM]))
+    assert asked.again(8, Snapshot([TEAM])) == 0
+    assert asked.again(9, **{"view": Snapshot([TEAM]), **change}) == 1
+
+
+def test_it_is_asked_about_updates_and_under_another_policy() -> None:
+    asked = Asked(lambda job, _: job.spec)
+    for number in range(quiet.TIMES):
+        asked.again(number)
+    before = asked.times
+    job = changed({"metadata.name": "job-9", "metadata.namespace": "team"})
+    update = request(job, old=changed({"spec.slotsPerWorker": 9}, job))
+    pipelines.validate(update, policy=asked.policy, view=NothingKnown(), today=TODAY)
+    assert asked.times > before
+    before = asked.times
+    other = replace(asked.policy, admitted=asked.policy.admitted)
+    validate(job, other, NothingKnown())
+    assert asked.times == before + 1
+
+
+@pytest.fixture(scope="module")
+def drawn() -> tuple[list[PolicySet], list[Snapshot]]:
+    """Policies and clusters."""
+    return [policy_set(text) for text in cases.policies()], [Snapshot(found) for found in cases.clusters()]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_verdict_is_another_for_what_came_before(part: int, drawn: tuple[list[PolicySet], list[Snapshot]]) -> None:
+    policies, views = drawn
+    for number, case in enumerate(cases.cases(sample(160, 1600), policies=len(policies), clusters=len(views))):
+        if number % 4 != part or case["old"] or not isinstance(case["job"].get("metadata"), dict):
+            continue
+        view = views[case["cluster"]]
+        namespaced = view.get(NAMESPACES, str(case["job"]["metadata"].get("namespace")))
+        policy = policies[case["policy"]].for_namespace(namespaced)
+        for job in (*[case["job"]] * quiet.TIMES, *_alike(case["job"])):
+            for other in views if job is not case["job"] else [view]:
+                remembered = _reply(job, policy, other)
+                kept, written.known._specs = written.known._specs, {}
+                assert remembered == _reply(job, policy, other), case
+                written.known._specs = kept
+
+
+def _alike(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Others of the same spec."""
+    metadata = job["metadata"]
+    for change in (
+        {"name": "x" * 60},
+        {"name": "other", "uid": "u-9", "ownerReferences": [{"controller": True, "kind": "A", "name": "a"}]},
+        {"generateName": "other-"},
+        {"labels": {"kueue.x-k8s.io/queue-name": "missing"}},
+        {"annotations": {"training.openshift.io/timeout": "400d", "training.openshift.io/exempt": "gpus,slots"}},
+        {},
+    ):
+        yield job | {"metadata": metadata | change}
+
+
+def _reply(job: Any, policy: Policy, view: ClusterView) -> bytes | str:
+    try:
+        return review.encode(validate(job, policy, view).response("u"))
+    except review.ReviewError as error:
+        return str(error)

@@ -1,0 +1,153 @@
+"""Which rules need not be asked about a job: those that found nothing in jobs of the same spec.
+
+Jobs come again: as a dry run and then in earnest, from a pipeline each night, under another name. What a rule looks at
+beside the spec is watched when a spec has come a few times. Where that is the same, it would find nothing again: the
+policy, the namespace, the labels and annotations of the job, and each single object that it asked the cluster for. A
+rule that looks at more, such as the job's name or a list of the cluster that is not empty, is always asked, and so are
+rules of plug-ins, own rules of the policy, and rules that found something. So is every rule about an update.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, Final, NoReturn
+
+import msgspec
+
+from webhook.admission.messages import Finding
+from webhook.api.mpijob import MPIJob, ObjectMeta
+from webhook.cluster.view import ClusterView
+from webhook.kit import written_templates
+from webhook.kit.context import Context
+from webhook.kit.settings import Action, RuleSettings
+from webhook.policy.in_force import Policy
+from webhook.rules import Rule, job_size
+
+# Watching costs as much as judging once more: what comes as a dry run and in earnest does not pay for it.
+TIMES: Final = 3
+_KEY: Final = "quiet"
+# It measures the whole object.
+_NEVER: Final = frozenset({job_size.RULE})
+
+
+class _Looked(BaseException):
+    """A rule looks at what may be another next time; no rule catches this."""
+
+
+def _looked(*_: object) -> NoReturn:
+    raise _Looked
+
+
+class _Metadata(ObjectMeta, gc=False):
+    """Labels and annotations."""
+
+    name = generate_name = namespace = uid = property(_looked)
+    deletion_timestamp = owner_references = property(_looked)
+
+
+class _Job(MPIJob, gc=False):
+    """Spec and metadata."""
+
+    api_version = kind = raw_status = property(_looked)
+
+
+class _Context(Context, frozen=True, eq=False):
+    """Without who asks, and with a document that cannot be read."""
+
+    username = groups = own_rules = property(_looked)
+    # It counts how often it is asked in a review.
+    closest_name = property(_looked)
+
+
+class _Unread:
+    """In place of the document's JSON."""
+
+
+class _View:
+    """A ClusterView that notes its answers."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
+        self.facts: dict[tuple[Any, ...], object] = {}
+
+    def __getattr__(self, method: str) -> Any:
+        return partial(self._noted, method)
+
+    def _noted(self, method: str, *asked: Any) -> Any:
+        answer = getattr(self._view, method)(*asked)
+        if isinstance(answer, Mapping):
+            if answer:
+                raise _Looked  # it changes while it is kept
+            answer = {}
+        self.facts[method, *asked] = answer
+        return answer
+
+
+class Like(msgspec.Struct):
+    """Jobs of one spec: what was the same in the last few reviews, and the rules to ask about another one."""
+
+    policy: Policy
+    namespace: str
+    labels: dict[str, str] | None
+    annotations: dict[str, str] | None
+    rules: tuple[tuple[Rule, RuleSettings, Action], ...]
+    came: int = 0
+    facts: dict[tuple[Any, ...], object] = {}
+    """What the other rules asked the cluster for, and the answers."""
+
+    def includes(self, job: MPIJob, ctx: Context, policy: Policy) -> bool:
+        """Whether nothing that any of the other rules looks at is another than before."""
+        return (
+            policy is self.policy
+            and ctx.namespace == self.namespace
+            and job.metadata.labels == self.labels
+            and job.metadata.annotations == self.annotations
+            and all(_ask(ctx.view, question) == answer for question, answer in self.facts.items())
+        )
+
+    def watch(self, job: MPIJob, ctx: Context, found: Iterable[tuple[Finding, Action]]) -> None:
+        """Find out what the rules look at that found nothing in this job; once it has come so often."""
+        if self.came != TIMES:
+            return
+        loud = {*_NEVER, *(finding.rule for finding, _ in found)}
+        metadata = _Metadata(labels=job.metadata.labels, annotations=job.metadata.annotations)
+        stand_in = _Job(metadata=metadata, spec=job.spec)
+        left: list[Any] = []
+        facts: dict[tuple[Any, ...], object] = {}
+        for each in self.rules:
+            view = _View(ctx.view)
+            if each[0].id in loud or each[0].plugin or not _is_quiet(each, stand_in, view, ctx):
+                left.append(each)
+            else:
+                facts |= view.facts
+        self.facts = facts  # first: another thread may judge a job like it
+        self.rules = tuple(left)
+
+
+def jobs_like(job: MPIJob, ctx: Context, policy: Policy) -> Like | None:
+    """What is known of jobs with its spec; None for an update, and where the job is held against other bounds."""
+    if ctx.operation != "CREATE" or ctx.admitted is not policy.admitted:
+        return None
+    kept = job.spec.__dict__
+    like: Like | None = kept.get(_KEY)
+    if like is None or not like.includes(job, ctx, policy):
+        metadata = job.metadata
+        like = kept[_KEY] = Like(policy, ctx.namespace, metadata.labels, metadata.annotations, policy.rules)
+    like.came += 1
+    return like
+
+
+def _is_quiet(each: tuple[Rule, RuleSettings, Action], job: MPIJob, view: _View, ctx: Context) -> bool:
+    """Whether the rule finds nothing in a job that has a spec, labels and annotations alone."""
+    rule, settings, _ = each
+    unread: Any = _Unread()
+    stand_in = _Context(namespace=ctx.namespace, document=unread, view=view, admitted=ctx.admitted)
+    written_templates.remember(written_templates.written_templates(ctx), stand_in)
+    try:
+        return not any(True for _ in rule.check(job, settings, stand_in))
+    except (_Looked, TypeError):  # the latter where it reads the document
+        return False
+
+
+def _ask(view: ClusterView, question: tuple[Any, ...]) -> object:
+    method, *asked = question
+    return getattr(view, method)(*asked)
