@@ -23,6 +23,7 @@ RUN python3 -m venv /opt/build && \
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY manifests manifests
 COPY certs certs
+COPY mpijob_webhook mpijob_webhook
 COPY webhook webhook
 ARG REVISION=
 # Compiled here, for the root of a running container is read-only; by content, so that it comes out the same again.

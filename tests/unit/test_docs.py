@@ -29,6 +29,7 @@ WRITTEN = (
     "policies.md",
     "roll-out.md",
     "ci.md",
+    "clients.md",
     "command.md",
     "runbook.md",
     "pod-security.md",
@@ -189,7 +190,7 @@ def test_commands_that_are_shown_exist() -> None:
 
 
 def test_the_refusal_in_the_texts_is_the_real_one() -> None:
-    lines = re.findall(r"^\* (spec\S+): (.*) \[([a-z-]+)\]$", page("users.md"), re.MULTILINE)
+    lines = re.findall(r"^\* (spec\S+): (.*) \[([a-z-]+)\](?: \(and 1 more\))?$", page("users.md"), re.MULTILINE)
     verdict = _checked("bad-one-worker.yaml").as_json()
     causes = [(cause["field"], cause["message"], cause["rule"]) for cause in verdict["causes"]]
     assert lines == causes

@@ -136,6 +136,7 @@ class Decision(msgspec.Struct):
             review.StatusCause(reason=str(f.violation.reason), message=f.sentence, field=f.violation.path)
             for f in self.denied[: messages.MAX_LISTED]
         ]
+        causes[0].message = messages.first_of(causes[0].message, len(self.denied))
         details = review.StatusDetails(name=visible(self.name), group=mpijob.GROUP, kind="MPIJob", causes=causes)
         return review.ResponseStatus(message=self.message, reason="Invalid", code=422, details=details)
 

@@ -110,6 +110,11 @@ def denial(name: str, findings: Sequence[Finding]) -> str:
     return "\n".join(lines)
 
 
+def first_of(text: str, number: int) -> str:
+    """The first of several causes: the OpenShift console shows that one alone."""
+    return text if number < 2 else f"{text} (and {number - 1} more)"
+
+
 def warnings(texts: Sequence[str]) -> list[str]:
     """At most ten warnings, the first ones first."""
     unique = list(dict.fromkeys(map(visible, texts)))

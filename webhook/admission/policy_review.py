@@ -9,7 +9,7 @@ from datetime import datetime
 
 import msgspec
 
-from webhook.admission.messages import MAX_LISTED, warnings
+from webhook.admission.messages import MAX_LISTED, first_of, warnings
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, AdmissionResponse, ResponseStatus, StatusCause, StatusDetails
 from webhook.cluster.resources.namespaces import Namespace
@@ -93,6 +93,7 @@ class PolicyVerdict:
             )
             for fault in faults
         ]
+        causes[0].message = first_of(causes[0].message, len(self.error.faults))
         more = len(self.error.faults) - len(faults)
         lines = [*(_cut(str(fault)) for fault in faults), *([f"... and {more} more"] if more else [])]
         details = StatusDetails(name=self.name, kind="ConfigMap", causes=causes)

@@ -61,7 +61,7 @@ def test_a_refused_job_is_shown_as_kubectl_would() -> None:
         "(mpijob-webhook explain NAME)\n"
         'The MPIJob "one-worker" is invalid:\n'
         "* spec.mpiReplicaSpecs[Launcher].replicas: is 2, there is always one launcher. Set replicas to 1. "
-        "[upstream-contract]\n"
+        "[upstream-contract] (and 1 more)\n"
         "* spec.mpiReplicaSpecs[Worker].replicas: 1 worker, at least 2 required. Set replicas to 2 or more. "
         "[worker-count]\n"
     ) in result.stdout

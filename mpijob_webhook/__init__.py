@@ -1,0 +1,92 @@
+"""The verdict on an MPIJob from Python: `mpijob_webhook.check(job)`, for notebooks and for the tests of others.
+
+It is that of `mpijob-webhook check`, and needs no cluster.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mpijob_webhook.verdict import Verdict
+from webhook import PROGRAM, __version__
+from webhook.api import yaml
+from webhook.cli import files, job_check, job_world, world_sources
+from webhook.cli.files import Manifest, ManifestError
+from webhook.client.calls import ClusterError
+from webhook.cluster.snapshot import Snapshot, SnapshotError
+from webhook.policy.document import PolicyError
+from webhook.policy.in_force import PolicySet, load_policies
+
+__all__ = ["Verdict", "__version__", "check"]
+
+Document = str | Path | Mapping[str, Any]
+"""YAML or JSON as text, a file by its Path, or what became of it."""
+
+
+def check(
+    job: Any,
+    policy: Document | None = None,
+    cluster: Path | Iterable[Mapping[str, Any]] | None = None,
+    *,
+    namespace: str = "",
+) -> Verdict:
+    """What would become of a job: whether it is admitted, why not, and what would be injected.
+
+    `job` is a mapping, as the Kubernetes client for custom objects takes it, an object of a client library, YAML as
+    text, or a Path. `policy` is a policy or several; None is the built-in one. `cluster` is the file of
+    `mpijob-webhook snapshot`, or objects of the cluster; None knows nothing of it, which refuses no job. `namespace` is
+    for a job that names none.
+
+    ValueError says what is wrong with a file, a policy or an object.
+    """
+    try:
+        world = _world(cluster)
+        world.instead = None if policy is None else _policies(policy)
+        manifest = _manifest(job)
+    except (ManifestError, PolicyError, ClusterError, SnapshotError) as error:
+        raise ValueError(str(error)) from None
+    return Verdict(job_check.check(manifest, world, namespace=namespace or world.namespace), world)
+
+
+def _world(cluster: Path | Iterable[Mapping[str, Any]] | None) -> job_world.JobWorld:
+    if isinstance(cluster, Path):
+        return world_sources.of_file(cluster, policy_namespace=PROGRAM)
+    world = job_world.of_nothing()
+    if cluster is not None:
+        world.cluster = Snapshot(cluster)
+        world.otherwise = "not among the objects that were given"
+    return world
+
+
+def _policies(policy: Document) -> PolicySet:
+    if isinstance(policy, Path):
+        return load_policies(files.read(str(policy)), policy.stem)
+    return load_policies(policy if isinstance(policy, str) else yaml.dump(dict(policy)))
+
+
+def _manifest(job: Any) -> Manifest:
+    if isinstance(job, Path):
+        found, errors = files.load([str(job)])
+        if errors:
+            raise errors[0]
+    else:
+        found = [each for document in _documents(job) for each in files.objects("the job", document)]
+    jobs = [each for each in found if job_check.is_job(each)]
+    if len(jobs) != 1:
+        raise ValueError(f"there are {len(jobs) or 'no'} MPIJobs in it, and a verdict is on one")
+    return jobs[0]
+
+
+def _documents(job: Any) -> list[Any]:
+    if isinstance(job, str):
+        try:
+            return yaml.load_all(job)
+        except yaml.YamlError as error:
+            raise ValueError(str(error)) from None
+    if isinstance(job, Mapping):
+        return [dict(job)]
+    # What client libraries make of an API's schema says itself what its fields are called on the wire.
+    from kubernetes.client import ApiClient  # noqa: PLC0415 - takes a second, and most jobs are mappings
+
+    written: Any = ApiClient().sanitize_for_serialization(job)  # type: ignore[no-untyped-call]
+    return [written]

@@ -1,0 +1,94 @@
+"""A verdict as people read it: as text, and as HTML in notebooks."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any
+
+from click import unstyle
+
+from webhook.cli import job_check, job_verdict
+from webhook.cli.ci_reports import Problem
+from webhook.cli.job_world import JobWorld
+from webhook.cli.terminal import counted
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What would become of a job. It is true where the job would be admitted."""
+
+    _verdict: job_verdict.Verdict
+    _world: JobWorld
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the job would be admitted."""
+        return self._verdict.allowed
+
+    @property
+    def message(self) -> str:
+        """The refusal as the API server would send it; empty for a job that is admitted."""
+        return self._verdict.validation.message
+
+    @property
+    def causes(self) -> list[Problem]:
+        """Each with its `rule`, its `field` and a `message`: what is wrong, and what to do."""
+        return [problem for problem in self._verdict.problems() if not problem.warns]
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What deserves a look."""
+        return [*self._verdict.cautions()]
+
+    @cached_property
+    def job(self) -> Mapping[str, Any]:
+        """The job as it would be stored, with what is injected."""
+        return self._verdict.mutation.document or self._verdict.manifest.document
+
+    @property
+    def injected(self) -> list[str]:
+        """The injections that add something."""
+        return [each.id for each in self._verdict.injected]
+
+    @property
+    def not_judged(self) -> list[str]:
+        """What the verdict goes without, and why, in lines."""
+        return [*job_check.not_judged([self._verdict], self._world)]
+
+    def as_json(self) -> dict[str, Any]:
+        """As `mpijob-webhook check -o json` has it."""
+        return self._verdict.as_json()
+
+    def __repr__(self) -> str:
+        lines = (*self._verdict.as_text(), *self.not_judged)
+        return unstyle("\n".join(lines)).removeprefix(f"{self._verdict.manifest.source}: ")
+
+    def _repr_html_(self) -> str:
+        """What Jupyter shows."""
+        return "\n".join(self._html())
+
+    def _html(self) -> Iterator[str]:
+        word = "admitted" if self.allowed else "refused"
+        yield f"<p><strong>{escape(self._verdict.title)}: {word}</strong></p>"
+        for title, problems in (("What to mend", self.causes), ("Warnings", self.warnings)):
+            if problems:
+                yield f"<p>{title}</p>\n<ol>"
+                yield from (f"<li>{_field(problem)}{_lines(problem.message)}</li>" for problem in problems)
+                yield "</ol>"
+        if self.allowed and self.injected:
+            about = f"{counted(len(self.injected), 'injection')}: {', '.join(self.injected)}"
+            changes = (escape(unstyle(line)) for each in self._verdict.injected for line in each.as_text())
+            yield f"<details><summary>{escape(about)}</summary><pre>{chr(10).join(changes)}</pre></details>"
+        yield from (f"<p><small>{escape(line)}</small></p>" for line in self.not_judged)
+
+
+def _field(problem: Problem) -> str:
+    return f"<code>{escape(problem.field)}</code><br>" if problem.field else ""
+
+
+def _lines(text: str) -> str:
+    return escape(text).replace("\n", "<br>")

@@ -1,0 +1,88 @@
+"""docs/clients.md: what the users of each client see of a refusal, a warning and a mutation by a real API server."""
+
+import json
+import re
+import warnings
+from typing import Any
+
+import pytest
+from kubernetes import client, config
+
+from tests.controlplane.cluster import Cluster
+from tests.support.installation.service import example
+from tests.support.jobs import changed
+from tests.support.paths import DOCS, EXAMPLES
+
+pytestmark = pytest.mark.usefixtures("webhook")
+PAGE = DOCS / "clients.md"
+BAD = EXAMPLES / "bad-one-worker.yaml"
+GOOD = EXAMPLES / "openmpi-pi.yaml"
+WHERE = ("kubeflow.org", "v2beta1")
+
+
+def shown(title: str) -> str:
+    """What the page shows below this title."""
+    section = PAGE.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    (block,) = re.findall(r"```text\n(.*?)```", section, re.DOTALL)
+    return str(block)
+
+
+@pytest.fixture
+def api(cluster: Cluster) -> client.CustomObjectsApi:
+    return client.CustomObjectsApi(config.new_client_from_config(str(cluster.kubeconfig)))
+
+
+def refused(api: client.CustomObjectsApi, namespace: str) -> client.ApiException:
+    with pytest.raises(client.ApiException) as caught:
+        api.create_namespaced_custom_object(*WHERE, namespace, "mpijobs", example(BAD, namespace=namespace))
+    return caught.value
+
+
+def test_kubectl(cluster: Cluster, namespace: str) -> None:
+    done = cluster.kubectl("create", "-f", "-", stdin=example(BAD, namespace=namespace), check=False)
+    assert done.stderr.replace(" \n", "\n") == shown("kubectl")
+
+
+def test_python(api: client.CustomObjectsApi, namespace: str) -> None:
+    error = refused(api, namespace)
+    assert (error.status, error.reason) == (422, "Unprocessable Entity")
+    message = json.loads(error.body)["message"]
+    assert f"{message}\n" == shown("Python")
+    assert json.dumps(message)[1:-1] in str(error), "in one line, with \\n in it"
+
+
+def test_the_openshift_console(api: client.CustomObjectsApi, namespace: str) -> None:
+    """`validateStatus` of https://github.com/openshift/console: of several causes the first alone."""
+    status = json.loads(refused(api, namespace).body)
+    assert status["code"] != 403
+    first = status["details"]["causes"][0]
+    assert f'Error "{first["message"]}" for field "{first["field"]}".\n' == shown("OpenShift console")
+
+
+def test_the_dashboard(api: client.CustomObjectsApi, namespace: str) -> None:
+    """`K8sStatusError` of https://github.com/opendatahub-io/odh-dashboard, which tries with a dry run first."""
+    job = example(BAD, namespace=namespace)
+    with pytest.raises(client.ApiException) as caught:
+        api.create_namespaced_custom_object(*WHERE, namespace, "mpijobs", job, dry_run="All")
+    assert caught.value.body == refused(api, namespace).body
+    assert f"{json.loads(caught.value.body)['message']}\n" == shown("OpenShift AI dashboard")
+
+
+def questionable(namespace: str) -> dict[str, Any]:
+    return changed({"spec.runPolicy.ttlSecondsAfterFinished": 1}, example(GOOD, namespace=namespace, name="pi"))
+
+
+def test_warnings(cluster: Cluster, api: client.CustomObjectsApi, namespace: str) -> None:
+    done = cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=questionable(namespace))
+    assert done.stderr == shown("Warnings")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        api.create_namespaced_custom_object(*WHERE, namespace, "mpijobs", questionable(namespace), dry_run="All")
+    assert caught == []
+
+
+def test_what_was_injected(api: client.CustomObjectsApi, namespace: str) -> None:
+    stored = api.create_namespaced_custom_object(*WHERE, namespace, "mpijobs", questionable(namespace))
+    injected = json.loads(stored["metadata"]["annotations"]["training.openshift.io/injected"])
+    assert f"{', '.join(injected)}\n" == shown("What was injected")
+    assert stored["metadata"]["annotations"]["sidecar.istio.io/inject"] == "false"

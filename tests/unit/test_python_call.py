@@ -1,0 +1,119 @@
+"""`mpijob_webhook.check`: the verdict in Python."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from kubernetes import client
+
+import mpijob_webhook
+from tests.support.jobs import GOOD, changed
+from tests.support.policies import HEADER
+from webhook import __version__
+from webhook.api import yaml
+from webhook.cli import job_check, job_world
+from webhook.cli.files import Manifest
+
+BAD = changed({"Worker.replicas": 1, "metadata.name": "<b>"})
+ONE_WORKER = changed({"Worker.replicas": 1})
+FEW = f"{HEADER}rules: {{worker-count: {{max: 3}}}}\n"
+
+
+def test_a_good_job() -> None:
+    verdict = mpijob_webhook.check(GOOD)
+    assert verdict
+    assert (verdict.allowed, verdict.message, verdict.causes, verdict.warnings) == (True, "", [], [])
+    assert "istio" in verdict.injected
+    assert verdict.job["metadata"]["annotations"]["sidecar.istio.io/inject"] == "false"
+    assert "sidecar.istio.io/inject" not in GOOD["metadata"].get("annotations", {}), "what was given is as it was"
+    assert verdict.not_judged[0].startswith("not judged: what depends on ")
+    assert repr(verdict).startswith("team-a/train: admitted\n  injected, and recorded in")
+
+
+def test_a_refused_job() -> None:
+    verdict = mpijob_webhook.check(ONE_WORKER)
+    assert not verdict
+    (cause,) = verdict.causes
+    assert (cause.rule, cause.field) == ("worker-count", "spec.mpiReplicaSpecs[Worker].replicas")
+    assert cause.message == "1 worker, at least 2 required. Set replicas to 2 or more. [worker-count]"
+    assert verdict.message.startswith('MPIJob "train" is refused, 1 problem to mend:\n')
+    assert "\x1b" not in repr(verdict)
+    assert verdict.as_json() == job_check.check(Manifest("the job", ONE_WORKER), job_world.of_nothing()).as_json()
+
+
+class Text(HTMLParser):
+    """Well-formed, and what it says."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        assert tag in {"p", "strong", "ol", "li", "code", "br", "small", "details", "summary", "pre"}
+        self.open += [] if tag == "br" else [tag]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_jupyter_shows_html() -> None:
+    text = Text(mpijob_webhook.check(BAD)._repr_html_()).text
+    assert "team-a/<b>: refused" in text, "what a user wrote is no HTML"
+    assert "spec.mpiReplicaSpecs[Worker].replicas1 worker, at least 2 required." in text
+    text = Text(mpijob_webhook.check(changed({"spec.runPolicy.ttlSecondsAfterFinished": 1}))._repr_html_()).text
+    assert re.search(r"Warnings\s+spec.runPolicy.ttlSecondsAfterFinished", text)
+    assert re.search(r"\d+ injections: .*istio", text)
+
+
+def test_a_job_may_come_in_many_ways(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(f"kind: ConfigMap\n---\n{yaml.dump(ONE_WORKER)}")
+    expected = mpijob_webhook.check(ONE_WORKER).message
+    assert mpijob_webhook.check(path).message == expected
+    assert mpijob_webhook.check(yaml.dump(ONE_WORKER)).message == expected
+
+    model = client.V1Job(api_version="kubeflow.org/v1", kind="MPIJob", metadata=client.V1ObjectMeta(name="old"))
+    assert "mpijob-webhook convert" in mpijob_webhook.check(model).message
+
+
+def test_policy_and_cluster(tmp_path: Path) -> None:
+    path = tmp_path / "few.yaml"
+    path.write_text(FEW)
+    for policy in (FEW, path, yaml.load_all(FEW)[0]):
+        assert "4 workers, at most 3 allowed" in mpijob_webhook.check(GOOD, policy).message
+    quota = {
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few", "namespace": "team-a"},
+        "spec": {"hard": {"pods": "2"}}, "status": {"hard": {"pods": "2"}, "used": {"pods": "0"}},
+    }  # fmt: skip
+    assert "few" in mpijob_webhook.check(GOOD, cluster=[quota]).message
+    (tmp_path / "cluster.yaml").write_text(yaml.dump(quota))
+    assert not mpijob_webhook.check(GOOD, cluster=tmp_path / "cluster.yaml")
+    assert mpijob_webhook.check({**GOOD, "metadata": {"name": "a"}}, cluster=[quota], namespace="team-b")
+
+
+@pytest.mark.parametrize(
+    ("job", "policy", "said"),
+    [
+        ("]", None, "line 1, column 1"),
+        ("kind: ConfigMap", None, "there are no MPIJobs in it"),
+        (f"{yaml.dump(GOOD)}---\n{yaml.dump(GOOD)}", None, "there are 2 MPIJobs in it"),
+        ("3", None, "is a number, not a Kubernetes object"),
+        (Path("/no/such/file"), None, "no such file"),
+        (GOOD, f"{HEADER}mode: x\n", "mode: must be enforce"),
+        (GOOD, Path("/no/such/file"), "no such file"),
+    ],
+)
+def test_what_cannot_be_used(job: object, policy: str | None, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        mpijob_webhook.check(job, policy)
+
+
+def test_the_version() -> None:
+    assert mpijob_webhook.__version__ == __version__
