@@ -23,7 +23,8 @@ class OfFiles(click.Group):
 def convert() -> None:
     """Write jobs from elsewhere as MPIJobs.
 
-    Without the name of a command, `mpijob-webhook convert FILE...` is `mpijob-webhook convert mpijob FILE...`.
+    They are of kubeflow.org/v2beta1 then. Without the name of a command, `mpijob-webhook convert FILE...` is
+    `mpijob-webhook convert mpijob FILE...`.
 
     Standard output has the new jobs, standard error a report on each: what moved, what means something else now, what
     is lost, what is left to do, and what `mpijob-webhook check` says of it without a cluster.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
@@ -107,15 +107,31 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
 
 def as_new(stored: Mapping[str, Any], world: JobWorld, namespace: str) -> tuple[Decision, frozenset[str]]:
     """What the webhook would say of a stored job if it were created as it is, and what that goes without."""
-    view, policy = NotingView(WithoutJobs(world.cluster)), world.policy(namespace)
+    anew = created_anew(stored, world, namespace)
+    # What the operator has made of the job is its own by the uid alone.
+    metadata = {**anew.document["metadata"], "uid": stored["metadata"].get("uid", "")}
+    request = msgspec.structs.replace(anew.request, object=_encode({**anew.document, "metadata": metadata}))
+    said = _validated(request, policy=world.policy(namespace), view=anew.view, today=world.now.date())
+    return said, frozenset(anew.view.unknown)
+
+
+class Anew(NamedTuple):
+    """A stored job as it would be if it were created as it is."""
+
+    request: AdmissionRequest
+    view: NotingView
+    mutation: Decision
+    document: Mapping[str, Any]
+    """With what would be injected."""
+
+
+def created_anew(stored: Mapping[str, Any], world: JobWorld, namespace: str) -> Anew:
+    """What the webhook would put into a stored job if it were created as it is."""
+    view = NotingView(WithoutJobs(world.cluster))
     manifest = Manifest("", dict(stored))
     request = _request(manifest, namespace=namespace, stored=None, user=world.user)
-    mutation = pipelines.mutate(request, policy=policy, view=view)
-    document = mutation.document or manifest.created_in(namespace)
-    # What the operator has made of the job is its own by the uid alone.
-    metadata = {**document["metadata"], "uid": stored["metadata"].get("uid", "")}
-    request = msgspec.structs.replace(request, object=_encode({**document, "metadata": metadata}))
-    return _validated(request, policy=policy, view=view, today=world.now.date()), frozenset(view.unknown)
+    mutation = pipelines.mutate(request, policy=world.policy(namespace), view=view)
+    return Anew(request, view, mutation, mutation.document or manifest.created_in(namespace))
 
 
 def _validated(request: AdmissionRequest, **about: Any) -> Decision:

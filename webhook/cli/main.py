@@ -17,7 +17,7 @@ from webhook.cli.terminal import caution, printable
 MODULES: Final = {
     name: name
     for name in (
-        "certs", "check", "completion", "convert", "demo", "doctor", "explain", "init", "plugins", "schema", "serve",
+        "certs", "check", "completion", "convert", "demo", "diff", "doctor", "explain", "init", "plugins", "schema", "serve",
         "snapshot", "why",
     )
 } | {"policy": "policy.commands", "rules": "explain"}  # fmt: skip

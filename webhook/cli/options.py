@@ -170,6 +170,14 @@ def _with(command: Command, *options: Callable[[Command], Command]) -> Command:
     return command
 
 
+def namespace_and_name(job: str | None, namespace: str | None) -> tuple[str, str]:
+    """Of a job given as [[NAMESPACE/]NAME], beside an option --namespace; empty for what is not given."""
+    space, _, name = (job or "").rpartition("/")
+    if space and namespace and space != namespace:
+        fail(f"{job} is not in namespace {namespace}: name one of the two")
+    return space or namespace or "", name
+
+
 def with_api(access: Access, ask: "Callable[[Client], Awaitable[T]]") -> T:
     """What `ask` gets through a client; the command ends where the API server cannot be used."""
     import asyncio  # noqa: PLC0415 - keeps --help and completion quick

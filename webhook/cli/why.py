@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from webhook.cli.options import OUTPUT, POLICY_NAMESPACE, REFUSED, about_a_cluster, show, with_api
-from webhook.cli.terminal import fail
+from webhook.cli.options import OUTPUT, POLICY_NAMESPACE, REFUSED, about_a_cluster, namespace_and_name, show, with_api
 from webhook.client.access import Access
 
 if TYPE_CHECKING:
@@ -48,12 +47,10 @@ def why(*, job: str | None, access: Access, namespace: str | None, policy_namesp
     """
     from webhook.cli import why_report
 
-    space, _, name = (job or "").rpartition("/")
-    if space and namespace and space != namespace:
-        fail(f"{job} is not in namespace {namespace}: name one of the two")
+    space, name = namespace_and_name(job, namespace)
 
     async def asked(api: "Client") -> "list[JobReport]":
-        return await why_report.reports(api, space or namespace or api.namespace, name, policy_namespace)
+        return await why_report.reports(api, space or api.namespace, name, policy_namespace)
 
     found = with_api(access, asked)
     if name:

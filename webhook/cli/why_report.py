@@ -106,7 +106,7 @@ async def reports(api: Client, namespace: str, name: str, policy_namespace: str)
     if name:
         job = await get(api, f"{path}/{quote(name, safe='')}")
         if job is None:
-            raise ClusterError(await _not_found(api, namespace, name))
+            raise ClusterError(await not_found(api, namespace, name))
         jobs = [job]
     else:
         jobs = [each for each in await listed(api, path) if not loose.holds(each, "Succeeded")]
@@ -123,7 +123,7 @@ async def reports(api: Client, namespace: str, name: str, policy_namespace: str)
     return sorted(found, key=lambda each: (WORST_FIRST.index(each.diagnosis.state), each.sight.name))
 
 
-async def _not_found(api: Client, namespace: str, name: str) -> str:
+async def not_found(api: Client, namespace: str, name: str) -> str:
     """Why there is no such job: its kind, its namespace or its name."""
     path = JOBS % quote(namespace, safe="")
     try:

@@ -1,0 +1,88 @@
+"""The command `diff`: what would be put into the jobs of a cluster."""
+
+import json
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import jsonpatch
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.support.jobs import GOOD
+from tests.support.object_api import FakeApi, fake_api, kubeconfig
+from webhook.cli.main import main
+
+JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team-a/mpijobs"
+SET = {"uid": "1", "resourceVersion": "7", "managedFields": [{"manager": "kubectl"}]}
+
+
+class Cluster:
+    def __init__(self, api: FakeApi, config: Path) -> None:
+        self.api = api
+        self.config = config
+
+    def has(self, *jobs: dict[str, Any]) -> None:
+        stored = [{**job, "metadata": {**job["metadata"], **SET}, "status": {"conditions": []}} for job in jobs]
+        self.api.objects[JOBS] = {"kind": "List", "metadata": {"resourceVersion": "1"}, "items": stored}
+        for job in stored:
+            self.api.objects[f"{JOBS}/{job['metadata']['name']}"] = job
+
+    def diff(self, *arguments: str) -> Result:
+        return CliRunner().invoke(main, ["diff", *arguments, "--kubeconfig", str(self.config)], catch_exceptions=False)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with fake_api() as api:
+        made = Cluster(api, kubeconfig(tmp_path / "config", api.url))
+        made.has(GOOD)
+        yield made
+
+
+def admitted(cluster: Cluster) -> dict[str, Any]:
+    """The job with all of what `diff` says."""
+    (found,) = json.loads(cluster.diff("team-a/train", "-o", "json").stdout)
+    job: dict[str, Any] = deepcopy(GOOD)
+    for each in found["injected"]:
+        jsonpatch.apply_patch(job, each["patch"], in_place=True)
+    return job
+
+
+def test_what_a_job_from_before_lacks(cluster: Cluster) -> None:
+    found = cluster.diff("team-a/train")
+    assert found.exit_code == 1
+    head, new, *lines = found.stdout.splitlines()
+    assert (head, new) == ("--- live/team-a/train", "+++ admitted/team-a/train")
+    assert "+    sidecar.istio.io/inject: 'false'" in lines
+    assert not [line for line in lines if line.startswith("-")], "nothing is ever taken away"
+    assert "uid" not in found.stdout
+    assert "managedFields" not in found.stdout
+
+
+def test_a_job_that_has_it_all(cluster: Cluster) -> None:
+    cluster.has(admitted(cluster))
+    found = cluster.diff("train", "-n", "team-a")
+    assert (found.exit_code, found.stdout) == (0, "")
+
+
+def test_all_jobs_of_a_namespace(cluster: Cluster) -> None:
+    other = admitted(cluster)
+    other["metadata"]["name"] = "other"
+    cluster.has(GOOD, other)
+    found = cluster.diff("-n", "team-a", "-o", "json")
+    assert found.exit_code == 1
+    one, two = json.loads(found.stdout)
+    assert [*one] == ["namespace", "name", "differs", "injected", "notJudged"]
+    assert (one["name"], one["differs"], one["injected"]) == ("other", False, [])
+    assert (two["name"], two["differs"]) == ("train", True)
+    assert "istio" in [each["id"] for each in two["injected"]]
+
+
+def test_no_such_job(cluster: Cluster) -> None:
+    found = cluster.diff("team-a/trian")
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert found.stderr == "error: there is no MPIJob team-a/trian, but train\n"
+    found = cluster.diff("team-a/train", "-n", "team-b")
+    assert found.stderr == "error: team-a/train is not in namespace team-b: name one of the two\n"

@@ -1,0 +1,60 @@
+"""The command `diff`: what admission would put into jobs that the cluster has."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from webhook.cli.options import OUTPUT, POLICY_NAMESPACE, about_a_cluster, namespace_and_name, show, with_api
+from webhook.cli.terminal import faint, printable
+from webhook.client.access import Access
+
+if TYPE_CHECKING:
+    from webhook.cli.job_diff import JobDiff
+    from webhook.client.calls import Client
+
+
+@click.command()
+@click.argument("job", required=False, metavar="[[NAMESPACE/]NAME]")
+@about_a_cluster()
+@click.option("-n", "--namespace", help="Where the job is. Default: that of the kubeconfig's context.")
+@POLICY_NAMESPACE
+@OUTPUT
+def diff(*, job: str | None, access: Access, namespace: str | None, policy_namespace: str, output: str) -> NoReturn:
+    """Show what would be put into jobs now.
+
+    A job of the cluster stands beside itself as it would be if it were created now: with what the policies of today
+    inject, from the cluster of today. A job from before the webhook, or before a policy, differs in what it lacks; it
+    gets that when it is created again.
+
+    Without NAME it is every job of the namespace. For a file `kubectl diff -f` shows it, with the change itself: it
+    asks the API server, which asks the webhook.
+
+    It reads what you may read. What could not be read is named at the end. It ends as `kubectl diff` does.
+
+    \b
+    Examples:
+      mpijob-webhook diff team-a/train
+      mpijob-webhook diff -n team-a
+      kubectl mpijob diff team-a/train
+
+    \b
+    Exit code:
+      0  nothing would be put in
+      1  something would
+      2  there is no such job, or the cluster cannot be asked; the message says why
+    """
+    from webhook.cli import job_diff
+
+    space, name = namespace_and_name(job, namespace)
+
+    async def asked(api: "Client") -> "list[JobDiff]":
+        return await job_diff.diffs(api, space or api.namespace, name, policy_namespace)
+
+    found = with_api(access, asked)
+    show(output, (line for each in found for line in each.as_text()), [each.as_json() for each in found])
+    if output == "text":
+        for why, names in {why: names for each in found for why, names in each.unjudged.items()}.items():
+            click.echo(faint(printable(f"not judged: what depends on {', '.join(names)} ({why})")), err=True)
+    sys.exit(1 if any(each.differs for each in found) else 0)

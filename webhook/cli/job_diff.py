@@ -1,0 +1,90 @@
+"""What `diff` shows of the jobs in a cluster: each beside itself with what admission would put in now."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import Any, Final
+from urllib.parse import quote
+
+from webhook.api import yaml
+from webhook.api.metadata import SET_BY_SERVER
+from webhook.cli import injected, job_check, world_sources
+from webhook.cli.injected import Injected
+from webhook.cli.job_sight import JOBS
+from webhook.cli.terminal import added, bad, heading, printable
+from webhook.cli.why_report import not_found
+from webhook.client.calls import Client, ClusterError
+from webhook.client.objects import get, listed
+from webhook.predict.stuck import loose
+
+# Admission does not touch these; a job that is created has none of them.
+_LEFT_OUT: Final = frozenset({"managedFields", *SET_BY_SERVER})
+
+
+@dataclass(frozen=True, slots=True)
+class JobDiff:
+    """A job, and what would be put in."""
+
+    namespace: str
+    name: str
+    live: Mapping[str, Any]
+    admitted: Mapping[str, Any]
+    injected: Sequence[Injected]
+    unjudged: Mapping[str, Sequence[str]]
+    """What the injections go without, by why."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything would be put in."""
+        return _compared(self.live) != _compared(self.admitted)
+
+    def as_text(self) -> Iterator[str]:
+        """In lines, as `kubectl diff` shows a change; colours are in them."""
+        title = f"{self.namespace}/{self.name}"
+        lines = unified_diff(
+            _lines(self.live), _lines(self.admitted), f"live/{title}", f"admitted/{title}", lineterm=""
+        )
+        for line in map(printable, lines):
+            paint = heading if line.startswith(("---", "+++", "@@")) else {"+": added, "-": bad}.get(line[:1], str)
+            yield paint(line)
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "namespace": self.namespace,
+            "name": self.name,
+            "differs": self.differs,
+            "injected": [each.as_json() for each in self.injected],
+            "notJudged": sorted({name for names in self.unjudged.values() for name in names}),
+        }
+
+
+async def diffs(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobDiff]:
+    """Of the job `name`, ClusterError where there is none; else of all jobs of the namespace."""
+    path = JOBS % quote(namespace, safe="")
+    if name:
+        job = await get(api, f"{path}/{quote(name, safe='')}")
+        if job is None:
+            raise ClusterError(await not_found(api, namespace, name))
+        jobs = [job]
+    else:
+        jobs = sorted(await listed(api, path), key=loose.name)
+    world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
+    found = []
+    for job in jobs:
+        anew = job_check.created_anew(job, world, namespace)
+        entries = injected.by_injection(anew.mutation)
+        unjudged = world.reasons(anew.view.unknown)
+        found.append(JobDiff(namespace, loose.name(job), job, anew.document, entries, unjudged))
+    return found
+
+
+def _compared(job: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = {key: value for key, value in job["metadata"].items() if key not in _LEFT_OUT}
+    return {"metadata": metadata, "spec": job.get("spec")}
+
+
+def _lines(job: Mapping[str, Any]) -> list[str]:
+    """In one order of keys, as kubectl has it: a key that was put in elsewhere is no difference."""
+    return yaml.dump(json.loads(json.dumps(_compared(job), sort_keys=True))).splitlines()
