@@ -17,8 +17,8 @@ from webhook.cli.terminal import caution, printable
 MODULES: Final = {
     name: name
     for name in (
-        "certs", "check", "completion", "convert", "demo", "diff", "doctor", "explain", "init", "plugins", "schema", "serve",
-        "snapshot", "why",
+        "certs", "check", "completion", "convert", "demo", "diff", "doctor", "explain", "init", "plugins", "schema",
+        "serve", "snapshot", "why",
     )
 } | {"policy": "policy.commands", "rules": "explain"}  # fmt: skip
 """Where each command is, by its name."""
