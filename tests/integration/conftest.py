@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterator
 import pytest
 
 from tests.controlplane.assets import assets
+from tests.controlplane.build import ensure_built
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import gpu_nodes
 from tests.support.installation import service
@@ -20,10 +21,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build, if the cache has no build: here no test's timeout counts, and the progress is seen."""
-    needed = any(item.get_closest_marker("cluster") for item in session.items)
-    if needed and not session.config.option.collectonly:
+    items = [item for item in session.items if item.get_closest_marker("cluster")]
+    if items and not session.config.option.collectonly:
         with session.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
             assets()
+            for recipe in {recipe for item in items for mark in item.iter_markers("built") for recipe in mark.args}:
+                ensure_built(recipe)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,0 +1,101 @@
+"""Volcano as the tests have it: its CRDs, the PodGroup CRD of the coscheduling plugin, and Volcano's own admission."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from tests.controlplane.build import ensure_built
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.process import free_port
+from tests.controlplane.recipe import Data, Recipe, Target
+
+Json = dict[str, Any]
+GROUP: Final = "scheduling.volcano.sh"
+CRDS: Final = "crds"
+VERBS: Final = {"mutate": "MutatingWebhookConfiguration", "validate": "ValidatingWebhookConfiguration"}
+RECIPE: Final = Recipe(
+    what="Volcano's admission, beside which ours is held",
+    takes="3 to 8 minutes",
+    targets=(Target(name="webhook-manager", package="volcano.sh/volcano/cmd/webhook-manager"),),
+    data=(
+        Data(module="volcano.sh/volcano", globs=("config/crd/volcano/bases/scheduling.volcano.sh_*.yaml",), into=CRDS),
+        # Of the release that the operator is built with.
+        Data(
+            module="sigs.k8s.io/scheduler-plugins",
+            globs=("config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",),
+            into="coscheduling",
+            folder="../../controlplane",
+        ),
+    ),
+    root=Path(__file__).parent,
+)
+
+
+def install_crds(cluster: Cluster) -> None:
+    """Define PodGroups, Volcano's and the coscheduling plugin's, and Volcano's Queues."""
+    built = ensure_built(RECIPE)
+    files = sorted([*(built / CRDS).iterdir(), *(built / "coscheduling").iterdir()])
+    cluster.kubectl("apply", "--server-side", *(f"--filename={path}" for path in files))
+    names = (f"queues.{GROUP}", f"podgroups.{GROUP}", "podgroups.scheduling.x-k8s.io")
+    cluster.kubectl("wait", "crd", *names, "--for=condition=Established", "--timeout=60s")
+
+
+def add_queue(cluster: Cluster, queue: Mapping[str, Any]) -> None:
+    """The Queue with the status that Volcano's controller would write."""
+    cluster.apply([queue])
+    status = ("--subresource=status", "--type=merge", "-p", json.dumps({"status": queue["status"]}))
+    cluster.kubectl("patch", f"queue.{GROUP}", queue["metadata"]["name"], *status)
+
+
+def start_admission(cluster: Cluster) -> None:
+    """Volcano's own admission of PodGroups, which the API server asks as with Volcano's chart."""
+    port = free_port()
+    cluster.apply(list(_configurations(f"https://127.0.0.1:{port}")))
+    certificates = {"tls-cert-file": "server.crt", "tls-private-key-file": "server.key", "ca-cert-file": "ca.crt"}
+    cluster.launch(
+        "volcano-admission",
+        (str(ensure_built(RECIPE) / "bin" / "webhook-manager"),),
+        [
+            f"--kubeconfig={cluster.kubeconfig}",
+            *(f"--{flag}={cluster.dir / file}" for flag, file in certificates.items()),
+            "--listen-address=127.0.0.1",
+            f"--port={port}",
+            f"--webhook-url=https://127.0.0.1:{port}",
+            f"--enabled-admission={','.join(f'/podgroups/{verb}' for verb in VERBS)}",
+        ],
+        ready=lambda _: admits(cluster, "") is None,
+    )
+
+
+def admits(cluster: Cluster, queue: str) -> str | None:
+    """Why a PodGroup for this queue is not admitted by Volcano or the API server; None where it is."""
+    spec = {"minMember": 1, **({"queue": queue} if queue else {})}
+    group = {
+        "apiVersion": f"{GROUP}/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "probe", "namespace": "default"},
+        "spec": spec,
+    }
+    done = cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=group, check=False)
+    return done.stderr if done.returncode else None
+
+
+def _configurations(url: str) -> Iterator[Json]:
+    for verb, kind in VERBS.items():
+        hook = {
+            "name": f"{verb}podgroup.volcano.sh",
+            "admissionReviewVersions": ["v1"],
+            "clientConfig": {"url": f"{url}/podgroups/{verb}"},
+            "failurePolicy": "Fail",
+            "sideEffects": "NoneOnDryRun",
+            "rules": [
+                {"apiGroups": [GROUP], "apiVersions": ["v1beta1"], "operations": ["CREATE"], "resources": ["podgroups"]}
+            ],
+        }
+        yield {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": kind,
+            "metadata": {"name": f"volcano-admission-service-podgroups-{verb}"},
+            "webhooks": [hook],
+        }
