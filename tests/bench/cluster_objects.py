@@ -90,6 +90,7 @@ def objects(size: Size) -> dict[str, Listed]:
         "cohorts": (3, lambda index: encode(f"cohort-{index}", spec={})),
         "resourceflavors": (1, lambda index: encode("h100", spec={"nodeLabels": {"nvidia.com/gpu.present": "true"}})),
         "topologies": (1, lambda index: encode("racks", spec={"levels": [{"nodeLabel": "kubernetes.io/hostname"}]})),
+        "queues": (2, lambda index: encode(("default", "root")[index], status={"state": "Open"})),
         "priorityclasses": (5, lambda index: encode(("training", *"abcd")[index], value=index)),
         "workloadpriorityclasses": (3, lambda index: encode("abc"[index], value=index)),
         "deviceclasses": (2, lambda index: encode(("gpu.nvidia.com", "mig.nvidia.com")[index], spec={})),
