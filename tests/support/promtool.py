@@ -11,7 +11,7 @@ from tests.support.debian import program
 def run(*arguments: str | Path, text: str | None = None) -> str:
     """What it says, standard input being `text`; an AssertionError with that where it finds a fault."""
     promtool = program("promtool", package="prometheus")
-    done = subprocess.run([promtool, *arguments], input=text, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([promtool, *arguments], input=text, capture_output=True, text=True, timeout=170, check=False)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     return said

@@ -1,0 +1,135 @@
+"""The bundle for clusters without a network: made once, and installed where there is no route to anywhere."""
+
+import json
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bench import environment
+from tests.controlplane.build import ensure_built
+from tests.controlplane.progress import Progress
+from tests.support.image.dockerfile import parse
+from tests.support.paths import ROOT
+from tests.support.samples import FULL
+from webhook import __version__
+from webhook.api import yaml
+
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+IMAGE = f"registry.example.com/ml/mpijob-webhook@{DIGEST}"
+# Packages are fetched and installed twice.
+pytestmark = [pytest.mark.timeout(900), pytest.mark.skipif(not FULL, reason="rarely breaks: `make test-long` has it")]
+
+
+@dataclass(frozen=True)
+class Bundle:
+    folder: Path
+    python: Path
+
+    def text(self, name: str) -> str:
+        return (self.folder / name).read_text()
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    python = environment.this(Progress(), ROOT / "requirements" / "bundle.txt").python
+    folder = tmp_path_factory.mktemp("bundle")
+    made = subprocess.run(
+        [python, "-m", "release.bundle", folder, "--image", IMAGE],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stdout + made.stderr
+    return Bundle(folder, python)
+
+
+def refused(python: Path, *arguments: str | Path) -> str:
+    command = [python, "-m", "release.bundle", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode
+    return done.stderr
+
+
+def test_a_folder_in_use_and_a_wrong_image_are_refused(bundle: Bundle, tmp_path: Path) -> None:
+    assert f"{bundle.folder} is not empty" in refused(bundle.python, bundle.folder)
+    assert "is not a tag" in refused(bundle.python, tmp_path / "new", "--image", "a:b:c")
+
+
+def test_the_sums_are_those_of_all_files(bundle: Bundle) -> None:
+    subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=bundle.folder, check=True)
+    named = {line.split("  ", 1)[1] for line in bundle.text("SHA256SUMS").splitlines()}
+    there = {path.relative_to(bundle.folder).as_posix() for path in bundle.folder.rglob("*") if path.is_file()}
+    assert there - named == {"SHA256SUMS"}
+
+
+def test_every_wheel_is_pinned_by_its_hash_and_no_host_is_named(bundle: Bundle) -> None:
+    lines = bundle.text("requirements.txt").splitlines()
+    assert len(lines) == len([*(bundle.folder / "wheels").iterdir()])
+    assert all(re.fullmatch(r"[\w.-]+==\S+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
+    assert f"mpijob-webhook=={__version__}" in {line.split()[0] for line in lines}
+
+
+def test_the_bill_of_materials_has_what_is_installed_and_nothing_else(bundle: Bundle) -> None:
+    found = json.loads(bundle.text("sbom.cdx.json"))
+    assert found["bomFormat"] == "CycloneDX"
+    parts = {(re.sub(r"[-_.]+", "-", each["name"]).lower(), each["version"]) for each in found["components"]}
+    locked = {tuple(line.split()[0].split("==")) for line in bundle.text("requirements.txt").splitlines()}
+    own = ("mpijob-webhook", __version__)
+    assert parts | {own} == {(re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in locked}
+    assert found["metadata"]["component"]["name"] == "mpijob-webhook"
+
+
+def test_the_provenance_is_about_these_files(bundle: Bundle) -> None:
+    statement = json.loads(bundle.text("provenance.json"))
+    sums = {name: found for found, name in (line.split("  ", 1) for line in bundle.text("SHA256SUMS").splitlines())}
+    del sums["provenance.json"]
+    assert {each["name"]: each["digest"]["sha256"] for each in statement["subject"]} == sums
+    source, *locks = statement["predicate"]["buildDefinition"]["resolvedDependencies"]
+    assert re.fullmatch("[0-9a-f]{40}", source["digest"]["gitCommit"])
+    assert {each["name"] for each in locks} == {f"requirements/{name}.txt" for name in ("run", "build", "bundle")}
+
+
+def test_the_manifests_and_the_mirrors_name_the_image_by_its_digest(bundle: Bundle) -> None:
+    kubectl = ensure_built() / "bin" / "kubectl"
+    rendered = subprocess.run([kubectl, "kustomize", bundle.folder], capture_output=True, text=True, check=True).stdout
+    pods = [each["spec"]["template"]["spec"] for each in yaml.load_all(rendered) if each["kind"] == "Deployment"]
+    assert [container["image"] for pod in pods for container in pod["containers"]] == [IMAGE]
+    (mirrored,) = yaml.load_all(bundle.text("mirror-set.yaml"))
+    assert mirrored["kind"] == "ImageDigestMirrorSet"
+    assert [each["source"] for each in mirrored["spec"]["imageDigestMirrors"]] == [IMAGE.partition("@")[0]]
+    (wanted,) = yaml.load_all(bundle.text("oc-mirror.yaml"))
+    assert wanted["mirror"]["additionalImages"] == [{"name": IMAGE}]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a network namespace")
+def test_the_recipe_installs_it_where_there_is_no_network_and_it_works(bundle: Bundle, tmp_path: Path) -> None:
+    """Each step of the recipe, with folders of the test for those of the image."""
+    (build_stage, _) = parse_recipe(bundle.folder / "Containerfile", tmp_path)
+    (step,) = [text for keyword, text in build_stage.instructions if keyword == "RUN"]
+    step = step.replace("/wheels", f"{bundle.folder}/wheels").replace(
+        "/requirements.txt", f"{bundle.folder}/requirements.txt"
+    )
+    step = step.replace("/opt/mpijob-webhook", str(tmp_path / "opt")).replace("python3 ", f"{bundle.python} ")
+    loopback = 'ip link set lo up; exec "$@"'
+    clean = ["env", "-i", "PATH=/usr/bin:/bin:/usr/sbin:/sbin", f"HOME={tmp_path}"]
+    offline = ["unshare", "--net", *clean, "sh", "-euc", loopback, "sh"]
+    done = subprocess.run([*offline, "sh", "-euc", step], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not [*tmp_path.glob("opt/lib/python*/site-packages/pip")]
+    shown = subprocess.run(
+        [*offline, tmp_path / "opt/bin/mpijob-webhook", "demo"], capture_output=True, text=True, check=False
+    )
+    assert "What to try next:" in shown.stdout, shown.stderr
+
+
+def parse_recipe(path: Path, folder: Path) -> Any:
+    """Its stages; the base is whatever the user names."""
+    named = folder / "Containerfile"
+    named.write_text(path.read_text().replace("ARG BASE\n", "ARG BASE=python\n"))
+    return parse(named)

@@ -1,0 +1,26 @@
+"""What is installed with the service may be given on."""
+
+from importlib.metadata import PackageNotFoundError, metadata
+
+import pytest
+
+from release import licences
+from tests.support.paths import DOCS
+
+
+@pytest.mark.parametrize("package", licences.locked())
+def test_every_licence_is_allowed(package: str) -> None:
+    try:
+        found = licences.names(licences.licence(metadata(package)))
+    except PackageNotFoundError:
+        pytest.skip("for another Python or system")
+    assert found
+    assert found <= licences.ALLOWED
+
+
+def test_a_licence_that_is_not_allowed_is_seen() -> None:
+    assert licences.names("MIT AND (GPL-3.0-only OR BSD-3-Clause)") - licences.ALLOWED == {"GPL-3.0-only"}
+
+
+def test_the_page_is_as_the_code_makes_it() -> None:
+    assert set(licences.table()) <= {*(DOCS / "reference" / "licences.md").read_text().splitlines(), ""}
