@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground docs dashboard dashboard-pictures sessions why corpus schema examples mender manifests bundle audit lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground docs chart dashboard dashboard-pictures sessions why corpus schema examples mender manifests bundle audit lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -95,6 +95,9 @@ docs: install  ## Write the generated parts of docs/ anew.
 	@$(BIN)/python -m webhook.cli.reference docs
 	@$(BIN)/python -m tests.support.architecture docs/architecture.svg
 	@$(BIN)/python -m release.licences docs/reference/licences.md
+
+chart: install  ## Write the Helm chart anew, out of the manifests for kustomize.
+	@$(BIN)/python -m tests.support.chart
 
 dashboard: install  ## Write the Grafana dashboard and the page about it anew.
 	@$(BIN)/python -m tests.support.dashboard

@@ -1,0 +1,144 @@
+"""What real helm makes of the chart, beside what real kustomize makes of the overlays and components."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.assets import assets
+from tests.controlplane.build import ensure_built
+from tests.controlplane.cluster import Cluster
+from tests.support.chart import build
+from tests.support.chart.sources import CERTIFICATES, camel, components
+from tests.support.paths import MANIFESTS
+from webhook import PROGRAM
+from webhook.api import yaml
+
+pytestmark = [pytest.mark.cluster, pytest.mark.built(build.HELM)]
+
+Json = Any
+Objects = dict[tuple[str, str, str], Json]
+ALL = tuple(components())
+# What nobody would install together.
+VARIANTS = [(name,) for name in ALL] + [(), ALL]
+
+
+def helm(*args: str | Path, code: int = 0) -> str:
+    """What helm prints, on either stream."""
+    command = [ensure_built(build.HELM) / "bin" / "helm", *args]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
+def by_helm(*flags: str, namespace: str = PROGRAM) -> Objects:
+    return _named(helm("template", PROGRAM, build.CHART, "--namespace", namespace, *flags))
+
+
+def by_kustomize(overlay: str, chosen: tuple[str, ...], folder: Path) -> Objects:
+    """The overlay with components, as an overlay of an administrator's own."""
+    near = lambda path: os.path.relpath(MANIFESTS / path, folder.resolve())  # noqa: E731
+    own = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "labels": [{"pairs": {"app.kubernetes.io/part-of": PROGRAM}}],
+        "resources": [near(f"overlays/{overlay}")],
+        "components": [near(f"components/{name}") for name in chosen],
+    }
+    (folder / "kustomization.yaml").write_text(json.dumps(own))
+    command = [assets().kubectl, "kustomize", folder]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    found = _named(done.stdout)
+    del found["Namespace", "", PROGRAM]
+    return found
+
+
+def _named(text: str) -> Objects:
+    return {
+        (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each
+        for each in yaml.load_all(text)
+    }
+
+
+@pytest.mark.parametrize("chosen", VARIANTS, ids=lambda chosen: "+".join(chosen) if len(chosen) < 2 else "all")
+@pytest.mark.parametrize("certificates", CERTIFICATES)
+def test_both_come_to_the_same(certificates: str, chosen: tuple[str, ...], tmp_path: Path) -> None:
+    flags = [f"--set=components.{camel(name)}=true" for name in chosen]
+    theirs = by_kustomize(CERTIFICATES[certificates], chosen, tmp_path)
+    ours = by_helm(f"--set=certificates={certificates}", *flags)
+    assert ours.keys() == theirs.keys()
+    for key, found in ours.items():
+        assert found == theirs[key], key
+
+
+@pytest.mark.parametrize("certificates", CERTIFICATES)
+def test_in_another_namespace(certificates: str) -> None:
+    """Everything that says where the service is follows the release; its names stay."""
+    flags = [f"--set=certificates={certificates}", *(f"--set=components.{camel(name)}=true" for name in ALL)]
+    moved = json.dumps([*by_helm(*flags, namespace="else").values()])
+    assert f'"namespace": "{PROGRAM}"' not in moved
+    assert f"{PROGRAM}.{PROGRAM}" not in moved
+    assert f"--policy-namespace={PROGRAM}" not in moved
+    assert f'"values": ["kube-system", "{PROGRAM}"]' not in moved
+    assert f'"values": ["{PROGRAM}"]' not in moved
+    assert f"{PROGRAM}/{PROGRAM}" not in moved
+
+
+def deployment(*flags: str) -> Json:
+    return by_helm(*flags)["Deployment", PROGRAM, PROGRAM]["spec"]
+
+
+def test_values() -> None:
+    digest = f"sha256:{'0' * 64}"
+    spec = deployment(
+        "--set=image.repository=registry.example.com/ml/webhook,image.tag=v1",
+        "--set=replicas=3,imagePullSecrets[0].name=pull,nodeSelector.infra=yes",
+        "--set=extraArgs={--kueue-namespace=kueue}",
+        '--set-json=tolerations=[{"key": "infra"}]',
+        "--set=resources.requests.cpu=1",
+    )
+    pod = spec["template"]["spec"]
+    (container,) = pod["containers"]
+    assert spec["replicas"] == 3
+    assert container["image"] == "registry.example.com/ml/webhook:v1"
+    assert container["args"][-1] == "--kueue-namespace=kueue"
+    assert container["resources"]["requests"] == {"cpu": 1, "memory": "192Mi"}
+    assert pod["imagePullSecrets"] == [{"name": "pull"}]
+    assert (pod["nodeSelector"], pod["tolerations"]) == ({"infra": "yes"}, [{"key": "infra"}])
+    (container,) = deployment(f"--set=image.digest={digest},image.tag=v1")["template"]["spec"]["containers"]
+    assert container["image"] == f"{PROGRAM}@{digest}"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("certificates=none", "certificates"),
+        ("replicas=0", "replicas"),
+        ("replica=2", "replica"),
+        ("components.audits=true", "audits"),
+        ("components.audit=yes", "audit"),
+        ("image.digest=sha256:1", "digest"),
+        ("extraArgs={serve}", "extraArgs"),
+    ],
+)
+def test_what_the_schema_refuses(value: str, told: str) -> None:
+    said = helm("template", PROGRAM, build.CHART, f"--set={value}", code=1)
+    assert "values don't meet the specifications of the schema" in said
+    assert told in said
+
+
+def test_it_is_a_good_chart() -> None:
+    assert "1 chart(s) linted, 0 chart(s) failed" in helm("lint", "--strict", build.CHART)
+
+
+def test_the_notes_tell_the_next_step(cluster: Cluster) -> None:
+    command = ("install", PROGRAM, build.CHART, "--namespace", "ml", "--dry-run", "--kubeconfig", cluster.kubeconfig)
+    notes = helm(*command).partition("NOTES:")[2]
+    assert "kubectl rollout status deployment mpijob-webhook -n ml" in notes
+    assert "mpijob-webhook doctor --policy-namespace ml" in notes
+    assert "No policy is installed" in notes
+    assert "No policy" not in helm(*command, "--set=components.policies=true").partition("NOTES:")[2]

@@ -1,0 +1,33 @@
+"""The manifests for kustomize: what an installation may choose."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from tests.support.paths import MANIFESTS
+from webhook.api.yaml import load_all
+
+# What the value `certificates` may be, with the overlay that it is.
+CERTIFICATES: Final = {"selfManaged": "default", "certManager": "cert-manager", "openshift": "openshift"}
+
+
+def kustomization(folder: str) -> Any:
+    """That of a folder of the manifests."""
+    (found,) = load_all((MANIFESTS / folder / "kustomization.yaml").read_text(encoding="utf-8"))
+    return found
+
+
+def components_of(overlay: str) -> list[str]:
+    """Those that an overlay has."""
+    return [Path(path).name for path in kustomization(f"overlays/{overlay}").get("components", ())]
+
+
+def components() -> list[str]:
+    """Those that an installation may choose."""
+    taken = {name for overlay in CERTIFICATES.values() for name in components_of(overlay)}
+    return sorted(path.name for path in (MANIFESTS / "components").iterdir() if path.name not in taken)
+
+
+def camel(name: str) -> str:
+    """`audit-reports` as a value: auditReports."""
+    first, *rest = name.split("-")
+    return first + "".join(part.capitalize() for part in rest)
