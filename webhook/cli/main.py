@@ -20,7 +20,7 @@ MODULES: Final = {
         "certs", "check", "completion", "convert", "demo", "diff", "doctor", "explain", "init", "plugins", "schema",
         "serve", "snapshot", "why",
     )
-} | {"policy": "policy.commands", "rules": "explain"}  # fmt: skip
+} | {"playground": "playground.command", "policy": "policy.commands", "rules": "explain"}  # fmt: skip
 """Where each command is, by its name."""
 
 

@@ -11,16 +11,15 @@ from urllib.parse import quote
 
 from webhook.api import mpijob
 from webhook.api.review import UserInfo
-from webhook.cli import crd_schema, files
+from webhook.cli import crd_schema, files, job_world
 from webhook.cli.job_world import POLICIES, JobWorld
-from webhook.cli.policy import cluster as clusters
+from webhook.cli.policy import kept
 from webhook.cli.snapshot_file import stored
 from webhook.client import access_reviews
 from webhook.client.access_reviews import EXEMPT, Right
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get, listed
 from webhook.client.reading import Reading, read
-from webhook.cluster import snapshot
 from webhook.cluster.resource import KUEUE_NAMESPACE, WatchedPlace
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.policy import store
@@ -35,20 +34,10 @@ def of_file(path: Path, *, policy_namespace: str) -> JobWorld:
     found, errors = files.load([str(path)])
     if errors:
         raise ClusterError("\n".join(map(str, errors)))
-    heads = [manifest.document for manifest in found if manifest.kind == snapshot.KIND]
-    known = clusters.in_force(found, policy_namespace)
     try:
-        view = Snapshot(manifest.document for manifest in found)
+        return job_world.of_objects(found, str(path), policy_namespace=policy_namespace)
     except SnapshotError as error:
         raise ClusterError(f"{path}: {error}") from None
-    return JobWorld(
-        view,
-        crd_schema.packaged(),
-        policies=PolicySet(known.layers) if known.layers or heads else None,
-        why={str(name): str(why) for head in heads for name, why in (head.get("unknown") or {}).items()},
-        otherwise=f"not in {path}",
-        problems=known.problems,
-    )
 
 
 async def of_cluster(
@@ -97,7 +86,7 @@ async def _read_policies(api: Client, namespace: str, world: JobWorld) -> None:
     except ApiError as error:
         world.why = {**world.why, POLICIES: DENIED if error.status == 403 else str(error)}
         return
-    layers, problems = clusters.loaded(found, remembered)
+    layers, problems = kept.loaded(found, remembered)
     world.policies = PolicySet(layers)
     world.problems += problems
 

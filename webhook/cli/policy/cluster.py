@@ -3,7 +3,7 @@
 From the API server only what a command needs is read, in pages.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +14,7 @@ import msgspec
 from webhook.api import mpijob
 from webhook.api.shape import ShapeError
 from webhook.cli import files
-from webhook.cli.files import Manifest
+from webhook.cli.policy import kept
 from webhook.cli.policy.documents import mapping
 from webhook.client import calls
 from webhook.client.access import Access
@@ -27,9 +27,8 @@ from webhook.cluster.resources.namespaces import LONGEST_ANNOTATION, NAMESPACES,
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, NothingKnown
 from webhook.policy import store
-from webhook.policy.in_force import policy_model
 from webhook.policy.layers import Layer
-from webhook.policy.store import REMEMBERED, PolicySource
+from webhook.policy.store import REMEMBERED
 
 NAMESPACE_PATH: Final = "/api/v1/namespaces"
 
@@ -60,8 +59,8 @@ def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> Clus
     if errors:
         raise ClusterError("; ".join(map(str, errors)))
     documents = [manifest.document for manifest in found]
-    cluster = in_force(found, policy_namespace)
-    cluster.origin = f"namespace {policy_namespace} of {path}"
+    cluster = ClusterPolicies(f"namespace {policy_namespace} of {path}")
+    cluster.layers, cluster.problems = kept.in_force(found, policy_namespace)
     try:
         # A job that cannot be read is for the rule `schema`, and must not keep the others from being judged.
         cluster.view = Snapshot(document for document in documents if _is_usable(document))
@@ -73,14 +72,6 @@ def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> Clus
     jobs = (m for m in found if (m.api_version, m.kind) == (mpijob.API_VERSION, "MPIJob"))
     cluster.jobs = [_job(job.document, job.namespace or "default") for job in jobs]
     return cluster
-
-
-def in_force(found: Iterable[Manifest], policy_namespace: str) -> ClusterPolicies:
-    """The policies among the objects of a file."""
-    configmaps = [m.document for m in found if (m.kind, m.namespace) == ("ConfigMap", policy_namespace)]
-    remembered = next((each for each in configmaps if each["metadata"].get("name") == REMEMBERED), {})
-    layers, problems = loaded([each for each in configmaps if _is_policy(each)], remembered)
-    return ClusterPolicies(layers=layers, problems=problems)
 
 
 async def from_api(
@@ -103,7 +94,7 @@ async def from_api(
         cluster = ClusterPolicies(f"namespace {policy_namespace} of the cluster at {api.host}")
         configmaps = f"{NAMESPACE_PATH}/{quote(policy_namespace, safe='')}/configmaps"
         policies = await listed(api, configmaps, labelSelector=f"{store.LABEL}=true")
-        cluster.layers, problems = loaded(policies, await get(api, f"{configmaps}/{REMEMBERED}") or {})
+        cluster.layers, problems = kept.loaded(policies, await get(api, f"{configmaps}/{REMEMBERED}") or {})
         cluster.problems += problems
         if every_namespace:
             cluster.namespaces = [_named(each) for each in await listed(api, NAMESPACE_PATH, metadata_only=True)]
@@ -118,25 +109,6 @@ async def from_api(
     finally:
         await api.close()
     return cluster
-
-
-def loaded(
-    configmaps: Iterable[Mapping[str, Any]], remembered: Mapping[str, Any]
-) -> tuple[tuple[Layer, ...], list[str]]:
-    """What the service makes of these ConfigMaps, with what it remembered of them when they were good; and problems."""
-    sources = []
-    for configmap in configmaps:
-        text = mapping(configmap, "data").get(store.KEY)
-        metadata = mapping(configmap, "metadata")
-        version = str(metadata.get("resourceVersion", ""))
-        sources.append(PolicySource(str(metadata.get("name")), "", version, text if isinstance(text, str) else None))
-    texts = {name: str(text) for name, text in mapping(remembered, "data").items()}
-    found = store.load(sources, texts, policy_model())
-    problems = []
-    for name, error in found.errors.items():
-        instead = "its last good document is" if found.states[name] == "last-good" else "nothing of it is"
-        problems.append(f'policy "{name}" is broken, {instead} in force: {"; ".join(error.splitlines())}')
-    return found.layers, problems
 
 
 async def _namespace(api: Client, name: str) -> Namespace | Answer:
@@ -170,10 +142,6 @@ def _is_usable(document: Mapping[str, Any]) -> bool:
         return bool(mpijob.decode(msgspec.json.encode(document)).metadata.name)
     except ShapeError:
         return False
-
-
-def _is_policy(configmap: Mapping[str, Any]) -> bool:
-    return mapping(mapping(configmap, "metadata"), "labels").get(store.LABEL) == "true"
 
 
 def _job(job: dict[str, Any], namespace: str = "") -> bytes:

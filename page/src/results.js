@@ -1,0 +1,87 @@
+// What came of the jobs, for people.
+import { element as e } from "./dom.js";
+
+const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+
+export function summary({ jobs, faults }) {
+  if (faults.length && !jobs.length) return `This cannot be judged: ${count(faults.length, "fault")}.`;
+  const each = jobs.map(
+    (job) =>
+      `${job.name || "the job"} would be ${job.allowed ? "admitted" : "refused"}` +
+      (job.causes.length ? `, ${count(job.causes.length, "problem")}` : "") +
+      (job.warnings.length ? `, ${count(job.warnings.length, "warning")}` : ""),
+  );
+  return `${each.join("; ")}.`;
+}
+
+export function showResults({ jobs, faults }, explanations, goTo) {
+  const shown = faults.map((fault) =>
+    e("p", { class: "fault" }, e("strong", {}, `In the ${fault.pane}: `), fault.message),
+  );
+  return [...shown, ...jobs.map((job) => showJob(job, explanations, goTo))];
+}
+
+function showJob(job, explanations, goTo) {
+  const verdict = job.allowed ? "admitted" : "refused";
+  const finding = (each, kind) => showFinding(each, kind, explanations, goTo);
+  return e(
+    "article",
+    { class: verdict },
+    e("h3", {}, `${job.namespace}/${job.name}: `, e("strong", {}, verdict)),
+    ...(job.updates ? [e("p", {}, "The cluster has it already, so this is judged as a change to it.")] : []),
+    ...list("Problems", job.causes.map((each) => finding(each, "problem"))),
+    ...list("Warnings", job.warnings.map((each) => finding(each, "warning"))),
+    ...(job.allowed ? showInjected(job, explanations) : []),
+    ...list("Not judged", job.notJudged.map(({ why, what }) => e("li", { class: "hint" }, `What depends on ${what.join(", ")}: ${why}`))),
+    ...(job.decidedBy ? [e("p", { class: "hint" }, `Decided by: ${job.decidedBy}`)] : []),
+  );
+}
+
+function list(title, items) {
+  return items.length ? [e("h4", {}, title), e("ul", {}, ...items)] : [];
+}
+
+function showFinding({ rule, field, message, fix, line }, kind, explanations, goTo) {
+  const item = e("li", { class: kind });
+  if (line) {
+    const button = e("button", { type: "button", class: "line" }, `Line ${line}`);
+    button.addEventListener("click", () => goTo(line));
+    item.append(button, " ");
+  }
+  if (field) item.append(e("code", {}, field), e("br"));
+  item.append(message, ...(fix ? [". ", e("span", { class: "fix" }, fix)] : []));
+  if (rule) item.append(explain(rule, explanations));
+  return item;
+}
+
+function explain(id, explanations) {
+  const found = explanations[id.split("/")[0]];
+  const summary = e("summary", {}, id);
+  if (!found) return e("p", { class: "hint" }, id);
+  return e(
+    "details",
+    { class: "explain" },
+    summary,
+    e("p", {}, found.summary),
+    ...found.explanation.split("\n\n").filter(Boolean).map((paragraph) => e("p", {}, paragraph)),
+    ...(found.policy ? [e("p", {}, "In a policy, with the defaults:"), code(found.policy.trimEnd().split("\n"), "Policy")] : []),
+  );
+}
+
+function showInjected({ injected, diff }, explanations) {
+  if (!injected.length) return [e("p", {}, "Nothing is injected.")];
+  const items = injected.map(({ id, notes }) =>
+    e("li", {}, notes.join("; "), explain(id, explanations)),
+  );
+  return [...list("Injected", items), e("h4", {}, "As a patch"), code(diff, "The patch as a diff", true)];
+}
+
+// It scrolls by keys too.
+function code(lines, label, diff = false) {
+  const kinds = { "+": "added", "-": "removed", "@": "place" };
+  return e(
+    "pre",
+    { tabindex: "0", role: "region", "aria-label": label },
+    ...lines.map((line) => e("span", diff && kinds[line[0]] ? { class: kinds[line[0]] } : {}, line)),
+  );
+}

@@ -1,0 +1,16 @@
+import { loadPyodide } from "./pyodide.mjs";
+import { start } from "./python.js";
+
+const started = (async () => {
+  const names = await (await fetch("archives.json")).json();
+  const archives = names.map(async (name) => [name, await (await fetch(name)).arrayBuffer()]);
+  return start(loadPyodide, { indexURL: new URL(".", location.href).href }, await Promise.all(archives));
+})();
+
+addEventListener("message", async ({ data: { number, question } }) => {
+  try {
+    postMessage({ number, answer: (await started)(question) });
+  } catch (error) {
+    postMessage({ number, problem: error.message });
+  }
+});

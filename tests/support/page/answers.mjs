@@ -1,0 +1,20 @@
+// Answers questions under Pyodide in Node: `node answers.mjs python.js FOLDER ARCHIVE...`, JSON on both ends.
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [program, folder, ...archives] = process.argv.slice(2);
+const { start } = await import(pathToFileURL(resolve(program)));
+const { loadPyodide } = await import(pathToFileURL(join(folder, "pyodide.mjs")));
+// Node would show with an error the line that threw it, and Pyodide is one line of a megabyte.
+process.on("uncaughtException", ({ message }) => {
+  process.stderr.write(message);
+  process.exitCode = 1;
+});
+const answer = await start(
+  loadPyodide,
+  { indexURL: folder },
+  archives.map((name) => [name, new Uint8Array(readFileSync(join(folder, name)))]),
+);
+const questions = JSON.parse(readFileSync(0, "utf8"));
+process.stdout.write(JSON.stringify(questions.map(answer)));

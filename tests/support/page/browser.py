@@ -1,0 +1,62 @@
+"""A real headless Chromium, of Debian's packages where the machine has none, driven by Playwright."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support.debian import program
+from tests.support.paths import ROOT
+
+INSTALLED = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+PACKAGE = "chromium-headless-shell"
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Playwright's browser."""
+    _install_playwright()
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - just installed
+
+    found = next(filter(None, map(shutil.which, INSTALLED)), None)
+    path = Path(found) if found else _unpacked()
+    with sync_playwright() as playwright:
+        # In a container there is no room for its sandbox, and it sees our own page alone.
+        started = playwright.chromium.launch(
+            executable_path=path, env=_environment(path), args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        try:
+            yield started
+        finally:
+            started.close()
+
+
+def _unpacked() -> Path:
+    """The program itself: the script in `bin` looks for it where it would be installed."""
+    return program(PACKAGE, package=PACKAGE, dependencies=True).parents[1] / "lib" / "chromium" / PACKAGE
+
+
+def _environment(path: Path) -> dict[str, str]:
+    """That of a program which finds what was unpacked beside it."""
+    root = path.parents[3]
+    environment = dict(os.environ)
+    if (root / "usr" / "share" / "doc" / PACKAGE).is_dir() and root != Path("/"):
+        libraries = sorted({str(each.parent) for each in root.glob("usr/lib/*-linux-gnu/**/*.so*")})
+        environment["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
+        environment["XDG_DATA_HOME"] = str(root / "usr" / "share")  # fonts
+        if not Path("/etc/fonts").exists():
+            environment["FONTCONFIG_PATH"] = str(root / "etc" / "fonts")
+    return environment
+
+
+def _install_playwright() -> None:
+    if importlib.util.find_spec("playwright"):
+        return
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+    subprocess.run([*pip, "-r", ROOT / "requirements" / "browser.txt"], check=True)
+    importlib.invalidate_caches()

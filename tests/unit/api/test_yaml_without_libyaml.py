@@ -1,0 +1,29 @@
+"""Where there is no libyaml, as in a browser, the same texts have the same values."""
+
+import json
+import subprocess
+import sys
+
+from tests.support.paths import EXAMPLES, MANIFESTS
+from webhook.api import yaml
+
+PROGRAM = """
+import json, sys
+sys.modules["yaml._yaml"] = None  # as if it had not been built
+from webhook.api import yaml
+assert "C" not in yaml._Loader.__name__[0]
+for path in sys.argv[1:]:
+    values = yaml.load_all(open(path).read())
+    print(json.dumps([values, yaml.dump(values), yaml.dump_document(values), yaml.split(open(path).read())]))
+"""
+
+
+def test_the_same_values_and_the_same_writing() -> None:
+    paths = [*EXAMPLES.glob("*.yaml"), *(MANIFESTS / "policies").glob("*.yaml")]
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *paths], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for path, line in zip(paths, done.stdout.splitlines(), strict=True):
+        text = path.read_text()
+        values = yaml.load_all(text)
+        here = [values, yaml.dump(values), yaml.dump_document(values), yaml.split(text)]
+        assert json.loads(line) == here, path

@@ -1,0 +1,75 @@
+"""The command `playground`: the page, served on loopback."""
+# ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
+
+import sys
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import click
+
+from webhook.cli.options import KUEUE_NAMESPACE, POLICY_NAMESPACE, about_a_cluster
+from webhook.cli.terminal import fail
+from webhook.client.access import Access
+
+PAGE: Final = Path(__file__).with_name("page")
+FOLDER: Final = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command()
+@about_a_cluster("The cluster that the page can read. Default: none.")
+@click.option("-n", "--namespace", "namespaces", multiple=True, help="Read only this one; may be repeated.")
+@POLICY_NAMESPACE
+@KUEUE_NAMESPACE
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default="a free one", help="Of 127.0.0.1.")
+@click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
+@click.option("--page", "folder", type=FOLDER, default=PAGE, show_default="the program's", help="The page's files.")
+def playground(
+    *, access: Access, namespaces: tuple[str, ...], port: int, opens: bool, folder: Path, **where: Any
+) -> NoReturn:
+    """Show verdicts in a browser, while a job is typed.
+
+    The page takes a job, a policy and what a cluster holds, and shows what would become of the job, what would be
+    injected, and why. It is served on 127.0.0.1 alone, until Ctrl-C, and asks nobody else. The address has a secret in
+    it: whoever knows it may ask.
+
+    With --kubeconfig, --context or --as the page can read that cluster, with your rights, as `snapshot` does it.
+
+    \b
+    Examples:
+      mpijob-webhook playground --open
+      mpijob-webhook playground --kubeconfig ~/.kube/config -n team-a
+
+    \b
+    Exit code:
+      0  ended by Ctrl-C
+      2  it cannot be served: the port is taken, or the page is not built (`make page` in a checkout)
+    """
+    import asyncio
+    from contextlib import suppress
+
+    from webhook.cli import snapshot_file
+    from webhook.cli.playground.server import NotBuilt, Playground
+
+    async def read_cluster() -> str:
+        taken = await snapshot_file.take(access, namespaces=namespaces, **where)
+        return "".join(taken.text())
+
+    async def serve() -> None:
+        served = Playground(folder, read_cluster if access != Access() else None, port=port)
+        runner = await served.start()
+        try:
+            click.echo(f"{served.url} (Ctrl-C ends it)")
+            if opens:
+                click.launch(served.url)
+            await asyncio.Event().wait()
+        finally:
+            await runner.cleanup()
+
+    with suppress(KeyboardInterrupt):
+        try:
+            asyncio.run(serve())
+        except NotBuilt as error:
+            fail(f"{error}: in a checkout, `make page` builds it")
+        except OSError as error:
+            fail(f"cannot listen on port {port}: {error.strerror}")
+    sys.exit(0)

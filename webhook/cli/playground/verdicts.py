@@ -1,0 +1,160 @@
+"""The verdict on the jobs in a text, with a policy and a cluster as texts: what `check` says, with the lines of it."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import unified_diff
+from functools import lru_cache, partial
+from itertools import zip_longest
+from typing import Any, Final
+
+from webhook import PROGRAM
+from webhook.admission.messages import Finding
+from webhook.api import yaml
+from webhook.api.annotations import INJECTED
+from webhook.cli import files, job_check, job_world
+from webhook.cli.field_lines import line_of
+from webhook.cli.files import Manifest, ManifestError
+from webhook.cli.job_verdict import Verdict
+from webhook.cli.job_world import JobWorld
+from webhook.cluster.snapshot import SnapshotError
+from webhook.policy import in_force
+from webhook.policy.document import PolicyError
+from webhook.policy.in_force import PolicySet
+
+JOB: Final = "job"
+POLICY: Final = "policy"
+CLUSTER: Final = "cluster"
+_LINE: Final = re.compile(r"line (\d+)")
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Answer:
+    jobs: list[Json] = field(default_factory=list)
+    faults: list[Json] = field(default_factory=list)
+    """What cannot be used, and in which text."""
+
+    def fault(self, pane: str, message: str, line: int | None = None) -> None:
+        if line is None and (match := _LINE.search(message)):
+            line = int(match[1])
+        self.faults.append({"pane": pane, "message": message, "line": line})
+
+
+def answer(question: Mapping[str, Any]) -> Json:
+    """The verdict on every job in `job`; an empty `policy` is the cluster's, and an empty `cluster` is none."""
+    texts = {pane: str(question.get(pane) or "") for pane in (JOB, POLICY, CLUSTER)}
+    found = _Answer()
+    world = _world(texts, found)
+    if world is not None:
+        _judge(texts[JOB], world, found)
+    return {"jobs": found.jobs, "faults": found.faults}
+
+
+def _world(texts: Mapping[str, str], found: _Answer) -> JobWorld | None:
+    world = job_world.of_nothing()
+    world.otherwise = "nothing is said of a cluster"
+    try:
+        if texts[CLUSTER].strip():
+            world = _cluster(texts[CLUSTER])
+        if texts[POLICY].strip():
+            world.instead = _policies(texts[POLICY])
+    except (ManifestError, SnapshotError) as error:
+        found.fault(CLUSTER, str(error))
+    except PolicyError as error:
+        for fault in error.faults:
+            found.fault(POLICY, f"{fault.field or 'the document'}: {fault.reason}", fault.line)
+    if found.faults:
+        return None
+    if world.instead is None:
+        for problem in world.problems:
+            found.fault(CLUSTER, problem)
+    return world
+
+
+# While a job is typed the others stay as they are, and a cluster may be large.
+@lru_cache(maxsize=2)
+def _objects(text: str) -> tuple[Manifest, ...]:
+    return tuple(files.parse(text.encode(), CLUSTER))
+
+
+def _cluster(text: str) -> JobWorld:
+    return job_world.of_objects(_objects(text), "what is said of the cluster", policy_namespace=PROGRAM)
+
+
+@lru_cache(maxsize=2)
+def _policies(text: str) -> PolicySet:
+    return in_force.load_policies(text, POLICY)
+
+
+def _judge(text: str, world: JobWorld, found: _Answer) -> None:
+    try:
+        manifests = files.parse(text.encode(), "the text")
+    except ManifestError as error:
+        found.fault(JOB, str(error))
+        return
+    for manifest in filter(job_check.is_job, manifests):
+        found.jobs.append(_shown(job_check.check(manifest, world, namespace=world.namespace), world))
+    if not found.jobs:
+        found.fault(JOB, "there is no MPIJob here: begin with an example", line=1)
+
+
+def _shown(verdict: Verdict, world: JobWorld) -> Json:
+    finding = partial(_finding, manifest=verdict.manifest)
+    return {
+        "name": verdict.manifest.title,
+        "namespace": verdict.namespace,
+        "allowed": verdict.allowed,
+        "updates": verdict.updates,
+        "causes": [*map(finding, verdict.validation.denied)],
+        "warnings": [
+            *map(finding, (*verdict.validation.warned, *verdict.standing)),
+            *({"message": text} for text in _told(verdict)),
+        ],
+        "injected": [{"id": entry.id, "reason": entry.reason, "notes": [*entry.notes]} for entry in verdict.injected],
+        "diff": [*_diff(verdict)],
+        "notJudged": [{"why": why, "what": names} for why, names in world.reasons(verdict.unknown).items()],
+        "decidedBy": verdict.policy.identity if verdict.policy else "",
+    }
+
+
+def _finding(found: Finding, manifest: Manifest) -> Json:
+    violation = found.violation
+    return {
+        "rule": found.rule,
+        "field": violation.path,
+        "message": violation.message,
+        "fix": violation.fix,
+        "line": line_of(manifest, violation.path),
+    }
+
+
+def _told(verdict: Verdict) -> Iterator[str]:
+    """Warnings that no line of the job is the reason of."""
+    for rule, fault in verdict.validation.rule_faults.items():
+        yield f"the policy's rule {rule} could not be evaluated: {fault}"
+    yield from (*verdict.validation.cautions, *verdict.mutation.cautions)
+
+
+def _diff(verdict: Verdict) -> Iterable[str]:
+    """What is injected, in lines of a unified diff without its heads; the record of it is left out."""
+    if verdict.mutation.document is None:
+        return ()
+    before = verdict.manifest.created_in(verdict.namespace)
+    after = _in_order_of(before, verdict.mutation.document)
+    after["metadata"].get("annotations", {}).pop(INJECTED, None)
+    old, new = (yaml.dump(side).splitlines() for side in (before, after))
+    return [*unified_diff(old, new, lineterm="", n=2)][2:]
+
+
+def _in_order_of(before: Any, after: Any) -> Any:
+    """`after`, its keys in the order of `before` as far as they are there."""
+    if isinstance(after, dict):
+        fields = before if isinstance(before, dict) else {}
+        keys = [*(key for key in fields if key in after), *(key for key in after if key not in fields)]
+        return {key: _in_order_of(fields.get(key), after[key]) for key in keys}
+    if isinstance(after, list):
+        items = before if isinstance(before, list) else []
+        return [_in_order_of(old, new) for old, new in zip_longest(items, after)][: len(after)]
+    return after
