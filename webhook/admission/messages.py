@@ -15,6 +15,8 @@ from webhook.api.text import visible, visible_lines
 from webhook.kit.importance import Importance
 from webhook.rules import REGISTRY, Violation
 
+SCHEMA = "schema"
+"""In place of a rule where a job is not what its schema says."""
 MAX_WARNINGS = 10
 # Kubernetes asks for no more than 120 characters where that is possible, and may cut what has more than 256.
 MAX_WARNING_LENGTH = 120

@@ -17,6 +17,7 @@ from webhook.admission import (
     excuse,
     one_cause,
     opt_out,
+    other_version,
     overlooked,
     own_rules,
     parameters,
@@ -37,7 +38,7 @@ from webhook.admission.left_alone import (
     reason_to_check_nothing,
     reason_to_inject_nothing,
 )
-from webhook.admission.messages import Finding, shorten
+from webhook.admission.messages import SCHEMA, Finding
 from webhook.api import annotations, document, mpijob, review, written
 from webhook.api.mpijob import MPIJob
 from webhook.api.review import AdmissionRequest
@@ -55,7 +56,7 @@ from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
 from webhook.predict.quota.assessment import reservation_of
 from webhook.rules import CauseReason, Rule, Violation
 
-Hook = Literal["mutate", "validate", "ssh-keys", "policy"]
+Hook = Literal["mutate", "validate", "ssh-keys", "policy", "convert"]
 
 
 def decide(
@@ -78,7 +79,7 @@ def decide(
     if f"{kind.group}/{kind.version}" != mpijob.API_VERSION:
         if hook == "mutate":
             return Decision(skipped="another API version", name=request.name)
-        return Decision(denied=[_other_version(kind.version)], name=request.name)
+        return Decision(denied=[other_version.finding(f"{kind.group}/{kind.version}")], name=request.name)
     namespace = view.get(NAMESPACES, request.namespace)
     policy = policies.for_namespace(namespace)
     if hook == "mutate":
@@ -91,13 +92,6 @@ def decide(
     return decision
 
 
-def _other_version(version: str) -> Finding:
-    message = shorten(f'"{mpijob.GROUP}/{version}" is not supported')
-    fix = f"Set apiVersion to {mpijob.API_VERSION}."
-    return Finding(SCHEMA, Violation("apiVersion", message, fix=fix, reason=CauseReason.NOT_SUPPORTED))
-
-
-SCHEMA = "schema"
 # Seconds kept back for writing the reply.
 RESERVE = 0.05
 

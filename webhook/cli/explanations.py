@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal
 
 from webhook import injections, rules
-from webhook.admission import pipelines, required
+from webhook.admission import messages, required
 from webhook.api import yaml
 from webhook.cli.terminal import heading
 from webhook.injections import Injection
@@ -84,7 +84,7 @@ PARAMETER: Final = "#/$defs/Parameter"
 
 
 SCHEMA: Final = Explanation(
-    id=pipelines.SCHEMA,
+    id=messages.SCHEMA,
     kind="rule",
     summary="The object is an MPIJob of the version that the operator serves, and its fields have the right types.",
     explanation="Nothing else can be said about an object that cannot be read, so this comes first. The message says\n"

@@ -14,10 +14,9 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
-from webhook import PROGRAM
-from webhook.admission import pipelines
-from webhook.admission.messages import Finding
-from webhook.admission.pipelines import SCHEMA, Decision
+from webhook.admission import other_version, pipelines
+from webhook.admission.messages import SCHEMA, Finding
+from webhook.admission.pipelines import Decision
 from webhook.api import mpijob, placeholders
 from webhook.api.metadata import LAST_APPLIED
 from webhook.api.names import closest_name
@@ -192,17 +191,7 @@ def _encode(document: Mapping[str, Any] | None) -> msgspec.Raw:
 
 
 def _not_served(manifest: Manifest) -> Decision:
-    if manifest.api_version in mpijob.OLDER_VERSIONS:
-        fix = f"Run `{PROGRAM} convert FILE`: it writes the job anew, and says what is left to do."
-    else:
-        fix = f"Set apiVersion to {mpijob.API_VERSION}, and check the fields: other versions have others."
-    violation = Violation(
-        "apiVersion",
-        f'"{manifest.api_version[:100]}" is not served, the MPI operator knows only {mpijob.API_VERSION}',
-        fix=fix,
-        reason=CauseReason.NOT_SUPPORTED,
-    )
-    return Decision(denied=[Finding(SCHEMA, violation)], name=manifest.title)
+    return Decision(denied=[other_version.finding(manifest.api_version)], name=manifest.title)
 
 
 def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:

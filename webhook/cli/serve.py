@@ -85,6 +85,7 @@ COUNT: Final = click.IntRange(min=1)
 @click.option("--network-policies", is_flag=True, help="Make a NetworkPolicy for each job; needs the right to.")
 @click.option("--audit", is_flag=True, help="Count the jobs that break the policy of today, at /metrics/jobs.")
 @click.option("--audit-reports", is_flag=True, help="--audit, and a report object for each; needs the right to.")
+@click.option("--conversion", is_flag=True, help="Convert jobs of older versions at /convert, for a CRD with these.")
 @click.option(
     "--record",
     metavar="FOLDER",
@@ -105,8 +106,9 @@ def serve(
 ) -> NoReturn:
     """Run the webhook until SIGTERM or Ctrl-C.
 
-    It answers POST /mutate-mpijob, /validate-mpijob, /mutate-ssh-secret and /validate-policy over TLS at --listen, and
-    GET /healthz, /readyz, /metrics and /metrics/jobs over plain HTTP at --ops-listen.
+    It answers POST /mutate-mpijob, /validate-mpijob, /mutate-ssh-secret and /validate-policy, and with --conversion
+    /convert, over TLS at --listen, and GET /healthz, /readyz, /metrics and /metrics/jobs over plain HTTP at
+    --ops-listen.
 
     With --register it listens on free ports of 127.0.0.1, makes its own CA, installs the two webhook configurations
     with its URL, and removes them when it ends: for a cluster on this machine.

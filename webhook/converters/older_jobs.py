@@ -32,7 +32,7 @@ def convert(document: dict[str, Any], options: Options | None = None) -> Convert
     metadata = take(old, "metadata", dict, "MPIJob")
     if metadata is not None:
         new["metadata"] = _metadata(metadata, report)
-    new["spec"] = converted = _SPECS[version](deepcopy(spec), options, report)
+    new["spec"] = converted = convert_spec(version, deepcopy(spec), options, report)
     if options.ssh_path:
         converted["sshAuthMountPath"] = options.ssh_path
     if old.pop("status", None) is not None:
@@ -41,6 +41,13 @@ def convert(document: dict[str, Any], options: Options | None = None) -> Convert
         report.lost(key, "MPIJobs have no such field")
     _in_images(converted, report)
     return Converted(new, report)
+
+
+def convert_spec(version: str, written: Any, options: Options, report: Report) -> dict[str, Any]:
+    """The spec of a job of this version as v2beta1 has it; ConversionError where that cannot be."""
+    if not isinstance(written, dict):
+        raise ConversionError("spec", "is not set" if written is None else "is not a mapping")
+    return _SPECS[version](written, options, report)
 
 
 def _metadata(written: dict[str, Any], report: Report) -> dict[str, Any]:

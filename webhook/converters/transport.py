@@ -17,7 +17,7 @@ _OLD_PROGRAM: Final = re.compile(r"kubexec\.sh|/opt/kube\b")
 _HOSTS: Final = re.compile(r"discover_hosts\.sh|kubectl\b")
 _OPTION: Final = re.compile(r"(?:^|\s)-?-g?mca\s+plm_rsh_agent\s+(?:\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
 _MCA: Final = ("-mca", "--mca", "-gmca", "--gmca")
-_SLEEP: Final = re.compile(r"\s*(?:exec\s+)?(?:/\S*/)?(?:sleep\s+\S+|tail\s+-f\s+/dev/null)\s*;?\s*")
+_SLEEP: Final = re.compile(r"\s*(?:exec\s+)?(?:/\S*/)?(?:sleep\s+[^\s;]+|tail\s+-f\s+/dev/null)\s*(?:;\s*)?")
 
 
 def change(role: str, template: dict[str, Any], main: int, where: str, report: Report) -> None:

@@ -140,6 +140,14 @@ METRICS = (
         "Reloads of the policy ConfigMaps: good, or broken when one of them is.",
     ),
     Metric(
+        PREFIX + "conversions_total",
+        "counter",
+        ("version", "outcome"),
+        "With --conversion, jobs by the version that they were wanted in: converted, refused (somebody sends what is "
+        "no job), or stand-in (it is stored, and is no job: v2beta1 shows one that is suspended and has no pods).",
+        kept="by the loop",
+    ),
+    Metric(
         PREFIX + "policy_reviews_total", "counter", ("decision",), "Reviews of policy ConfigMaps: allowed or denied."
     ),
     Metric(

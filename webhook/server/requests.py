@@ -21,6 +21,7 @@ HOOKS: dict[str, Hook] = {
     "/validate-mpijob": "validate",
     "/mutate-ssh-secret": "ssh-keys",
     "/validate-policy": "policy",
+    "/convert": "convert",
 }
 # Far longer than any that an API server sends.
 MAX_TARGET = 2048

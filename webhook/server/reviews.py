@@ -27,7 +27,7 @@ from webhook.companions.ssh.pool import KeyPool, NoKey
 from webhook.kit.own_rules import Answers, Outcome, Unanswered
 from webhook.policy.in_force import PolicySet
 from webhook.policy.signature import Keys
-from webhook.server import clock, requests
+from webhook.server import clock, conversions, requests
 from webhook.server.recorder import Recorder
 from webhook.server.requests import MAX_TARGET, Refused, Reply, Request, expect_client, expect_review
 from webhook.server.telemetry import Telemetry
@@ -77,7 +77,8 @@ class ReviewHandler:
     At most `max_in_flight` reviews wait for the cluster at once, and any more that need it are refused: all the others
     go on. A review may take `SHARE_OF_TIMEOUT` of the client's timeout, or of `timeout` seconds where these are less.
     What is asked of the cluster for it gets what is left of that. Where there are `clients`, the certificate of whoever
-    sends a review has to be for one of these names; that it is of the right CA, TLS has seen to.
+    sends a review has to be for one of these names; that it is of the right CA, TLS has seen to. With `converts` jobs
+    of older versions are converted.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class ReviewHandler:
         own_rules: Evaluator | None = None,
         now: Callable[[], datetime] = clock.now,
         policy_keys: Keys | None = None,
+        converts: bool = False,
     ) -> None:
         self.policies = policies
         self.view = view
@@ -108,6 +110,7 @@ class ReviewHandler:
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
         self._policy_keys = policy_keys
+        self._converts = converts
 
     def expect(self, request: Request) -> None:
         """Look at a request whose head is there, and set its deadline; Refused for what is no review."""
@@ -119,17 +122,20 @@ class ReviewHandler:
         if self._clients:
             expect_client(request, self._clients)
         expect_review(request)
+        if asked.hook == "convert" and not self._converts:
+            raise Refused(HTTPStatus.NOT_FOUND, "versions are converted with --conversion alone")
 
     def answer(self, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
         """The reply, at once unless own rules or the cluster have to be asked; never raises for what is in it."""
         hook = request.asked.hook
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
         try:
+            if hook == "convert":
+                return self._in_time(request, conversions.converted(request, self._telemetry))
             asked = review.decode(request.body)
-            if hook == "policy":
-                return self._in_time(request, self._review_policy(asked, request.deadline))
-            if hook == "ssh-keys":
-                return self._in_time(request, self._ssh_keys(asked, request))
+            if hook in {"policy", "ssh-keys"}:
+                answer = self._review_policy if hook == "policy" else self._ssh_keys
+                return self._in_time(request, answer(asked, request))
             decision = self._decide(hook, asked, request.deadline, self.view)
             if self.cluster is None or not (decision.depends_on_quota or decision.requested):
                 return self._decided(hook, request, asked, decision)
@@ -283,7 +289,7 @@ class ReviewHandler:
             found.policy = policy.identity
         return self._decided("ssh-keys", request, asked, found)
 
-    async def _review_policy(self, asked: AdmissionRequest, deadline: float) -> Reply:
+    async def _review_policy(self, asked: AdmissionRequest, request: Request) -> Reply:
         """The reply to a change of a policy ConfigMap; for a good one, with what it would do to existing jobs."""
         namespaces = self.view.all(NAMESPACES)
         verdict = policy_review.verdict_on(
@@ -294,9 +300,9 @@ class ReviewHandler:
             keys=self._policy_keys,
         )
         if verdict.document is not None and verdict.document.own_rules:
-            await self._evaluated(self._own_rules.run(verdict.try_own_rules), deadline)
+            await self._evaluated(self._own_rules.run(verdict.try_own_rules), request.deadline)
         if verdict.after is not None and self.cluster is not None:
-            verdict.notes[:0] = await self._policy_impact(self.cluster, verdict.after, deadline)
+            verdict.notes[:0] = await self._policy_impact(self.cluster, verdict.after, request.deadline)
         response = verdict.response
         self._telemetry.policy_reviewed(asked, verdict.name, response)
         return Reply(review.encode(response))

@@ -149,6 +149,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         clients=settings.client_names,
         policy_keys=trusted,
         own_rules=own_rules,
+        converts=settings.conversion,
     )
     telemetry.policies_in_force(_digest(handler.policies), own_rules=_own_rules(handler.policies))
     telemetry.plugins.follow(loading.loaded(), loading.FAILURES)

@@ -85,6 +85,8 @@ class ServeSettings:
     """Judge the jobs that exist by the policies of today, again and again."""
     audit_reports: bool = False
     """Write down what the audit finds, in report objects beside the jobs; without `audit` it is done too."""
+    conversion: bool = False
+    """Convert jobs of older versions, for a CRD that serves these."""
     record: Path | None = None
     """A folder for a record of reviews."""
     record_mebibytes: int = 64
@@ -115,6 +117,8 @@ def check(settings: ServeSettings) -> None:
         raise StartError("--ca-secret needs --service: certificates are for its name")
     if bool(settings.client_ca) != bool(settings.client_names):
         raise StartError("--client-ca and --client-name are only of use together: a CA issues for many")
+    if settings.conversion and settings.client_ca:
+        raise StartError("--conversion excludes --client-ca: the API server has no client certificate for conversions")
     if settings.ca_secret:
         rotation(settings)
     if settings.register and (settings.tls_cert or settings.ca_secret):

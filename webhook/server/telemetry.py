@@ -88,6 +88,7 @@ class Telemetry:
         self._policies_unsigned: Gauge = made["policies_unsigned"]
         self._policy_reloads: Counter = made["policy_reloads_total"]
         self._policy_reviews: Counter = made["policy_reviews_total"]
+        self._conversions: Tally = made["conversions_total"]
         self._exemptions: Tally = made["exemptions_total"]
         self._key_durations = Children(made["ssh_key_duration_seconds"])
         self._key_waits = Children(made["ssh_key_wait_seconds"])
@@ -138,6 +139,12 @@ class Telemetry:
             allowed=response.allowed,
             warnings=response.warnings,
         )
+
+    def converted(self, version: str, outcomes: Mapping[str, int], seconds: float) -> None:
+        """Count the jobs of a conversion by what became of them."""
+        self._durations.add("convert", seconds)
+        for outcome, number in outcomes.items():
+            self._conversions.add((version, outcome), number)
 
     def keys(self, *, ready: Callable[[], float], waiting: Callable[[], float]) -> None:
         """From now on ask `ready` and `waiting` for the number of SSH keys whenever the metrics are read."""

@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field
 
 from webhook import injections, rules
-from webhook.admission import pipelines, required
+from webhook.admission import messages, pipelines, required
 from webhook.cli import explanations
 from webhook.cli.explanations import Setting
 from webhook.kit.own_rules import PREFIX
@@ -61,7 +61,7 @@ def test_settings_in_words() -> None:
 def test_every_rule_and_injection_is_explained() -> None:
     entries = explanations.entries()
     assert [entry.id for entry in entries if entry.kind == "rule"] == sorted(
-        [*rules.REGISTRY, PREFIX, pipelines.SCHEMA, required.RULE]
+        [*rules.REGISTRY, PREFIX, messages.SCHEMA, required.RULE]
     )
     assert [entry.id for entry in entries if entry.kind == "injection"] == list(injections.REGISTRY)
     for entry in entries:

@@ -7,7 +7,7 @@ import pytest
 from tests.support.plugins import INJECTION, RULE, SAYS_NO, install, install_rule, taken_in
 from tests.support.policies import HEADER, layer
 from webhook import injections, rules
-from webhook.admission import pipelines
+from webhook.admission import messages, pipelines
 from webhook.cli import explanations
 from webhook.cli.policy.document_schema import json_schema
 from webhook.cluster.resources.namespaces import Namespace
@@ -164,4 +164,4 @@ def test_so_many_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_names_of_findings_that_are_of_no_rule_are_reserved() -> None:
-    assert {pipelines.SCHEMA, pipelines.required.RULE, own_rules.PREFIX} == loading.RESERVED
+    assert {messages.SCHEMA, pipelines.required.RULE, own_rules.PREFIX} == loading.RESERVED

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from webhook import injections, rules
-from webhook.admission.pipelines import SCHEMA
+from webhook.admission.messages import SCHEMA
 from webhook.api import yaml
 from webhook.api.annotations import SKIP
 from webhook.api.names import closest_name

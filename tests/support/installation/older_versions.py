@@ -1,0 +1,81 @@
+"""Jobs of older versions on a real API server, whose CRD has these and calls the registered service for them."""
+
+from copy import deepcopy
+from typing import Any
+
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.support import older_versions_crd
+from webhook.installation.registration import NAME
+
+Json = dict[str, Any]
+CRD = "mpijobs.kubeflow.org"
+OLDER = ("v1", "v1alpha2", "v1alpha1")
+VERSIONS = ("v2beta1", *OLDER)
+CONTAINER: Json = {"name": "mpi", "image": "registry.example.com/horovod:0.28.1"}
+LIMITS = {"limits": {"cpu": "1", "memory": "1Gi"}}
+LAUNCHER: Json = {
+    **CONTAINER,
+    "command": ["mpirun", "-np", "2", "-mca", "plm_rsh_agent", "/etc/mpi/kubexec.sh", "python", "train.py"],
+    "resources": LIMITS,
+}
+WORKER: Json = {**CONTAINER, "command": ["sleep", "infinity"], "resources": LIMITS}
+
+
+def horovod(namespace: str, name: str = "horovod", version: str = "v1", **spec: Any) -> Json:
+    """A job as it was written for training-operator."""
+    roles = {
+        role: {"replicas": replicas, "template": {"spec": {"containers": [container]}}}
+        for role, replicas, container in (("Launcher", 1, LAUNCHER), ("Worker", 2, WORKER))
+    }
+    return {
+        "apiVersion": f"kubeflow.org/{version}",
+        "kind": "MPIJob",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": deepcopy({"slotsPerWorker": 1, "cleanPodPolicy": "Running", "mpiReplicaSpecs": roles, **spec}),
+    }
+
+
+def units(namespace: str, **spec: Any) -> Json:
+    """A job of v1alpha1."""
+    template = {"spec": {"containers": [{**LAUNCHER, "command": ["mpirun", "train"]}]}}
+    return {
+        "apiVersion": "kubeflow.org/v1alpha1",
+        "kind": "MPIJob",
+        "metadata": {"name": "units", "namespace": namespace},
+        "spec": {"processingUnits": 4, "processingUnitsPerNode": 2, "processingResourceType": "cpu", **spec}
+        | {"template": template},
+    }
+
+
+def resource(version: str) -> str:
+    """As kubectl is told of a version."""
+    return f"mpijobs.{version}.kubeflow.org"
+
+
+def read(cluster: Cluster, namespace: str, name: str, version: str) -> Json:
+    """A job as a version shows it."""
+    found: Json = cluster.get(resource(version), name, "-n", namespace)
+    assert found["apiVersion"] == f"kubeflow.org/{version}"
+    return found
+
+
+def container(job: Json, role: str = "Worker") -> Json:
+    """The first container of a role."""
+    found: Json = job["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]["containers"][0]
+    return found
+
+
+def trusted(cluster: Cluster) -> Json:
+    """How the registered service is called for conversions."""
+    hook = cluster.get("validatingwebhookconfigurations", NAME)["webhooks"][0]["clientConfig"]
+    return {"url": hook["url"].rpartition("/")[0] + "/convert", "caBundle": hook["caBundle"]}
+
+
+def serve_older_versions(cluster: Cluster) -> None:
+    """Have the CRD of all versions in force."""
+    crd = older_versions_crd.crd(trusted(cluster))
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=crd)
+    cluster.wait_for("the CRD", lambda: has_condition(cluster.get("crd", CRD), "Established") or None)
+    for version in VERSIONS:
+        served = ("get", "--raw", f"/apis/kubeflow.org/{version}/mpijobs")
+        cluster.wait_for(version, lambda served=served: cluster.kubectl(*served, check=False).returncode == 0 or None)

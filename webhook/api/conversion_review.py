@@ -1,0 +1,76 @@
+"""ConversionReview `apiextensions.k8s.io/v1`: objects of a CRD that the API server wants in another version.
+
+https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from webhook.api.review import MAX_UID, ReviewError
+
+API_VERSION: Final = "apiextensions.k8s.io/v1"
+KIND: Final = "ConversionReview"
+# The API server sends one, and where it ever sends a list all of it.
+MOST_OBJECTS: Final = 10_000
+
+
+class ConversionRequest(msgspec.Struct, gc=False):
+    """Which objects, and in which version."""
+
+    uid: str
+    desired: str = msgspec.field(name="desiredAPIVersion")
+    objects: list[dict[str, Any]]
+
+
+class _Review(msgspec.Struct, rename="camel", gc=False):
+    api_version: str
+    kind: str
+    request: ConversionRequest
+
+
+class _Result(msgspec.Struct, omit_defaults=True, gc=False):
+    status: str
+    message: str = ""
+
+
+class _Response(msgspec.Struct, rename="camel", gc=False):
+    uid: str
+    converted_objects: list[dict[str, Any]]
+    result: _Result
+
+
+class _Reply(msgspec.Struct, rename="camel", gc=False):
+    response: _Response
+    api_version: str = API_VERSION
+    kind: str = KIND
+
+
+_review = msgspec.json.Decoder(_Review)
+_encoder = msgspec.json.Encoder()
+
+
+def decode(body: bytes) -> ConversionRequest:
+    """The request in `body`; ReviewError for anything else."""
+    try:
+        review = _review.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise ReviewError(f"not a ConversionReview: {error}") from None
+    if review.api_version != API_VERSION or review.kind != KIND:
+        got = f"{review.api_version} {review.kind}"
+        raise ReviewError(f"expected {API_VERSION} {KIND}, got {got[:100]}", uid=review.request.uid)
+    if not review.request.uid or len(review.request.uid) > MAX_UID:
+        raise ReviewError(f"request.uid is empty, or has more than {MAX_UID} characters")
+    if len(review.request.objects) > MOST_OBJECTS:
+        raise ReviewError(f"more than {MOST_OBJECTS} objects", uid=review.request.uid)
+    return review.request
+
+
+def encode(uid: str, objects: list[dict[str, Any]]) -> bytes:
+    """The ConversionReview with the objects in their order."""
+    return _encoder.encode(_Reply(_Response(uid, objects, _Result("Success"))))
+
+
+def encode_failure(uid: str, message: str) -> bytes:
+    """The one that says why they cannot be converted: the API server shows it to whoever asks for them."""
+    return _encoder.encode(_Reply(_Response(uid, [], _Result("Failure", message))))

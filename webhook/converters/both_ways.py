@@ -1,0 +1,228 @@
+"""A job as another version shows it, and back, with nothing lost: what the API server asks of a CRD with versions.
+
+Older versions say what v2beta1 cannot, and the other way round, so two annotations keep what the shown version has no
+field for. A job of v2beta1 that was written in an older version has WRITTEN_AS: that older spec. A job that an older
+version shows has SHOWN: the fields of v2beta1 alone, and whether the rest of the spec is v2beta1's as it is.
+
+What changes a job after it was written, such as an injection, is shown in the older spec too. Where no older spec says
+what the job says, v2beta1's is shown as it is, and what v1alpha1 has of its own beside it. All is decided by converting
+the older spec again: so whatever an older version shows leads back to the very same job.
+
+Only fields whose type is checked here come out of an annotation into a job of v2beta1: all else in an older job the
+API server holds against its schema, and nobody can hide there what the operator would not be able to read.
+"""
+
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from webhook.api.mpijob import API_VERSION, IMPLEMENTATIONS, OLDER_VERSIONS
+from webhook.converters import older_jobs
+from webhook.converters.merge import merge
+from webhook.converters.options import Options
+from webhook.converters.replica_specs import NEW_FIELDS
+from webhook.converters.report import ConversionError, Report
+
+Document = dict[str, Any]
+T = TypeVar("T")
+
+WRITTEN_AS: Final = "training.openshift.io/written-as"
+SHOWN: Final = "training.openshift.io/shown-from-v2beta1"
+# All annotations of an object together: apimachinery `pkg/api/validation/objectmeta.go`, `TotalAnnotationSizeLimitB`.
+MOST_OF_ANNOTATIONS: Final = 256 * 1024
+# What is left of it for others.
+ROOM: Final = 16 * 1024
+DEFAULTS: Final[Document] = {
+    "slotsPerWorker": 1,
+    "runLauncherAsWorker": False,
+    "sshAuthMountPath": "/root/.ssh",
+    "launcherCreationPolicy": "AtStartup",
+    "mpiImplementation": "OpenMPI",
+}
+"""Those of the CRD: a job is stored with them."""
+NO_JOB: Final[Document] = {**DEFAULTS, "runPolicy": {"suspend": True}, "mpiReplicaSpecs": {}}
+"""In place of a stored spec that was no job in its own version either: lists of jobs must not fail for one of them."""
+_SHARED: Final = ("slotsPerWorker", "runPolicy", "mpiReplicaSpecs")
+# What is changed in one of these was meant for an older version, whatever an annotation says.
+_OLDER_FIELDS: Final = {
+    "cleanPodPolicy", "mainContainer", "mpiDistribution", "backoffLimit", "activeDeadlineSeconds", "template",
+    "replicas", "gpus", "gpusPerNode", "processingUnits", "processingUnitsPerNode", "processingResourceType",
+    "launcherOnMaster",
+}  # fmt: skip
+
+
+class _Shown(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
+    """The value of SHOWN."""
+
+    spec: Document = {}
+    as_it_is: bool = False
+    """Whether the older spec is v2beta1's, without `spec`."""
+
+
+class _Written(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="camel"):
+    """The value of WRITTEN_AS."""
+
+    api_version: str
+    spec: Any
+
+
+_shown = msgspec.json.Decoder(_Shown)
+_written = msgspec.json.Decoder(_Written)
+
+
+def convert(document: Document, version: str) -> Document:
+    """The object in another version; ConversionError for what cannot be one of that version. `document` stays."""
+    was = document.get("apiVersion")
+    for each in (was, version):
+        if each not in (API_VERSION, *OLDER_VERSIONS):
+            raise ConversionError("apiVersion", f'"{str(each)[:100]}" is no version of MPIJob that is known')
+    if document.get("kind") != "MPIJob":
+        raise ConversionError("kind", "is not MPIJob")
+    if was == version:
+        return document
+    new = document if was == API_VERSION else _from_older(document)
+    return new if version == API_VERSION else _to_older(new, version)
+
+
+def _from_older(document: Document) -> Document:
+    version, spec, annotations = document["apiVersion"], document.get("spec"), _annotations(document)
+    shown = _decoded(_shown, annotations.pop(SHOWN, None))
+    if shown is None or not _readable(shown.spec):
+        shown = _Shown()
+    written = _written_as(annotations, version)
+    if isinstance(spec, dict) and shown.as_it_is and _own(spec) == _own(written.spec if written else None):
+        new = {**{key: value for key, value in spec.items() if key not in _OLDER_FIELDS}, **shown.spec}
+    else:
+        if shown.as_it_is:
+            spec, shown = _own_alone(spec, written), _Shown(shown.spec)
+        new = {**_converted(version, spec, stored=_is_stored(document)), **shown.spec}
+    if written is not None:
+        if _shows(version, new, written, spec, as_it_is=shown.as_it_is):
+            return _document(document, API_VERSION, new, annotations)
+        del annotations[WRITTEN_AS]
+    if not shown.as_it_is and not _shows(version, new, None, spec, as_it_is=False):
+        _keep(annotations, _Written(version, spec))
+    return _document(document, API_VERSION, new, annotations)
+
+
+def _to_older(document: Document, version: str) -> Document:
+    spec, annotations = document.get("spec"), _annotations(document)
+    new = spec if isinstance(spec, dict) else {}
+    written = _written_as(annotations, version)
+    if written is not None and _converted(version, written.spec, stored=True) == new:
+        del annotations[WRITTEN_AS]
+        return _document(document, version, written.spec, annotations)
+    older, shown = _older(version, new, written)
+    if shown != _Shown():
+        annotations[SHOWN] = msgspec.json.encode(shown).decode()
+    return _document(document, version, older, annotations)
+
+
+def _older(version: str, new: Document, written: _Written | None) -> tuple[Any, _Shown]:
+    """The older spec of a job that is not, or is no longer, as it was `written`, and what goes beside it."""
+    bases = [new]
+    if written is not None:
+        bases.insert(0, merge(written.spec, _converted(version, written.spec, stored=True), new))
+    for base in bases:
+        older = {key: value for key, value in base.items() if key not in NEW_FIELDS} if isinstance(base, dict) else {}
+        try:
+            again = _converted(version, older, stored=False)
+        except ConversionError:
+            continue
+        beside: Document = {key: new[key] for key in NEW_FIELDS if key in new and again.get(key) != new[key]}
+        if {**again, **beside} == new:
+            return older, _Shown(beside)
+    older = {key: value for key, value in new.items() if key not in NEW_FIELDS}
+    beside = {key: new[key] for key in NEW_FIELDS if key in new}
+    return {**_own(written.spec if written else None), **older}, _Shown(beside, as_it_is=True)
+
+
+def _shows(version: str, new: Document, written: _Written | None, spec: Any, *, as_it_is: bool) -> bool:
+    """Whether the job would be shown with this older spec."""
+    older, shown = _older(version, new, written)
+    return older == spec and shown.as_it_is == as_it_is
+
+
+def _own(spec: Any) -> Document:
+    """What an older spec has that v2beta1 does not have."""
+    return {key: value for key, value in spec.items() if key in _OLDER_FIELDS} if isinstance(spec, dict) else {}
+
+
+def _own_alone(spec: Any, written: _Written | None) -> Any:
+    """A spec of v1alpha1 without what of v2beta1 was shown beside it; that of a later version as it is."""
+    if not isinstance(spec, dict) or "template" not in spec:
+        return spec
+    besides = {"runPolicy", "mpiReplicaSpecs"}
+    if written is not None and isinstance(written.spec, dict) and "slotsPerWorker" not in written.spec:
+        besides.add("slotsPerWorker")
+    return {key: value for key, value in spec.items() if key not in besides}
+
+
+def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
+    """What the job was written as, if it was in this version."""
+    written = _decoded(_written, annotations.get(WRITTEN_AS))
+    return written if written is not None and written.api_version == version else None
+
+
+def _converted(version: str, spec: Any, *, stored: bool) -> Document:
+    """The spec as v2beta1 has it, with the defaults of the CRD."""
+    try:
+        new = {**DEFAULTS, **older_jobs.convert_spec(version, spec, Options(), Report())}
+    except ConversionError:
+        if stored:
+            return NO_JOB
+        raise
+    if "runPolicy" in new:
+        new["runPolicy"] = {"suspend": False, **new["runPolicy"]}
+    return new
+
+
+def _is_stored(document: Document) -> bool:
+    """Whether the API server has just read the object: one that somebody sends has no uid yet, or a resourceVersion."""
+    metadata = document["metadata"]
+    return bool(metadata.get("uid")) and not metadata.get("resourceVersion")
+
+
+def _readable(beside: Document) -> bool:
+    """Whether the operator can read what an annotation brings into a job."""
+    return all(
+        key in NEW_FIELDS
+        and isinstance(value, bool if key == "runLauncherAsWorker" else str)
+        and (key != "mpiImplementation" or value in IMPLEMENTATIONS)
+        for key, value in beside.items()
+    )
+
+
+def _annotations(document: Document) -> dict[str, str]:
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict):
+        raise ConversionError("metadata", "is not set")
+    found = metadata.get("annotations")
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def _keep(annotations: dict[str, str], written: _Written) -> None:
+    """Remember what was written, where there is room for it: with too much no update of the job would be accepted."""
+    annotations.pop(WRITTEN_AS, None)
+    value = msgspec.json.encode(written).decode()
+    others = sum(len(f"{key}{text}".encode()) for key, text in annotations.items())
+    if others + len(WRITTEN_AS) + len(value.encode()) <= MOST_OF_ANNOTATIONS - ROOM:
+        annotations[WRITTEN_AS] = value
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], text: object) -> T | None:
+    """What an annotation says; None where it is absent, or somebody else's."""
+    try:
+        return decoder.decode(text) if isinstance(text, str) else None
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _document(document: Document, version: str, spec: Any, annotations: dict[str, str]) -> Document:
+    metadata = {**document["metadata"], "annotations": annotations}
+    if not annotations:
+        del metadata["annotations"]
+    new = {**document, "apiVersion": version, "metadata": metadata, "spec": spec}
+    if spec is None:
+        del new["spec"]
+    return new
