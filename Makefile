@@ -132,6 +132,7 @@ mender: install  ## Do what the messages say to every bad job, and print in how 
 
 schema: install  ## Write the packaged schema of MPIJobs anew, out of the pinned mpi-operator.
 	@$(BIN)/python -m tests.support.mpijob_schema
+	@$(BIN)/python -m tests.support.older_versions_crd
 
 manifests: install  ## Write those parts of manifests/ anew that follow from the code.
 	@$(BIN)/python -m webhook.installation.manifests manifests

@@ -28,6 +28,8 @@ OPTIONAL = (
     "network-policies",
     "audit",
     "audit-reports",
+    "conversion",
+    "conversion-ca-bundle",
     "legacy-no-match-conditions",
 )
 OURS = "mpijob-webhook"

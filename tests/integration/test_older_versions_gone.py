@@ -92,5 +92,13 @@ def test_jobs_that_were_stored_in_an_older_version(cluster: Cluster, namespace: 
         assert "command" not in container(jobs["horovod"])
         assert jobs["broken"]["spec"] == NO_JOB
         assert read(cluster, namespace, "broken", "v1")["spec"]["mpiReplicaSpecs"] == {"Worker": {}}
-        cluster.kubectl("label", resource("v2beta1"), "horovod", "-n", namespace, "written=anew")
+        cluster.kubectl("delete", resource("v1"), "broken", "-n", namespace)
+
+        assert cluster.get("crd", CRD)["status"]["storedVersions"] == ["v1", "v2beta1"]
+        stored = cluster.get(resource("v2beta1"), "-A")
+        cluster.kubectl("replace", "-f", "-", stdin=stored)
+        anew = ("--subresource=status", "--type=merge", "-p", '{"status": {"storedVersions": ["v2beta1"]}}')
+        cluster.kubectl("patch", "crd", CRD, *anew)
         assert container(read(cluster, namespace, "horovod", "v1"))["command"] == ["sleep", "infinity"]
+    cluster.kubectl("patch", "crd", CRD, "--type=json", "-p", json.dumps(REMOVED))
+    assert "command" not in container(read(cluster, namespace, "horovod", "v2beta1"))

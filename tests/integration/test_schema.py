@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.controlplane.cluster import Cluster
-from tests.support import mpijob_schema
+from tests.support import mpijob_schema, older_versions_crd
 from tests.support.jobs import REMOVE, changed
 from webhook.cli import crd_schema
 from webhook.cli.crd_schema import CrdSchema
@@ -92,6 +92,7 @@ def published(cluster: Cluster) -> CrdSchema:
 def test_the_packaged_schema_is_that_of_the_pinned_module() -> None:
     """`make schema` writes it."""
     assert files("webhook.cli").joinpath(crd_schema.FILE).read_text(encoding="utf-8") == mpijob_schema.text()
+    assert older_versions_crd.FILE.read_text(encoding="utf-8") == older_versions_crd.text()
 
 
 @pytest.mark.parametrize("changes", [*GOOD, *BAD], ids=lambda changes: str(changes).partition(" at 0x")[0])

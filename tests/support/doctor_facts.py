@@ -67,6 +67,21 @@ def crd(*versions: str) -> Any:
     return {"spec": {"versions": [{"name": name, "served": True} for name in versions]}}
 
 
+def converted_crd() -> Any:
+    """That of MPIJobs with older versions, which this service converts."""
+    found = crd("v2beta1", "v1")
+    (*_, patch) = yaml.load_all((MANIFESTS / "older-versions" / "versions.yaml").read_text())[0]
+    found["spec"]["conversion"] = patch["value"]
+    return found
+
+
+def converting() -> Any:
+    """The service's Deployment with the component `conversion`."""
+    found = deployment("mpijob-webhook", "mpijob-webhook:0.1.0")
+    found["spec"]["template"]["spec"]["containers"][0]["args"] = ["serve", "--conversion"]
+    return found
+
+
 OPERATOR = deployment("mpi-operator", "registry.example.com/mpioperator/mpi-operator:0.8.0")
 KUEUE = deployment("kueue-system", "registry.example.com/kueue/kueue:v0.14.0")
 KUEUE_WEBHOOK: dict[str, Any] = {

@@ -2,7 +2,8 @@
 
 `FIELDS` is read out of those types: for v1 training-operator v1.9.3
 `pkg/apis/kubeflow.org/v1/{mpi_types,common_types}.go`, of which mpi-operator's has a part; else mpi-operator v0.3.0
-`pkg/apis/kubeflow/{v1alpha2,v1alpha1}/types.go`. What a pod template may hold comes out of the schema of MPIJobs.
+`pkg/apis/kubeflow/{v1alpha2,v1alpha1}/types.go`. tests/conformance/test_older_types.py holds it to them. What a pod
+template may hold comes out of the schema of MPIJobs.
 """
 
 from typing import Any, Final
@@ -23,14 +24,14 @@ _RUN_POLICY: Final = (
     "spec.runPolicy.activeDeadlineSeconds",
     "spec.runPolicy.backoffLimit",
     "spec.runPolicy.schedulingPolicy.minAvailable",
+    "spec.runPolicy.schedulingPolicy.queue",
+    "spec.runPolicy.schedulingPolicy.minResources",
+    "spec.runPolicy.schedulingPolicy.priorityClass",
 )
 _COMMON: Final = ("spec.slotsPerWorker", "spec.cleanPodPolicy", "spec.mainContainer", *_REPLICAS, *_RUN_POLICY)
 FIELDS: Final = {
     V1: (
         *_COMMON,
-        "spec.runPolicy.schedulingPolicy.queue",
-        "spec.runPolicy.schedulingPolicy.minResources",
-        "spec.runPolicy.schedulingPolicy.priorityClass",
         "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds",
         "spec.runPolicy.suspend",
         "spec.runPolicy.managedBy",
@@ -71,6 +72,63 @@ METADATA: Final = {
     "labels": {"team": "a"},
     "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", "note": "mine"},
 }
+
+# As they were published and copied.
+HOROVOD: Final = """
+apiVersion: kubeflow.org/v1
+kind: MPIJob
+metadata: {name: horovod-mnist, namespace: team-a}
+spec:
+  slotsPerWorker: 1
+  runPolicy: {cleanPodPolicy: Running}
+  mpiReplicaSpecs:
+    Launcher:
+      replicas: 1
+      template:
+        spec:
+          containers:
+            - image: registry.example.com/horovod:0.28.1
+              name: mpi
+              command: [mpirun]
+              args: [-np, "2", --allow-run-as-root, -bind-to, none, -map-by, slot, -x, LD_LIBRARY_PATH,
+                     -mca, pml, ob1, -mca, plm_rsh_agent, /etc/mpi/kubexec.sh, python, /examples/mnist.py]
+              resources: {limits: {cpu: 1, memory: 2Gi}}
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers:
+            - image: registry.example.com/horovod:0.28.1
+              name: mpi
+              command: [sleep, infinity]
+              resources: {limits: {cpu: 2, memory: 4Gi, nvidia.com/gpu: 1}}
+"""
+TENSORFLOW: Final = """
+apiVersion: kubeflow.org/v1alpha2
+kind: MPIJob
+metadata: {name: tensorflow-benchmarks, namespace: team-a}
+spec:
+  slotsPerWorker: 1
+  cleanPodPolicy: Running
+  backoffLimit: 2
+  mpiReplicaSpecs:
+    Launcher:
+      replicas: 1
+      template:
+        spec:
+          containers:
+            - image: registry.example.com/tensorflow-benchmarks:0.2.3
+              name: tensorflow-benchmarks
+              command: [mpirun, --allow-run-as-root, -np, "2", python, tf_cnn_benchmarks.py]
+    Worker:
+      replicas: 2
+      template:
+        spec:
+          containers:
+            - image: registry.example.com/tensorflow-benchmarks:0.2.3
+              name: tensorflow-benchmarks
+              resources: {limits: {nvidia.com/gpu: 1}}
+"""
 
 
 def full(version: str, *without: str) -> dict[str, Any]:

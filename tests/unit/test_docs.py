@@ -38,6 +38,7 @@ WRITTEN = (
     "real-jobs.md",
     "why.md",
     "dashboard.md",
+    "older-versions.md",
 )
 PAGES = reference.pages()
 COMMANDS = dict(reference.commands())

@@ -96,7 +96,7 @@ def _size(
     if each is None and total > 1:
         raise ConversionError(
             f"spec.{field}",
-            f"is not set, so a flag of the operator said how many of the {total} are on a worker: give it as"
+            f"is not set, so a flag of the operator said how many of the {total} are on a worker: set it, or give it as"
             " --gpus-per-node (the program's default was 1, that of the published manifests 8)",
         )
     workers, units = _divided(total, 1 if each is None else each, key)
@@ -148,7 +148,8 @@ def _worker(written: dict[str, Any], replicas: int, resource: str, units: int, r
         if container.pop(key, None) is not None:
             report.changed(f"{_CONTAINER}.{key}", "is that of the launcher alone: workers slept then, and run sshd now")
     if units:
-        resources = container["resources"] = container.get("resources") or {}
+        # A copy: in a file with anchors other containers have the same one.
+        resources = container["resources"] = {**(container.get("resources") or {})}
         for key in ("limits", "requests"):
             amounts = resources.get(key)
             if key == "limits" or (isinstance(amounts, dict) and resource in amounts):

@@ -8,67 +8,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.support.older_jobs import V1, V1ALPHA1, V1ALPHA2, full
+from tests.support.older_jobs import HOROVOD, TENSORFLOW, V1, V1ALPHA1, V1ALPHA2, full
 from webhook.api import yaml
 from webhook.cli.main import main
 
 Convert = Callable[..., Result]
 
-HOROVOD = """
-apiVersion: kubeflow.org/v1
-kind: MPIJob
-metadata: {name: horovod-mnist, namespace: team-a}
-spec:
-  slotsPerWorker: 1
-  runPolicy: {cleanPodPolicy: Running}
-  mpiReplicaSpecs:
-    Launcher:
-      replicas: 1
-      template:
-        spec:
-          containers:
-            - image: registry.example.com/horovod:0.28.1
-              name: mpi
-              command: [mpirun]
-              args: [-np, "2", --allow-run-as-root, -bind-to, none, -map-by, slot, -x, LD_LIBRARY_PATH,
-                     -mca, pml, ob1, -mca, plm_rsh_agent, /etc/mpi/kubexec.sh, python, /examples/mnist.py]
-              resources: {limits: {cpu: 1, memory: 2Gi}}
-    Worker:
-      replicas: 2
-      template:
-        spec:
-          containers:
-            - image: registry.example.com/horovod:0.28.1
-              name: mpi
-              command: [sleep, infinity]
-              resources: {limits: {cpu: 2, memory: 4Gi, nvidia.com/gpu: 1}}
-"""
-TENSORFLOW = """
-apiVersion: kubeflow.org/v1alpha2
-kind: MPIJob
-metadata: {name: tensorflow-benchmarks, namespace: team-a}
-spec:
-  slotsPerWorker: 1
-  cleanPodPolicy: Running
-  backoffLimit: 2
-  mpiReplicaSpecs:
-    Launcher:
-      replicas: 1
-      template:
-        spec:
-          containers:
-            - image: registry.example.com/tensorflow-benchmarks:0.2.3
-              name: tensorflow-benchmarks
-              command: [mpirun, --allow-run-as-root, -np, "2", python, tf_cnn_benchmarks.py]
-    Worker:
-      replicas: 2
-      template:
-        spec:
-          containers:
-            - image: registry.example.com/tensorflow-benchmarks:0.2.3
-              name: tensorflow-benchmarks
-              resources: {limits: {nvidia.com/gpu: 1}}
-"""
 UNITS = """
 apiVersion: kubeflow.org/v1alpha1
 kind: MPIJob

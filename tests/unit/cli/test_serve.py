@@ -56,6 +56,7 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
         "--network-policies",
         "--audit",
         "--audit-reports",
+        "--conversion",
     )
     known = {option for parameter in main.commands["serve"].params for option in parameter.opts}
     assert known == {*options, *flags}
@@ -92,6 +93,7 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
             network_policies=True,
             audit=True,
             audit_reports=True,
+            conversion=True,
             record=Path("reviews"),
             record_mebibytes=8,
             record_rate=2,

@@ -100,3 +100,11 @@ def test_requests_follow_the_limit() -> None:
 def test_a_launcher_on_the_master_is_not_put_there() -> None:
     lost = {note.field: note.text for note in convert(job(replicas=2, launcherOnMaster=True)).report.of(Outcome.LOST)}
     assert "node-role.kubernetes.io/control-plane" in lost["spec.launcherOnMaster"]
+
+
+def test_containers_that_share_their_resources_in_the_file_do_not_share_the_units() -> None:
+    shared = {"limits": {"cpu": "1"}}
+    old = job({"resources": shared}, gpus=4, gpusPerNode=2)
+    old["spec"]["template"]["spec"]["containers"] = [{"name": name, "resources": shared} for name in ("mpi", "logs")]
+    containers = convert(old).document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+    assert [each["resources"]["limits"] for each in containers] == [{"cpu": "1", "nvidia.com/gpu": 2}, {"cpu": "1"}]

@@ -9,6 +9,7 @@ from webhook.client.access_reviews import Right, has_right
 from webhook.client.calls import Client
 from webhook.cluster.resource import WatchedPlace
 from webhook.installation import manifests, registration
+from webhook.installation.certificate_store import CRD
 from webhook.installation.companions import COMPANIONS
 from webhook.installation.doctor.facts import KUEUE_CONFIGURATION, Location
 from webhook.policy.store import REMEMBERED
@@ -70,6 +71,11 @@ def purposes(location: Location, *, ca_secret: str, options: Container[str]) -> 
         ]
         secret = _each(["get", "patch"], "", "secrets", own, ca_secret)
         found.append(Purpose("certificates are not renewed", (*secret, *bundles), essential=True))
+        if "--conversion" in options:
+            crd = _each(
+                ["get", "patch"], "apiextensions.k8s.io", "customresourcedefinitions", name=CRD.rpartition("/")[2]
+            )
+            found.append(Purpose("older versions of jobs cannot be read once there is another CA", crd))
     found += [
         Purpose(
             companion.without,

@@ -26,6 +26,8 @@ from tests.support.doctor_facts import (
     VALIDATING,
     bundles,
     certificates,
+    converted_crd,
+    converting,
     crd,
     denied,
     deployment,
@@ -44,12 +46,30 @@ from webhook.installation.doctor.facts import AskedInVain, Policies, Probe
 from webhook.plugins.loading import Plugin
 from webhook.server import configuration_concerns
 
+CONVERTS = HAS | {
+    Right(verb, "apiextensions.k8s.io", "customresourcedefinitions", "", "mpijobs.kubeflow.org"): True
+    for verb in ("get", "patch")
+}
+
 # What is changed, the findings (id: words of it).
 CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "healthy": ({}, {}),
     "old Kubernetes": ({"version": {"gitVersion": "v1.26.3+k3s1"}}, {"kubernetes-old": "v1.26.3"}),
     "no MPIJobs": ({"crd": None}, {"mpijobs-missing": "serves no MPIJobs of kubeflow.org/v2beta1"}),
     "older MPIJobs": ({"crd": crd("v1", "v1alpha2")}, {"mpijobs-missing": "only v1, v1alpha2"}),
+    "older MPIJobs that are converted": ({"crd": converted_crd(), "deployment": converting(), "rights": CONVERTS}, {}),
+    "older MPIJobs that are not converted": (
+        {"crd": converted_crd()},
+        {"conversion-off": "has this service convert v1, and it does not: nobody can read these"},
+    ),
+    "older MPIJobs that nobody converts": (
+        {"crd": crd("v1", "v2beta1")},
+        {"conversion-missing": "v1 of MPIJobs is served beside the others, and nobody converts"},
+    ),
+    "nothing to convert": (
+        {"deployment": converting(), "rights": CONVERTS},
+        {"conversion-unused": "--conversion is given, and the CRD of MPIJobs does not call this service"},
+    ),
     "no operator": ({"deployments": []}, {"operator-missing": "nothing starts them"}),
     "two operators": (
         {"deployments": [OPERATOR, deployment("kubeflow", "kubeflow/training-operator:v1-855e096")]},

@@ -27,7 +27,7 @@ def granted(*files: str) -> set[Any]:
     return found
 
 
-OPTIONS = [companion.option for companion in COMPANIONS]
+OPTIONS = [*(companion.option for companion in COMPANIONS), "--conversion"]
 
 
 @pytest.mark.parametrize("options", [[], *([option] for option in OPTIONS), OPTIONS])
@@ -35,6 +35,7 @@ OPTIONS = [companion.option for companion in COMPANIONS]
 def test_the_rights_are_those_of_the_manifests(ca_secret: str, options: list[str]) -> None:
     files = ["base/cluster-view.yaml", "base/rbac.yaml"]
     files += ["components/self-managed-certificates/rbac.yaml"] if ca_secret else []
+    files += ["components/conversion-ca-bundle/rbac.yaml"] if ca_secret and "--conversion" in options else []
     files += [f"components/{each.component}/rbac.yaml" for each in COMPANIONS if each.option in options]
     asked = {
         (

@@ -1,16 +1,20 @@
 """Kubernetes, the MPIJob API, the operators that run the jobs."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from webhook import PROGRAM
 from webhook.api import mpijob
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import Facts
+from webhook.installation.doctor.facts import Facts, arguments
 from webhook.installation.doctor.unread import Unread
 
 KUBERNETES_OLD: Final = DiagnosisKind("kubernetes-old", Severity.WARNING)
 MPIJOBS_MISSING: Final = DiagnosisKind("mpijobs-missing", Severity.PROBLEM)
+CONVERSION_OFF: Final = DiagnosisKind("conversion-off", Severity.PROBLEM)
+CONVERSION_MISSING: Final = DiagnosisKind("conversion-missing", Severity.WARNING)
+CONVERSION_UNUSED: Final = DiagnosisKind("conversion-unused", Severity.WARNING)
 OPERATOR_MISSING: Final = DiagnosisKind("operator-missing", Severity.WARNING)
 OPERATOR_OLD: Final = DiagnosisKind("operator-old", Severity.WARNING)
 OPERATORS_SEVERAL: Final = DiagnosisKind("operators-several", Severity.WARNING)
@@ -44,11 +48,37 @@ def _mpijobs(facts: Facts) -> Iterator[Diagnosis]:
         yield not_known("whether the cluster knows MPIJobs", facts.crd.reason)
         return
     versions = facts.crd["spec"]["versions"] if facts.crd else ()
+    yield from _conversion(facts, [each["name"] for each in versions if each["served"]])
     if not any(f"{mpijob.GROUP}/{each['name']}" == mpijob.API_VERSION and each["served"] for each in versions):
         served = ", ".join(each["name"] for each in versions if each["served"])
         yield MPIJOBS_MISSING(
             f"the cluster serves no MPIJobs of {mpijob.API_VERSION}" + (f", only {served}" if served else ""),
             fix="install mpi-operator with its CRD; training-operator v1 brings an older one of the same name",
+        )
+
+
+def _conversion(facts: Facts, served: list[str]) -> Iterator[Diagnosis]:
+    """Several versions of MPIJobs need somebody who converts, and who converts needs several versions."""
+    found = (facts.crd["spec"].get("conversion") or {}) if isinstance(facts.crd, Mapping) else {}
+    called = ((found.get("webhook") or {}).get("clientConfig") or {}).get("service") or {}
+    ours = (called.get("namespace"), called.get("name")) == (facts.location.namespace, facts.location.service)
+    on = "--conversion" in arguments(facts.deployment)
+    older = [name for name in served if f"{mpijob.GROUP}/{name}" in mpijob.OLDER_VERSIONS]
+    if ours and not on and isinstance(facts.deployment, Mapping):
+        yield CONVERSION_OFF(
+            f"the CRD of MPIJobs has this service convert {', '.join(older)}, and it does not: nobody can read these",
+            fix=f"add manifests/components/conversion to your overlay, then {facts.again}",
+        )
+    elif older and len(older) < len(served) and found.get("strategy") != "Webhook":
+        yield CONVERSION_MISSING(
+            f"{', '.join(older)} of MPIJobs is served beside the others, and nobody converts: fields with other names "
+            "are ignored, and workers wait in place of running sshd",
+            fix=f"take it out of the CRD, or have {PROGRAM} convert: docs/older-versions.md",
+        )
+    elif on and not ours:
+        yield CONVERSION_UNUSED(
+            "--conversion is given, and the CRD of MPIJobs does not call this service for it",
+            fix="take manifests/components/conversion out of your overlay, or patch the CRD: docs/older-versions.md",
         )
 
 
