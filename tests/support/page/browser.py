@@ -1,5 +1,6 @@
 """A real headless Chromium, of Debian's packages where the machine has none, driven by Playwright."""
 
+import fcntl
 import importlib.util
 import os
 import shutil
@@ -55,8 +56,12 @@ def _environment(path: Path) -> dict[str, str]:
 
 
 def _install_playwright() -> None:
-    if importlib.util.find_spec("playwright"):
-        return
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
-    subprocess.run([*pip, "-r", ROOT / "requirements" / "browser.txt"], check=True)
-    importlib.invalidate_caches()
+    """Into the environment that runs the tests, by one of their processes: the others wait for it."""
+    with Path(sys.prefix, "playwright.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        importlib.invalidate_caches()
+        if not importlib.util.find_spec("playwright"):
+            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            requirements = ROOT / "requirements" / "browser.txt"
+            subprocess.run([*pip, "--require-hashes", "--requirement", requirements], check=True)
+            importlib.invalidate_caches()
