@@ -4,13 +4,14 @@ Who wrote a value is read from the job's record (`record`), which changes no ver
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import msgspec
 
 from webhook.admission import record
 from webhook.admission.messages import Finding
+from webhook.admission.places import Lists
 from webhook.api.annotations import INJECTED
 from webhook.api.mpijob import MPIJob
 from webhook.kit.settings import Action
@@ -27,10 +28,20 @@ def named(
     if not found or INJECTED not in job.annotations:
         yield from found
         return
-    authors = {tuple(place.tokens): place.author for place in record.holding(msgspec.json.decode(document))}
+    authors = _authors({_tokens(finding.violation.path) for finding, _ in found}, job, document)
     for finding, action in found:
         author = authors.get(_tokens(finding.violation.path))
         yield (finding if author is None else _by(author, finding)), action
+
+
+def _authors(wanted: Collection[tuple[str, ...]], job: MPIJob, document: msgspec.Raw) -> Mapping[tuple[str, ...], str]:
+    """By which injections the fields were written, of those that are `wanted`."""
+    recorded = record.read({"metadata": {"annotations": job.annotations}})
+    meant = [(tokens, place) for place in recorded if (tokens := tuple(place.tokens)) in wanted]
+    if not meant:
+        return {}
+    written, lists = msgspec.json.decode(document), Lists()
+    return {tokens: place.author for tokens, place in meant if lists.value(written, place) is not None}
 
 
 def _tokens(path: str) -> tuple[str, ...]:

@@ -2,9 +2,9 @@
 
 Jobs come again: as a dry run and then in earnest, from a pipeline each night, under another name. What a rule looks at
 beside the spec is watched when a spec has come a few times. Where that is the same, it would find nothing again: the
-policy, the namespace, the labels and annotations of the job, and each single object that it asked the cluster for. A
-rule that looks at more, such as the job's name or a list of the cluster that is not empty, is always asked, and so are
-rules of plug-ins, own rules of the policy, and rules that found something. So is every rule about an update.
+policy, the namespace, the labels and annotations of the job, and what it asked the cluster for. A rule that looks at
+more, such as the job's name or a long list of the cluster, is always asked, and so are rules of plug-ins, own rules of
+the policy, and rules that found something. So is every rule about an update.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,6 +24,8 @@ from webhook.rules import Rule, job_size
 
 # Watching costs as much as judging once more: what comes as a dry run and in earnest does not pay for it.
 TIMES: Final = 3
+# Objects of a list of the cluster that are compared.
+MOST: Final = 16
 _KEY: Final = "quiet"
 # It measures the whole object.
 _NEVER: Final = frozenset({job_size.RULE})
@@ -74,11 +76,7 @@ class _View:
 
     def _noted(self, method: str, *asked: Any) -> Any:
         answer = getattr(self._view, method)(*asked)
-        if isinstance(answer, Mapping):
-            if answer:
-                raise _Looked  # it changes while it is kept
-            answer = {}
-        self.facts[method, *asked] = answer
+        self.facts[method, *asked] = _kept(answer)
         return answer
 
 
@@ -146,6 +144,15 @@ def _is_quiet(each: tuple[Rule, RuleSettings, Action], job: MPIJob, view: _View,
         return not any(True for _ in rule.check(job, settings, stand_in))
     except (_Looked, TypeError):  # the latter where it reads the document
         return False
+
+
+def _kept(answer: object) -> object:
+    """The answer as it is now: a list changes in place."""
+    if not isinstance(answer, Mapping):
+        return answer
+    if len(answer) > MOST or any(isinstance(each, Mapping) for each in answer.values()):
+        raise _Looked
+    return dict(answer)
 
 
 def _ask(view: ClusterView, question: tuple[Any, ...]) -> object:

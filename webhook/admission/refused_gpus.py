@@ -5,7 +5,6 @@ from typing import Final
 
 from webhook.admission.decision import Decision
 from webhook.api.mpijob import MPIJob
-from webhook.api.quota_charges import pod_shape
 from webhook.api.resources import counted_accelerators
 from webhook.kit.context import Context
 from webhook.predict.devices import by_claims
@@ -21,7 +20,7 @@ def of(decision: Decision, job: MPIJob, ctx: Context) -> dict[str, int]:
         return {}
     found: Counter[str] = Counter()
     for pods in job_pods(job, ctx):
-        claims = pod_shape(pods.template, pods.resources).device_claims
+        claims = pods.shape.device_claims
         for name, count in (*counted_accelerators(pods.requests), *by_claims(claims, ctx.namespace, ctx.view)):
             found[name] += pods.count * count
     return {name: min(count, MOST) for name, count in found.items()}

@@ -6,6 +6,7 @@ has been applied before. A patch that does not apply rejects the request even un
 
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import repeat
 from typing import Any, Final
 
 import msgspec
@@ -184,8 +185,8 @@ def _copy(value: object) -> object:
 
 def _has_room(annotations: Any, key: str | int, value: object) -> bool:
     others = annotations if type(annotations) is dict else {}
-    if len("".join(map(str, (*others, *others.values(), key, value)))) <= MAX_ANNOTATIONS // 4:
-        return True  # a character has four bytes at most
+    if len(f"{others}{key}{value}") <= MAX_ANNOTATIONS // 4:
+        return True  # a character has four bytes at most, and is no shorter as it is shown
     wanted = {**others, key: value}
     return len("".join(map(str, (*wanted, *wanted.values()))).encode(errors="replace")) <= MAX_ANNOTATIONS
 
@@ -193,8 +194,7 @@ def _has_room(annotations: Any, key: str | int, value: object) -> bool:
 def _is_in(items: list[Any], item: dict[str, object] | str, key: str | None) -> bool:
     if key is None or isinstance(item, str):
         return item in items
-    value = item[key]
-    return value in [existing.get(key) for existing in items if type(existing) is dict]
+    return item[key] in map(dict.get, [each for each in items if type(each) is dict], repeat(key))
 
 
 def _item(parent: Any, token: str | int, path: Path) -> Any:

@@ -14,6 +14,8 @@ from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod import PodTemplate
 from webhook.api.pod_resources import Amounts, PodResources
 from webhook.api.quantity import Quantity
+from webhook.api.quota_charges import Charge, PodShape, pod_charges, pod_shape
+from webhook.api.remembered import remembered
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, Defaults, defaults
 from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
 from webhook.cluster.view import UNKNOWN
@@ -42,9 +44,7 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def resources(self) -> PodResources:
         """As the API server will store them; where `disputed`, the least that the pods may get."""
-        filled_in, overhead = self.additions.defaults, self.additions.overhead
-        resources = self._written.with_defaults(requests=filled_in.requests, limits=filled_in.limits)
-        return resources if overhead is None else resources.with_overhead(overhead)
+        return _stored(self.template, self.additions)
 
     @property
     def certain(self) -> bool:
@@ -65,16 +65,54 @@ class JobPods(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def requests(self) -> dict[str, Quantity]:
         """What one pod asks for, overhead included."""
-        return pod_resources.requests(self.resources)
+        return _requests(self.template, self.additions)
 
     @cached_property
     def limits(self) -> dict[str, Quantity]:
         """What one pod may use, overhead included."""
         return pod_resources.limits(self.resources)
 
+    @property
+    def shape(self) -> PodShape:
+        """What quotas count of one pod."""
+        return _shape(self.template, self.additions)
+
+    def charges(self, default_priority: str | None) -> tuple[Charge, ...]:
+        """What one pod takes of quotas, and each of its claims, but for devices; `default_priority` as there."""
+        return _charges(self.template, self.additions, self.certain, default_priority)
+
     @cached_property
     def _written(self) -> PodResources:
-        return pod_resources.of_template(self.template)
+        return _written(self.template)
+
+
+@remembered
+def _written(template: PodTemplate) -> PodResources:
+    return pod_resources.of_template(template)
+
+
+@remembered
+def _stored(template: PodTemplate, additions: _Additions) -> PodResources:
+    filled_in, overhead = additions.defaults, additions.overhead
+    resources = _written(template).with_defaults(requests=filled_in.requests, limits=filled_in.limits)
+    return resources if overhead is None else resources.with_overhead(overhead)
+
+
+@remembered
+def _requests(template: PodTemplate, additions: _Additions) -> dict[str, Quantity]:
+    return pod_resources.requests(_stored(template, additions))
+
+
+@remembered
+def _shape(template: PodTemplate, additions: _Additions) -> PodShape:
+    return pod_shape(template, _stored(template, additions))
+
+
+@remembered
+def _charges(
+    template: PodTemplate, additions: _Additions, certain: bool, default_priority: str | None
+) -> tuple[Charge, ...]:
+    return pod_charges(_shape(template, additions), certain=certain, default_priority=default_priority)
 
 
 def job_pods(job: MPIJob, ctx: Context) -> tuple[JobPods, ...]:

@@ -80,13 +80,39 @@ def test_a_rule_that_found_nothing_is_asked_a_few_times_and_then_no_more() -> No
         lambda _, ctx: ctx.own_rules,
         lambda _, ctx: json.loads(bytes(ctx.document)),
         lambda _, ctx: ctx.closest_name("a", list),
-        lambda _, ctx: [*ctx.view.all(NAMESPACES)],
         lambda *_: FAULT,
     ],
 )  # fmt: skip
 def test_a_rule_that_looks_at_what_may_be_another_is_always_asked(look: Callable[[MPIJob, Context], object]) -> None:
     asked = Asked(look)
-    assert all(asked.again(number, Snapshot([TEAM])) for number in range(8))
+    assert all(asked.again(number) for number in range(8))
+
+
+class Changing(NothingKnown):
+    """A view with a list that changes in place."""
+
+    def __init__(self, length: int) -> None:
+        self.list: dict[Any, Any] = {number: number for number in range(length)}
+
+    def all(self, resource: Any) -> Any:
+        return self.list
+
+
+@pytest.mark.parametrize("length", [0, quiet.MOST - 1])
+def test_a_list_that_a_rule_looked_at_has_to_be_the_same(length: int) -> None:
+    asked, view = Asked(lambda _, ctx: ctx.view.all(NAMESPACES)), Changing(length)
+    for number in range(quiet.TIMES):
+        asked.again(number, view)
+    assert asked.again(8, view) == 0
+    view.list["more"] = 1
+    assert asked.again(9, view) == 1
+
+
+@pytest.mark.parametrize("found", [dict.fromkeys(range(quiet.MOST + 1)), {"a group": {"a": "b"}}])
+def test_a_rule_that_looks_at_a_long_list_or_at_groups_is_always_asked(found: dict[Any, Any]) -> None:
+    asked, view = Asked(lambda _, ctx: ctx.view.all(NAMESPACES)), Changing(0)
+    view.list = found
+    assert all(asked.again(number, view) for number in range(8))
 
 
 def test_a_rule_of_a_plug_in_is_always_asked() -> None:

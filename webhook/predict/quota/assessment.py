@@ -9,7 +9,7 @@ from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.operator_checks import never_begun, refused
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import NANO, Quantity
-from webhook.api.quota_charges import Charge, PodShape, object_charges, pod_charges, pod_shape
+from webhook.api.quota_charges import Charge, PodShape, object_charges, pod_charges
 from webhook.cluster.group import Group
 from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, defaults
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
@@ -208,9 +208,7 @@ def _parts(
 ) -> tuple[RolePods, ...]:
     parts = []
     for each in pods:
-        shape = pod_shape(each.template, each.resources)
-        charges = pod_charges(shape, certain=each.certain, default_priority=default_priority)
-        charges += devices.charges(shape.device_claims, ctx)
+        charges = each.charges(default_priority) + devices.charges(each.shape.device_claims, ctx)
         parts.append(RolePods(role=each.role, count=each.count, charges=charges, made=made(each.role)))
     return tuple(parts)
 
