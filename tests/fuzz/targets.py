@@ -10,20 +10,25 @@ from datetime import date
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+import msgspec
+
 from tests.bench.replies.cases import clusters
 from tests.fuzz.budget import Budget
 from tests.support import promises
 from tests.support.http_requests import read
 from tests.support.jobs import body, request
 from tests.support.own_rules import question
+from tests.support.trainer import Runtimes
 from webhook.admission import pipelines
 from webhook.admission.decision import Decision
-from webhook.api import images, mpirun, networks, quantity, review
+from webhook.admission.trainer import pipeline
+from webhook.api import images, mpirun, networks, quantity, review, trainer
 from webhook.api.bounds import ANY, Bounds
 from webhook.api.images import ImageError
 from webhook.api.networks import Network, NetworksError
 from webhook.api.quantity import Quantity, QuantityError
-from webhook.api.review import AdmissionRequest, ReviewError
+from webhook.api.review import AdmissionRequest, GroupVersionKind, ReviewError
+from webhook.api.trainer import mapping
 from webhook.cel import at_once
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import Snapshot
@@ -100,6 +105,25 @@ def jobs(data: bytes) -> None:
         job["metadata"]["namespace"] = NAMESPACE
     for old in (None, job):
         _answers(review.decode(body(job, old=old, namespace=NAMESPACE)))
+
+
+def train_jobs(data: bytes) -> None:
+    """Any JSON as the specs of a runtime and of a TrainJob, `{"runtime": ..., "job": ...}`: an answer to each."""
+    given = mapping(_json(data))
+    runtime = {"metadata": {"name": "fuzz"}, "spec": given.get("runtime")}
+    job = {"metadata": {"name": "job"}, "spec": given.get("job")}
+    with suppress(msgspec.DecodeError):  # then it is not in the cache
+        view = Runtimes({**runtime, "kind": trainer.CLUSTER_RUNTIME})
+        for kind, new, old in ((trainer.CLUSTER_RUNTIME, runtime, None), (trainer.TRAIN_JOB, job, {**job, "spec": {}})):
+            asked = AdmissionRequest(
+                uid="1",
+                operation="CREATE" if old is None else "UPDATE",
+                kind=GroupVersionKind(trainer.GROUP, "v1alpha1", kind),
+                object=msgspec.Raw(json.dumps(new).encode()),
+                old_object=msgspec.Raw(json.dumps(old).encode()),
+            )
+            decision = pipeline.decide(asked, policies=_everything_on(), view=view, today=TODAY)
+            json.loads(review.encode(decision.response(asked.uid)))
 
 
 def patches(data: bytes) -> None:
@@ -224,6 +248,9 @@ TARGETS: Mapping[str, Target] = {
     "decode": Target(decode, _REVIEW, f"request uid object oldObject operation CREATE UPDATE {_JOB}"),
     "jobs": Target(jobs, _REVIEW, _JOB),
     "patches": Target(patches, Budget(lines=50_000, lines_per_byte=600), _JOB),
+    "train-jobs": Target(
+        train_jobs, _REVIEW, f"runtime job trainer mlPolicy mpi replicatedJobs name node launcher {_JOB}"
+    ),
     "quantities": Target(quantities, _SMALL, "Ki Mi Ei m n e9 E-3 . + -"),
     "policies": Target(
         policies, Budget(lines=300_000, lines_per_byte=2_000), "rules: injections: action: deny namespaces: &a *a"

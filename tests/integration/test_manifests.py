@@ -30,6 +30,7 @@ OPTIONAL = (
     "audit-reports",
     "conversion",
     "conversion-ca-bundle",
+    "trainer",
     "legacy-no-match-conditions",
 )
 OURS = "mpijob-webhook"

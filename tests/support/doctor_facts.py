@@ -126,6 +126,13 @@ def with_variable(name: str, value: str) -> Any:
     return found
 
 
+def with_arguments(*arguments: str) -> Any:
+    """The service's Deployment with these options of `serve`."""
+    found = deployment("mpijob-webhook", "mpijob-webhook:0.1.0")
+    found["spec"]["template"]["spec"]["containers"][0]["args"] = ["serve", *arguments]
+    return found
+
+
 def with_kueue(config: Any) -> dict[str, Any]:
     text = config if isinstance(config, str) else json.dumps(config)
     found: dict[str, Any] = {"metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"}}

@@ -37,6 +37,7 @@ WRITTEN = (
     "architecture.md",
     "real-jobs.md",
     "why.md",
+    "trainer.md",
     "dashboard.md",
     "older-versions.md",
 )

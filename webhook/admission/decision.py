@@ -42,6 +42,9 @@ class Decision(msgspec.Struct):
     """Why nothing was looked at; empty when it was."""
     name: str = ""
     """Of the object, for messages."""
+    group: str = mpijob.GROUP
+    kind: str = "MPIJob"
+    """Of the object."""
     patch: list[dict[str, object]] = msgspec.field(default_factory=list)
     """JSON Patch operations."""
     authors: list[str] = msgspec.field(default_factory=list)
@@ -78,7 +81,7 @@ class Decision(msgspec.Struct):
     @property
     def message(self) -> str:
         """The text of the refusal, empty for an admitted job."""
-        return messages.denial(self.name, self.denied) if self.denied else ""
+        return messages.denial(self.name, self.denied, self.kind) if self.denied else ""
 
     @property
     def warnings(self) -> list[str]:
@@ -137,7 +140,7 @@ class Decision(msgspec.Struct):
             for f in self.denied[: messages.MAX_LISTED]
         ]
         causes[0].message = messages.first_of(causes[0].message, len(self.denied))
-        details = review.StatusDetails(name=visible(self.name), group=mpijob.GROUP, kind="MPIJob", causes=causes)
+        details = review.StatusDetails(name=visible(self.name), group=self.group, kind=self.kind, causes=causes)
         return review.ResponseStatus(message=self.message, reason="Invalid", code=422, details=details)
 
     def _audit(self) -> dict[str, str]:

@@ -92,13 +92,13 @@ class Finding:
         return f"{path}: {_cut(fault, room - _length(path))} {self.label}"
 
 
-def denial(name: str, findings: Sequence[Finding]) -> str:
+def denial(name: str, findings: Sequence[Finding], kind: str = "MPIJob") -> str:
     """The text of a refusal: every violation, numbered, with field, fault, fix and rule.
 
     A fault of several lines stands as it is, indented only where there are other violations.
     """
     problems = "1 problem" if len(findings) == 1 else f"{len(findings)} problems"
-    lines = [f'MPIJob "{visible(name)}" is refused, {problems} to mend:']
+    lines = [f'{kind} "{visible(name)}" is refused, {problems} to mend:']
     for number, finding in enumerate(findings[:MAX_LISTED], start=1):
         violation = finding.violation
         if "\n" in violation.message:

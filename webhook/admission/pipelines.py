@@ -56,7 +56,7 @@ from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
 from webhook.predict.quota.assessment import reservation_of
 from webhook.rules import CauseReason, Rule, Violation
 
-Hook = Literal["mutate", "validate", "ssh-keys", "policy", "convert"]
+Hook = Literal["mutate", "validate", "trainer", "ssh-keys", "policy", "convert"]
 
 
 def decide(
@@ -184,6 +184,7 @@ def validate(
     granted: Mapping[str, bool] | None = None,
     answers: Answers = own_rules.NO_ANSWERS,
     time_left: Callable[[], float] = lambda: float("inf"),
+    alike: bool = True,
 ) -> Decision:
     """Every violation in one decision; `time_left` gives the seconds until the API server stops waiting.
 
@@ -191,6 +192,7 @@ def validate(
     by. `granted` says, for each rule that the job asks to be exempted from, whether the requester may. Where that is
     missing the decision names the rule in `requested`, for the caller to find out and call again. `answers` are what
     came of the policy's own rules: Unanswered when there are some and no answer. DeadlineExceeded when the time is up.
+    Jobs of one spec are not judged `alike` where rules of the policy look at more than the job.
     """
     if unread := too_large.unread(request.object):
         return _too_large(Decision(name=request.name), unread, policy)
@@ -215,7 +217,7 @@ def validate(
     before = None if old is None else own_rules.of_stored(ctx, request.old_object)
     if old is not None and before is not None and too_large.beyond_ceilings(old, before):
         ctx, old = structs.replace(ctx, old=None), None
-    found = _found(policy, job, ctx, time_left)
+    found = _found(policy, job, ctx, time_left) if alike else list(_findings(policy.rules, job, ctx, time_left))
     if found and old is not None and before is not None:
         earlier = (finding for finding, _ in _findings(policy.rules, old, before, time_left))
         found = ratchet.worse(found, job, earlier, old)

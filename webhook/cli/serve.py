@@ -87,6 +87,9 @@ COUNT: Final = click.IntRange(min=1)
 @click.option("--audit-reports", is_flag=True, help="--audit, and a report object for each; needs the right to.")
 @click.option("--conversion", is_flag=True, help="Convert jobs of older versions at /convert, for a CRD with these.")
 @click.option(
+    "--trainer", is_flag=True, help="Check Kubeflow Trainer's MPI TrainJobs; needs the right to read runtimes."
+)
+@click.option(
     "--record",
     metavar="FOLDER",
     type=click.Path(path_type=Path, file_okay=False),
@@ -106,9 +109,9 @@ def serve(
 ) -> NoReturn:
     """Run the webhook until SIGTERM or Ctrl-C.
 
-    It answers POST /mutate-mpijob, /validate-mpijob, /mutate-ssh-secret and /validate-policy, and with --conversion
-    /convert, over TLS at --listen, and GET /healthz, /readyz, /metrics and /metrics/jobs over plain HTTP at
-    --ops-listen.
+    It answers POST /mutate-mpijob, /validate-mpijob, /validate-trainer, /mutate-ssh-secret and /validate-policy, and with
+    --conversion /convert, over TLS at --listen, and GET /healthz, /readyz, /metrics and /metrics/jobs over plain HTTP
+    at --ops-listen.
 
     With --register it listens on free ports of 127.0.0.1, makes its own CA, installs the two webhook configurations
     with its URL, and removes them when it ends: for a cluster on this machine.

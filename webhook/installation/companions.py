@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from webhook import PROGRAM
+from webhook.api import trainer
 from webhook.client.objects import KubernetesObject
 
 
@@ -86,4 +87,11 @@ AUDIT_REPORTS: Final = CompanionRights(
     ),
 )
 
-COMPANIONS: Final = (KEY_REMOVAL, DEADLINE_EVENTS, NETWORK_POLICIES, AUDIT_REPORTS)
+TRAINER: Final = CompanionRights(
+    "trainer",
+    "--trainer",
+    "TrainJobs are admitted without a check, as nothing is known of their runtimes",
+    (RoleRule(trainer.GROUP, ("clustertrainingruntimes", "trainingruntimes"), ("get", "list", "watch")),),
+)
+
+COMPANIONS: Final = (KEY_REMOVAL, DEADLINE_EVENTS, NETWORK_POLICIES, AUDIT_REPORTS, TRAINER)

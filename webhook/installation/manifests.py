@@ -11,7 +11,7 @@ from webhook.client.objects import KubernetesObject
 from webhook.cluster.resource import Resource, WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.installation.companions import COMPANIONS
-from webhook.installation.registration import by_service, configurations
+from webhook.installation.registration import by_service, configurations, trainer_hooks
 
 READ: Final = ["get", "list", "watch"]
 NOTICE: Final = "# Written by `make manifests` out of the code: changes here are lost.\n"
@@ -29,6 +29,10 @@ def files() -> dict[str, str]:
             ),
         ),
         "base/webhooks.yaml": _text("What the API server sends to the service, and when.", webhooks()),
+        "components/trainer/webhooks.yaml": _patch(
+            "The hooks for Kubeflow Trainer's kinds, added to those of every installation.",
+            trainer_hooks(by_service(PROGRAM, PROGRAM), PROGRAM),
+        ),
         **{
             f"components/{each.component}/rbac.yaml": _text(f"What `{each.option}` needs.", each.role())
             for each in COMPANIONS
@@ -73,6 +77,11 @@ def _role(name: str, place: WatchedPlace | None) -> KubernetesObject:
         "metadata": {"name": name, **({"namespace": PROGRAM} if own else {})},
         "rules": read_rules(place),
     }
+
+
+def _patch(comment: str, hooks: Iterable[KubernetesObject]) -> str:
+    """A JSON patch that adds the hooks."""
+    return f"{NOTICE}# {comment}\n" + yaml.dump([{"op": "add", "path": "/webhooks/-", "value": hook} for hook in hooks])
 
 
 def _text(comment: str, manifests: Iterable[KubernetesObject]) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from webhook import PROGRAM
+from webhook.api.trainer import GROUP
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get
 from webhook.policy.store import LABEL
@@ -46,9 +47,14 @@ MATCH_CONDITIONS = {
         "(has(object.data) ? !has(oldObject.data) || object.data != oldObject.data : has(oldObject.data))"
     ),
 }
+# Others are nobody's business here, so that the service is in the way of no other kind of training.
+OF_MPI = "has(object.spec.mlPolicy) && has(object.spec.mlPolicy.mpi)"
 # A finalizer is removed with an UPDATE, which must work while no replica answers.
 NOT_BEING_DELETED = "!has(object.metadata.deletionTimestamp)"
 CHANGES = ["CREATE", "UPDATE"]
+_OF_JOBS, _OF_CLUSTER = "train-jobs", "cluster-training-runtimes"
+# Names of hooks, and what they see.
+TRAINER_HOOKS = {_OF_JOBS: "trainjobs", "training-runtimes": "trainingruntimes", _OF_CLUSTER: "clustertrainingruntimes"}
 RESOURCES = {
     "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
     "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
@@ -74,13 +80,19 @@ def by_service(namespace: str, name: str, *, port: int = 443, ca_pem: bytes | No
 
 
 def configurations(
-    client_config: ClientConfig, *, labels: Mapping[str, str], policy_namespace: str, match_conditions: bool = True
+    client_config: ClientConfig,
+    *,
+    labels: Mapping[str, str],
+    policy_namespace: str,
+    match_conditions: bool = True,
+    trainer: bool = False,
 ) -> list[dict[str, Any]]:
     """The mutating and the validating configuration, with `labels`, as objects for the API server.
 
     The policy hook sees nothing but labelled ConfigMaps in `policy_namespace`, where no other hook sees anything.
     Without `match_conditions` the hook for SSH keys sees every Secret with the operator's label, and then it fails
-    open; and while the service is down, jobs that are being deleted keep their finalizers.
+    open; and while the service is down, jobs that are being deleted keep their finalizers. With `trainer` the hooks for
+    Kubeflow Trainer's kinds are there too.
     """
     jobs = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v2beta1"], "resources": ["mpijobs"]}
     configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
@@ -104,6 +116,7 @@ def configurations(
         # It is matched against the old and the new object, so that removing the label is seen too.
         hook["objectSelector"] = {"matchExpressions": [{"key": LABEL, "operator": "Exists"}]}
         hook["timeoutSeconds"] = POLICY_TIMEOUT_SECONDS
+    more = trainer_hooks(client_config, policy_namespace, match_conditions) if trainer else []
     return [
         {
             "apiVersion": "admissionregistration.k8s.io/v1",
@@ -111,8 +124,29 @@ def configurations(
             "metadata": {"name": NAME, "labels": {"app.kubernetes.io/name": PROGRAM, **labels}},
             "webhooks": hooks,
         }
-        for kind, hooks in zip(RESOURCES, ([mutating, keys], [validating, policy, removal]), strict=True)
+        for kind, hooks in zip(RESOURCES, ([mutating, keys], [validating, policy, removal, *more]), strict=True)
     ]
+
+
+def trainer_hooks(
+    client_config: ClientConfig, policy_namespace: str, match_conditions: bool = True
+) -> list[dict[str, Any]]:
+    """The hooks for TrainJobs and for runtimes with an MPI policy."""
+    found = []
+    for name, resource in TRAINER_HOOKS.items():
+        rule = {"apiGroups": [GROUP], "apiVersions": ["v1alpha1"], "resources": [resource]}
+        hook = _hook(name, client_config("/validate-trainer"), rule, CHANGES, failure_policy="Fail")
+        conditions = {"not-being-deleted": NOT_BEING_DELETED}
+        if name == _OF_CLUSTER:
+            hook["rules"][0]["scope"] = "Cluster"
+        else:
+            hook["namespaceSelector"] = _users_namespaces(policy_namespace)
+        if name != _OF_JOBS:
+            conditions["of-mpi"] = OF_MPI
+        if match_conditions:
+            hook["matchConditions"] = [{"name": key, "expression": cel} for key, cel in conditions.items()]
+        found.append(hook)
+    return found
 
 
 async def make_namespace(client: Client, name: str) -> None:

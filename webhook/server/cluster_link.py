@@ -16,7 +16,8 @@ from webhook.client.calls import Client
 from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView
 from webhook.client.watch import Watch
-from webhook.cluster.resource import WatchedPlace
+from webhook.cluster.resource import Resource, WatchedPlace
+from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
 from webhook.companions.reservations.ledger import LedgerOutcome, QuotaLedger
@@ -108,17 +109,20 @@ async def linked(
     apply: Callable[[PolicySet, Loaded], None],
     log: Any,
     own_rules: Evaluator | None = None,
+    more: tuple[Resource[Any, Any], ...] = (),
     on_quota: Callable[[LedgerOutcome], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
     """A link that is kept up to date until the block ends; ClusterError when there is no usable configuration.
 
     `apply` gets the policies whenever they change: those of the ConfigMaps in `namespace`, on top of `base`. Kueue's
-    configuration is in `kueue_namespace`. `on_quota` gets the outcome of each verdict of the quota ledger.
+    configuration is in `kueue_namespace`. `more` is watched beside what every service watches. `on_quota` gets the
+    outcome of each verdict of the quota ledger.
     """
     api = await calls.connect(kubeconfig)
     try:
         connection = Connection(api.raw, renew=api.renew)
-        view = LiveView(connection, log=log, places={WatchedPlace.OWN: namespace, WatchedPlace.KUEUE: kueue_namespace})
+        places = {WatchedPlace.OWN: namespace, WatchedPlace.KUEUE: kueue_namespace}
+        view = LiveView(connection, log=log, resources=(*watched_resources(), *more), places=places)
         configmaps = Watch(policies(namespace), connection, log=log)
         policy_watch = PolicyWatch(
             watch=configmaps, api=api, namespace=namespace, apply=apply, log=log, base=base, keys=keys

@@ -19,6 +19,7 @@ JSON = "application/json"
 HOOKS: dict[str, Hook] = {
     "/mutate-mpijob": "mutate",
     "/validate-mpijob": "validate",
+    "/validate-trainer": "trainer",
     "/mutate-ssh-secret": "ssh-keys",
     "/validate-policy": "policy",
     "/convert": "convert",

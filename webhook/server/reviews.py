@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from webhook.admission import policy_review
 from webhook.admission.own_rules import NO_ANSWERS
 from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
+from webhook.admission.trainer import pipeline
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.cel.evaluator import Evaluator
@@ -268,16 +269,16 @@ class ReviewHandler:
         answers: Answers = NO_ANSWERS,
     ) -> Decision:
         now = self.now()
-        return decide(
-            hook,
-            request,
-            policies=self.policies.at(now),
-            view=view,
-            granted=granted,
-            answers=answers,
-            today=now.date(),
-            time_left=lambda: deadline - monotonic(),
-        )
+        known: dict[str, Any] = {
+            "policies": self.policies.at(now),
+            "view": view,
+            "granted": granted,
+            "today": now.date(),
+            "time_left": lambda: deadline - monotonic(),
+        }
+        if hook == "trainer":
+            return pipeline.decide(request, **known)
+        return decide(hook, request, answers=answers, **known)
 
     async def _ssh_keys(self, asked: AdmissionRequest, request: Request) -> Reply:
         """A key pair for the Secret of a job; NoKey when none is ready in time: then the operator tries again."""

@@ -15,6 +15,7 @@ from certs.serving import CertificateError, ServingCertificate
 from webhook.cel.evaluator import Evaluator
 from webhook.client import calls
 from webhook.client.calls import Address, ClusterError
+from webhook.cluster.training_runtimes import OF_TRAINER
 from webhook.cluster.view import NothingKnown
 from webhook.companions.ssh.pool import KeyPool
 from webhook.installation import policy_keys, registration
@@ -85,6 +86,7 @@ class Service:
             registration.by_url(self.url, self.ca_pem),
             labels={registration.MADE_BY: registration.BY_REGISTER},
             policy_namespace=self.settings.policy_namespace,
+            trainer=self.settings.trainer,
             match_conditions=await registration.has_match_conditions(api),
         )
         await self.registration.install(wanted)
@@ -317,6 +319,7 @@ async def _follow_cluster(
                 apply=apply,
                 log=telemetry.log,
                 own_rules=own_rules,
+                more=OF_TRAINER if service.settings.trainer else (),
                 on_quota=lambda outcome: telemetry.quota_ledger.labels(outcome).inc(),
             )
         )

@@ -87,6 +87,8 @@ class ServeSettings:
     """Write down what the audit finds, in report objects beside the jobs; without `audit` it is done too."""
     conversion: bool = False
     """Convert jobs of older versions, for a CRD that serves these."""
+    trainer: bool = False
+    """Judge Kubeflow Trainer's TrainJobs, and follow their runtimes."""
     record: Path | None = None
     """A folder for a record of reviews."""
     record_mebibytes: int = 64

@@ -77,7 +77,7 @@ def _templates() -> dict[str, str]:
             for each in _resource(folder, resource):
                 extra.setdefault(name, []).append((_labelled(each, whole=False), condition))
         for patch in told.get("patches", ()):
-            for operation in load_all(patch["patch"])[0]:
+            for operation in _operations(folder, patch):
                 for target in found:
                     if _meant(target, patch["target"]):
                         _apply(target, operation, condition)
@@ -148,6 +148,13 @@ def _labelled(found: Json, *, whole: bool) -> Json:
     metadata["labels"] = {**(metadata.get("labels") or {}), **added, **_PART_OF}
     if whole and found["kind"] == "Deployment":
         found["spec"]["template"]["metadata"]["labels"] |= added
+    return found
+
+
+def _operations(folder: str, patch: Json) -> Json:
+    """Those of a patch, which may stand in a file of its own."""
+    path = patch.get("path")
+    (found,) = load_all((MANIFESTS / folder / path).read_text(encoding="utf-8") if path else patch["patch"])
     return found
 
 

@@ -57,6 +57,7 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
         "--audit",
         "--audit-reports",
         "--conversion",
+        "--trainer",
     )
     known = {option for parameter in main.commands["serve"].params for option in parameter.opts}
     assert known == {*options, *flags}
@@ -94,6 +95,7 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
             audit=True,
             audit_reports=True,
             conversion=True,
+            trainer=True,
             record=Path("reviews"),
             record_mebibytes=8,
             record_rate=2,

@@ -39,7 +39,8 @@ def arguments(component: str = "") -> list[str]:
     """The container's arguments, with those that a component adds."""
     found: list[str] = list(deployment()["spec"]["template"]["spec"]["containers"][0]["args"])
     if component:
-        for patch in documents(f"components/{component}/kustomization.yaml")[0].get("patches", ()):
+        patches = documents(f"components/{component}/kustomization.yaml")[0].get("patches", ())
+        for patch in (each for each in patches if "patch" in each):
             operations = load_all(patch["patch"])[0]
             found += [o["value"] for o in operations if o["path"].endswith("/args/-")]
     return found

@@ -32,6 +32,45 @@ WANTED = configurations(by_url("https://192.0.2.7:8443", b"CA"), labels=OURS, po
 # The objects
 
 
+def test_the_hooks_for_trainer_come_last_and_only_where_they_are_wanted():
+    client_config = by_url("https://192.0.2.7:8443", b"CA")
+    _, plain = configurations(client_config, labels={}, policy_namespace="policies")
+    _, validating = configurations(client_config, labels={}, policy_namespace="policies", trainer=True)
+
+    assert validating["webhooks"][:3] == plain["webhooks"]
+    of_jobs, of_runtimes, of_cluster = validating["webhooks"][3:]
+    living = {"name": "not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"}
+    of_mpi = {"name": "of-mpi", "expression": "has(object.spec.mlPolicy) && has(object.spec.mlPolicy.mpi)"}
+    others = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "policies"]}
+    expected = [
+        (of_jobs, "train-jobs", "trainjobs", "Namespaced", [living]),
+        (of_runtimes, "training-runtimes", "trainingruntimes", "Namespaced", [living, of_mpi]),
+        (of_cluster, "cluster-training-runtimes", "clustertrainingruntimes", "Cluster", [living, of_mpi]),
+    ]
+    for hook, name, resource, scope, conditions in expected:
+        selector = {"namespaceSelector": {"matchExpressions": [others]}} if scope == "Namespaced" else {}
+        assert hook == {
+            "name": f"{name}.mpijob.training.openshift.io",
+            "clientConfig": {"url": "https://192.0.2.7:8443/validate-trainer", "caBundle": "Q0E="},
+            "rules": [
+                {
+                    "apiGroups": ["trainer.kubeflow.org"],
+                    "apiVersions": ["v1alpha1"],
+                    "resources": [resource],
+                    "scope": scope,
+                    "operations": ["CREATE", "UPDATE"],
+                }
+            ],
+            "failurePolicy": "Fail",
+            "matchPolicy": "Equivalent",
+            "sideEffects": "None",
+            "timeoutSeconds": 5,
+            "admissionReviewVersions": ["v1"],
+            "matchConditions": conditions,
+            **selector,
+        }
+
+
 def test_the_two_configurations():
     common = {
         "rules": [

@@ -8,6 +8,7 @@ from webhook.server.requests import Target, parse
     [
         ("/mutate-mpijob", Target("mutate", None)),
         ("/validate-mpijob?timeout=5s", Target("validate", 5)),
+        ("/validate-trainer?timeout=5s", Target("trainer", 5)),
         ("/mutate-ssh-secret?timeout=10s", Target("ssh-keys", 10)),
         ("/validate-policy", Target("policy", None)),
         ("/validate-mpijob?x=1&timeout=5s", Target("validate", 5)),

@@ -35,6 +35,7 @@ from tests.support.doctor_facts import (
     named,
     pod,
     stored,
+    with_arguments,
     with_kueue,
     with_variable,
 )
@@ -50,6 +51,17 @@ CONVERTS = HAS | {
     Right(verb, "apiextensions.k8s.io", "customresourcedefinitions", "", "mpijobs.kubeflow.org"): True
     for verb in ("get", "patch")
 }
+HOOKS = registration.trainer_hooks(registration.by_service("mpijob-webhook", "mpijob-webhook"), "mpijob-webhook")
+WITH_TRAINER = stored({**VALIDATING, "webhooks": [*VALIDATING["webhooks"], *HOOKS]})
+FOR_TRAINER = with_arguments("--trainer")
+OF_TRAINER = HAS | dict.fromkeys(
+    (
+        Right(verb, "trainer.kubeflow.org", f"{kind}trainingruntimes".lower())
+        for kind in ("", "cluster")
+        for verb in ("get", "list", "watch")
+    ),
+    True,
+)
 
 # What is changed, the findings (id: words of it).
 CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
@@ -143,6 +155,16 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "no hook for policies": (
         {"validating": [{**stored(VALIDATING), "webhooks": stored(VALIDATING)["webhooks"][::2]}]},
         {"hook-missing": "broken policies are not refused"},
+    ),
+    "hooks for Trainer without the option": ({"validating": [WITH_TRAINER]}, {"hook-unknown": "of this version's"}),
+    "hooks for Trainer": ({"validating": [WITH_TRAINER], "deployment": FOR_TRAINER, "rights": OF_TRAINER}, {}),
+    "no hooks for Trainer": (
+        {"deployment": FOR_TRAINER, "rights": OF_TRAINER},
+        {"hook-missing": "trainingruntimes are not checked"},
+    ),
+    "no right to read Trainer's runtimes": (
+        {"validating": [WITH_TRAINER], "deployment": FOR_TRAINER},
+        {"right-missing": "TrainJobs are admitted without a check"},
     ),
     "another Service": (
         hook("mutate", clientConfig={"service": {"namespace": "x", "name": "y", "path": "/mutate-mpijob"}}),

@@ -5,8 +5,9 @@ from typing import Any, Final
 
 from webhook.client.objects import KubernetesObject
 from webhook.installation import registration
+from webhook.installation.companions import TRAINER
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import Facts, configuration, hooks, made_by_register
+from webhook.installation.doctor.facts import Facts, arguments, configuration, hooks, made_by_register
 from webhook.installation.doctor.unread import Unread
 
 CONFIGURATION_MISSING: Final = DiagnosisKind("configuration-missing", Severity.PROBLEM)
@@ -30,6 +31,10 @@ WITHOUT: Final = {
     f"validate.{registration.DOMAIN}": "jobs are not checked",
     f"policy.{registration.DOMAIN}": "broken policies are not refused",
     f"policy-removal.{registration.DOMAIN}": "nobody hears what the removal of a policy changes",
+    **{
+        f"{name}.{registration.DOMAIN}": f"{resource} are not checked"
+        for name, resource in registration.TRAINER_HOOKS.items()
+    },
 }
 SEEN_BY_OTHERS: Final = {"rules", "failurePolicy", "clientConfig", "name"}
 
@@ -40,6 +45,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
         registration.by_service(facts.location.namespace, facts.location.service),
         labels={},
         policy_namespace=facts.location.namespace,
+        trainer=_for_trainer(facts),
     )
     total = 0
     for expected, found in zip(wanted, (facts.mutating, facts.validating), strict=True):
@@ -57,6 +63,14 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
         yield from _about(facts, expected["kind"], actual)
         yield from _hooks(facts, expected, actual)
     yield ok(f"{total} hooks, as this version installs them")
+
+
+def _for_trainer(facts: Facts) -> bool:
+    """Whether Kubeflow Trainer's kinds are checked; of a development server only its hooks show that."""
+    if not facts.on_trial or isinstance(facts.validating, Unread):
+        return TRAINER.option in arguments(facts.deployment)
+    names = {f"{name}.{registration.DOMAIN}" for name in registration.TRAINER_HOOKS}
+    return any(hook["name"] in names for hook in hooks(configuration(facts.validating) or {}))
 
 
 def _about(facts: Facts, kind: str, actual: KubernetesObject) -> Iterator[Diagnosis]:

@@ -1,0 +1,120 @@
+"""TrainJobs and runtimes of Kubeflow Trainer, in the shape of those that it installs."""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from webhook.api import trainer
+from webhook.cluster.training_runtimes import (
+    CLUSTER_TRAINING_RUNTIMES,
+    OF_TRAINER,
+    TRAINING_RUNTIMES,
+    TrainingRuntime,
+)
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer, NothingKnown
+
+Manifest = dict[str, Any]
+NODE, LAUNCHER = 0, 1
+"""The positions of the replicated jobs."""
+
+
+def runtime(kind: str = trainer.CLUSTER_RUNTIME, name: str = "deepspeed", **mpi: Any) -> Manifest:
+    """One like Trainer's `deepspeed-distributed`, with other fields of the MPI policy."""
+    container = {"name": "node", "image": "registry.example.com/deepspeed:1.0", "securityContext": {"runAsUser": 1000}}
+    sshd = {"command": ["/usr/sbin/sshd"], "args": ["-De", "-f", "/home/mpiuser/.sshd_config"]}
+    launcher_labels = {"metadata": {"labels": {trainer.ANCESTOR: trainer.OF_TRAINER}}}
+    policy = {
+        "numProcPerNode": 1,
+        "mpiImplementation": "OpenMPI",
+        "sshAuthMountPath": "/home/mpiuser/.ssh",
+        "runLauncherAsNode": True,
+    }
+    return {
+        "apiVersion": trainer.API_VERSION,
+        "kind": kind,
+        "metadata": {"name": name, **({"namespace": "team"} if kind == trainer.RUNTIME else {})},
+        "spec": {
+            "mlPolicy": {"numNodes": 1, "mpi": {**policy, **mpi}},
+            "template": {
+                "spec": {
+                    "replicatedJobs": [
+                        {"name": "node", "replicas": 1, "template": _pods({**container, **sshd})},
+                        {
+                            "name": "launcher",
+                            "replicas": 1,
+                            "dependsOn": [{"name": "node", "status": "Ready"}],
+                            "template": {**launcher_labels, **_pods(container)},
+                        },
+                    ],
+                    "successPolicy": {"operator": "All", "targetReplicatedJobs": ["launcher"]},
+                }
+            },
+        },
+    }
+
+
+def train_job(*, runtime: str = "deepspeed", patches: list[Manifest] | None = None, **fields: Any) -> Manifest:
+    """A TrainJob with these fields of `trainer`."""
+    spec: Manifest = {"runtimeRef": {"name": runtime}}
+    if fields:
+        spec["trainer"] = fields
+    if patches:
+        spec["runtimePatches"] = patches
+    return {
+        "apiVersion": trainer.API_VERSION,
+        "kind": trainer.TRAIN_JOB,
+        "metadata": {"name": "job", "namespace": "team"},
+        "spec": spec,
+    }
+
+
+def patch(job: str, pod: Manifest, **metadata: Any) -> Manifest:
+    """A patch of the pods of a replicated job, with labels of the Job's metadata."""
+    template: Manifest = {"spec": {"template": {"spec": pod}}}
+    if metadata:
+        template["metadata"] = metadata
+    jobs = [{"name": job, "template": template}]
+    return {"manager": "example.com/team", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}
+
+
+def replicated_job(manifest: Manifest, index: int) -> Manifest:
+    """One of a runtime's."""
+    found: Manifest = manifest["spec"]["template"]["spec"]["replicatedJobs"][index]
+    return found
+
+
+def pods(manifest: Manifest, index: int) -> Manifest:
+    """The spec of the pods of one of a runtime's replicated jobs."""
+    found: Manifest = replicated_job(manifest, index)["template"]["spec"]["template"]["spec"]
+    return found
+
+
+def record(manifest: Manifest) -> TrainingRuntime:
+    """What the cache keeps of a runtime."""
+    resource = TRAINING_RUNTIMES if manifest["kind"] == trainer.RUNTIME else CLUSTER_TRAINING_RUNTIMES
+    found = resource.project(msgspec.json.encode(manifest))
+    assert found is not None
+    return found
+
+
+class Runtimes(NothingKnown):
+    """A view in which nothing is known but these runtimes."""
+
+    def __init__(self, *manifests: Manifest) -> None:
+        self._known: Mapping[tuple[str, str], TrainingRuntime] = {
+            (each["kind"], each["metadata"]["name"]): record(each) for each in manifests
+        }
+
+    def get(self, resource: Any, key: Any) -> Any:
+        if resource not in OF_TRAINER:
+            return UNKNOWN
+        name = key[1] if resource is TRAINING_RUNTIMES else key
+        found: TrainingRuntime | Answer = self._known.get((resource.kind, name), ABSENT)
+        return found
+
+
+def _pods(container: Manifest) -> Manifest:
+    pod = {"securityContext": {"fsGroup": 1000}, "containers": [copy.deepcopy(container)]}
+    return {"spec": {"template": {"spec": pod}}}

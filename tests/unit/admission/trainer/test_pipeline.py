@@ -1,0 +1,362 @@
+"""Verdicts on TrainJobs and runtimes: the rules of MPIJobs, in the words and with the paths of these kinds."""
+
+import copy
+import json
+from datetime import date
+
+import msgspec
+import pytest
+
+from tests.support.trainer import LAUNCHER, NODE, Runtimes, patch, pods, record, replicated_job, runtime, train_job
+from webhook import rules
+from webhook.admission.trainer import pipeline, selection
+from webhook.api import trainer, written
+from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
+from webhook.cluster.view import NothingKnown
+from webhook.policy.in_force import load_policies
+from webhook.predict.trainer.shape import of_train_job
+
+TODAY = date(2026, 1, 1)
+HEAD = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+OTHER_GROUP = {**train_job(), "spec": {"runtimeRef": {"name": "deepspeed", "apiGroup": "x.io"}}}
+
+
+def review(manifest, *, old=None, kind=None, version="trainer.kubeflow.org/v1alpha1"):
+    group, _, number = version.partition("/")
+    return AdmissionRequest(
+        uid="1",
+        operation="CREATE" if old is None else "UPDATE",
+        kind=GroupVersionKind(group=group, version=number, kind=kind or manifest["kind"]),
+        name=manifest["metadata"].get("name", ""),
+        namespace=manifest["metadata"].get("namespace", ""),
+        user_info=UserInfo(username="ann"),
+        object=msgspec.Raw(json.dumps(manifest).encode()),
+        old_object=msgspec.Raw(json.dumps(old).encode()),
+    )
+
+
+def decide(manifest, *runtimes, policy=None, view=None, granted=None, **changes):
+    return pipeline.decide(
+        review(manifest, **changes),
+        policies=load_policies(policy and HEAD + policy),
+        view=view or Runtimes(*runtimes),
+        today=TODAY,
+        granted=granted,
+    )
+
+
+def refused(decision):
+    return [(each.violation.path, each.violation.message, each.violation.fix, each.rule) for each in decision.denied]
+
+
+def test_a_good_job_is_admitted_without_a_word():
+    decision = decide(train_job(numNodes=3, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}}), runtime())
+
+    assert (decision.denied, decision.warnings, decision.skipped) == ([], [], "")
+
+
+@pytest.mark.parametrize("kind", [trainer.RUNTIME, trainer.CLUSTER_RUNTIME])
+def test_a_good_runtime_is_admitted_without_a_word(kind):
+    decision = decide(runtime(kind))
+
+    assert (decision.denied, decision.warnings, decision.skipped) == ([], [], "")
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        (
+            {"numNodes": 300},
+            (
+                "spec.trainer.numNodes",
+                "300 workers (the launcher is one of them), at most 100 allowed",
+                "Set numNodes to 100 or fewer.",
+                "worker-count",
+            ),
+        ),
+        (
+            {"numProcPerNode": 9},
+            (
+                "spec.trainer.numProcPerNode",
+                "9 slots per worker, at most 8 allowed",
+                "Set numProcPerNode to 8 or fewer, with more workers or threads in each rank; "
+                "an administrator can allow more in slots.maxCpu.",
+                "slots",
+            ),
+        ),
+        (
+            {"image": "Bad Image"},
+            (
+                "spec.trainer.image",
+                '"Bad Image" contains a blank or a character outside ASCII',
+                'Write it like "registry.example.com/team/app:1.0".',
+                "images",
+            ),
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_train_job(fields, found):
+    assert refused(decide(train_job(**fields), runtime())) == [found]
+
+
+def test_the_refusal_names_the_kind():
+    decision = decide(train_job(numNodes=300), runtime())
+    status = decision.response("1").status
+
+    assert decision.message.startswith('TrainJob "job" is refused, 1 problem to mend:')
+    assert (status.details.group, status.details.kind) == (trainer.GROUP, trainer.TRAIN_JOB)
+    assert [cause.field for cause in status.details.causes] == ["spec.trainer.numNodes"]
+
+
+def test_numbers_of_nodes_without_a_launcher_among_them():
+    decision = decide(train_job(numNodes=300), runtime(runLauncherAsNode=False))
+
+    assert [fix for _, _, fix, _ in refused(decision)] == ["Set numNodes to 100 or fewer."]
+
+
+def test_what_is_wrong_in_the_runtime_is_said_with_its_place():
+    base = runtime()
+    pods(base, NODE)["containers"][0]["image"] = "Bad Image"
+    where = "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].image"
+
+    of_job, of_runtime = decide(train_job(), base), decide(base)
+
+    message = '"Bad Image" contains a blank or a character outside ASCII'
+    fix = 'Write it like "registry.example.com/team/app:1.0".'
+    assert refused(of_job) == [
+        ("spec.runtimeRef", f"{message} (ClusterTrainingRuntime deepspeed, {where})", fix, "images")
+    ]
+    assert refused(of_runtime) == [(where, message, fix, "images")]
+
+
+def test_what_a_patch_brings_is_said_with_its_place():
+    base = runtime()
+    bad = {"volumes": [{"name": "no_name", "emptyDir": {}}]}
+
+    (found,) = refused(decide(train_job(patches=[patch("node", bad)]), base))
+
+    assert found[0] == (
+        "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template"
+        ".spec.volumes[0].name"
+    )
+
+
+def test_advice_about_a_runtime_is_for_those_who_make_it():
+    base = runtime()
+    for index in (NODE, LAUNCHER):
+        pods(base, index)["containers"][0]["image"] = "registry.example.com/deepspeed"
+
+    assert decide(train_job(), base).warnings == []
+    assert len(decide(base).warnings) == 1
+
+
+def test_nothing_of_a_review_is_kept_with_the_spec():
+    for length in (44, 44, 44, 44, 44, 45):
+        job = train_job(numNodes=3)
+        job["metadata"]["name"] = "x" * length
+        decision = decide(job, runtime())
+        spec, _ = written.known.spec(msgspec.json.encode(msgspec.json.decode(shape_of(job))["spec"]))
+        assert not spec.__dict__
+
+    assert [rule for *_, rule in refused(decision)] == ["name-length"]
+
+
+def shape_of(job):
+    found = of_train_job(job, record(runtime()))
+    assert found is not None
+    return found.document
+
+
+def test_a_runtime_leaves_least_numbers_to_its_jobs():
+    policy = "rules: {worker-count: {min: 4}, gpus: {min: 1}}"
+
+    assert not decide(runtime(), policy=policy).denied
+    assert [rule for *_, rule in refused(decide(train_job(), runtime(), policy=policy))] == [
+        "gpus",
+        "gpus",
+        "worker-count",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("job", "runtimes", "skipped"),
+    [
+        (train_job(runtime="other"), [runtime()], pipeline.RUNTIME_UNKNOWN),
+        (train_job(numNodes=300), [runtime(trainer.RUNTIME)], pipeline.RUNTIME_UNKNOWN),
+        ({**train_job(), "spec": {}}, [runtime()], pipeline.RUNTIME_UNKNOWN),
+        (OTHER_GROUP, [runtime()], pipeline.RUNTIME_UNKNOWN),
+    ],
+)
+def test_an_unknown_runtime_refuses_nobody(job, runtimes, skipped):
+    decision = decide(job, *runtimes)
+
+    assert (decision.allowed, decision.skipped) == (True, skipped)
+
+
+def test_nothing_is_known_of_runtimes_without_their_cache():
+    assert decide(train_job(numNodes=300), view=NothingKnown()).skipped == pipeline.RUNTIME_UNKNOWN
+
+
+def test_other_training_is_left_alone():
+    base = runtime()
+    base["spec"]["mlPolicy"] = {"numNodes": 300, "torch": {}}
+
+    assert decide(train_job(numNodes=300), base).skipped == pipeline.NOT_OF_MPI
+    assert decide(base).skipped == pipeline.NOT_OF_MPI
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"kind": "OptimizationJob"}, {"version": "trainer.kubeflow.org/v1"}, {"version": "kubeflow.org/v1alpha1"}],
+)
+def test_other_kinds_are_left_alone(changes):
+    assert decide(train_job(numNodes=300), runtime(), **changes).skipped == pipeline.NOT_OURS
+
+
+def test_a_runtime_of_the_namespace_is_found_there():
+    base = runtime(trainer.RUNTIME)
+    job = train_job(numNodes=300)
+    job["spec"]["runtimeRef"]["kind"] = trainer.RUNTIME
+
+    assert [rule for *_, rule in refused(decide(job, base))] == ["worker-count"]
+
+
+def test_an_update_is_refused_for_what_it_makes_worse_alone():
+    base = runtime()
+    old = train_job(numNodes=300)
+    labelled = copy.deepcopy(old)
+    labelled["metadata"]["labels"] = {"a": "b"}
+    worse = copy.deepcopy(labelled)
+    worse["spec"]["runtimePatches"] = [patch("node", {"volumes": [{"name": "no_name", "emptyDir": {}}]})]
+
+    assert decide(labelled, base, old=old).allowed
+    assert [rule for *_, rule in refused(decide(worse, base, old=old))] == ["pod-template"]
+
+
+def test_what_is_found_beside_rules_is_compared_with_the_stored_object():
+    base = runtime(runLauncherAsNode=False)
+
+    assert decide(train_job(numNodes=0), base, old=train_job(numNodes=0, image="x")).allowed
+    assert [rule for *_, rule in refused(decide(train_job(numNodes=0), base, old=train_job(numNodes=2)))] == [
+        "upstream-contract"
+    ]
+
+
+def test_what_trainer_checks_instead_counts_on_updates_in_the_same_way():
+    base = runtime()
+    old = train_job()
+    old["metadata"]["name"] = "x" * 50
+    new = copy.deepcopy(old)
+    new["metadata"]["labels"] = {"a": "b"}
+
+    assert [rule for *_, rule in refused(decide(old, base))] == ["name-length"]
+    assert decide(new, base, old=old).allowed
+
+
+def test_an_object_that_cannot_be_read_is_left_to_the_api_server():
+    request = msgspec.structs.replace(review(train_job()), object=msgspec.Raw(b"{"))
+
+    decision = pipeline.decide(request, policies=load_policies(None), view=Runtimes(runtime()), today=TODAY)
+
+    assert (decision.allowed, decision.skipped) == (True, pipeline.UNREADABLE)
+
+
+@pytest.mark.parametrize("broken", [None, 7, "x", [], {"a": 1}])
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("metadata",),
+        ("spec",),
+        ("spec", "runtimeRef"),
+        ("spec", "trainer"),
+        ("spec", "trainer", "resourcesPerNode"),
+        ("spec", "trainer", "resourcesPerNode", "limits"),
+        ("spec", "trainer", "env"),
+        ("spec", "runtimePatches"),
+    ],
+)
+def test_any_shape_gets_an_answer(path, broken):
+    job = train_job(
+        numNodes=2,
+        env=[{"name": "A"}],
+        resourcesPerNode={"limits": {"cpu": 1}},
+        patches=[patch("node", {"nodeSelector": {"a": "b"}})],
+    )
+    inner = job
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = broken
+    request = msgspec.structs.replace(review(train_job()), object=msgspec.Raw(json.dumps(job).encode()))
+
+    pipeline.decide(request, policies=load_policies(None), view=Runtimes(runtime()), today=TODAY)
+
+
+@pytest.mark.parametrize("broken", [None, 7, "x", [], {"a": 1}, [None], [7]])
+@pytest.mark.parametrize("part", ["replicatedJobs", "containers", "template", "mpi", "successPolicy", "dependsOn"])
+def test_any_runtime_gets_an_answer(part, broken):
+    base = runtime()
+    spec = base["spec"]["template"]["spec"]
+    {
+        "replicatedJobs": spec,
+        "successPolicy": spec,
+        "containers": pods(base, NODE),
+        "template": replicated_job(base, NODE),
+        "dependsOn": replicated_job(base, LAUNCHER),
+        "mpi": base["spec"]["mlPolicy"],
+    }[part][part] = broken
+
+    decide(base)
+
+
+@pytest.mark.parametrize("name", [[], {}, 7, None])
+def test_any_name_gets_an_answer(name):
+    base = runtime()
+    base["spec"]["template"]["spec"]["successPolicy"] = {"targetReplicatedJobs": [name]}
+    replicated_job(base, LAUNCHER)["dependsOn"] = [{"name": name}]
+    pods(base, NODE)["volumes"] = [{"name": name}]
+    pods(base, NODE)["containers"].append({"name": name})
+    parts = {"volumes": [{"name": name}], "containers": [{"name": name, "env": [{"name": name}]}]}
+
+    decide(base)
+    decide(train_job(env=[{"name": name}], patches=[patch("node", parts)]), base)
+
+
+def test_exemptions_of_the_policy_and_by_annotation():
+    policy = "exemptions: [{rules: [worker-count], users: [ann], reason: OPS-1}]"
+    asking = train_job(numNodes=300)
+    asking["metadata"]["annotations"] = {
+        "training.openshift.io/exempt": "worker-count",
+        "training.openshift.io/exempt-reason": "a test",
+    }
+
+    exempted = decide(train_job(numNodes=300), runtime(), policy=policy)
+    assert exempted.allowed
+    assert [(finding.violation.path, reason) for finding, reason in exempted.exempted] == [
+        ("spec.trainer.numNodes", "OPS-1")
+    ]
+    assert decide(asking, runtime()).requested == ["worker-count"]
+    assert decide(asking, runtime(), granted={"worker-count": True}).allowed
+
+
+def test_own_rules_and_required_injections_are_not_held_against_train_jobs():
+    policy = """
+injections: {labels: {required: deny, job: {team: a}}}
+rules: {custom: [{id: never, expression: "false", message: "no"}]}
+"""
+    assert decide(train_job(), runtime(), policy=policy).allowed
+
+
+@pytest.mark.parametrize("mode", ["warn", "audit"])
+def test_the_mode_of_the_policy_is_a_ceiling(mode):
+    decision = decide(train_job(numNodes=300), runtime(), policy=f"mode: {mode}")
+
+    assert decision.allowed
+    assert len(decision.warned if mode == "warn" else decision.audited) == 1
+
+
+def test_every_rule_is_asked_or_left_out_with_a_reason():
+    known = {each for each, rule in rules.REGISTRY.items() if not rule.plugin}
+
+    assert known <= selection.OF_JOBS | selection.LEFT_OUT.keys()
+    assert not selection.OF_JOBS & selection.LEFT_OUT.keys()
+    assert selection.INSTEAD.keys() | selection.BESIDES.keys() <= selection.OF_JOBS

@@ -1,0 +1,131 @@
+"""The verdict on a TrainJob or a runtime: that of the rules on the MPIJob that would make the same pods."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import date
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from msgspec import structs
+
+from webhook.admission import pipelines, too_large
+from webhook.admission.decision import Decision
+from webhook.admission.messages import Finding
+from webhook.admission.trainer.selection import OF_TEMPLATES, selected
+from webhook.api import mpijob, review, trainer
+from webhook.api.review import AdmissionRequest, GroupVersionKind
+from webhook.api.trainer import at, mapping
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.training_runtimes import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, TrainingRuntime
+from webhook.cluster.view import ClusterView
+from webhook.kit.context import Context
+from webhook.policy.in_force import PolicySet
+from webhook.predict.trainer.places import Places
+from webhook.predict.trainer.shape import Shape, of_runtime, of_train_job
+
+NOT_OURS: Final = "neither a TrainJob nor a runtime"
+NOT_OF_MPI: Final = "not of an MPI runtime"
+RUNTIME_UNKNOWN: Final = "its runtime is not known"
+UNREADABLE: Final = "not an object"
+_KINDS: Final = (trainer.TRAIN_JOB, trainer.RUNTIME, trainer.CLUSTER_RUNTIME)
+
+
+def decide(
+    request: AdmissionRequest,
+    *,
+    policies: PolicySet,
+    view: ClusterView,
+    today: date,
+    granted: Mapping[str, bool] | None = None,
+    time_left: Callable[[], float] = lambda: float("inf"),
+) -> Decision:
+    """The decision for every review that a configuration could send; a job whose runtime is unknown is admitted."""
+    kind = request.kind
+    if (f"{kind.group}/{kind.version}", request.operation in {"CREATE", "UPDATE"}) != (trainer.API_VERSION, True):
+        return Decision(skipped=NOT_OURS, name=request.name)
+    if kind.kind not in _KINDS or request.sub_resource:
+        return Decision(skipped=NOT_OURS, name=request.name)
+    if too_large.unread(request.object) or too_large.unread(request.old_object):
+        return Decision(skipped=too_large.INJECT_NOTHING, name=request.name)
+    made = _shape(request, request.object, view)
+    if not isinstance(made, Shape):
+        return Decision(skipped=made, name=request.name)
+    stored = _shape(request, request.old_object, view) if request.operation == "UPDATE" else ""
+    shapes = {shape.document: shape for shape in (stored, made) if isinstance(shape, Shape)}
+    namespace = view.get(NAMESPACES, request.namespace)
+    policy = policies.for_namespace(namespace)
+    decision = pipelines.validate(
+        _as_mpi_job(request, made, stored),
+        policy=selected(policy, partial(_shape_of, shapes), runtime=kind.kind != trainer.TRAIN_JOB),
+        view=view,
+        today=today,
+        granted=granted,
+        time_left=time_left,
+        alike=False,
+    )
+    decision.reservation = None  # the ledger knows MPIJobs alone
+    decision.group, decision.kind, decision.policy = trainer.GROUP, kind.kind, policy.identity
+    return _placed(decision, made.places)
+
+
+def _shape(request: AdmissionRequest, written: msgspec.Raw, view: ClusterView) -> Shape | str:
+    """The shape of the object, or why there is none."""
+    try:
+        document = msgspec.json.decode(written)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        review.confirm(request)
+        return UNREADABLE
+    if request.kind.kind != trainer.TRAIN_JOB:
+        return of_runtime(mapping(document)) or NOT_OF_MPI
+    runtime = _runtime(at(document, "spec", "runtimeRef"), request.namespace, view)
+    if runtime is None:
+        return RUNTIME_UNKNOWN
+    return of_train_job(mapping(document), runtime) or NOT_OF_MPI
+
+
+def _runtime(reference: dict[str, Any], namespace: str, view: ClusterView) -> TrainingRuntime | None:
+    name, kind = str(reference.get("name") or ""), reference.get("kind") or trainer.CLUSTER_RUNTIME
+    if (reference.get("apiGroup") or trainer.GROUP) != trainer.GROUP:
+        return None
+    if kind == trainer.RUNTIME:
+        found = view.get(TRAINING_RUNTIMES, (namespace, name))
+    else:
+        found = view.get(CLUSTER_TRAINING_RUNTIMES, name)
+    return found if isinstance(found, TrainingRuntime) else None
+
+
+def _shape_of(shapes: Mapping[bytes, Shape], ctx: Context) -> Shape:
+    return shapes[bytes(ctx.document)]
+
+
+def _as_mpi_job(request: AdmissionRequest, made: Shape, stored: Shape | str) -> AdmissionRequest:
+    group, _, version = mpijob.API_VERSION.partition("/")
+    return structs.replace(
+        request,
+        kind=GroupVersionKind(group=group, version=version, kind="MPIJob"),
+        object=msgspec.Raw(made.document),
+        old_object=msgspec.Raw(stored.document if isinstance(stored, Shape) else b"null"),
+    )
+
+
+def _placed(decision: Decision, places: Places) -> Decision:
+    """The decision in the words and with the paths of the object that it is about."""
+    for found in (decision.denied, decision.warned, decision.audited):
+        found[:] = [_in_place(finding, places) for finding in found if not _told_before(finding, places)]
+    decision.exempted = [(_in_place(finding, places), reason) for finding, reason in decision.exempted]
+    return decision
+
+
+def _told_before(finding: Finding, places: Places) -> bool:
+    """Whether it is advice about the runtime alone: whoever made that has read it, and a TrainJob cannot follow it."""
+    violation = finding.violation
+    return violation.advisory and finding.rule in OF_TEMPLATES and places.of(violation.path).in_runtime
+
+
+def _in_place(finding: Finding, places: Places) -> Finding:
+    violation = finding.violation
+    path, where = places.shown(violation.path)
+    heading, end, lines = places.worded(violation.message).partition("\n")
+    message, fix = f"{heading}{where}{end}{lines}", places.worded(violation.fix)
+    return replace(finding, violation=replace(violation, path=path, message=message, fix=fix))

@@ -1,0 +1,97 @@
+"""Which rules are asked of TrainJobs and of runtimes, why others are not, and what stands in their place."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import structs
+
+from webhook.admission.trainer import upstream
+from webhook.api.mpijob import MPIJob
+from webhook.kit.context import Context
+from webhook.kit.settings import RangeRuleSettings, RuleSettings
+from webhook.policy.in_force import Policy
+from webhook.predict.trainer.shape import Shape
+from webhook.rules import Rule, Violation
+
+ShapeOf = Callable[[Context], Shape]
+"""The shape of the object that a context is about: the new one, or the stored one."""
+
+OF_TEMPLATES: Final = frozenset(
+    (
+        "command-line",
+        "gpus",
+        "images",
+        "job-size",
+        "mpi-implementation",
+        "pod-security",
+        "pod-template",
+        "rank-environment",
+        "slots",
+        "ssh-paths",
+        "upstream-contract",
+        "worker-count",
+    )
+)
+"""Asked of runtimes: what follows from the templates alone, whatever a TrainJob adds."""
+OF_JOBS: Final = OF_TEMPLATES | {
+    "accelerator-available",
+    "compliance",
+    "limit-range",
+    "name-length",
+    "priority",
+    "references",
+    "resource-quota",
+    "tier",
+}
+"""Asked of TrainJobs."""
+LEFT_OUT: Final = MappingProxyType(
+    {
+        "api-access": "what it finds is mended by an injection, and nothing is injected here",
+        "child-names": "the names are those of mpi-operator's objects",
+        "clean-pod-policy": "JobSet decides which pods stay",
+        "ever-fits": "Kueue counts TrainJobs by a configuration that is not read",
+        "gang": "the runtime's podGroupPolicy has the place of schedulingPolicy",
+        "job-timeout": "a limit comes by an injection, and nothing is injected here",
+        "local-queue": "Kueue takes TrainJobs by a configuration that is not read",
+        "network-policy": "NetworkPolicies are made for MPIJobs alone",
+        "retention": "the time is the runtime's, and JobSet runs nothing twice",
+        "update-safety": "the API server itself refuses such changes",
+        "volcano-queue": "the queue is the runtime's, in its podGroupPolicy",
+    }
+)
+"""Rules that are not asked, and why."""
+
+INSTEAD: Final = MappingProxyType({"name-length": upstream.longest_name, "upstream-contract": upstream.job_set})
+BESIDES: Final = MappingProxyType(
+    {"worker-count": upstream.nodes, "images": upstream.other_image, "ssh-paths": upstream.key}
+)
+
+
+def selected(policy: Policy, shape_of: ShapeOf, *, runtime: bool) -> Policy:
+    """The policy with the rules for TrainJobs, or for a `runtime`: that leaves least numbers to its TrainJobs."""
+    wanted = OF_TEMPLATES if runtime else OF_JOBS
+    rules = []
+    for rule, chosen, action in policy.rules:
+        if rule.id in wanted:
+            open_below = runtime and isinstance(chosen, RangeRuleSettings)
+            settings = chosen.model_copy(update={"min": 0}) if open_below else chosen
+            rules.append((_fitted(rule, shape_of), settings, action))
+    return replace(policy, rules=tuple(rules), injections=())
+
+
+def _fitted(rule: Rule, shape_of: ShapeOf) -> Rule:
+    def instead(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
+        return INSTEAD[rule.id](shape_of(ctx))
+
+    def besides(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
+        shape = shape_of(ctx)
+        yield from BESIDES[rule.id](shape)
+        # What the rule says of root's key holds for the way in which mpi-operator mounts it.
+        if rule.id != "ssh-paths" or upstream.user_of_launcher(shape) != 0:
+            yield from rule.check(job, settings, ctx)
+
+    if rule.id in INSTEAD:
+        return structs.replace(rule, check=instead)
+    return structs.replace(rule, check=besides) if rule.id in BESIDES else rule

@@ -1,0 +1,41 @@
+"""Kubeflow Trainer's kinds, `trainer.kubeflow.org/v1alpha1`: what they and their parts are called.
+
+Upstream: https://github.com/kubeflow/trainer/tree/v2.3.0/pkg/apis/trainer/v1alpha1 and `pkg/constants`.
+"""
+
+from typing import Any, Final
+
+GROUP: Final = "trainer.kubeflow.org"
+API_VERSION: Final = f"{GROUP}/v1alpha1"
+TRAIN_JOB: Final = "TrainJob"
+RUNTIME: Final = "TrainingRuntime"
+CLUSTER_RUNTIME: Final = "ClusterTrainingRuntime"
+
+# The replicated jobs of an MPI runtime, and the container that runs the training.
+LAUNCHER: Final = "launcher"
+NODE: Final = "node"
+# The label of the replicated job that gets the fields of a TrainJob's `trainer`.
+ANCESTOR: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
+OF_TRAINER: Final = "trainer"
+# The value of `managedBy` that stands for Trainer itself.
+CONTROLLER: Final = "trainer.kubeflow.org/trainjob-controller"
+# What Trainer adds to pods.
+KEY_VOLUME: Final = "mpi-ssh-auth"
+HOSTFILE_VOLUME: Final = "mpi-hostfile"
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """`value`, or nothing where it is no mapping."""
+    return value if isinstance(value, dict) else {}
+
+
+def mappings(value: Any) -> list[dict[str, Any]]:
+    """The items of a list, each a mapping; nothing where it is no list."""
+    return [mapping(item) for item in value] if isinstance(value, list) else []
+
+
+def at(value: Any, *keys: str) -> dict[str, Any]:
+    """The mapping at the end of these keys; an empty one where there is none."""
+    for key in keys:
+        value = mapping(value).get(key)
+    return mapping(value)

@@ -1,0 +1,67 @@
+"""Where users wrote what stands at a path of the shape that rules read, and what its fields are called there."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+_LAST: Final = re.compile(r"(?:\[[^\]]*\]|\.[^.\[\]]+)$")
+_PATHS: Final = (
+    r"\bspec\.(?:mpiReplicaSpecs|slotsPerWorker|runLauncherAsWorker|sshAuthMountPath|mpiImplementation|runPolicy)"
+    r"(?:\[[^\]]*\]|\.\w+)*"
+)
+_NAMES: Final = {
+    "replicas": "numNodes",
+    "worker count": "numNodes",
+    "slotsPerWorker": "numProcPerNode",
+    "runLauncherAsWorker": "runLauncherAsNode",
+}
+_COUNTED: Final = r"(?P<before>(?:replicas|worker count) to |Use )(?P<count>\d+)(?P<after> workers)?"
+# What stands in quotation marks may be the user's own.
+_WORDS: Final = re.compile(rf'"[^"]*"|(?P<path>{_PATHS})|{_COUNTED}|\b(?P<name>{"|".join(_NAMES)})\b')
+
+
+class Place(NamedTuple):
+    """A field that somebody wrote."""
+
+    path: str
+    in_runtime: bool = False
+    """It stands in the runtime, not in the object that is looked at."""
+
+
+class Places:
+    """From paths of the shape to places; what is not known itself is in the place of what it is a part of."""
+
+    def __init__(self, known: Mapping[str, Place], *, launcher_is_node: bool, runtime: str = "") -> None:
+        self._known = known
+        self._more = 1 if launcher_is_node else 0
+        self._runtime = runtime
+
+    def of(self, path: str) -> Place:
+        """Where it was written."""
+        rest = ""
+        while path not in self._known:
+            last = _LAST.search(path)
+            if last is None:
+                return Place(path + rest)
+            path, rest = path[: last.start()], last[0] + rest
+        place = self._known[path]
+        return place._replace(path=place.path + rest)
+
+    def shown(self, path: str) -> tuple[str, str]:
+        """The path in the object that is looked at, and in parentheses the one in its runtime, if it is from there."""
+        place = self.of(path)
+        return ("spec.runtimeRef", f" ({self._runtime}, {place.path})") if place.in_runtime else (place.path, "")
+
+    def worded(self, text: str) -> str:
+        """`text` with the names and numbers that fields have there: `numNodes` counts a launcher that is a node."""
+        return _WORDS.sub(self._word, text)
+
+    def _word(self, found: re.Match[str]) -> str:
+        if path := found["path"]:
+            return self.of(path).path
+        if before := found["before"]:
+            if before == "Use " and not found["after"]:
+                return found[0]
+            noun = before if before == "Use " else "numNodes to "
+            return f"{noun}{int(found['count']) + self._more}{' nodes' if found['after'] else ''}"
+        return _NAMES.get(found[0], found[0])

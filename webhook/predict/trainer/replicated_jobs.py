@@ -1,0 +1,180 @@
+"""The pods that Trainer makes of a runtime's replicated jobs, for a TrainJob or for none.
+
+Upstream: `newRuntimeInfo` of Trainer's `pkg/runtime/core/trainingruntime.go`, `EnforceMLPolicy` of its
+`pkg/runtime/framework/plugins/mpi/mpi.go`, and `Trainer` of `plugins/jobset/builder.go`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from webhook.api import quantity, trainer
+from webhook.api.quantity import QuantityError
+from webhook.api.trainer import at, mapping, mappings
+from webhook.predict.trainer.merging import Origins, merge
+
+JOB_SET: Final = "spec.template.spec"
+"""Where the JobSet's spec stands in a runtime."""
+PATCHES: Final = "spec.runtimePatches"
+# The API server takes no more, and each is merged on its own.
+_MOST_PATCHES: Final = 16
+RESOURCES: Final = "spec.trainer.resourcesPerNode"
+# Fields of the container that a TrainJob's `trainer` replaces.
+_REPLACED: Final = ("image", "command", "args")
+
+
+@dataclass(slots=True)
+class ReplicatedJob:
+    """One of the runtime's `spec.template.spec.replicatedJobs`."""
+
+    index: int
+    name: str
+    of_trainer: bool
+    """It gets the fields of a TrainJob's `trainer`."""
+    template: dict[str, Any]
+    """Of the pods."""
+    replicas: int
+    pods: int
+    """Of each replica."""
+    depends_on: list[dict[str, Any]]
+    origins: Origins = field(default_factory=dict)
+    """By paths in the template: where the TrainJob has what is not the runtime's."""
+    kept: set[str] = field(default_factory=set)
+    """Paths in the template of what is the runtime's all the same."""
+
+    @property
+    def path(self) -> str:
+        """Where it stands in the runtime."""
+        return f"{JOB_SET}.replicatedJobs[{self.index}]"
+
+    @property
+    def template_path(self) -> str:
+        """Where its pod template stands in the runtime."""
+        return f"{self.path}.template.spec.template"
+
+    @property
+    def containers(self) -> list[dict[str, Any]]:
+        """Of the pod template."""
+        return mappings(at(self.template, "spec").get("containers"))
+
+    @property
+    def node(self) -> int | None:
+        """The index of the container that runs the training."""
+        return next((index for index, each in enumerate(self.containers) if each.get("name") == trainer.NODE), None)
+
+
+def launcher_is_node(runtime: dict[str, Any]) -> bool:
+    """Whether the launcher runs ranks too."""
+    return at(runtime, "mlPolicy", "mpi").get("runLauncherAsNode") is True
+
+
+def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[ReplicatedJob]:
+    """Those of a runtime's spec, with the patches and the `trainer` of a TrainJob's spec, which may be empty."""
+    found = []
+    for index, written in enumerate(mappings(at(runtime, "template", "spec").get("replicatedJobs"))):
+        whole = at(written, "template")
+        each = ReplicatedJob(
+            index=index,
+            name=str(written.get("name")),
+            of_trainer=False,
+            template=at(whole, "spec", "template"),
+            replicas=_number(written.get("replicas"), 1),
+            pods=_number(at(whole, "spec").get("parallelism"), 1),
+            depends_on=mappings(written.get("dependsOn")),
+        )
+        labels = dict(at(whole, "metadata", "labels"))
+        for where, patch in _patches(job, each.name):
+            labels |= at(patch, "metadata", "labels")
+            pods = at(patch, "spec", "template")
+            place = f"{where}.spec.template"
+            each.template = merge(each.template, pods, path="", written=place, origins=each.origins)
+        each.of_trainer = labels.get(trainer.ANCESTOR) == trainer.OF_TRAINER
+        _sized(each, runtime, mapping(job.get("trainer")))
+        _trained(each, runtime, mapping(job.get("trainer")))
+        found.append(each)
+    return found
+
+
+def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob]) -> int:
+    """How many processes a node runs; as many as it has GPUs where that is said to be one."""
+    wanted = at(job, "trainer")
+    if wanted.get("numProcPerNode") is not None:
+        return _number(wanted["numProcPerNode"], 1)
+    number = _number(at(runtime, "mlPolicy", "mpi").get("numProcPerNode"), 1)
+    if number != 1:
+        return number
+    resources = wanted.get("resourcesPerNode")
+    if resources is None:
+        with_resources = (
+            mapping(each.containers[each.node].get("resources"))
+            for each in jobs
+            if (each.name == trainer.NODE or each.of_trainer) and each.node is not None
+        )
+        resources = next(filter(None, with_resources), {})
+    return max(_gpus(at(resources, "requests")) or _gpus(at(resources, "limits")), 1)
+
+
+def _patches(job: dict[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(path, patch) of each patch of the replicated job's template."""
+    for index, patch in enumerate(mappings(job.get("runtimePatches"))[:_MOST_PATCHES]):
+        inner = at(patch, "trainingRuntimeSpec", "template", "spec")
+        for number, replicated in enumerate(mappings(inner.get("replicatedJobs"))):
+            if replicated.get("name") == name:
+                path = f"{PATCHES}[{index}].trainingRuntimeSpec.template.spec.replicatedJobs[{number}].template"
+                yield path, at(replicated, "template")
+
+
+def _sized(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any]) -> None:
+    if each.of_trainer:
+        each.pods = _number(at(runtime, "mlPolicy").get("numNodes"), 1)
+    if each.name == trainer.NODE and wanted.get("numNodes") is not None:
+        nodes = _number(wanted["numNodes"], 1)
+        each.pods = max(nodes - 1, 1) if launcher_is_node(runtime) else nodes
+
+
+def _trained(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Put in what the TrainJob's `trainer` says of the container, as far as it reaches this replicated job."""
+    is_node = each.name == trainer.NODE and launcher_is_node(runtime)
+    index = each.node
+    if index is None or not (each.of_trainer or is_node):
+        return
+    here = f".spec.containers[{index}]"
+    containers = each.containers
+    container = containers[index] = dict(containers[index])
+    for name in _REPLACED if each.of_trainer else ():
+        if wanted.get(name) is not None:
+            container[name] = wanted[name]
+            each.origins[f"{here}.{name}"] = f"spec.trainer.{name}"
+    if wanted.get("env"):
+        change = {"env": wanted["env"]}
+        container = merge(container, change, path=here, written="spec.trainer", origins=each.origins)
+    if resources := mapping(wanted.get("resourcesPerNode")):
+        container["resources"] = _resources(each, here, mapping(container.get("resources")), resources)
+    containers[index] = container
+    each.template = {**each.template, "spec": {**at(each.template, "spec"), "containers": containers}}
+
+
+def _resources(each: ReplicatedJob, here: str, own: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """The resources, with what is from the runtime noted as such."""
+    merged = merge(own, wanted, path=f"{here}.resources", written=RESOURCES, origins={})
+    each.origins[f"{here}.resources"] = RESOURCES
+    each.origins[".spec.containers"] = RESOURCES  # what all containers ask for together
+    each.kept |= {f".spec.containers[{index}]" for index in range(len(each.containers))}
+    for kind in ("limits", "requests"):
+        each.kept |= {f"{here}.resources.{kind}[{name}]" for name in at(own, kind).keys() - at(wanted, kind).keys()}
+    return merged
+
+
+def _gpus(amounts: dict[str, Any]) -> int:
+    """As Trainer counts them: the first resource whose name has `gpu` in it."""
+    for name, amount in amounts.items():
+        if "gpu" in name.lower():
+            try:
+                return quantity.whole(quantity.parse(amount))
+            except QuantityError:
+                return 0
+    return 0
+
+
+def _number(value: Any, otherwise: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
