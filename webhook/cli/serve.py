@@ -109,9 +109,9 @@ def serve(
 ) -> NoReturn:
     """Run the webhook until SIGTERM or Ctrl-C.
 
-    It answers POST /mutate-mpijob, /validate-mpijob, /validate-trainer, /mutate-ssh-secret and /validate-policy, and with
-    --conversion /convert, over TLS at --listen, and GET /healthz, /readyz, /metrics and /metrics/jobs over plain HTTP
-    at --ops-listen.
+    It answers POST /mutate-mpijob, /validate-mpijob, /validate-trainer, /mutate-ssh-secret and /validate-policy, and
+    with --conversion /convert, over TLS at --listen, and GET /healthz, /readyz, /metrics and /metrics/jobs over plain
+    HTTP at --ops-listen.
 
     With --register it listens on free ports of 127.0.0.1, makes its own CA, installs the two webhook configurations
     with its URL, and removes them when it ends: for a cluster on this machine.

@@ -1,0 +1,261 @@
+"""TrainJobs and runtimes before the real Kubeflow Trainer, JobSet and simulated nodes, and what becomes of them."""
+
+import copy
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.support.installation import service
+from tests.support.paths import MANIFESTS
+from tests.trainer import stack
+from tests.trainer.recipe import TRAINER
+from tests.trainer.stack import Stack
+
+pytestmark = pytest.mark.built(TRAINER)
+RIGHTS = MANIFESTS / "components" / "trainer" / "rbac.yaml"
+KINDS = ("clustertrainingruntimes", "trainingruntimes")
+# The service's own namespace, in which nothing is checked.
+UNCHECKED = "mpijob-webhook"
+OF_MPI = ("deepspeed-distributed", "mlx-distributed")
+
+
+@pytest.fixture(scope="module")
+def trainer_stack(operator_cluster: Cluster) -> Iterator[Stack]:
+    with stack.running(operator_cluster) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def checked(operator_cluster: Cluster, trainer_stack: Stack) -> Iterator[Stack]:
+    """With the service, which knows the runtimes that Trainer installs; it has checked them too."""
+    with service.running(operator_cluster, "--trainer"):
+        for runtime in trainer_stack.runtimes.values():
+            operator_cluster.kubectl("create", "-f", "-", stdin=runtime)
+        wait_for_runtimes(operator_cluster, *OF_MPI)
+        yield trainer_stack
+
+
+def wait_for(cluster, what, probe):
+    cluster.wait_for(what, probe, timeout=120)
+
+
+def wait_for_runtimes(cluster, *names):
+    """Until the service has them in its cache: what is unknown it admits."""
+    for name in names:
+        probe = job(f"probe-{'x' * 50}", runtime=name)
+        refused = lambda probe=probe: "[name-length]" in create(cluster, "default", probe, "--dry-run=server").stderr  # noqa: E731
+        wait_for(cluster, f"the service to know {name}", refused)
+
+
+def job(name="job", *, runtime="deepspeed-distributed", kind="ClusterTrainingRuntime", **fields):
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": name},
+        "spec": {"runtimeRef": {"name": runtime, "kind": kind}, "trainer": fields},
+    }
+
+
+def create(cluster, namespace, manifest, *flags):
+    return cluster.kubectl("create", "-n", namespace, "-f", "-", *flags, stdin=manifest, check=False)
+
+
+def test_trainers_own_runtimes_pass(operator_cluster, checked):
+    stored = {each["metadata"]["name"] for each in operator_cluster.get("clustertrainingruntimes")["items"]}
+
+    assert {*checked.runtimes} == stored
+    assert {*OF_MPI} <= stored
+    asked = [line for line in service.decisions(operator_cluster) if line["webhook"] == "trainer"]
+    created = {line["name"] for line in asked if line["name"] in stored}
+    assert created == {*OF_MPI}, "the API server sends no other runtime"
+
+
+@pytest.mark.parametrize("runtime", OF_MPI)
+def test_a_job_that_passes_runs_to_its_end(operator_cluster, checked, namespace, runtime):
+    wanted = job(runtime=runtime, numNodes=3, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}})
+
+    done = create(operator_cluster, namespace, wanted)
+
+    assert done.returncode == 0, done.stderr
+    finished = lambda: has_condition(operator_cluster.get("trainjob", "job", "-n", namespace), "Complete")  # noqa: E731
+    wait_for(operator_cluster, "the TrainJob to complete", finished)
+    made = operator_cluster.get("jobs.batch", "-n", namespace)["items"]
+    assert {each["metadata"]["name"]: each["spec"]["completions"] for each in made} == {
+        "job-node-0": 2,
+        "job-launcher-0": 1,
+    }
+    hostfile = operator_cluster.get("configmap", "job-mpi-hostfile", "-n", namespace)["data"]["hostfile"]
+    assert hostfile.count("slots=4") == 3
+
+
+def test_one_that_jobset_refuses_is_refused(operator_cluster, checked, namespace):
+    longest, too_long = "x" * 44, "x" * 45
+
+    assert create(operator_cluster, namespace, job(longest), "--dry-run=server").returncode == 0
+    refused = create(operator_cluster, namespace, job(too_long))
+    assert refused.returncode
+    assert "Use a name of at most 44 characters. [name-length]" in refused.stderr
+
+
+# What is wrong, and what of it Trainer or Kubernetes says: nobody but the log of a controller hears of it.
+REFUSED_LATER = {
+    "long-name": "pod names generated for this JobSet will exceed 63 characters",
+    "depends-on-the-next": "DependsOn can't be set for the first ReplicatedJob",
+    "succeeds-with-nobody": "does not appear in .spec.ReplicatedJobs",
+    "bad-subdomain": "spec.network.subdomain",
+    "bad-job-name": "spec.replicatedJobs[0].name",
+    "restarts-always": "spec.template.spec.restartPolicy",
+}
+
+
+def broken(case, runtime):
+    """The runtime with what is wrong, and the name of the job."""
+    spec = runtime["spec"]["template"]["spec"]
+    node, launcher = spec["replicatedJobs"]
+    if case == "depends-on-the-next":
+        node["dependsOn"] = [{"name": "launcher", "status": "Ready"}]
+    elif case == "succeeds-with-nobody":
+        spec["successPolicy"]["targetReplicatedJobs"] = ["workers"]
+    elif case == "bad-subdomain":
+        spec["network"]["subdomain"] = "9to5"
+    elif case == "bad-job-name":
+        node["name"], launcher["dependsOn"] = "my_node", []
+    elif case == "restarts-always":
+        node["template"]["spec"]["template"]["spec"]["restartPolicy"] = "Always"
+    return f"{case}-{'x' * 40}" if case == "long-name" else case
+
+
+@pytest.mark.parametrize("case", REFUSED_LATER)
+def test_what_is_refused_after_it_is_stored_is_refused_at_once(operator_cluster, checked, namespace, case):
+    runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
+    name = broken(case, runtime)
+    of_namespace = lambda where: {  # noqa: E731
+        **runtime,
+        "kind": "TrainingRuntime",
+        "metadata": {"name": case, "namespace": where},
+    }
+    wanted = job(name, runtime=case, kind="TrainingRuntime")
+    if case != "long-name":
+        assert "[upstream-contract]" in create(operator_cluster, namespace, of_namespace(namespace)).stderr
+
+    operator_cluster.kubectl("create", "-f", "-", stdin=of_namespace(UNCHECKED))
+    stored = lambda: create(operator_cluster, UNCHECKED, wanted).returncode == 0  # noqa: E731
+    wait_for(operator_cluster, "Trainer to know the runtime", stored)
+    wait_for(operator_cluster, f"{case} to be refused", lambda: refused_by_a_controller(operator_cluster, case, name))
+    assert not operator_cluster.get("pods", "-n", UNCHECKED, f"-ljobset.sigs.k8s.io/jobset-name={name}")["items"]
+
+
+def refused_by_a_controller(cluster, case, name):
+    """Whether a line of Trainer's or JobSet's log says why nothing comes of the job."""
+    lines = (line for each in ("trainer", "jobset") for line in cluster.programs[each].log.read_text().splitlines())
+    return any(name in line and REFUSED_LATER[case] in line for line in lines)
+
+
+def test_numbers_of_pods(operator_cluster, checked, namespace):
+    """What `worker-count` warns of."""
+    runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
+    runtime["kind"], runtime["metadata"] = "TrainingRuntime", {"name": "own", "namespace": namespace}
+    runtime["spec"]["mlPolicy"]["numNodes"] = 3
+    warned = operator_cluster.kubectl("create", "-f", "-", stdin=runtime).stderr
+    assert "3 launchers, of which each starts all ranks" in warned
+
+    one = create(operator_cluster, namespace, job("one", numNodes=1))
+    assert one.returncode == 0
+    assert "1 node, and Trainer makes two pods" in one.stderr
+    three = job("three", runtime="own", kind="TrainingRuntime")
+    stored = lambda: create(operator_cluster, namespace, three).returncode == 0  # noqa: E731
+    wait_for(operator_cluster, "Trainer to know the runtime", stored)
+
+    def jobs():
+        found = operator_cluster.get("jobs.batch", "-n", namespace)["items"]
+        return {each["metadata"]["name"]: each["spec"]["completions"] for each in found}
+
+    wanted = {"one-node-0": 1, "one-launcher-0": 1, "three-node-0": 1, "three-launcher-0": 3}
+    wait_for(operator_cluster, "all Jobs", lambda: jobs() == wanted)
+
+
+def test_what_is_refused_by_rules(operator_cluster, checked, namespace):
+    wanted = job(numNodes=300, image="Bad Image", resourcesPerNode={"limits": {"nvidia.com/gpu": 20}})
+
+    refused = create(operator_cluster, namespace, wanted).stderr
+
+    assert "spec.trainer.image" in refused
+    assert "spec.trainer.numNodes: 300 workers (the launcher is one of them), at most 100 allowed" in refused
+    assert "Set numNodes to 100 or fewer." in refused
+    assert "spec.trainer.resourcesPerNode: a worker asks for 20 GPUs, at most 16 allowed" in refused
+
+
+def test_pods_that_the_namespace_would_refuse(operator_cluster, checked):
+    name = operator_cluster.create_namespace(labels={"pod-security.kubernetes.io/enforce": "restricted"})
+
+    def refused():
+        return create(operator_cluster, name, job(), "--dry-run=server").stderr
+
+    wait_for(operator_cluster, "the service to know the namespace", lambda: "[pod-security]" in refused())
+    assert "spec.runtimeRef" in refused()
+    assert "ClusterTrainingRuntime deepspeed-distributed, spec.template.spec.replicatedJobs[0]" in refused()
+
+
+def test_a_quota_that_is_too_small(operator_cluster, checked, namespace):
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "gpus", "namespace": namespace},
+        "spec": {"hard": {"requests.nvidia.com/gpu": "8"}},
+    }
+    operator_cluster.kubectl("create", "-f", "-", stdin=quota)
+    wanted = job(numNodes=4, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}})
+
+    def refused():
+        return create(operator_cluster, namespace, wanted, "--dry-run=server").stderr
+
+    wait_for(operator_cluster, "the service to know the quota", lambda: "Quota exceeded" in refused())
+    assert "Reduce numNodes to 2 (8 GPUs total)" in refused()
+    fitting = job(numNodes=2, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}})
+    assert create(operator_cluster, namespace, fitting, "--dry-run=server").returncode == 0
+
+
+def test_a_runtime_of_the_namespace(operator_cluster, checked, namespace):
+    runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
+    runtime["kind"] = "TrainingRuntime"
+    runtime["metadata"] = {"name": "own", "namespace": namespace}
+    jobs = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    jobs[0]["template"]["spec"]["template"]["spec"]["containers"][0]["image"] = "Bad Image"
+
+    refused = operator_cluster.kubectl("create", "-f", "-", stdin=runtime, check=False).stderr
+    assert "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].image" in refused
+    assert "[images]" in refused
+
+    jobs[0]["template"]["spec"]["template"]["spec"]["containers"][0]["image"] = "registry.example.com/own:1"
+    operator_cluster.kubectl("create", "-f", "-", stdin=runtime)
+    wanted = job("y" * 45, runtime="own", kind="TrainingRuntime")
+    wait_for(
+        operator_cluster,
+        "the service to know the runtime",
+        lambda: "name-length" in create(operator_cluster, namespace, wanted, "--dry-run=server").stderr,
+    )
+
+
+def test_the_rights_of_the_component_are_enough(operator_cluster, checked):
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{UNCHECKED}"]
+    account = operator_cluster.kubeconfig_for(f"system:serviceaccount:{UNCHECKED}:mpijob-webhook", groups)
+    operator_cluster.kubectl("apply", "-f", RIGHTS)
+    flags = ("--trainer", "--kubeconfig", str(account))
+
+    def read(replica):
+        lines = replica.ops("/metrics").splitlines()
+        synced = {line for line in lines if line.startswith("mpijob_webhook_cache_synced") and line.endswith(" 1.0")}
+        return {f'mpijob_webhook_cache_synced{{kind="{kind}"}} 1.0' for kind in KINDS} <= synced
+
+    with service.running(operator_cluster, *flags, name="by-account", register=False) as replica:
+        wait_for(operator_cluster, "both kinds to be read", lambda: read(replica))
+    operator_cluster.kubectl("delete", "-f", RIGHTS)
+
+
+def test_what_is_stored_can_be_suspended_and_deleted(operator_cluster, checked, namespace):
+    assert create(operator_cluster, namespace, job()).returncode == 0
+
+    suspend = ("patch", "trainjob", "job", "-n", namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
+    operator_cluster.kubectl(*suspend)
+    operator_cluster.kubectl("delete", "trainjob", "job", "-n", namespace)
