@@ -13,6 +13,7 @@ from webhook.cli.main import main
 JOB = "apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\nmetadata: {name: a}\n"
 COMMANDS = {
     "check": ("check", "job.yaml"),
+    "diff": ("diff", "team-a/train"),
     "init": ("init", "--framework", "openmpi"),
     "snapshot": ("snapshot",),
     "doctor": ("doctor",),
@@ -38,7 +39,8 @@ def with_a_cluster(group: click.Group, *above: str) -> list[str]:
 
 def test_all_commands_with_a_cluster_are_here() -> None:
     assert isinstance(main, click.Group)
-    assert set(with_a_cluster(main)) == {*COMMANDS, "serve"}  # the service is its service account
+    # The service is its service account, and the playground asks when a page asks it.
+    assert set(with_a_cluster(main)) == {*COMMANDS, "serve", "playground"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
