@@ -28,11 +28,6 @@ FAULT = Violation("spec", "is wrong", fix="Mend it.")
 TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "labels": {"tier": "1"}}}
 
 
-@pytest.fixture(autouse=True)
-def _nothing_remembered() -> None:
-    written.known.clear()
-
-
 class Asked:
     """A policy with one rule, and how often that was asked."""
 

@@ -15,11 +15,6 @@ from webhook.api.remembered import remembered
 _NUMBERS: Final = count(10)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_remembered() -> None:
-    written.known.clear()
-
-
 def test_it_is_worked_out_once_for_each_template_and_what_else_is_given() -> None:
     asked: list[tuple[object, ...]] = []
 

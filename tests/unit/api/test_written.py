@@ -27,12 +27,6 @@ JOB: dict[str, Any] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _nothing_remembered() -> None:
-    """Specs that were read before have the operator's defaults by now."""
-    written.known.clear()
-
-
 def test_each_template_is_as_it_stands_in_the_document() -> None:
     text = json.dumps(JOB, indent=3).encode()
     job, templates = written.decode(text)
