@@ -42,6 +42,8 @@ class Case(NamedTuple):
     path: str
     body: bytes
     reply: bytes
+    asks: bool = False
+    """The cluster, so that it waits for as long as that is in trouble."""
 
 
 class Offline:
@@ -70,7 +72,8 @@ class Offline:
             if set(decision.requested) <= set(granted or ()):
                 break
             granted = dict.fromkeys(decision.requested, False)
-        return Case(name, f"/{hook}-mpijob", sent, review.encode(decision.response(request.uid)))
+        asks = decision.depends_on_quota or bool(decision.requested)
+        return Case(name, f"/{hook}-mpijob", sent, review.encode(decision.response(request.uid)), asks)
 
     def usual(self) -> list[Case]:
         """Jobs of which each comes upon another thing in the cluster, created and updated; nothing is reserved."""

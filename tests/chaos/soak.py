@@ -31,8 +31,11 @@ class Soaked:
     seed: int
     minutes: float = 0
     rate_asked: float = 0
+    rate_sent: float = 0
     rate: float = 0
     """Verdicts a second, on average."""
+    rate_in_faults: float = 0
+    """Of those, while a fault was there."""
     verdicts: int = 0
     wrong: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
@@ -61,10 +64,11 @@ class Soaked:
     def lines(self) -> list[tuple[str, str]]:
         """The table."""
         memory = (self.memory_start, self.memory_middle, self.memory_end, self.memory_peak)
-        rate = f"{self.rate:.0f}/s of {self.rate_asked:.0f}/s"
+        rate = f"{self.rate:.0f}/s, {self.rate_in_faults:.0f}/s during faults"
         unlike = f"not recovered {len(self.not_recovered)}"
         return [
-            ("verdicts", f"{self.verdicts:,} in {self.minutes:.1f} minutes, {rate}"),
+            ("reviews due", f"{self.rate_asked:.0f}/s; sent {self.rate_sent:.0f}/s, not sent {self.skipped:,}"),
+            ("verdicts", f"{self.verdicts:,} in {self.minutes:.1f} minutes: {rate}"),
             ("wrong", f"{len(self.wrong)}"),
             ("lost", f"{len(self.lost)}"),
             ("tried again", f"{sum(self.refused.values()):,}"),
@@ -78,11 +82,11 @@ class Soaked:
 def soak(stage: Arena, soaked: Soaked, *, minutes: float, rng: Random) -> None:
     """Faults until the time is over, one or two at a time."""
     began, busy = time.monotonic(), busy_seconds()
-    tally, oldest = stage.traffic.tally, stage.replicas[0]
+    tally, oldest, in_faults = stage.traffic.tally, stage.replicas[0], _Answered()
     soaked.memory_start = soaked.memory_peak = stage.vitals(oldest).memory
     while (passed := time.monotonic() - began) < minutes * 60:
         names = drawn(rng, MOST_AT_ONCE)
-        _one_round(stage, soaked, names, rng)
+        _one_round(stage, soaked, names, rng, in_faults)
         memory = stage.vitals(oldest).memory
         soaked.memory_peak = max(soaked.memory_peak, memory)
         if passed < minutes * 30:
@@ -91,16 +95,28 @@ def soak(stage: Arena, soaked: Soaked, *, minutes: float, rng: Random) -> None:
         print(f"{passed / 60:5.1f} min  {' + '.join(names)}: {tally.answered:,} verdicts, wrong {len(tally.wrong)}, "
               f"lost {len(tally.lost)}, {memory // MEGABYTE} MiB", flush=True)  # fmt: skip
     seconds = time.monotonic() - began
-    soaked.minutes, soaked.rate = seconds / 60, tally.answered / seconds
+    soaked.minutes, soaked.rate, soaked.rate_sent = seconds / 60, tally.answered / seconds, tally.sent / seconds
+    soaked.rate_in_faults = in_faults.answered / in_faults.seconds
     soaked.busy_cores, soaked.load_average = (busy_seconds() - busy) / seconds, os.getloadavg()[2]
 
 
-def _one_round(stage: Arena, soaked: Soaked, names: list[str], rng: Random) -> None:
+@dataclass
+class _Answered:
+    """How many verdicts came in how many seconds."""
+
+    answered: int = 0
+    seconds: float = 0
+
+
+def _one_round(stage: Arena, soaked: Soaked, names: list[str], rng: Random, in_faults: _Answered) -> None:
     for name in names:
         soaked.faults[name] = soaked.faults.get(name, 0) + 1
+    began, before = time.monotonic(), stage.traffic.tally.answered
     try:
         with together(stage, rng, names):
             stage.goes_on(rng.randint(50, 500))
+        in_faults.seconds += time.monotonic() - began
+        in_faults.answered += stage.traffic.tally.answered - before
         stage.recovers(rng)
     except (AssertionError, TimeoutError, ControlPlaneError) as error:
         soaked.not_recovered.append(f"{' + '.join(names)}: {str(error)[:2000]}")
@@ -118,7 +134,7 @@ def main(arguments: list[str] | None = None) -> int:
     with ends_in_words():
         with arena(rate=chosen.rate, seed=chosen.seed) as stage:
             tally = stage.traffic.tally
-            tally.answered, tally.sent = 0, 0
+            tally.answered, tally.sent, tally.skipped = 0, 0, 0
             tally.refused.clear()
             soak(stage, soaked, minutes=chosen.minutes, rng=Random(chosen.seed))
         # By now all that were under way have ended.

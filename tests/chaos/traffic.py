@@ -7,12 +7,13 @@ import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from random import Random
-from typing import Self
+from typing import Any, Self
 
 import aiohttp
+import uvloop
 
 from tests.chaos.cases import Case
 from tests.support.installation.balancer import Backend
@@ -20,9 +21,13 @@ from tests.support.installation.deployment import HOST
 
 PATIENCE = 300
 """For how many seconds a review is sent again: longer than any fault, during which it may have no verdict (504)."""
-MOST_AT_ONCE = 200
-CONNECTIONS = 8
-"""To each replica, kept open: as many as matter, and so few that a leak is seen beside them."""
+MOST_AT_ONCE = 2000
+CONNECTIONS = 16
+"""To each replica, kept open: as many as matter, and so few that a leak is seen beside them.
+
+Reviews that ask the cluster have one each and close it: while it is in trouble they must not keep the others from being
+sent.
+"""
 HEADERS = {"Content-Type": "application/json"}
 
 
@@ -64,7 +69,7 @@ class Traffic:
         self._rng = Random(self.seed)
         self._context = ssl.create_default_context(cadata=self.ca.decode())
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=asyncio.run, args=(self._run(),))
+        self._thread = threading.Thread(target=uvloop.run, args=(self._run(),))
         self._thread.start()
         self._ready.wait()
         return self
@@ -91,15 +96,18 @@ class Traffic:
         self._loop = asyncio.get_running_loop()
         self._over = asyncio.Event()
         under_way: set[asyncio.Task[None]] = set()
-        connector = aiohttp.TCPConnector(limit=0, limit_per_host=CONNECTIONS, ssl=self._context)
-        timeout = aiohttp.ClientTimeout(total=30)
-        async with aiohttp.ClientSession(connector=connector, timeout=timeout, headers=HEADERS) as self._session:
+        kept = aiohttp.TCPConnector(limit=0, limit_per_host=CONNECTIONS, ssl=self._context)
+        closed = aiohttp.TCPConnector(limit=0, force_close=True, ssl=self._context)
+        how: Any = {"timeout": aiohttp.ClientTimeout(total=30), "headers": HEADERS}
+        async with (
+            aiohttp.ClientSession(connector=kept, **how) as self._quick,
+            aiohttp.ClientSession(connector=closed, **how) as self._asking,
+        ):
             self._ready.set()
             due = self._loop.time()
             while not self._over.is_set():
                 due += 1 / self.rate
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._over.wait(), max(0, due - self._loop.time()))
+                await asyncio.sleep(max(0, due - self._loop.time()))
                 if len(under_way) >= MOST_AT_ONCE:
                     self.tally.skipped += 1
                     continue
@@ -132,7 +140,8 @@ class Traffic:
         if not backends:
             raise Refusal("no replica")
         url = f"https://127.0.0.1:{self._rng.choice(backends).port}{case.path}"
-        async with self._session.post(url, data=case.body, server_hostname=HOST) as response:
+        session = self._asking if case.asks else self._quick
+        async with session.post(url, data=case.body, server_hostname=HOST) as response:
             return _verdict(response.status, await response.read())
 
 

@@ -25,6 +25,8 @@ class Balancer:
 
     port: int = field(default_factory=free_port)
     backends: list[Backend] = field(default_factory=list)
+    every: float = 0.05
+    """Seconds between two looks at whether a replica is ready."""
 
     def __enter__(self) -> Self:
         self._over = threading.Event()
@@ -43,8 +45,8 @@ class Balancer:
             thread.join()
 
     def _probe(self) -> None:
-        """As the kubelet and the endpoints controller do, but every 50 ms."""
-        while not self._over.wait(0.05):
+        """As the kubelet and the endpoints controller do, but more often."""
+        while not self._over.wait(self.every):
             for backend in list(self.backends):
                 try:
                     backend.ready = responds(f"{backend.ops_url}/readyz")
