@@ -134,7 +134,8 @@ def verdict_on(
             newest = max((layer.serial for layer in policies.layers if layer.name == verdict.name), default=0)
             store.expect_signed(verdict.name, data[store.KEY], new.metadata.signature, keys, newest=newest)
     except PolicyError as error:
-        verdict.error = error
+        # Without its traceback: that leads to the verdict, and what was read would go with neither for minutes.
+        verdict.error = PolicyError(*error.faults)
         return verdict
     layer = Layer(verdict.name, found, new.metadata.resource_version, layers.digest_of(data[store.KEY]))
     verdict.document, verdict.text = found, data[store.KEY]

@@ -86,21 +86,21 @@ def split(text: str | bytes) -> list[str]:
 def lines(text: str | bytes) -> dict[tuple[str | int, ...], int]:
     """The line (from 1) of each value of the first document in `text`, by path; `load_all` must have accepted it."""
     found: dict[tuple[str | int, ...], int] = {}
-
-    def walk(node: yaml.Node, path: tuple[str | int, ...]) -> None:
-        if path in found or len(found) > MAX_ALIASED:
-            return  # an alias, seen at its anchor
-        found[path] = node.start_mark.line + 1
-        if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                walk(value, (*path, key.value))
-                found[*path, key.value] = key.start_mark.line + 1
-        elif isinstance(node, yaml.SequenceNode):
-            for index, item in enumerate(node.value):
-                walk(item, (*path, index))
-
-    walk(next(yaml.compose_all(_readable(text), Loader=_Loader)), ())
+    _note_lines(next(yaml.compose_all(_readable(text), Loader=_Loader)), (), found)
     return found
+
+
+def _note_lines(node: yaml.Node, path: tuple[str | int, ...], found: dict[tuple[str | int, ...], int]) -> None:
+    if path in found or len(found) > MAX_ALIASED:
+        return  # an alias, seen at its anchor
+    found[path] = node.start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            _note_lines(value, (*path, key.value), found)
+            found[*path, key.value] = key.start_mark.line + 1
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            _note_lines(item, (*path, index), found)
 
 
 def _readable(text: str | bytes) -> str:

@@ -1,3 +1,4 @@
+import gc
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,6 +60,19 @@ def test_a_broken_one_is_refused_with_field_values_and_line() -> None:
         "data[policy.yaml].mode",
         "data[policy.yaml].rules.gpus.max",
     ]
+
+
+@pytest.mark.parametrize("text", ["".join(f"k{i}: 1\n" for i in range(1000)), "rules: " + "[" * 1000])
+def test_nothing_is_left_of_a_broken_one(text: str) -> None:
+    """Python would keep all of it for minutes: objects that hold each other go when there are many."""
+    verdict(text)
+    gc.collect()
+    gc.disable()
+    try:
+        assert not verdict(text).response.allowed
+        assert gc.collect() < 100
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("new", [configmap("p", None), {**configmap("p", None), "data": {"policy.yml": HEADER}}])
