@@ -129,5 +129,7 @@ def sagemaker(*, files: tuple[str, ...], output: str, **said: Any) -> NoReturn:
         except manifests.ManifestError as error:
             errors.append(error)
     show(outcomes, output)
+    if not outcomes and not errors:
+        errors.append(manifests.ManifestError(f"no training job in {', '.join(files)}"))
     complain(*errors)
-    sys.exit(UNUSABLE if errors or not outcomes else 0 if all(outcome.good for outcome in outcomes) else REFUSED)
+    sys.exit(UNUSABLE if errors else 0 if all(outcome.good for outcome in outcomes) else REFUSED)

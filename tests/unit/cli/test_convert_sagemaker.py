@@ -110,6 +110,7 @@ def test_several_jobs_and_standard_input(convert: Convert) -> None:
     [
         ("{", 2, "error: job.json: "),
         ("", 2, "error: job.json: is empty"),
+        ("[]", 2, "error: no training job in job.json"),
         ("text", 1, "error: job.json: request: is not a mapping"),
         ({"kind": "MPIJob"}, 1, "error: job.json: TrainingJobName: is not set"),
         (

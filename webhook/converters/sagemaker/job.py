@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from webhook.api import names
+from webhook.api import duration, names
 from webhook.api.annotations import MIGRATED_FROM, NETWORK_POLICY
 from webhook.api.mpijob import API_VERSION, LAUNCHER, WORKER
 from webhook.api.placeholders import fill_in
@@ -19,6 +19,8 @@ from webhook.converters.sagemaker.storage import storage
 
 # What SageMaker does where the request does not say it.
 _DAY: Final = 86_400
+# The default of the rule job-timeout. SageMaker runs jobs for up to 28 days.
+LONGEST: Final = 7 * _DAY
 _LONGEST_NAME: Final = names.DNS_LABEL_MAX_LENGTH - len("-worker-99")
 _LAUNCHER: Final = {"cpu": "1", "memory": "2Gi"}
 _ELASTIC_REGISTRY: Final = ".dkr.ecr"
@@ -118,8 +120,13 @@ def _launcher(
     ranks = pods if how.way is Way.TORCHRUN else how.total
     handed_on = environment.handed_on(env, how.options)
     command, args = program.command(request, how, report, ranks=ranks, host=host, variables=handed_on)
-    variables = [{"name": key, "value": value} for key, value in env.items()]
-    return {"name": "launcher", "image": "", "command": command, "args": args, "env": variables}
+    return {
+        "name": "launcher",
+        "image": "",
+        "command": [program.literal(word) for word in command],
+        "args": [program.literal(word) for word in args],
+        "env": [{"name": key, "value": program.literal(value)} for key, value in env.items()],
+    }
 
 
 def _replica(replicas: int, container: dict[str, Any], pod: dict[str, Any], options: Options) -> dict[str, Any]:
@@ -140,18 +147,25 @@ def _run_policy(request: TrainingJob, report: Report) -> dict[str, Any]:
     waiting = stopping.max_wait_time_in_seconds if stopping else None
     is_deadline = "is spec.runPolicy.activeDeadlineSeconds, which counts from the start of the job"
     if spot and waiting:
-        seconds = waiting
+        seconds, field = waiting, "StoppingCondition.MaxWaitTimeInSeconds"
         report.mapped("StoppingCondition.MaxWaitTimeInSeconds", is_deadline)
         report.changed(
             "StoppingCondition.MaxRuntimeInSeconds",
             "gives way to MaxWaitTimeInSeconds: the deadline counts what is lost to interruptions too",
         )
     else:
-        seconds = runtime or _DAY
+        seconds, field = runtime or _DAY, "StoppingCondition.MaxRuntimeInSeconds"
         unset = "" if runtime else "was not set, which meant a day; that "
         report.mapped("StoppingCondition.MaxRuntimeInSeconds", f"{unset}{is_deadline}")
         if waiting:
             report.lost("StoppingCondition.MaxWaitTimeInSeconds", "is for spot instances, which were not asked for")
+    if seconds > LONGEST:
+        report.to_do(
+            field,
+            f"is {duration.spell(seconds)}, and the rule job-timeout refuses more than {duration.spell(LONGEST)} by"
+            " default: ask for a larger max in the policy of your namespace, or for somebody who may exempt the job"
+            " (training.openshift.io/exempt: job-timeout)",
+        )
     policy: dict[str, Any] = {"cleanPodPolicy": "Running", "activeDeadlineSeconds": seconds}
     if retries:
         policy["backoffLimit"] = retries.maximum_retry_attempts

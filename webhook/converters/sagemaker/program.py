@@ -1,5 +1,6 @@
 """The command line of the launcher: mpirun, and what each rank is."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from typing import Any, Final
@@ -17,6 +18,15 @@ _STARTERS: Final = frozenset({"mpirun", "mpiexec", "mpiexec.hydra", "horovodrun"
 # Of the toolkit's command line, what is not about hosts and the names of their networks.
 _OPTIONS: Final = ("-bind-to", "none", "-map-by", "slot", "-mca", "pml", "ob1", "-mca", "btl", "^openib")
 _PASSED_ON: Final = ("LD_LIBRARY_PATH", "PATH")
+_EXPANDED: Final = re.compile(r"\$(?=[$(])")
+
+
+def literal(text: str) -> str:
+    """For command, args and env of a container, where Kubernetes would put variables in place of $(NAME).
+
+    SageMaker does not; and what it put between the quotes of a shell could end them.
+    """
+    return _EXPANDED.sub("$$", text)
 
 
 def entry_point(request: TrainingJob) -> str:

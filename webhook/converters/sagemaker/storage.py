@@ -1,9 +1,12 @@
 """Where the data of a training job is: channels, program, model and checkpoints, as volumes of the workers."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Final
 
+from webhook.api.names import DNS_LABEL_MAX_LENGTH
 from webhook.api.placeholders import MARK, fill_in
 from webhook.converters.report import ConversionError, Report
 from webhook.converters.sagemaker import distribution, environment, program
@@ -15,6 +18,8 @@ MODEL: Final = "model"
 CHECKPOINTS: Final = "checkpoints"
 _S3: Final = "s3://"
 _PREFIX: Final = "S3Prefix"
+_FETCH: Final = "fetch-"
+_LONGEST_NAME: Final = DNS_LABEL_MAX_LENGTH - len(_FETCH)
 # Of an init container, which needs some where a quota counts them.
 _SMALL: Final = {"cpu": "1", "memory": "2Gi"}
 
@@ -49,7 +54,8 @@ class Storage:
         self.volumes.append({"name": name, "emptyDir": {"sizeLimit": f"{self.size}Gi"} if self.size else {}})
         mount = {"name": name, "mountPath": path}
         self.mounts.append(mount)
-        container: dict[str, Any] = {"name": f"fetch-{name}", "image": self.options.s3_image, "command": command}
+        container: dict[str, Any] = {"name": f"{_FETCH}{name}", "image": self.options.s3_image}
+        container["command"] = [program.literal(word) for word in command]
         if self.options.s3_secret:
             container["envFrom"] = [{"secretRef": {"name": self.options.s3_secret}}]
         container["resources"] = {"requests": dict(_SMALL), "limits": dict(_SMALL)}
@@ -81,7 +87,7 @@ def storage(request: TrainingJob, options: Options, report: Report) -> Storage:
 
 def _channel(found: Storage, channel: Channel, where: str, claims: dict[str, str], report: Report) -> None:
     name, path = channel.channel_name, f"{environment.DATA}/{channel.channel_name}"
-    volume = _volume_name(f"channel-{name}")
+    volume = _volume_name(f"channel-{name}", {there["name"] for there in found.volumes})
     s3, folder = channel.data_source.s3, channel.data_source.file_system
     report.mapped(f"{where}.ChannelName", f"is {path} on the workers, and SM_CHANNEL_{name.upper()}")
     source = _source(channel)
@@ -171,6 +177,12 @@ def _checkpoints(found: Storage, request: TrainingJob, claim: str | None, report
     found.claim(CHECKPOINTS, claim, (checkpoints.local_path, ""))
 
 
-def _volume_name(text: str) -> str:
-    """A name of a volume; channels may have dots, underscores and upper case."""
-    return re.sub(r"[^a-z0-9-]", "-", text.lower())[:57].rstrip("-")
+def _volume_name(text: str, taken: Collection[str]) -> str:
+    """A name for one more volume; those of channels may differ in dots, underscores and upper case alone."""
+    stem = re.sub(r"[^a-z0-9-]", "-", text.lower())
+    for number in count(1):
+        end = f"-{number}" if number > 1 else ""
+        name = stem[: _LONGEST_NAME - len(end)].rstrip("-") + end
+        if name not in taken:
+            break
+    return name

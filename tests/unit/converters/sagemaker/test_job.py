@@ -10,13 +10,14 @@ import pytest
 
 from tests.support.training_job_fields import FIELDS, full
 from tests.support.training_jobs import CASES, Case, channel, filled_in, hyperparameters, image, mpi, request, script
-from webhook.api import mpirun, placeholders
+from webhook.api import duration, mpirun, placeholders
 from webhook.cli import job_check, job_world
 from webhook.cli.files import Manifest
 from webhook.converters.report import ConversionError, Outcome
 from webhook.converters.sagemaker.instances import Instance
-from webhook.converters.sagemaker.job import convert
+from webhook.converters.sagemaker.job import LONGEST, convert
 from webhook.converters.sagemaker.options import Options
+from webhook.rules import job_timeout
 
 PODS = "spec.mpiReplicaSpecs[Worker].template.spec"
 
@@ -297,6 +298,54 @@ def test_a_channel_of_another_kind_is_a_claim() -> None:
     asked = request("a", "ml.p4d.24xlarge", 2, mpi(8), InputDataConfig=[channel("My.Data_Set")])
     (volume, *_) = spec(asked)["volumes"]
     assert volume["name"] == "channel-my-data-set"
+
+
+def test_channels_of_like_names_have_volumes_of_their_own() -> None:
+    long = "x" * 70
+    channels = ["a.b", "a_b", "A.b", "a-b", "a-b-2", f"{long}1", f"{long}2"]
+    asked = request("a", "ml.p4d.24xlarge", 2, mpi(8), InputDataConfig=[channel(name) for name in channels])
+    for options in ({}, {"s3_image": "aws-cli:1"}):
+        pod = spec(asked, **options)
+        names = [volume["name"] for volume in pod["volumes"]]
+        assert names[:5] == ["channel-a-b", "channel-a-b-2", "channel-a-b-3", "channel-a-b-4", "channel-a-b-2-2"]
+        assert len(set(names)) == len(names)
+        assert max(map(len, names)) <= 63 - len("fetch-")
+        of_path = {mount["mountPath"]: mount["name"] for mount in pod["containers"][0]["volumeMounts"]}
+        assert [of_path[f"/opt/ml/input/data/{name}"] for name in channels] == names[: len(channels)]
+
+
+@pytest.mark.parametrize("program", ["train.py", "train.sh"])
+def test_kubernetes_expands_nothing_in_what_users_wrote(program: str) -> None:
+    odd = "$(SM_HP_A) $$(SM_HP_A) $$ $HOME $"
+    kept = "$$(SM_HP_A) $$$$(SM_HP_A) $$$ $HOME $"
+    asked = request("a", "ml.p4d.24xlarge", 2, script(program, a="'; id; '", b=odd), Environment={"C": odd})
+    (launcher,) = spec(asked, "Launcher")["containers"]
+    variables = {variable["name"]: variable["value"] for variable in launcher["env"]}
+    assert variables["SM_HP_A"] == "'; id; '"
+    assert (variables["SM_HP_B"], variables["C"]) == (kept, kept)
+    assert kept in launcher["args"][-1]
+    assert odd not in launcher["args"][-1]
+
+
+def test_kubernetes_expands_nothing_in_where_data_is() -> None:
+    asked = request(
+        "a", "ml.p4d.24xlarge", 2, mpi(8), InputDataConfig=[channel("a", "s3://b/$(AWS_SECRET_ACCESS_KEY)")]
+    )
+    (fetching, _) = spec(asked, s3_image="aws-cli:1", s3_secret="s3")["initContainers"]
+    assert "s3://b/$$(AWS_SECRET_ACCESS_KEY)" in fetching["command"]
+
+
+def test_what_the_rule_on_time_limits_would_refuse_is_to_be_asked_for() -> None:
+    week = 7 * 86_400
+    assert job_timeout.Settings().max == duration.spell(week) == duration.spell(LONGEST)
+    asked = request("a", "ml.p4d.24xlarge", 2, mpi(8), StoppingCondition={"MaxRuntimeInSeconds": week})
+    field = "StoppingCondition.MaxRuntimeInSeconds"
+    assert field not in notes(asked, Outcome.TO_DO)
+    told_of = notes(asked | {"StoppingCondition": {"MaxRuntimeInSeconds": 4 * week}}, Outcome.TO_DO)[field]
+    assert told_of.startswith("is 28d, and the rule job-timeout refuses more than 7d by default: ask for")
+    spot = {"MaxRuntimeInSeconds": week, "MaxWaitTimeInSeconds": week + 1}
+    asked |= {"StoppingCondition": spot, "EnableManagedSpotTraining": True}
+    assert "is 7d1s, " in notes(asked, Outcome.TO_DO)["StoppingCondition.MaxWaitTimeInSeconds"]
 
 
 def told(field: str, path: str) -> bool:
