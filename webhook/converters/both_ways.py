@@ -12,6 +12,7 @@ Only fields whose type is checked here come out of an annotation into a job of v
 API server holds against its schema, and nobody can hide there what the operator would not be able to read.
 """
 
+from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -32,6 +33,8 @@ SHOWN: Final = "training.openshift.io/shown-from-v2beta1"
 MOST_OF_ANNOTATIONS: Final = 256 * 1024
 # What is left of it for others.
 ROOM: Final = 16 * 1024
+# Four times what a spec has. Far above it Python cannot copy what it can still decode: no version would list the job.
+MOST_DEEP: Final = 64
 DEFAULTS: Final[Document] = {
     "slotsPerWorker": 1,
     "runLauncherAsWorker": False,
@@ -212,10 +215,27 @@ def _keep(annotations: dict[str, str], written: _Written) -> None:
 
 def _decoded(decoder: msgspec.json.Decoder[T], text: object) -> T | None:
     """What an annotation says; None where it is absent, or somebody else's."""
+    if not isinstance(text, str):
+        return None
     try:
-        return decoder.decode(text) if isinstance(text, str) else None
+        return None if _is_deep(msgspec.json.decode(text)) else decoder.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return None
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MOST_DEEP):
+        level = [item for each in level for item in _items(each)]
+        if not level:
+            return False
+    return True
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _document(document: Document, version: str, spec: Any, annotations: dict[str, str]) -> Document:

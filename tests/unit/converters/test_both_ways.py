@@ -165,6 +165,19 @@ def test_annotations_of_others_mean_nothing() -> None:
             assert convert(job, V1 if version == API_VERSION else API_VERSION)["spec"]
 
 
+@pytest.mark.parametrize("depth", [100, 500, 900, 5000])
+def test_an_annotation_that_is_nested_too_deep_fails_no_list_of_jobs(depth: int) -> None:
+    expected = {version: convert(horovod(API_VERSION), version)["spec"] for version in OLDER}
+    deep = "[" * depth + "]" * depth
+    for version in OLDER:
+        job = horovod(API_VERSION)
+        roles = f'{{"Launcher": {{"template": {{"spec": {{"containers": [{{"name": "mpi", "env": {deep}}}]}}}}}}}}'
+        template = f'{{"spec": {{"containers": [{{"name": "mpi", "env": {deep}}}]}}}}'
+        for spec in (f'{{"mpiReplicaSpecs": {roles}}}', f'{{"replicas": 1, "template": {template}}}', deep):
+            job["metadata"]["annotations"][WRITTEN_AS] = f'{{"apiVersion": "{version}", "spec": {spec}}}'
+            assert convert(job, version)["spec"] == expected[version]
+
+
 @pytest.mark.parametrize(
     "spec",
     [
