@@ -5,7 +5,9 @@ from typing import Final
 
 import msgspec
 
-from webhook.api.pod_resources import Amounts, read_amounts
+from webhook.api import quantity
+from webhook.api.pod_resources import HUGE_PAGES, Amounts, read_amounts
+from webhook.api.quantity import Quantity
 from webhook.cluster.resource import Wire, cluster_wide
 
 DEFAULT: Final = "default"
@@ -14,6 +16,9 @@ ROOT: Final = "root"
 """The queue above all others."""
 OPEN: Final = "Open"
 CLOSED: Final = frozenset({"Closed", "Closing"})
+
+_UNBOUNDED_AT_NOTHING: Final = frozenset({"cpu", "memory"})
+_COUNTED: Final = _UNBOUNDED_AT_NOTHING | {"ephemeral-storage"}
 
 
 class VolcanoQueue(msgspec.Struct, frozen=True):
@@ -57,12 +62,20 @@ def _record(found: _Queue) -> VolcanoQueue:
 
 
 def _bounds(written: Amounts) -> Amounts:
-    """Of CPU and memory nothing means no bound, of pods nothing is counted (volcano `pkg/scheduler`, v1.14.1)."""
-    return {
-        name: amount
-        for name, amount in written.items()
-        if name != "pods" and (amount > 0 or name not in {"cpu", "memory"})
-    }
+    """What Volcano reads of it (`NewResource` in `pkg/scheduler/api/resource_info.go`, v1.14.1).
+
+    Of CPU and memory nothing means no bound, memory counts in whole bytes, pods are not counted, and what no container
+    can ask for is passed over.
+    """
+    bounds = {name: amount for name, amount in written.items() if _is_counted(name)}
+    bounds |= {name: Quantity(quantity.whole(bounds[name]) * quantity.NANO) for name in bounds.keys() & {"memory"}}
+    return {name: amount for name, amount in bounds.items() if amount > 0 or name not in _UNBOUNDED_AT_NOTHING}
+
+
+def _is_counted(name: str) -> bool:
+    if "/" in name:
+        return not name.startswith(("count/", "requests."))
+    return name in _COUNTED or name.startswith(HUGE_PAGES)
 
 
 VOLCANO_QUEUES = cluster_wide(
