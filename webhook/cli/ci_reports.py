@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
+from os import fsencode
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
@@ -139,11 +140,11 @@ def _described(rule: str, about: Rule) -> dict[str, Any]:
 def _fingerprint(checked: Checked, problem: Problem) -> str:
     """By which a problem is known again when lines are added above it: what has no field goes by its text."""
     parts = (checked.file, checked.name, problem.rule, problem.field or problem.message)
-    return sha256("\0".join(parts).encode()).hexdigest()
+    return sha256(fsencode("\0".join(parts))).hexdigest()
 
 
 def _place(file: str, line: int | None) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": quote(file)}}
+    place: dict[str, Any] = {"artifactLocation": {"uri": quote(fsencode(file))}}
     return place | ({"region": {"startLine": line}} if line else {})
 
 

@@ -127,6 +127,10 @@ class TestSarif:
     def test_whatever_comes_is_sarif(self, check: Check, text: str) -> None:
         self.log(check("a.yaml", "-o", "sarif", files={"a.yaml": text}))
 
+    def test_a_file_whose_name_is_no_text(self, check: Check) -> None:
+        (run,) = self.log(check("\udcff #.yaml", "-o", "sarif", files={"\udcff #.yaml": ONE_WORKER}))["runs"]
+        assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "%FF%20%23.yaml"}
+
     def test_pod_security_levels_too(self, check: Check) -> None:
         result = check("a.yaml", "--level", "restricted", "-o", "sarif", files={"a.yaml": JOB})
         assert result.exit_code == 1
