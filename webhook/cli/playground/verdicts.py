@@ -73,10 +73,15 @@ def _world(texts: Mapping[str, str], found: _Answer) -> JobWorld | None:
     return world
 
 
+def _bytes(text: str) -> bytes:
+    """As in a file, and half of a character is a fault of it: a browser sends one."""
+    return text.encode("utf-8", "surrogatepass")
+
+
 # While a job is typed the others stay as they are, and a cluster may be large.
 @lru_cache(maxsize=2)
 def _objects(text: str) -> tuple[Manifest, ...]:
-    return tuple(files.parse(text.encode(), CLUSTER))
+    return tuple(files.parse(_bytes(text), CLUSTER))
 
 
 def _cluster(text: str) -> JobWorld:
@@ -90,7 +95,7 @@ def _policies(text: str) -> PolicySet:
 
 def _judge(text: str, world: JobWorld, found: _Answer) -> None:
     try:
-        manifests = files.parse(text.encode(), "the text")
+        manifests = files.parse(_bytes(text), "the text")
     except ManifestError as error:
         found.fault(JOB, str(error))
         return

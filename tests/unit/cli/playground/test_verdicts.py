@@ -69,6 +69,8 @@ def test_what_is_said_of_a_cluster_counts() -> None:
         ({"job": GOOD, "cluster": "a: b\n c: d"}, "cluster", 2),
         ({"job": GOOD, "cluster": "kind: Namespace\napiVersion: v1\nmetadata: {name: 1}"}, "cluster", None),
         ({"job": None, "policy": 7}, "policy", None),
+        ({"job": f"{GOOD}\ud83d"}, "job", None),
+        ({"job": GOOD, "cluster": "\ud83d"}, "cluster", None),
     ],
 )
 def test_what_cannot_be_used_is_said_with_its_place(question: dict[str, object], pane: str, line: int | None) -> None:
