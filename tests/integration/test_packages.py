@@ -1,0 +1,133 @@
+"""The sdist and the wheel: what they hold, and that what is installed from them works wherever it is typed."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.bench import environment
+from tests.controlplane.progress import Progress
+from tests.support.jobs import GOOD, changed
+from tests.support.paths import ROOT
+from tests.support.samples import FULL
+from webhook import __version__
+from webhook.api import yaml
+
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not FULL, reason="packages are built twice: `make test-long`"),
+]
+PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+
+
+@dataclass(frozen=True)
+class Packages:
+    """What is published."""
+
+    sdist: Path
+    wheel: Path
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
+    folder = tmp_path_factory.mktemp("packages")
+    run([sys.executable, "-m", "hatchling", "build", "-d", str(folder)], ROOT)
+    (sdist,) = folder.glob("*.tar.gz")
+    (wheel,) = folder.glob("*.whl")
+    return Packages(sdist, wheel)
+
+
+@pytest.fixture(scope="module")
+def installed(packages: Packages, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the commands, in an environment that has what is locked to run, and no index to find more in."""
+    folder = tmp_path_factory.mktemp("installed")
+    locked = environment.this(Progress()).python
+    run([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder)
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    python = str(folder / "bin" / "python")
+    beside = run([str(locked), "-c", where], folder).strip()
+    Path(run([python, "-c", where], folder).strip(), "locked.pth").write_text(beside + "\n")
+    run([*PIP, "--python", python, "install", "--no-index", "--no-compile", str(packages.wheel)], folder)
+    return folder / "bin"
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    """A folder with modules that have the names of ours, and would break whatever imported them."""
+    for name in ("webhook", "certs", "yaml", "manifests"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')")
+    (tmp_path / "good.yaml").write_text(yaml.dump(GOOD))
+    (tmp_path / "bad.yaml").write_text(yaml.dump(changed({"Worker.replicas": 1})))
+    return tmp_path
+
+
+def test_the_version_comes_from_one_place(packages: Packages, installed: Path, elsewhere: Path) -> None:
+    assert packages.sdist.name == f"mpijob_webhook-{__version__}.tar.gz"
+    assert packages.wheel.name == f"mpijob_webhook-{__version__}-py3-none-any.whl"
+    for program in ("mpijob-webhook", "kubectl-mpijob"):
+        assert run([str(installed / program), "--version"], elsewhere).splitlines()[0].split()[-1] == __version__
+    assert __version__ not in (ROOT / "pyproject.toml").read_text()
+
+
+def test_the_sdist_builds_the_same_wheel(packages: Packages, tmp_path: Path) -> None:
+    with tarfile.open(packages.sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(source)], tmp_path)
+    assert contents(tmp_path / packages.wheel.name) == contents(packages.wheel)
+
+
+def contents(wheel: Path) -> dict[str, int]:
+    """The sum of each file. RECORD has them too, in the order of the archive."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {each.filename: each.CRC for each in archive.infolist() if not each.filename.endswith("/RECORD")}
+
+
+def test_the_sdist_has_what_is_kept_and_nothing_else(packages: Packages) -> None:
+    """Neither what tests and tools leave behind, nor less than it takes to run the tests."""
+    with tarfile.open(packages.sdist) as archive:
+        found = {name.partition("/")[2] for name in archive.getnames()}
+    made = {"PKG-INFO", "webhook/build.json"}
+    kept = set(run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], ROOT).splitlines())
+    kept = {name for name in kept if (ROOT / name).exists()}
+    assert sorted(found - made - kept) == []
+    assert sorted(kept - found) == []
+
+
+def test_the_demonstration_runs_from_any_folder(installed: Path, elsewhere: Path) -> None:
+    assert "What to try next:" in run([str(installed / "mpijob-webhook"), "demo"], elsewhere)
+
+
+@pytest.mark.parametrize("program", ["mpijob-webhook", "kubectl-mpijob"])
+def test_jobs_are_checked_from_any_folder(program: str, installed: Path, elsewhere: Path) -> None:
+    assert "good.yaml" in run([str(installed / program), "check", "good.yaml"], elsewhere)
+    assert "refused" in run([str(installed / program), "check", "bad.yaml"], elsewhere, code=1)
+
+
+def test_kubectl_finds_what_completes_the_plug_in(installed: Path, elsewhere: Path) -> None:
+    assert run([str(installed / "kubectl_complete-mpijob"), "che"], elsewhere).startswith("check\t")
+
+
+def test_what_is_installed_is_what_is_used(installed: Path, elsewhere: Path) -> None:
+    python = str(installed / "python")
+    where = run([python, "-I", "-c", "import webhook; print(webhook.__file__)"], elsewhere)
+    assert Path(where).is_relative_to(installed.parent)
+
+
+def run(command: list[str], folder: Path, *, code: int = 0) -> str:
+    """What it prints, in an environment that tells nothing of the checkout."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    path = os.pathsep.join(
+        entry for entry in os.environ["PATH"].split(os.pathsep) if entry != sysconfig.get_path("scripts")
+    )
+    done = subprocess.run(
+        command, cwd=folder, env={**kept, "PATH": path}, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == code, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
