@@ -122,6 +122,8 @@ def test_values() -> None:
         ("components.audits=true", "audits"),
         ("components.audit=yes", "audit"),
         ("image.digest=sha256:1", "digest"),
+        ('image.repository=a" # b', "repository"),
+        ('image.tag=1" # b', "tag"),
         ("extraArgs={serve}", "extraArgs"),
     ],
 )

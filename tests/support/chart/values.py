@@ -50,6 +50,9 @@ class Value:
 
 
 _TEXT: Final = {"type": "string"}
+# They stand between quotes in the template.
+_IMAGE: Final = "^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
+_TAG: Final = "^[A-Za-z0-9._-]*$"
 _SWITCH: Final = {"type": "boolean"}
 _AMOUNTS: Final = {"type": "object", "additionalProperties": {"type": ["string", "number"]}}
 _FORM: Final = {"type": "object", "additionalProperties": False}
@@ -72,8 +75,8 @@ def _values() -> dict[str, Value | dict[str, Value]]:
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     return {
         "image": {
-            "repository": Value(PROGRAM, "Where the image is, with its registry.", {**_TEXT, "minLength": 1}),
-            "tag": Value("", "Empty for the version of the chart.", _TEXT),
+            "repository": Value(PROGRAM, "Where the image is, with its registry.", {"pattern": _IMAGE, **_TEXT}),
+            "tag": Value("", "Empty for the version of the chart.", {"pattern": _TAG, **_TEXT}),
             "digest": Value("", "In place of the tag: sha256:...", {"pattern": "^(sha256:[0-9a-f]{64})?$", **_TEXT}),
         },
         "imagePullSecrets": Value(
@@ -124,7 +127,7 @@ def _lines(values: Mapping[str, Value | dict[str, Value]], indent: str = "") -> 
             yield f"{indent}{name}:\n"
             yield from _lines(value, indent + "  ")
             continue
-        yield from (f"{indent}# {line}\n" for line in wrap(value.description, 110))
+        yield from (f"{indent}# {line}\n" for line in wrap(value.description, 110, break_on_hyphens=False))
         block = isinstance(value.default, dict) and value.default
         dumped = yaml.dump({name: value.default}) if block else f"{name}: {yaml.dump_inline(value.default)}"
         yield from (f"{indent}{line}\n" for line in dumped.rstrip().splitlines())
