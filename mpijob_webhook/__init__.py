@@ -51,6 +51,8 @@ def check(
 def _world(cluster: Path | Iterable[Mapping[str, Any]] | None) -> job_world.JobWorld:
     if isinstance(cluster, Path):
         return world_sources.of_file(cluster, policy_namespace=PROGRAM)
+    if isinstance(cluster, str | Mapping):
+        raise ValueError("cluster: must be the Path of a snapshot, or a list of objects")  # noqa: TRY004 - as for texts
     world = job_world.of_nothing()
     if cluster is not None:
         world.cluster = Snapshot(cluster)

@@ -3,6 +3,7 @@
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kubernetes import client
@@ -113,6 +114,12 @@ def test_policy_and_cluster(tmp_path: Path) -> None:
 def test_what_cannot_be_used(job: object, policy: str | None, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         mpijob_webhook.check(job, policy)
+
+
+@pytest.mark.parametrize("cluster", ["cluster.yaml", {"kind": "Node"}])
+def test_a_cluster_is_a_path_or_objects(cluster: Any) -> None:
+    with pytest.raises(ValueError, match="must be the Path of a snapshot, or a list of objects"):
+        mpijob_webhook.check(GOOD, cluster=cluster)
 
 
 def test_the_version() -> None:
