@@ -60,7 +60,7 @@ def playground(
         try:
             click.echo(f"{served.url} (Ctrl-C ends it)")
             if opens:
-                click.launch(served.url)
+                click.launch(served.once)
             await asyncio.Event().wait()
         finally:
             await runner.cleanup()
