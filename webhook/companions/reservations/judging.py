@@ -4,6 +4,9 @@ A new pod is in a quota's `used` before anybody can see it, so for a moment it c
 come and go is judged again, and not refused while the pods as they are after the quotas were read would let the job in.
 Only that last time are pods listed: with thousands it takes a second. Nor is anybody refused because of jobs that are
 announced and may yet be refused themselves: who fits beside all others waits until they are judged.
+
+Whom the cache admits and who certainly fits is not judged again: where many come at once, that would take longer than
+they can wait.
 """
 
 import asyncio
@@ -21,6 +24,8 @@ from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry, Re
 from webhook.cluster.view import ClusterView
 from webhook.companions.reservations.leases import LedgerApi
 from webhook.companions.reservations.sight import LIFETIME
+from webhook.kit.context import Context
+from webhook.predict.quota.room import Limits, Room
 
 # Seconds.
 STRETCH: Final = 0.01  # of judging, before other reviews go on
@@ -41,6 +46,10 @@ class Asked:
     """A job that waits for its verdict."""
 
     decide: Decide
+    first: Decision
+    """The verdict by the cache."""
+    limits: Limits
+    """Of the quotas that it knew."""
     wanted: Reservation | None
     """What to announce for it: nothing for a job that did not fit a moment ago."""
     writes: bool
@@ -52,6 +61,13 @@ class Asked:
     refusals: int = 0
     """How often it was refused so far."""
     answer: asyncio.Future[Decision] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def certain(self, room: Room) -> Decision | None:
+        """The verdict by the cache, where it is to create a job that fits however much the others take."""
+        new = self.first.reservation
+        if self.first.denied or new is None or not new.new or self.limits != room.limits or not room.holds(new):
+            return None
+        return self.first
 
     def fail(self, error: Exception) -> None:
         """Raise `error` for whoever waits."""
@@ -91,12 +107,13 @@ class Judge:
         loop = asyncio.get_running_loop()
         found = Judged()
         last: dict[Asked, Decision] = {}
+        room = Room(Context(namespace=namespace, view=self._overlay(namespace, entries, known)))
         resumed = loop.time()
         for asked in sorted(batch, key=lambda asked: asked.wanted is None):
             if asked.answer.done():  # it was too late: nobody will store the job
                 continue
             try:
-                decision = asked.decide(self._overlay(namespace, entries, known))
+                decision = asked.certain(room) or asked.decide(self._overlay(namespace, entries, known))
                 waits = decision.denied and self._waits(asked, namespace, entries, known)
             except Exception as error:  # noqa: BLE001 - it concerns this job alone
                 asked.fail(error)
@@ -113,6 +130,7 @@ class Judge:
                 expires = self._clock() + LIFETIME
                 entry = LedgerEntry(decision.reservation, expires, instead_of=_before(decision.reservation, entries))
                 entries.append(entry)
+                room.promise(decision.reservation)
                 if asked.wanted is None:
                     asked.wanted = decision.reservation
                     found.at_once.append(asked)

@@ -39,11 +39,12 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import LedgerEntry
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS, ResourceQuota
-from webhook.cluster.view import Unknown
+from webhook.cluster.view import Answer, Unknown
 from webhook.companions.reservations.announcements import Announced, Announcements
 from webhook.companions.reservations.judging import Asked, Decide, Judge, Known
 from webhook.companions.reservations.leases import LedgerApi
 from webhook.companions.reservations.sight import CLOCKS, UNJUDGED, Sight
+from webhook.predict.quota.room import limits
 
 # Seconds.
 SWEEP: Final = 5.0
@@ -88,6 +89,7 @@ class QuotaLedger:
         clock: Callable[[], float] | None = None,
     ) -> None:
         self._now = LedgerApi(api, connection, namespace, log=log)
+        self._view = view
         self._log = log
         self._on_outcome = on_outcome
         self._clock = clock or api.now
@@ -108,7 +110,9 @@ class QuotaLedger:
         """
         now = asyncio.get_running_loop().time()
         wanted = first.reservation if writes and not first.denied else None
-        asked = Asked(decide, wanted, writes, now, now + SHARE * seconds)
+        quotas = self._view.within(RESOURCE_QUOTAS, namespace)
+        known = limits(() if isinstance(quotas, Answer) else quotas.values())
+        asked = Asked(decide, first, known, wanted, writes, now, now + SHARE * seconds)
         self._ask(namespace, asked)
         try:
             async with asyncio.timeout(seconds):

@@ -1,29 +1,24 @@
 """A job against the ResourceQuotas of its namespace: what it takes, what others were promised, what is left."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
-from weakref import WeakKeyDictionary
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.operator_checks import never_begun, refused
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import NANO, Quantity
-from webhook.api.quota_charges import Charge, PodShape, object_charges, pod_charges
-from webhook.cluster.group import Group
-from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, defaults
+from webhook.api.quota_charges import Charge, PodShape, object_charges
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
-from webhook.cluster.resources.pods import PODS
-from webhook.cluster.resources.reservations import RESERVATIONS, Reservation, ReservedPods
+from webhook.cluster.resources.reservations import Reservation, ReservedPods
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS, ResourceQuota
-from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.predict import devices
 from webhook.predict.job_pods import JobPods, job_pods
-from webhook.predict.pod_priority import default_class
-from webhook.predict.quota.fit import Demand, RolePods, Shortage, charged, charged_at_most, most_workers, shortages
-from webhook.predict.quota.outstanding import Made, PodCounts, pod_counts, promised, without_pods
+from webhook.predict.quota.fit import Demand, RolePods, Shortage, charged, most_workers, shortages
+from webhook.predict.quota.outstanding import Made
+from webhook.predict.quota.promises import Promises, default_priority_class
 from webhook.predict.sizes import Size, Sizes
 
 Quotas = tuple[ResourceQuota, ...]
@@ -118,36 +113,22 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     quotas = namespace_quotas(ctx)
     if not quotas or not job.managed_here or _gets_no_pods(job, ctx):
         return None
-    old, pods, counts = ctx.old, job_pods(job, ctx), _pod_counts(ctx)
-    default_priority = _default_priority(ctx, quotas)
+    old, pods, promises = ctx.old, job_pods(job, ctx), Promises.of(ctx, quotas)
+    default_priority = promises.default_priority
     before = None
     if old is not None and (job.suspended or not old.suspended) and not never_begun(old):
         before = Demand(_parts(job_pods(old, ctx), ctx, default_priority))
     objects = object_charges(launcher=job.launcher is not None) if ctx.operation == "CREATE" else ()
-    made = None if counts is None else counts.made
-    demand = Demand(_parts(pods, ctx, default_priority, _made(job, ctx, made)), objects)
-    charges = _charges(ctx, default_priority)
-    jobs = ctx.view.within(MPI_JOBS, ctx.namespace)
-    known = jobs if isinstance(jobs, Group) else Group({} if jobs is UNKNOWN else jobs)
-    stored = counts.outstanding(known) if counts is not None and made else known.derived(without_pods)
+    demand = Demand(_parts(pods, ctx, default_priority, _made(job, ctx, promises.made)), objects)
     name = job.metadata.name
-
-    def find(name: str) -> MPIJobRecord | None:
-        return known.get((ctx.namespace, name))
-
-    def find_promised() -> Mapping[str, Amounts]:
-        # Without the pods it is unknown how much of it is used already.
-        found = [] if made is None else promised(stored, _reserved(ctx), job=find, but=name, charges=charges)
-        return {quota.name: charged_at_most(quota, found) for quota in quotas}
-
     return Assessment(
         quotas=quotas,
         pods=pods,
         demand=demand,
         before=before,
-        find_promised=find_promised,
-        others=None if jobs is UNKNOWN else stored.running_but(find(name)),
-        charges=charges,
+        find_promised=lambda: promises.at_most(quotas, but=name),
+        others=promises.running_but(name),
+        charges=promises.charges,
         find_sizes=partial(Sizes.of, job, ctx),
     )
 
@@ -200,7 +181,7 @@ def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:
 
 def _whole(job: MPIJob, ctx: Context, quotas: Quotas) -> Demand:
     objects = object_charges(launcher=job.launcher is not None) if ctx.operation == "CREATE" else ()
-    return Demand(_parts(job_pods(job, ctx), ctx, _default_priority(ctx, quotas)), objects)
+    return Demand(_parts(job_pods(job, ctx), ctx, default_priority_class(ctx, quotas)), objects)
 
 
 def _parts(
@@ -217,14 +198,6 @@ def _counted(demand: Demand, quotas: Quotas) -> bool:
     return any(charged(quota, demand.whole) for quota in quotas)
 
 
-def _pod_counts(ctx: Context) -> PodCounts | None:
-    """How many pods exist in the namespace; None when unknown."""
-    pods = ctx.view.within(PODS, ctx.namespace)
-    if pods is UNKNOWN:
-        return None
-    return pods.derived(pod_counts) if isinstance(pods, Group) else pod_counts(Group(pods))
-
-
 def _made(job: MPIJob, ctx: Context, made: Made | None) -> Callable[[str], int]:
     """How many pods of a role the job has already."""
     old = ctx.old
@@ -237,63 +210,3 @@ def _made(job: MPIJob, ctx: Context, made: Made | None) -> Callable[[str], int]:
     running = old is not None and old.managed_here and not old.suspended
     expected = {WORKER: old.workers, LAUNCHER: 1} if old is not None and running else {}
     return lambda role: expected.get(role, 0)
-
-
-def _reserved(ctx: Context) -> Iterator[Reservation]:
-    """What is reserved for jobs that are not over."""
-    found = ctx.view.within(RESERVATIONS, ctx.namespace)
-    for each in () if found is UNKNOWN else found.values():
-        for entry in each.entries:
-            stored = ctx.view.get(MPI_JOBS, (ctx.namespace, entry.reservation.name))
-            over = isinstance(stored, MPIJobRecord) and stored.uid == entry.reservation.uid and stored.over
-            if not over:
-                yield entry.reservation
-
-
-def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape], tuple[Charge, ...]]:
-    """What a pod of a stored job takes, with the namespace's defaults."""
-    ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
-    filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())
-    requests, limits = (tuple(amounts.items()) for amounts in (filled_in.requests, filled_in.limits))
-
-    def charges(shape: PodShape) -> tuple[Charge, ...]:
-        overhead = None
-        if shape.runtime_class:
-            runtime = ctx.view.get(RUNTIME_CLASSES, shape.runtime_class)
-            if isinstance(runtime, RuntimeClass) and runtime.overhead is not None:
-                overhead = tuple(runtime.overhead.items())
-        of_pod = _charges_of(shape, requests, limits, overhead, default_priority)
-        return of_pod + devices.charges(shape.device_claims, ctx) if shape.device_claims else of_pod
-
-    return charges
-
-
-_Defaults = tuple[Pairs, Pairs, Pairs | None, str | None]
-# What pods of a shape take, for as long as a stored job has the shape, with the defaults of so many namespaces.
-_CHARGES: WeakKeyDictionary[PodShape, dict[_Defaults, tuple[Charge, ...]]] = WeakKeyDictionary()
-_MOST_DEFAULTS = 64
-
-
-def _charges_of(
-    shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
-) -> tuple[Charge, ...]:
-    """What a pod takes with these defaults in its containers, and this overhead in place of its own."""
-    known = _CHARGES.setdefault(shape, {})
-    key = (requests, limits, overhead, default_priority)
-    if key not in known:
-        if len(known) >= _MOST_DEFAULTS:
-            known.clear()
-        resources = shape.resources.with_defaults(requests=dict(requests), limits=dict(limits))
-        if overhead is not None:
-            resources = resources.with_overhead(dict(overhead))
-        filled_in = replace(shape, resources=resources)
-        known[key] = pod_charges(filled_in, certain=True, default_priority=default_priority)
-    return known[key]
-
-
-def _default_priority(ctx: Context, quotas: Quotas) -> str | None:
-    """The PriorityClass of pods that name none, if it matters; empty without one."""
-    if not any(quota.by_priority for quota in quotas):
-        return ""
-    found = default_class(ctx.view)
-    return None if found is UNKNOWN else found.name

@@ -15,6 +15,9 @@ from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
 from webhook.admission.pipelines import DeadlineExceeded
 from webhook.api.mpijob import WORKER
+from webhook.api.quantity import NANO
+from webhook.api.quota_charges import Charge
+from webhook.api.quota_scopes import PodTraits
 from webhook.client.calls import MERGE_PATCH, ApiError, ClusterError
 from webhook.client.paging import SLICE_OBJECTS
 from webhook.client.wire import FaultReason, Page, PageMetadata, WatchFault
@@ -738,6 +741,34 @@ async def test_the_first_pod_that_nobody_has_seen_yet_is_not_counted_twice(heard
 
     decision = await world.ledger.verdict("team", decide=decide, first=fits("a"), writes=True, seconds=5)
     assert decision.allowed
+
+
+@pytest.mark.parametrize(
+    ("used", "limit", "new", "judged"),
+    [
+        (0, 8, True, 0),
+        (7, 8, True, 1),  # two workers may not fit
+        (0, 9, True, 1),  # the cache knows another quota
+        (0, 8, False, 1),  # an update takes only what is new
+    ],
+)
+async def test_who_certainly_fits_is_not_judged_again(used: int, limit: int, new: bool, judged: int) -> None:
+    world = World()
+    known, current = (quota({"pods": hard}, {"pods": used}, namespace="team") for hard in (8, limit))
+    world.view.quotas = {("team", "q"): RESOURCE_QUOTAS.project(json.dumps(known).encode())}
+    world.api.objects["resourcequotas"] = [current]
+    workers = ReservedPods(WORKER, 2, (Charge(PodTraits(), {"pods": NANO}),))
+    first = Decision(name="a", reservation=Reservation("u", "a", (workers,), new=new))
+    again: list[ClusterView] = []
+
+    def decide(view: ClusterView) -> Decision:
+        again.append(view)
+        return first
+
+    decision = await world.ledger.verdict("team", decide=decide, first=first, writes=True, seconds=5)
+    assert decision.allowed
+    assert len(again) == judged
+    assert world.reserved == ["a"]
 
 
 async def test_where_nothing_moves_a_refusal_does_not_wait() -> None:

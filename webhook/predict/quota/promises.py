@@ -1,0 +1,141 @@
+"""What the admitted jobs of a namespace, stored or only reserved, will still take of its quotas."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
+
+from webhook.api.pod_resources import Amounts
+from webhook.api.quantity import Quantity
+from webhook.api.quota_charges import Charge, PodShape, pod_charges
+from webhook.cluster.group import Group
+from webhook.cluster.resources.limit_ranges import LIMIT_RANGES, NO_DEFAULTS, defaults
+from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
+from webhook.cluster.resources.pods import PODS
+from webhook.cluster.resources.reservations import RESERVATIONS, Reservation
+from webhook.cluster.resources.resource_quotas import ResourceQuota
+from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
+from webhook.cluster.view import UNKNOWN
+from webhook.kit.context import Context
+from webhook.predict import devices
+from webhook.predict.pod_priority import default_class
+from webhook.predict.quota.fit import charged_at_most
+from webhook.predict.quota.outstanding import Jobs, Made, Outstanding, PodCounts, pod_counts, promised, without_pods
+
+Quotas = tuple[ResourceQuota, ...]
+Pairs = tuple[tuple[str, Quantity], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """By what is known of jobs, pods and reservations."""
+
+    ctx: Context
+    jobs: Jobs | None
+    """None for unknown."""
+    made: Made | None
+    """The pods that exist; None for unknown."""
+    stored: Outstanding
+    default_priority: str | None
+    charges: Callable[[PodShape], tuple[Charge, ...]]
+    """What a pod of a stored job takes."""
+
+    @classmethod
+    def of(cls, ctx: Context, quotas: Quotas) -> "Promises":
+        """Those of the namespace in question; `quotas` are its own."""
+        counts, jobs = _pod_counts(ctx), ctx.view.within(MPI_JOBS, ctx.namespace)
+        known = jobs if isinstance(jobs, Group) else Group({} if jobs is UNKNOWN else jobs)
+        made = None if counts is None else counts.made
+        priority = default_priority_class(ctx, quotas)
+        return cls(
+            ctx=ctx,
+            jobs=None if jobs is UNKNOWN else known,
+            made=made,
+            stored=counts.outstanding(known) if counts is not None and made else known.derived(without_pods),
+            default_priority=priority,
+            charges=_charges(ctx, priority),
+        )
+
+    def at_most(self, quotas: Quotas, *, but: str = "") -> Mapping[str, Amounts]:
+        """By the names of quotas, what all jobs but one of that name will take, whichever of each name is stored."""
+        # Without the pods it is unknown how much of it is used already.
+        found = (
+            []
+            if self.made is None
+            else promised(self.stored, _reserved(self.ctx), job=self._job, but=but, charges=self.charges)
+        )
+        return {quota.name: charged_at_most(quota, found) for quota in quotas}
+
+    def running_but(self, name: str) -> Mapping[tuple[PodShape, ...], int] | None:
+        """How many jobs there are by the shapes of their pods, without the one of that name; None when unknown."""
+        return None if self.jobs is None else self.stored.running_but(self._job(name))
+
+    def _job(self, name: str) -> MPIJobRecord | None:
+        return None if self.jobs is None else self.jobs.get((self.ctx.namespace, name))
+
+
+def _pod_counts(ctx: Context) -> PodCounts | None:
+    """How many pods exist in the namespace; None when unknown."""
+    pods = ctx.view.within(PODS, ctx.namespace)
+    if pods is UNKNOWN:
+        return None
+    return pods.derived(pod_counts) if isinstance(pods, Group) else pod_counts(Group(pods))
+
+
+def _reserved(ctx: Context) -> Iterator[Reservation]:
+    """What is reserved for jobs that are not over."""
+    found = ctx.view.within(RESERVATIONS, ctx.namespace)
+    for each in () if found is UNKNOWN else found.values():
+        for entry in each.entries:
+            stored = ctx.view.get(MPI_JOBS, (ctx.namespace, entry.reservation.name))
+            over = isinstance(stored, MPIJobRecord) and stored.uid == entry.reservation.uid and stored.over
+            if not over:
+                yield entry.reservation
+
+
+def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape], tuple[Charge, ...]]:
+    """What a pod of a stored job takes, with the namespace's defaults."""
+    ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
+    filled_in = NO_DEFAULTS if ranges is UNKNOWN or not ranges else defaults(ranges.values())
+    requests, limits = (tuple(amounts.items()) for amounts in (filled_in.requests, filled_in.limits))
+
+    def charges(shape: PodShape) -> tuple[Charge, ...]:
+        overhead = None
+        if shape.runtime_class:
+            runtime = ctx.view.get(RUNTIME_CLASSES, shape.runtime_class)
+            if isinstance(runtime, RuntimeClass) and runtime.overhead is not None:
+                overhead = tuple(runtime.overhead.items())
+        of_pod = _charges_of(shape, requests, limits, overhead, default_priority)
+        return of_pod + devices.charges(shape.device_claims, ctx) if shape.device_claims else of_pod
+
+    return charges
+
+
+_Defaults = tuple[Pairs, Pairs, Pairs | None, str | None]
+# What pods of a shape take, for as long as a stored job has the shape, with the defaults of so many namespaces.
+_CHARGES: WeakKeyDictionary[PodShape, dict[_Defaults, tuple[Charge, ...]]] = WeakKeyDictionary()
+_MOST_DEFAULTS = 64
+
+
+def _charges_of(
+    shape: PodShape, requests: Pairs, limits: Pairs, overhead: Pairs | None, default_priority: str | None
+) -> tuple[Charge, ...]:
+    """What a pod takes with these defaults in its containers, and this overhead in place of its own."""
+    known = _CHARGES.setdefault(shape, {})
+    key = (requests, limits, overhead, default_priority)
+    if key not in known:
+        if len(known) >= _MOST_DEFAULTS:
+            known.clear()
+        resources = shape.resources.with_defaults(requests=dict(requests), limits=dict(limits))
+        if overhead is not None:
+            resources = resources.with_overhead(dict(overhead))
+        filled_in = replace(shape, resources=resources)
+        known[key] = pod_charges(filled_in, certain=True, default_priority=default_priority)
+    return known[key]
+
+
+def default_priority_class(ctx: Context, quotas: Quotas) -> str | None:
+    """The PriorityClass of pods that name none, if it matters; empty without one."""
+    if not any(quota.by_priority for quota in quotas):
+        return ""
+    found = default_class(ctx.view)
+    return None if found is UNKNOWN else found.name
