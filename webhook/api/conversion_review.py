@@ -16,11 +16,11 @@ MOST_OBJECTS: Final = 10_000
 
 
 class ConversionRequest(msgspec.Struct, gc=False):
-    """Which objects, and in which version."""
+    """Which objects, and in which version: each is raw until its turn, for decoded they take over 20 times as much."""
 
     uid: str
     desired: str = msgspec.field(name="desiredAPIVersion")
-    objects: list[dict[str, Any]]
+    objects: list[msgspec.Raw]
 
 
 class _Review(msgspec.Struct, rename="camel", gc=False):
@@ -36,7 +36,7 @@ class _Result(msgspec.Struct, omit_defaults=True, gc=False):
 
 class _Response(msgspec.Struct, rename="camel", gc=False):
     uid: str
-    converted_objects: list[dict[str, Any]]
+    converted_objects: list[msgspec.Raw]
     result: _Result
 
 
@@ -47,6 +47,7 @@ class _Reply(msgspec.Struct, rename="camel", gc=False):
 
 
 _review = msgspec.json.Decoder(_Review)
+_object = msgspec.json.Decoder(dict[str, Any])
 _encoder = msgspec.json.Encoder()
 
 
@@ -66,7 +67,20 @@ def decode(body: bytes) -> ConversionRequest:
     return review.request
 
 
-def encode(uid: str, objects: list[dict[str, Any]]) -> bytes:
+def document(written: msgspec.Raw) -> dict[str, Any]:
+    """One of the objects; ReviewError where it is none."""
+    try:
+        return _object.decode(written)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise ReviewError(f"not a ConversionReview: in an object: {error}") from None
+
+
+def raw(document: dict[str, Any]) -> msgspec.Raw:
+    """The object as it is sent."""
+    return msgspec.Raw(_encoder.encode(document))
+
+
+def encode(uid: str, objects: list[msgspec.Raw]) -> bytes:
     """The ConversionReview with the objects in their order."""
     return _encoder.encode(_Reply(_Response(uid, objects, _Result("Success"))))
 

@@ -5,8 +5,11 @@ from collections import Counter
 from time import monotonic
 from typing import Any, Final
 
+import msgspec
+
 from webhook.admission.pipelines import DeadlineExceeded
 from webhook.api import conversion_review, mpijob
+from webhook.api.review import ReviewError
 from webhook.converters import both_ways
 from webhook.converters.report import ConversionError
 from webhook.server.log import MAX_LOGGED
@@ -23,21 +26,27 @@ async def converted(request: Request, telemetry: Telemetry) -> Reply:
     """
     asked = conversion_review.decode(request.body)
     version = asked.desired if asked.desired in KNOWN else "unknown"
-    found: list[dict[str, Any]] = []
-    for document in asked.objects:
+    found: list[msgspec.Raw] = []
+    outcomes: Counter[str] = Counter()
+    for written in asked.objects:
         if found:
             await asyncio.sleep(0)
         if monotonic() > request.deadline:
             raise DeadlineExceeded("conversion")
+        document = conversion_review.document(written)
         try:
-            found.append(both_ways.convert(document, asked.desired))
+            new = both_ways.convert(document, asked.desired)
+        except RecursionError:
+            raise ReviewError("an object is nested too deep") from None
         except ConversionError as error:
             namespace, name = _place(document)
             telemetry.converted(version, {"refused": 1}, monotonic() - request.started)
             telemetry.log.info("conversion refused", version=version, namespace=namespace, name=name)
             message = f"MPIJob {namespace}/{name}: {error}"
             return Reply(conversion_review.encode_failure(asked.uid, message))
-    outcomes = Counter("stand-in" if each.get("spec") == both_ways.NO_JOB else "converted" for each in found)
+        outcomes["stand-in" if new.get("spec") == both_ways.NO_JOB else "converted"] += 1
+        found.append(conversion_review.raw(new))
+        del document, new  # before others have their turn
     telemetry.converted(version, outcomes, monotonic() - request.started)
     return Reply(conversion_review.encode(asked.uid, found))
 

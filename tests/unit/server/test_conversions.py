@@ -1,6 +1,7 @@
 """`/convert`: ConversionReviews as the API server sends them, and what no API server sends."""
 
 import asyncio
+import gc
 import json
 from collections.abc import Iterator
 from copy import deepcopy
@@ -98,6 +99,8 @@ def test_a_version_that_nobody_serves(shared: Live, connection: Connection, vers
         body(GOOD),
         review(OLD).replace(b"apiextensions.k8s.io/v1", b"apiextensions.k8s.io/v9"),
         review(1),
+        review(OLD, 1),
+        review(OLD).replace(b'"image":', b'"x": ' + b"[" * 600 + b"]" * 600 + b', "image":'),
         review(OLD, uid=""),
         review(OLD, uid="x" * 1000),
         review(OLD, objects=None),
@@ -138,6 +141,22 @@ def test_others_have_their_turn_between_two_objects(shared: Live, monkeypatch: p
     shared.loop.call_soon_threadsafe(go_on.set)
     assert len(first.receive().answer["convertedObjects"]) == 2
     first.close()
+
+
+def test_no_object_is_kept_decoded_while_others_have_their_turn(
+    shared: Live, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decoded, a body of empty objects takes over 20 times its size, and many reviews may wait at once."""
+    at_once: list[int] = []
+
+    async def count(_: float) -> None:
+        gc.collect()
+        at_once.append(sum(type(each) is dict and each.get("kind") == "MPIJob" for each in gc.get_objects()))
+
+    before = sum(type(each) is dict and each.get("kind") == "MPIJob" for each in gc.get_objects())
+    monkeypatch.setattr(conversions, "asyncio", SimpleNamespace(sleep=count))
+    assert connection.post("/convert?timeout=600s", review(*[OLD] * 4)).status == 200
+    assert at_once == [before] * 3
 
 
 def test_off_by_default() -> None:
