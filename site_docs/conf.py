@@ -1,0 +1,21 @@
+"""Sphinx's settings. The browser asks no other host for anything."""
+# ruff: noqa: A001 - Sphinx gives the names
+
+from webhook import PROGRAM, __version__
+
+project = PROGRAM
+version = release = __version__
+copyright = f"the authors of {PROGRAM}"
+extensions = ["myst_parser"]
+html_theme = "furo"
+html_title = f"{PROGRAM} {__version__}"
+html_show_sourcelink = False
+html_copy_source = False
+html_permalinks = True
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
+myst_heading_anchors = 6
+# Math would be loaded from elsewhere, and dollars are shells'.
+myst_enable_extensions: list[str] = []
+# Recorded sessions and formats of our own are no language that can be read to the end.
+suppress_warnings = ["misc.highlighting_failure"]
