@@ -34,7 +34,7 @@ def queue_of(job: MPIJob) -> tuple[str, str]:
 def children(view: ClusterView, name: str) -> list[str]:
     """The queues directly below, by name, as far as they are known."""
     groups = view.groups(VOLCANO_QUEUES)
-    return [] if groups is UNKNOWN else sorted(groups.get(name, {}))
+    return [] if groups is UNKNOWN else sorted({*groups.get(name, {})} - {name})
 
 
 def ancestors(view: ClusterView, queue: VolcanoQueue) -> Iterator[VolcanoQueue]:

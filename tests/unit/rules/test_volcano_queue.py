@@ -237,6 +237,10 @@ def test_queues_above_each_other() -> None:
     assert capability.message == f'needs 8 {GPU}, queue "a" can hold 1'
 
 
+def test_a_queue_that_is_above_itself_has_no_others_below() -> None:
+    assert said(TEAM, queue("team", parent="team"), settings=TREE) == []
+
+
 def test_it_waits() -> None:
     full = queue("team", {GPU: 16}, allocated={GPU: "10", "cpu": "900"})
     expected = Violation(
