@@ -10,10 +10,15 @@ export async function save(texts) {
 
 export async function load() {
   try {
-    return location.hash.length > 1 ? await unpack(location.hash.slice(1)) : null;
+    return location.hash.length > 1 ? texts(await unpack(location.hash.slice(1))) : null;
   } catch {
     return null; // a link that somebody cut
   }
+}
+
+// Anybody may write a link: what is no text in it is left out.
+function texts(linked) {
+  return Object.fromEntries(Object.entries(linked).filter(([, text]) => typeof text === "string"));
 }
 
 async function pack(value) {

@@ -1,9 +1,11 @@
 """`mpijob-webhook playground` as a person meets it: the real page in a real browser."""
 
+import base64
 import os
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -162,6 +164,14 @@ def test_a_link_carries_everything(opened: Opened) -> None:
     other.goto(link)
     other.locator("#status", has_text="openmpi-pi would be refused, 1 problem").wait_for(timeout=PATIENCE_MS)
     assert "replicas: 200" in other.locator("#job .cm-content").inner_text()
+    other.close()
+
+
+def test_what_is_no_text_in_a_link_is_left_out(opened: Opened) -> None:
+    packed = zlib.compress(b'{"job": 5, "policy": {}, "cluster": null}', wbits=-zlib.MAX_WBITS)
+    other = opened.tab.context.new_page()
+    other.goto(f"{opened.tab.url.partition('#')[0]}#{base64.urlsafe_b64encode(packed).decode().rstrip('=')}")
+    other.locator("#status", has_text="would be refused").wait_for(timeout=PATIENCE_MS)
     other.close()
 
 
