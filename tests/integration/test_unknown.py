@@ -34,7 +34,7 @@ from webhook.server.log import make_log
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 ALL = watched_resources()
-GROUPS = {"kueue.x-k8s.io", "k8s.cni.cncf.io", "scheduling.volcano.sh"}
+GROUPS = {"kueue.x-k8s.io", "k8s.cni.cncf.io", "scheduling.volcano.sh", "config.openshift.io"}
 CUSTOM = [resource for resource in ALL if resource.api_group in GROUPS]
 SEEN_LATER = {"queue", "network", "never", "volcano"}
 JOBS = inventory.jobs()
@@ -63,7 +63,7 @@ class Without:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster in which Kueue, Multus and Volcano are not installed at first, and that these tests may break."""
+    """A cluster in which Kueue, Multus, Volcano and OpenShift are missing at first, and that these tests may break."""
     with Cluster(controller_manager=False, log_dir=tmp_path_factory.mktemp("unknown-cluster-logs")) as started:
         yield started
 

@@ -47,9 +47,11 @@ def tag_source(reference: ImageReference, view: ClusterView) -> TagSource | None
 
 
 def _holding(reference: ImageReference, sources: Iterator[MirroredSource]) -> Iterator[MirroredSource]:
-    """Those that the image lies under."""
+    """Those with mirrors that the image lies under."""
     registry = reference.registry.lower()
     for each in sources:
+        if not each.mirrors:
+            continue
         if each.source.startswith("*."):
             if registry.endswith(each.source[1:].lower()):
                 yield each

@@ -22,6 +22,7 @@ OWN = "mpijob-webhook"
 PLACES = {WatchedPlace.OWN: OWN, WatchedPlace.KUEUE: kueue.NAMESPACE}
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 DEVICES = "resource.k8s.io/v1"
+OPENSHIFT = "config.openshift.io/v1"
 QUEUE = "kueue.x-k8s.io/queue-name"
 PRIORITY = "kueue.x-k8s.io/priority-class"
 
@@ -111,6 +112,9 @@ def _cluster_wide() -> Iterator[Manifest]:
     yield _object(kueue.API_VERSION, "Topology", "racks", "", spec={"levels": levels})
     yield kueue.cohort("all")
     yield volcano_objects.queue("default", {"nvidia.com/gpu": 64})
+    mirrored = [{"source": "quay.io/platform", "mirrors": ["mirror.example.com/platform"]}]
+    yield _object(OPENSHIFT, "ImageDigestMirrorSet", "platform", "", spec={"imageDigestMirrors": mirrored})
+    yield _object(OPENSHIFT, "ImageTagMirrorSet", "platform", "", spec={"imageTagMirrors": mirrored})
     yield kueue.resource_flavor("h100", node_labels={"nvidia.com/gpu.present": "true"})
     quotas = {"h100": {"cpu": 400, "memory": "4Ti", "nvidia.com/gpu": 64}}
     yield kueue.cluster_queue("gpu", quotas=quotas, cohort="all")
@@ -166,7 +170,11 @@ def definitions(cluster: Cluster) -> list[Manifest]:
     for crd in crds:
         crd["spec"].pop("conversion", None)
     queues = custom_resource("scheduling.volcano.sh", "queues", "Queue", "v1beta1", scope="Cluster")
-    return [*crds, networks_definition(), queues]
+    mirrors = (("imagedigestmirrorsets", "ImageDigestMirrorSet"), ("imagetagmirrorsets", "ImageTagMirrorSet"))
+    openshift = [
+        custom_resource("config.openshift.io", plural, kind, "v1", scope="Cluster") for plural, kind in mirrors
+    ]
+    return [*crds, networks_definition(), queues, *openshift]
 
 
 def networks_definition() -> Manifest:

@@ -315,6 +315,13 @@ def test_a_tag_of_what_is_mirrored_by_digest_only(
         assert fits_as_it_is(violation)
 
 
+def test_a_source_without_mirrors_is_not_mirrored() -> None:
+    digests = mirrors("ImageDigestMirrorSet", ("quay.io", ""))
+    del digests["spec"]["imageDigestMirrors"][0]["mirrors"]
+    view = Snapshot([digests, mirrors("ImageTagMirrorSet")])
+    assert violations("images", {IMAGE: "quay.io/team/app:1"}, view=view) == []
+
+
 def test_mirrors_that_are_not_known_are_no_mirrors() -> None:
     for sets in ([], [mirrors("ImageTagMirrorSet")], [mirrors("ImageDigestMirrorSet", ("quay.io", NEVER))]):
         assert violations("images", {IMAGE: "quay.io/team/app:1"}, view=Snapshot(sets)) == []

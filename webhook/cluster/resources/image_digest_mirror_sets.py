@@ -11,6 +11,7 @@ class MirroredSource(msgspec.Struct, rename="camel", frozen=True, omit_defaults=
     """A host (`*.example.com` for all below it), a path or a repository, and whether nodes may ask it itself."""
 
     source: str
+    mirrors: tuple[str, ...] = ()
     mirror_source_policy: str = ""
 
     @property
