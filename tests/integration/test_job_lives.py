@@ -179,7 +179,7 @@ def test_each_event_comes_once_and_the_metrics_are_what_the_api_server_says(
         wanted = Counter(
             {(f"{kind}-{n}", why): 1 for kind, all_ in EXPECTED.items() for why in all_ for n in range(EACH)}
         )
-        cluster.wait_for("all Events", lambda: told(cluster, namespace).total() >= wanted.total(), timeout=3 * LIMIT)
+        cluster.wait_for("all Events", lambda: told(cluster, namespace).total() >= wanted.total(), timeout=8 * LIMIT)
         assert told(cluster, namespace) == wanted
 
         with suppress(TimeoutError):
