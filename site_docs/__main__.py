@@ -14,8 +14,8 @@ from site_docs.sources import FILES, ROOT, Sources, toctree
 PLAYGROUND = ROOT / "build" / "page"
 POLICIES = ROOT / "manifests" / "policies"
 USERS = [
-    "users", "real-jobs", "why", "clients", "command", "ci", "topology", "pod-security", "reference/rules",
-    "reference/injections",
+    "users", "real-jobs", "why", "clients", "command", "ci", "topology", "pod-security", "messages",
+    "reference/rules", "reference/injections",
 ]  # fmt: skip
 ADMINISTRATORS = [
     "administrators", "policies", "own-rules", "roll-out", "dashboard", "runbook", "disconnected", "older-versions",

@@ -4,10 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from site_docs import injected, messages
 from site_docs.sources import ROOT
 from webhook.cli import explanations
 
 REFERENCE: Final = {"rule": "docs/reference/rules.md", "injection": "docs/reference/injections.md"}
+
+EACH: Final = "Each is in a job that is right otherwise; Launcher and Worker are below `spec.mpiReplicaSpecs`."
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -17,12 +20,20 @@ def pages() -> Iterator[tuple[str, str]]:
         for entry in explanations.entries():
             if entry.kind == kind:
                 section = whole.partition(f"\n## {entry.id}\n")[2].partition("\n## ")[0]
-                yield f"docs/{kind}s/{entry.id}.md", f"# {entry.id}\n{_linked(section)}\n"
+                yield f"docs/{kind}s/{entry.id}.md", f"# {entry.id}\n{_linked(section)}\n{_examples(kind, entry.id)}"
+    yield "docs/messages.md", "\n".join(messages.catalogue()) + "\n"
 
 
 def names(kind: str) -> list[str]:
     """Those of all rules, or of all injections."""
     return [f"{kind}s/{entry.id}" for entry in explanations.entries() if entry.kind == kind]
+
+
+def _examples(kind: str, name: str) -> str:
+    if kind == "injection":
+        return f"\n## Example\n\n{injected.examples()[name]}"
+    told = messages.messages().get(name, [])
+    return f"\n## Examples\n\n{EACH}\n\n" + "\n".join(each.as_markdown() for each in told) if told else ""
 
 
 def _linked(section: str) -> str:

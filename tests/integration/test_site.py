@@ -19,6 +19,7 @@ from tests.support.page.browser import browser
 from tests.support.paths import ROOT
 from tests.support.samples import FULL
 from webhook.cli import explanations
+from webhook.rules import REGISTRY
 
 # Packages are fetched, and a browser.
 pytestmark = [pytest.mark.timeout(900), pytest.mark.skipif(not FULL, reason="rarely breaks: `make test-long` has it")]
@@ -59,7 +60,21 @@ def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
 
 @pytest.mark.parametrize("entry", explanations.entries(), ids=lambda entry: f"{entry.kind}:{entry.id}")
 def test_every_rule_and_injection_has_a_page(site: Path, entry: explanations.Explanation) -> None:
-    assert f"<h1>{entry.id}<" in (site / f"{entry.kind}s" / f"{entry.id}.html").read_text()
+    assert f"<h1>{entry.id}<" in _page(site, entry)
+
+
+def test_messages_are_shown_with_the_mistake_and_what_to_do(site: Path) -> None:
+    page = (site / "rules" / "worker-count.html").read_text()
+    for text in ("1 worker, at least 2 required", "One worker", "Set replicas to 2 or more."):
+        assert text in page
+    told = {entry.id for entry in explanations.entries() if "What to do:" in _page(site, entry)}
+    assert told == set(REGISTRY)
+    assert all("it puts:" in _page(site, entry) for entry in explanations.entries() if entry.kind == "injection")
+    assert "1 worker, at least 2 required" in (site / "messages.html").read_text()
+
+
+def _page(site: Path, entry: explanations.Explanation) -> str:
+    return (site / f"{entry.kind}s" / f"{entry.id}.html").read_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

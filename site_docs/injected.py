@@ -1,0 +1,21 @@
+"""What each injection really puts into a job: the first of the corpus that gets it."""
+
+import re
+from functools import cache
+
+from site_docs.sources import ROOT
+from tests.support.corpus import CORPUS
+
+_PUT_IN = re.compile(r"^  ([\w-]+):\n((?:    .*\n)+)", re.MULTILINE)
+
+
+@cache
+def examples() -> dict[str, str]:
+    """By injection, in Markdown."""
+    found: dict[str, str] = {}
+    for path in sorted(CORPUS.glob("*/*.outcome")):
+        job = path.with_suffix(".yaml").relative_to(ROOT).as_posix()
+        for injection, patch in _PUT_IN.findall(path.read_text(encoding="utf-8")):
+            lines = "".join(line.removeprefix("    ") for line in patch.splitlines(keepends=True))
+            found.setdefault(injection, f"Into [{path.stem}](../../{job}) it puts:\n\n```yaml\n{lines}```\n")
+    return found

@@ -1,0 +1,61 @@
+"""What the rules really say of bad jobs: the mender's, of which every rule refuses some."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from tests.support.jobs import REMOVE
+from tests.support.mender import cases
+from tests.support.mender.breaks import BREAKS
+from tests.support.mender.rounds import Cause, ask
+from webhook.api import yaml
+
+# A message that more mistakes lead to is not of one of them: it was there before.
+FEW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a rule."""
+
+    said: Cause
+    mistake: str
+    """In words, and empty where no single one leads to it."""
+
+    def as_markdown(self) -> str:
+        """The mistake, what is said, and what to do."""
+        changes = BREAKS.get(self.mistake, {})
+        title = f"### {self.mistake[:1].upper()}{self.mistake[1:]}\n\n" if self.mistake else "### Besides\n\n"
+        written = {path: "(removed)" if value is REMOVE else value for path, value in changes.items()}
+        shown = f"```yaml\n{yaml.dump(written)}```\n\n" if written else ""
+        told = f"```text\n{self.said.path}: {self.said.message}\n```\n\n"
+        return f"{title}{shown}{told}**What to do:** {self.said.fix or 'nothing can be said in general.'}\n"
+
+
+@cache
+def messages() -> dict[str, list[Message]]:
+    """By rule, one of each kind."""
+    found: dict[tuple[str, str, str], dict[str, Cause]] = {}
+    for case in cases.quick():
+        for cause in ask(case.job, case.world):
+            found.setdefault(cause.same, {}).setdefault(case.broken, cause)
+    by_rule: dict[str, list[Message]] = {}
+    for said in found.values():
+        mistake, cause = next(iter(said.items()))
+        by_rule.setdefault(cause.rule, []).append(Message(cause, mistake if len(said) <= FEW else ""))
+    return by_rule
+
+
+def catalogue() -> Iterator[str]:
+    """The page of all of them, in lines."""
+    yield "# What the rules say\n"
+    yield "One message of each kind, as bad jobs are told it. The mistakes are on the page of each rule.\n"
+    for rule, told in sorted(messages().items()):
+        yield f"\n## {rule}\n\nThe rule [{rule}](rules/{rule}.md).\n\n| Message | What to do |\n| --- | --- |"
+        yield from (f"| {_cell(f'{each.said.path}: {each.said.message}')} | {_cell(each.said.fix)} |" for each in told)
+
+
+def _cell(text: str) -> str:
+    escaped = re.sub(r"([\\`*_{}\[\]<>|#$~])", r"\\\1", text)
+    return escaped.replace("\n", " ")
