@@ -193,7 +193,7 @@ async def test_a_page_that_is_too_large_is_asked_for_again_with_fewer_objects(
 async def test_after_a_page_that_does_not_come_the_pages_are_smaller(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "PAGE_TIMEOUT", 0.05)
+    monkeypatch.setattr(connection, "PAGE_TIMEOUT", 0.5)
     world.api.lists = [stream(), stream(), page(thing("a"))]
     watch = world.watch(replace(THINGS, page=16))
     world.start(watch)

@@ -36,7 +36,7 @@ def test_verdicts_and_what_is_told_of_faults(tmp_path: Path) -> None:
     path.write_text(document(*rules))
     with live(policy=path) as service:
         for _ in range(2):
-            answer = service.post("/validate-mpijob", GOOD).answer
+            answer = service.post("/validate-mpijob?timeout=30s", GOOD).answer
             assert [cause["message"] for cause in answer["status"]["details"]["causes"]] == [
                 "too many workers. Use 3 workers. [custom/few]"
             ]

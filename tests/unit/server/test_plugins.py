@@ -42,4 +42,4 @@ def test_a_broken_one_is_told_and_the_service_is_ready(tmp_path: Path) -> None:
         (line,) = service.log("plug-in failed")
         assert (line["name"], line["error"]) == ("acme-fails", "builtins.KeyError")
         assert line["traceback"][-1].endswith("acme_fails.py:11 check")
-        assert "train" not in str(line), "the text of what was raised may quote a job"
+        assert f"'{jobs.GOOD['metadata']['name']}'" not in str(line), "the text of what was raised may quote a job"
