@@ -5,17 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any, Final
-from urllib.parse import quote
 
 from webhook.api import yaml
 from webhook.api.metadata import SET_BY_SERVER
 from webhook.cli import injected, job_check, world_sources
 from webhook.cli.injected import Injected
-from webhook.cli.job_sight import JOBS
+from webhook.cli.stored_jobs import stored_jobs
 from webhook.cli.terminal import added, bad, heading, printable
-from webhook.cli.why_report import not_found
-from webhook.client.calls import Client, ClusterError
-from webhook.client.objects import get, listed
+from webhook.client.calls import Client
 from webhook.predict.stuck import loose
 
 # Admission does not touch these; a job that is created has none of them.
@@ -62,14 +59,7 @@ class JobDiff:
 
 async def diffs(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobDiff]:
     """Of the job `name`, ClusterError where there is none; else of all jobs of the namespace."""
-    path = JOBS % quote(namespace, safe="")
-    if name:
-        job = await get(api, f"{path}/{quote(name, safe='')}")
-        if job is None:
-            raise ClusterError(await not_found(api, namespace, name))
-        jobs = [job]
-    else:
-        jobs = sorted(await listed(api, path), key=loose.name)
+    jobs = sorted(await stored_jobs(api, namespace, name), key=loose.name)
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
     found = []
     for job in jobs:

@@ -4,15 +4,14 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import quote
 
 from webhook import PROGRAM
-from webhook.api.names import closest_name
 from webhook.cli import world_sources
-from webhook.cli.job_sight import JOBS, SightReader, workloads_of
+from webhook.cli.job_sight import SightReader, workloads_of
+from webhook.cli.stored_jobs import stored_jobs
 from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
-from webhook.client.calls import Client, ClusterError
-from webhook.client.objects import KubernetesObject, get, listed
+from webhook.client.calls import Client
+from webhook.client.objects import KubernetesObject
 from webhook.predict.stuck import loose
 from webhook.predict.stuck.cause import A_LINE, Cause, cut
 from webhook.predict.stuck.diagnosis import Diagnosis, diagnose
@@ -102,14 +101,8 @@ def overview(reports: Sequence[JobReport]) -> Iterator[str]:
 
 async def reports(api: Client, namespace: str, name: str, policy_namespace: str) -> list[JobReport]:
     """That of the job `name`, ClusterError where there is none; else of all not yet succeeded, the worst first."""
-    path = JOBS % quote(namespace, safe="")
-    if name:
-        job = await get(api, f"{path}/{quote(name, safe='')}")
-        if job is None:
-            raise ClusterError(await not_found(api, namespace, name))
-        jobs = [job]
-    else:
-        jobs = [each for each in await listed(api, path) if not loose.holds(each, "Succeeded")]
+    found = await stored_jobs(api, namespace, name)
+    jobs = found if name else [each for each in found if not loose.holds(each, "Succeeded")]
     world = await world_sources.of_cluster(api, [namespace], policy_namespace=policy_namespace, with_schema=False)
     workloads, gate = await workloads_of(api, namespace), asyncio.Semaphore(AT_ONCE)
 
@@ -119,26 +112,5 @@ async def reports(api: Client, namespace: str, name: str, policy_namespace: str)
             sight = await reader.read(job)
         return JobReport(namespace, sight, diagnose(sight), world.reasons(reader.unjudged))
 
-    found = await asyncio.gather(*map(report, jobs))
-    return sorted(found, key=lambda each: (WORST_FIRST.index(each.diagnosis.state), each.sight.name))
-
-
-async def not_found(api: Client, namespace: str, name: str) -> str:
-    """Why there is no such job: its kind, its namespace or its name."""
-    path = JOBS % quote(namespace, safe="")
-    try:
-        names = [loose.name(job) for job in await listed(api, path, metadata_only=True)]
-    except ClusterError:
-        return f"there is no MPIJob {namespace}/{name}"
-    if names:
-        near = closest_name(name, names)
-        there = f"but {near}" if near else f"the namespace has {counted(len(names), 'other')}"
-        return f"there is no MPIJob {namespace}/{name}, {there}"
-    try:
-        spaces = [loose.name(each) for each in await listed(api, "/api/v1/namespaces", metadata_only=True)]
-    except ClusterError:
-        return f"there is no MPIJob in namespace {namespace}"
-    if namespace in spaces:
-        return f"there is no MPIJob in namespace {namespace}"
-    near = closest_name(namespace, spaces)
-    return f"there is no namespace {namespace}{f', but {near}' if near else ''}"
+    read = await asyncio.gather(*map(report, jobs))
+    return sorted(read, key=lambda each: (WORST_FIRST.index(each.diagnosis.state), each.sight.name))
