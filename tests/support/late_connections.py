@@ -1,0 +1,28 @@
+"""A connection that is accepted in the turn in which its server closes.
+
+Some versions of CPython make its transport for a server that is gone, fail, and leave it to the garbage collector
+(https://github.com/python/cpython/issues/109564). The warning about it would fail whatever test runs then.
+"""
+
+import inspect
+from asyncio import Server, selector_events
+from collections.abc import Awaitable, Callable
+
+LOOP = selector_events.BaseSelectorEventLoop
+ACCEPT = "_accept_connection2"
+
+
+def close_late_connections() -> None:
+    """Have every loop of this process close such a connection."""
+    accept: Callable[..., Awaitable[None]] = getattr(LOOP, ACCEPT)
+    signature = inspect.signature(accept)
+
+    async def accept_while_open(*args: object, **options: object) -> None:
+        given = signature.bind(*args, **options).arguments
+        server = given.get("server")
+        if isinstance(server, Server) and not server.sockets:
+            given["conn"].close()
+        else:
+            await accept(*args, **options)
+
+    setattr(LOOP, ACCEPT, accept_while_open)
