@@ -158,6 +158,7 @@ def kinds(resource: Resource[K, T], places: Mapping[WatchedPlace, str]) -> list[
             key=key,
             project=resource.project,
             group=resource.group,
+            budget=resource.budget,
             metadata_only=resource.metadata_only,
             label_selector=resource.label_selector,
             field_selector=resource.field_selector,

@@ -10,6 +10,7 @@ import msgspec
 
 from webhook.client import wire
 from webhook.client.wire import FaultReason, Metadata, WatchFault
+from webhook.cluster.budget import Account, Budget
 from webhook.cluster.contents import Contents
 from webhook.cluster.resource import K, T
 from webhook.cluster.view import ABSENT, UNKNOWN, Answer
@@ -42,6 +43,8 @@ class Kind(Generic[K, T]):
     """
     group: Callable[[T], Hashable] | None = None
     """Sorts records into groups."""
+    budget: Budget[T] | None = None
+    """What the records may take; an object beyond it is as unreadable as a broken one."""
     metadata_only: bool = False
     """Whether the API server leaves out all but the metadata."""
     label_selector: str = ""
@@ -88,7 +91,8 @@ class Store(Generic[K, T]):
 
     def contents(self) -> Contents[K, T]:
         """Empty contents, for `read` to fill and `replace` to put in place."""
-        return Contents(self.kind.group)
+        kind = self.kind
+        return Contents(kind.group, account=None if kind.budget is None else Account(kind.budget, kind.group))
 
     def get(self, key: K) -> T | Answer:
         """The record; ABSENT for an object that does not exist or count, UNKNOWN for one that is unreadable."""
@@ -139,6 +143,8 @@ class Store(Generic[K, T]):
         record = None
         try:
             record = self.kind.project(data)
+            if record is not None:
+                contents.expect_room(key, record)
             contents.unreadable.discard(key)
         except Exception as error:  # noqa: BLE001 - whatever a user has written, the other objects count
             self.skipped += 1
@@ -146,6 +152,7 @@ class Store(Generic[K, T]):
                 where = {"namespace": metadata.namespace, "name": metadata.name}
                 self._log.warning("object skipped", kind=self.kind.name, **where, error=type(error).__name__)
             contents.unreadable.add(key)
+            record = None
         if record is None:
             contents.remove(key)
         else:

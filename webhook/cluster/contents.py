@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
+from webhook.cluster.budget import Account
 from webhook.cluster.group import Group
 from webhook.cluster.resource import K, T
 
@@ -47,11 +48,20 @@ class Contents(Generic[K, T]):
     records: dict[K, T] = field(default_factory=dict)
     groups: Groups[K, T] = field(default_factory=Groups)
     unreadable: set[K] = field(default_factory=set)
+    account: Account[T] | None = None
+    """Of what the records take, where there is a budget for them."""
+
+    def expect_room(self, key: K, record: T) -> None:
+        """Full where there is no room for this record under `key`."""
+        if self.account is not None:
+            self.account.expect_room(self.records.get(key), record)
 
     def put(self, key: K, record: T) -> None:
         """Store this record under `key`, in place of any other."""
         old = self.records.get(key)
         self.records[key] = record
+        if self.account is not None:
+            self.account.change(old, record)
         if self.group is None:
             return
         name = self.group(record)
@@ -65,6 +75,8 @@ class Contents(Generic[K, T]):
     def remove(self, key: K) -> T | None:
         """Remove the record under `key` and return it, if there was one."""
         record = self.records.pop(key, None)
+        if self.account is not None:
+            self.account.change(record, None)
         if record is not None and self.group is not None:
             self._leave(self.group(record), key)
         return record

@@ -8,6 +8,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from webhook.cluster.budget import Budget
+
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 W = TypeVar("W", bound="Wire")
@@ -58,6 +60,8 @@ class Resource(Generic[K, T]):
     """
     group: Callable[[T], Hashable] | None
     """Sorts records, by namespace where they have one."""
+    budget: Budget[T] | None = None
+    """What the records may take in memory, where tenants could have them take any amount."""
     metadata_only: bool = False
     """The API server leaves out all but the metadata."""
     label_selector: str = ""
@@ -118,6 +122,7 @@ def namespaced(
     place: WatchedPlace | None = None,
     alias: str = "",
     awaited: bool = True,
+    budget: Budget[T] | None = None,
 ) -> Resource[ByNamespace, T]:
     """A resource of namespaces. Its records have a field `namespace`."""
     return Resource(
@@ -128,6 +133,7 @@ def namespaced(
         wire=wire,
         record=record,
         group=_namespace,
+        budget=budget,
         metadata_only=metadata_only,
         label_selector=label_selector,
         field_selector=field_selector,
@@ -145,6 +151,7 @@ def cluster_wide(
     record: Callable[[W], T | None],
     group: Callable[[T], Hashable] | None = None,
     metadata_only: bool = False,
+    budget: Budget[T] | None = None,
 ) -> Resource[str, T]:
     """A resource of the whole cluster."""
     return Resource(
@@ -156,6 +163,7 @@ def cluster_wide(
         record=record,
         group=group,
         metadata_only=metadata_only,
+        budget=budget,
     )
 
 

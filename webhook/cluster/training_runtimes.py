@@ -1,6 +1,7 @@
 """Kubeflow Trainer's runtimes: what TrainJobs are made of. They are watched only where `serve --trainer` asks for it.
 
-The specs of those with an MPI policy are kept whole, since the pods of TrainJobs come from their templates.
+Of those with an MPI policy the JobSet's spec is kept, since the pods of TrainJobs come from its templates. Tenants may
+make as many and as large ones as they like, so there is a budget; one beyond it is unknown.
 """
 
 from typing import Any, Final
@@ -9,7 +10,14 @@ import msgspec
 
 from webhook.api import trainer
 from webhook.api.presence import Presence
+from webhook.cluster.budget import Budget
 from webhook.cluster.resource import Resource, Wire, cluster_wide, namespaced
+
+# Bytes. Trainer's own runtimes have some 2 KiB. None of much more than 1 MiB makes a pod: it would not fit into the
+# ConfigMap that Trainer copies it into.
+MOST_OF_ONE: Final = 256 * 1024
+MOST_OF_A_NAMESPACE: Final = 1024 * 1024
+MOST_IN_ALL: Final = 16 * 1024 * 1024
 
 
 class TrainingRuntime(msgspec.Struct, frozen=True):
@@ -19,15 +27,31 @@ class TrainingRuntime(msgspec.Struct, frozen=True):
     """Empty for one of the cluster."""
     name: str
     spec: bytes
-    """JSON; empty where the runtime is for something else than MPI."""
+    """JSON of what is looked at; empty where the runtime is for something else than MPI."""
 
 
-class _Policy(msgspec.Struct):
+class _MPI(msgspec.Struct):
     mpi: Presence | None = None
 
 
 class _Spec(msgspec.Struct, rename="camel"):
-    ml_policy: _Policy | None = None
+    ml_policy: _MPI | None = None
+
+
+class _Policy(msgspec.Struct, rename="camel"):
+    mpi: msgspec.Raw
+    num_nodes: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _JobSet(msgspec.Struct):
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Kept(msgspec.Struct, rename="camel"):
+    """Of a spec what rules look at."""
+
+    ml_policy: _Policy
+    template: _JobSet | None = None
 
 
 class _Runtime(Wire):
@@ -35,18 +59,32 @@ class _Runtime(Wire):
 
 
 _decoder: Final = msgspec.json.Decoder(_Spec)
+_kept: Final = msgspec.json.Decoder(_Kept)
 
 
 def _record(found: _Runtime) -> TrainingRuntime:
     policy = _decoder.decode(found.spec).ml_policy
     of_mpi = policy is not None and policy.mpi is not None
-    return TrainingRuntime(found.metadata.namespace, found.metadata.name, bytes(found.spec) if of_mpi else b"")
+    spec = msgspec.json.encode(_kept.decode(found.spec)) if of_mpi else b""
+    return TrainingRuntime(found.metadata.namespace, found.metadata.name, spec)
 
+
+_BUDGET: Final[Budget[TrainingRuntime]] = Budget(
+    size=lambda runtime: len(runtime.spec),
+    of_one=MOST_OF_ONE,
+    of_group=MOST_OF_A_NAMESPACE,
+    in_all=MOST_IN_ALL,
+)
 
 TRAINING_RUNTIMES: Final = namespaced(
-    "trainingruntimes", trainer.RUNTIME, trainer.API_VERSION, wire=_Runtime, record=_record
+    "trainingruntimes", trainer.RUNTIME, trainer.API_VERSION, wire=_Runtime, record=_record, budget=_BUDGET
 )
 CLUSTER_TRAINING_RUNTIMES: Final = cluster_wide(
-    "clustertrainingruntimes", trainer.CLUSTER_RUNTIME, trainer.API_VERSION, wire=_Runtime, record=_record
+    "clustertrainingruntimes",
+    trainer.CLUSTER_RUNTIME,
+    trainer.API_VERSION,
+    wire=_Runtime,
+    record=_record,
+    budget=_BUDGET,
 )
 OF_TRAINER: Final[tuple[Resource[Any, Any], ...]] = (CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES)

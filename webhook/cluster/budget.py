@@ -1,0 +1,55 @@
+"""How much memory the records of a resource may take, where tenants decide how many there are and how large."""
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Full(ValueError):
+    """There is no room for a record, so its object is as unknown as one that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget(Generic[T]):
+    """What records may take, in bytes."""
+
+    size: Callable[[T], int]
+    of_one: int
+    of_group: int
+    """Of all in a group. An object never leaves its group."""
+    in_all: int
+
+
+class Account(Generic[T]):
+    """What of a budget is taken, in all and by group."""
+
+    def __init__(self, budget: Budget[T], group: Callable[[T], Hashable] | None) -> None:
+        self._budget = budget
+        self._group = group
+        self._in_all = 0
+        self._of_group: Counter[Hashable] = Counter()
+
+    def expect_room(self, old: T | None, new: T) -> None:
+        """Full where there is no room for `new` in the place of `old`."""
+        budget, size = self._budget, self._budget.size(new)
+        more = size - (0 if old is None else budget.size(old))
+        of_group = 0 if self._group is None else self._of_group[self._group(new)] + more
+        if size > budget.of_one or of_group > budget.of_group or self._in_all + more > budget.in_all:
+            raise Full
+
+    def change(self, old: T | None, new: T | None) -> None:
+        """`new` is in the place of `old`; None stands for no record."""
+        for record, sign in ((old, -1), (new, 1)):
+            if record is not None:
+                size = sign * self._budget.size(record)
+                self._in_all += size
+                if self._group is not None:
+                    self._add(self._group(record), size)
+
+    def _add(self, group: Hashable, size: int) -> None:
+        self._of_group[group] += size
+        if not self._of_group[group]:
+            del self._of_group[group]
