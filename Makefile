@@ -7,6 +7,8 @@ RUN := $(BIN)/python -W error
 # Each process has a control plane of its own, and a file's tests stay together.
 PROCESSES ?= 2
 PYTEST := $(BIN)/pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
+# A run of many thousand tests on a machine of others: what fails there is tried once more, and named at the end.
+ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -30,7 +32,7 @@ demo: install  ## Show the main job on an embedded default: neither Go nor a clu
 
 test: lint types  ## Lint, types and every test, against a real control plane: PROCESSES=2.
 	@$(BIN)/python -m tests.controlplane.build
-	@$(PYTEST)
+	@$(PYTEST) $(ONCE_MORE)
 
 test-long: export CI := true
 test-long: test  ## The same with all of what is drawn or repeated, as CI does it.

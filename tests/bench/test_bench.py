@@ -15,6 +15,7 @@ from tests.bench.section import Section, Table
 from tests.controlplane.assets import assets
 from tests.controlplane.progress import Progress
 from tests.support.paths import ROOT
+from tests.support.samples import rare
 
 assets()  # builds, if nothing is built, before the time limit of a test counts
 QUICK = Namespace(
@@ -54,6 +55,7 @@ def test_a_short_run_fills_the_whole_table() -> None:
     assert "round 1" in progress.getvalue()
 
 
+@rare
 def test_new_jobs_and_those_beside_full_caches_are_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(full_caches, "SIZE", Size.of(100))
     wanted = Namespace(**{**vars(QUICK), "without": ["pod-security", "opa", "kyverno"]})
@@ -62,6 +64,7 @@ def test_new_jobs_and_those_beside_full_caches_are_admitted(monkeypatch: pytest.
         assert [row.errors for row in found.rows if row.server.endswith(suffix)] == [0] * 6
 
 
+@rare
 def test_curves_have_a_line_for_each_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(curves, "JOBS", 2)
     found = curves.measure(QUICK, Progress(StringIO()))
@@ -71,6 +74,7 @@ def test_curves_have_a_line_for_each_size(monkeypatch: pytest.MonkeyPatch) -> No
     assert not found.failed
 
 
+@rare
 def test_each_hook_is_called_by_the_api_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(added_latency, "EACH", 2)
     found = added_latency.measure(QUICK, Progress(StringIO()))
@@ -80,6 +84,7 @@ def test_each_hook_is_called_by_the_api_server(monkeypatch: pytest.MonkeyPatch) 
     assert lines(found) == 7 + 3
 
 
+@rare
 def test_reviews_are_answered_while_keys_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_pool, "RATES", (100,))
     found = key_pool.measure(Namespace(**{**vars(QUICK), "seconds": 1}), Progress(StringIO()))

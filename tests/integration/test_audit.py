@@ -19,6 +19,7 @@ from tests.support.installation.installed import OURS
 from tests.support.installation.service import Replica
 from tests.support.paths import MANIFESTS
 from tests.support.policies import policy_configmap
+from tests.support.samples import rare
 from webhook.api.yaml import load_all
 from webhook.companions.audit.reports import LABEL
 from webhook.installation.registration import RESOURCES
@@ -120,6 +121,7 @@ def test_the_numbers_follow_policies_and_jobs(cluster: Cluster, account: Path) -
     assert told == "", "an audit only looks"
 
 
+@rare
 def test_reports_are_written_where_others_look_for_them(cluster: Cluster, account: Path) -> None:
     namespace = cluster.create_namespace()
     cluster.apply([policy_configmap(FEW)])

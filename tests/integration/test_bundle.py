@@ -15,14 +15,14 @@ from tests.controlplane.build import ensure_built
 from tests.controlplane.progress import Progress
 from tests.support.image.dockerfile import parse
 from tests.support.paths import ROOT
-from tests.support.samples import FULL
+from tests.support.samples import rare
 from webhook import __version__
 from webhook.api import yaml
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 IMAGE = f"registry.example.com/ml/mpijob-webhook@{DIGEST}"
 # Packages are fetched and installed twice.
-pytestmark = [pytest.mark.timeout(900), pytest.mark.skipif(not FULL, reason="rarely breaks: `make test-long` has it")]
+pytestmark = [pytest.mark.timeout(900), rare]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from tests.support.installation.balancer import Backend, Balancer
 from tests.support.installation.deployment import HOST, SECRET, SELF_MANAGED, SERVICE, SPACE, Deployment
 from tests.support.installation.load import ADMITTED, Load
 from tests.support.jobs import GOOD, changed
+from tests.support.samples import rare
 from webhook.installation import registration
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
@@ -152,6 +153,7 @@ def test_events_tell_of_a_rotation(deployment: Deployment, replicas: list[Backen
     assert "CAPromoted" in {event["reason"] for event in events}
 
 
+@rare
 def test_files_are_exchanged_under_load(deployment: Deployment, tmp_path: Path) -> None:
     for backend in list(deployment.balancer.backends):
         deployment.stop(backend)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import DOCS, ROOT
-from tests.support.samples import sample
+from tests.support.samples import rare, sample
 from tests.support.sessions.comparing import same
 from tests.support.sessions.page import Step, parts
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [rare, pytest.mark.timeout(900)]
 
 
 # The image is made of a wheel and the same locked libraries, in each run.

@@ -21,12 +21,13 @@ from tests.support import jobs
 from tests.support.image import bare_root
 from tests.support.image.dockerfile import Stage, parse
 from tests.support.paths import ROOT
+from tests.support.samples import rare
 from webhook import __version__
 
 DOCKERFILE = ROOT / "Dockerfile"
 LOCK = ROOT / "requirements" / "run.txt"
 # Two package installations, and once per machine that of Debian itself.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [rare, pytest.mark.timeout(900)]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from certs.authority import Authority
 from tests.controlplane.cluster import Cluster
 from tests.support.installation.custom_resources import custom_resource, install
 from tests.support.paths import MANIFESTS
+from tests.support.samples import rare
 from webhook.api.yaml import load_all
 from webhook.installation.registration import NAME, RESOURCES
 
@@ -115,6 +116,7 @@ def test_an_overlay_is_applied_twice_and_deleted(cluster: Cluster, overlays: Pat
     assert inventory(cluster) ^ before == set()
 
 
+@rare
 def test_everything_at_once_is_applied_twice_and_deleted(cluster: Cluster, overlays: Path) -> None:
     folder = overlays / "everything"
     before = inventory(cluster)

@@ -23,7 +23,7 @@ from tests.support.installation.service import Replica
 from tests.support.paths import MANIFESTS
 from tests.support.policies import HEADER
 from tests.support.rule_checks import defaulted
-from tests.support.samples import sample
+from tests.support.samples import rare, sample
 from webhook.api.yaml import load_all
 from webhook.cluster.view import NothingKnown
 from webhook.companions.network_policy.seen import record
@@ -323,6 +323,7 @@ def test_every_look_is_right_while_jobs_come_run_and_go_and_a_replica_is_killed(
         assert metric(replica, "failing") == 0
 
 
+@rare
 def test_many_jobs_at_once_make_no_storm(cluster: Cluster, flags: list[str], replica: Replica) -> None:
     namespace = cluster.create_namespace()
     names = [f"job-{number}" for number in range(MANY)]

@@ -15,13 +15,13 @@ from tests.bench import environment
 from tests.controlplane.progress import Progress
 from tests.support.jobs import GOOD, changed
 from tests.support.paths import ROOT
-from tests.support.samples import FULL
+from tests.support.samples import rare
 from webhook import __version__
 from webhook.api import yaml
 
 pytestmark = [
     pytest.mark.timeout(900),
-    pytest.mark.skipif(not FULL, reason="packages are built twice: `make test-long`"),
+    rare,
 ]
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 

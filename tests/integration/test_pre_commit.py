@@ -10,9 +10,10 @@ import pytest
 
 from tests.support.jobs import GOOD, changed
 from tests.support.paths import ROOT
+from tests.support.samples import rare
 from webhook.api import yaml
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [rare, pytest.mark.timeout(900)]
 
 
 def test_the_hook_passes_and_refuses(tmp_path: Path) -> None:

@@ -15,11 +15,12 @@ from tests.support.dashboard.panels import ROWS
 from tests.support.dashboard.queries import filled
 from tests.support.dashboard.run import Run, real_run, submit
 from tests.support.prometheus import rule_groups
+from tests.support.samples import rare
 from webhook.server.audit_telemetry import AUDIT_METRICS
 from webhook.server.job_telemetry import JOB_METRICS
 from webhook.server.metrics import METRICS
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
 
 QUERIES = [(panel.title, query) for row in ROWS for panel in row.panels for query in panel.queries]
 RULES = [rule for group in rule_groups() for rule in group["rules"]]

@@ -18,7 +18,7 @@ from tests.support.installation.deployment import SELF_MANAGED, SPACE, Deploymen
 from tests.support.installation.load import ADMITTED, Client
 from tests.support.jobs import changed
 from tests.support.policies import quick_keys
-from tests.support.samples import sample
+from tests.support.samples import rare, sample
 from webhook.cluster.resources.reservations import LABEL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
@@ -137,6 +137,7 @@ def test_of_many_at_once_as_many_as_fit_are_admitted(
     assert_settled(deployment.cluster, quota, HOLDS)
 
 
+@rare
 def test_the_same_with_a_replica_killed_in_the_middle(
     deployment: Deployment, replicas: list[Backend], quota: str
 ) -> None:

@@ -11,9 +11,10 @@ from tests.support.installation.deployment import SELF_MANAGED, SPACE
 from tests.support.installation.installed_overlay import RUNBOOK, Installed, commands, installed
 from tests.support.jobs import changed
 from tests.support.policies import policy_configmap
+from tests.support.samples import rare
 from webhook.installation.registration import NAME, RESOURCES
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(180)]
 
 # Looks at its Secret every 3 seconds.
 QUICK = ("--leaf-lifetime", "30s", "--ca-grace", "1s", "--ca-lifetime", "10m")

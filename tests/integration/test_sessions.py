@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import DOCS
+from tests.support.samples import rare
 from tests.support.sessions import texts
 from tests.support.sessions.comparing import normal
 from tests.support.sessions.stage import Stage, staged
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

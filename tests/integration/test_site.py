@@ -17,12 +17,12 @@ from tests.controlplane.progress import Progress
 from tests.support.page import build
 from tests.support.page.browser import browser
 from tests.support.paths import ROOT
-from tests.support.samples import FULL
+from tests.support.samples import rare
 from webhook.cli import explanations
 from webhook.rules import REGISTRY
 
 # Packages are fetched, and a browser.
-pytestmark = [pytest.mark.timeout(900), pytest.mark.skipif(not FULL, reason="rarely breaks: `make test-long` has it")]
+pytestmark = [pytest.mark.timeout(900), rare]
 PATIENCE_MS = 240_000
 
 

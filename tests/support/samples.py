@@ -3,10 +3,15 @@
 import os
 from typing import TypeVar
 
+import pytest
+
 T = TypeVar("T")
 
 FULL = os.environ.get("CI") == "true"
 """As most CI systems set it, and `make test-long`."""
+
+rare = pytest.mark.skipif(not FULL, reason="slow, and rarely breaks: `make test-long` has it")
+"""For tests of what few changes touch."""
 
 
 def sample(usual: T, full: T) -> T:
