@@ -55,8 +55,10 @@ integration: install  ## Only the tests against the real control plane.
 bench: install  ## Throughput, latency, memory and start beside servers in Go, in one run.
 	@$(BIN)/python -m tests.bench --output build/bench.json
 
-bench-docs: install  ## The tables of docs/benchmarks.md out of what `make bench` measured.
+bench-docs: install  ## The tables and pictures of docs/benchmarks.md out of what `make bench` measured.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/draw.txt
 	@$(BIN)/python -m tests.bench.documented build/bench.json
+	@$(BIN)/python -m tests.bench.draw docs/benchmarks
 
 bench-compare: install  ## The same beside another revision, in one run: make bench-compare BASE=main~1.
 	@$(BIN)/python -m tests.bench --only servers --without pod-security opa kyverno new caches --base $(or $(BASE),HEAD)
