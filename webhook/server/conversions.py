@@ -22,11 +22,13 @@ KNOWN: Final = (mpijob.API_VERSION, *mpijob.OLDER_VERSIONS)
 async def converted(request: Request, telemetry: Telemetry) -> Reply:
     """The reply to a ConversionReview. What cannot be converted is no fault of ours: the reply says why.
 
-    Others have their turn between two objects; ReviewError for what is no such review, DeadlineExceeded.
+    Others have their turn between two objects; ReviewError for what is no such review, DeadlineExceeded, and Refused
+    where the objects take too much memory.
     """
     asked = conversion_review.decode(request.body)
     version = asked.desired if asked.desired in KNOWN else "unknown"
     found: list[msgspec.Raw] = []
+    size = request.size
     outcomes: Counter[str] = Counter()
     for written in asked.objects:
         if found:
@@ -46,6 +48,8 @@ async def converted(request: Request, telemetry: Telemetry) -> Reply:
             return Reply(conversion_review.encode_failure(asked.uid, message))
         outcomes["stand-in" if new.get("spec") == both_ways.NO_JOB else "converted"] += 1
         found.append(conversion_review.raw(new))
+        size += len(found[-1])
+        request.hold(size)
         del document, new  # before others have their turn
     telemetry.converted(version, outcomes, monotonic() - request.started)
     return Reply(conversion_review.encode(asked.uid, found))

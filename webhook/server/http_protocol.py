@@ -9,15 +9,15 @@ The requests of a connection are answered one after the other, and while one tha
 import asyncio
 from asyncio import BaseTransport, Task, TimerHandle, Transport
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from time import monotonic
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 from webhook.server.connections import Connections
 from webhook.server.http_reader import RequestReader
-from webhook.server.memory import MemoryBudget
-from webhook.server.requests import Refused, Reply, Request, broken_off
+from webhook.server.memory import SMALL, MemoryBudget
+from webhook.server.requests import Application, Refused, Reply, Request, broken_off
 
 # Seconds. Go clients keep an idle connection for 90: none is closed just when they send another request.
 KEEPALIVE_SECONDS: Final = 200.0
@@ -28,22 +28,6 @@ LINGER_SECONDS: Final = 2.0
 # Requests that a client sends ahead of their replies. A read of uvloop's may have ten thousand.
 MOST_AHEAD: Final = 512
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
-class Application(Protocol):
-    """What answers requests; whatever was sent, it raises nothing but what is said here."""
-
-    def expect(self, request: Request) -> None:
-        """Look at a request whose head is there, and set its deadline; Refused when its body is not needed."""
-        ...
-
-    def answer(self, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
-        """The reply to a request that is complete, at once unless something else has to be waited for."""
-        ...
-
-    def refuse(self, request: Request, refused: Refused) -> Reply:
-        """The reply to a request that gets no decision."""
-        ...
 
 
 class HttpServer:
@@ -105,6 +89,8 @@ class HttpProtocol(asyncio.Protocol):
         """Those whose head is there and that have no reply; of the last the body may be missing."""
         self._work: Task[Reply] | None = None
         """Waits for the reply to the first."""
+        self._unsent = memoryview(b"")
+        """Of the reply to the first, while the client does not read."""
         self._writing_paused = self._reading_paused = False
         self._timer: TimerHandle | None = None
         """For a body that does not come, a reply that is not read, or the end."""
@@ -112,6 +98,7 @@ class HttpProtocol(asyncio.Protocol):
     def connection_made(self, transport: BaseTransport) -> None:
         """It is open."""
         self.transport = cast("Transport", transport)  # uvloop's is one by its methods alone
+        self.transport.set_write_buffer_limits(SMALL)
         self._peer = str((transport.get_extra_info("peername") or [""])[0])
         self._certificate: Mapping[str, Any] = transport.get_extra_info("peercert") or {}
         self._reader = RequestReader(self._begun, lambda: self._server.memory.claim(self._peer))
@@ -126,6 +113,7 @@ class HttpProtocol(asyncio.Protocol):
         self.transport = None
         self._keeping.cancel()
         self._stop_timer()
+        self._unsent = memoryview(b"")
         if self._requests and not self._requests[-1].complete and not self._requests[-1].refused:
             self._application.refuse(self._requests[-1], broken_off())
         self._read_no_more()
@@ -146,12 +134,16 @@ class HttpProtocol(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not read its replies."""
         self._writing_paused = True
-        self._start_timer(SEND_SECONDS, self._abort)
+        if not self._unsent or self._timer is None:
+            self._start_timer(SEND_SECONDS, self._abort)
 
     def resume_writing(self) -> None:
         """It does again."""
         self._writing_paused = False
-        self._stop_timer()
+        if self._unsent:
+            self._send()
+        else:
+            self._stop_timer()
         self._go_on()
 
     def close_if_idle(self) -> None:
@@ -211,14 +203,31 @@ class HttpProtocol(asyncio.Protocol):
 
     def _reply(self, reply: Reply) -> None:
         """Answer the first request."""
-        request = self._requests.popleft()
+        request = self._requests[0]
         self._stop_timer()
-        self._forget(request)
         if self.transport is None:
+            self._forget(self._requests.popleft())
             return
-        keep_alive = request.keep_alive and request.complete and not self._server.draining
-        self.transport.write(reply.wire(keep_alive=keep_alive))
-        if not keep_alive:
+        try:
+            request.pieces.clear()
+            request.hold(len(reply.body))
+        except Refused as refused:
+            reply = self._application.refuse(request, refused)
+        self._unsent = memoryview(reply.wire(keep_alive=self._stays(request)))
+        self._send()
+
+    def _send(self) -> None:
+        """Hand on as much of the reply as the client reads: what the transport holds is counted nowhere."""
+        while self._unsent and not self._writing_paused and self.transport is not None:
+            piece, self._unsent = self._unsent[:SMALL], self._unsent[SMALL:]
+            self.transport.write(piece)
+        if self._unsent:
+            return
+        if not self._writing_paused:
+            self._stop_timer()
+        request = self._requests.popleft()
+        self._forget(request)
+        if not self._stays(request):
             self._read_no_more()
             if request.complete:
                 self._close()
@@ -235,6 +244,10 @@ class HttpProtocol(asyncio.Protocol):
         else:
             self._reply(work.result())
             self._pace()
+
+    def _stays(self, request: Request) -> bool:
+        """Whether more may follow on the connection."""
+        return request.keep_alive and request.complete and not self._server.draining
 
     def _forget(self, request: Request) -> None:
         self._server.ended(request)

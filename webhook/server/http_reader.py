@@ -7,7 +7,7 @@ from typing import Final
 
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpRequestParser
 
-from webhook.server.memory import SMALL, Claim, NoRoom
+from webhook.server.memory import Claim
 from webhook.server.requests import MAX_BODY, Refused, Request, broken_off, too_large
 
 # Bytes of a request that are not of its body, but for the framing of chunks: one of a single byte has five more.
@@ -81,6 +81,7 @@ class RequestReader:
         request.started = monotonic()
         request.method = self._parser.get_method()
         request.keep_alive = self._parser.should_keep_alive()
+        request.claim = self._claim()
         self._in_body = True
         self._begun(request)
 
@@ -99,13 +100,7 @@ class RequestReader:
     def _make_room(self, request: Request) -> None:
         if request.size > MAX_BODY:
             raise too_large()
-        if request.size > SMALL:
-            request.claim = request.claim or self._claim()
-            try:
-                request.claim.grow(request.size)
-            except NoRoom:
-                reason = "too many large bodies at once"
-                raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, reason, shed=True) from None
+        request.hold(request.size)
 
     def on_message_complete(self) -> None:
         """All of it is there."""

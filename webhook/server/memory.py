@@ -1,4 +1,5 @@
-"""What bodies of requests may take of the process's memory, all together; and what is not needed any more goes back.
+"""What bodies, of requests and of their replies until they are sent, may take of the process's memory, all together;
+and what is not needed any more goes back.
 
 A small body takes nothing of it: there are never more of these than connections.
 """
@@ -21,15 +22,15 @@ class NoRoom(Exception):
 
 
 class Claim:
-    """What one body takes; it only grows, until it is given back as a whole."""
+    """What one request takes, until it is given back as a whole."""
 
     def __init__(self, budget: "MemoryBudget", peer: str) -> None:
         self._budget = budget
         self._peer = peer
         self._size = 0
 
-    def grow(self, size: int) -> None:
-        """The body has `size` bytes by now; NoRoom when that is too much beside the others."""
+    def hold(self, size: int) -> None:
+        """It has `size` bytes by now; NoRoom when that is too much beside the others."""
         if size <= SMALL:
             return
         more = size - self._size
@@ -40,7 +41,7 @@ class Claim:
         self._size = size
 
     def give_back(self) -> None:
-        """The body is not held any more."""
+        """It is not held any more."""
         self._budget.held[self._peer] -= self._size
         if not self._budget.held[self._peer]:
             del self._budget.held[self._peer]
@@ -57,7 +58,7 @@ class MemoryBudget:
         self.held = Counter()
 
     def claim(self, peer: str) -> Claim:
-        """A claim for a body from `peer`, which has to be given back."""
+        """A claim for a request of `peer`, which has to be given back."""
         return Claim(self, peer)
 
 

@@ -1,15 +1,15 @@
 """A request and its reply: what is refused unread, within which limits a body is read, how a reply is written."""
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Coroutine, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 from webhook.admission.pipelines import Hook
-from webhook.server.memory import Claim
+from webhook.server.memory import Claim, NoRoom
 
 # Two objects of 3 MB and what goes with them: controller-runtime's limit too (`pkg/webhook/admission/http.go`).
 MAX_BODY = 7 * 1024**2
@@ -97,7 +97,7 @@ class Request:
     size: int = 0
     """Of all of them."""
     claim: Claim | None = None
-    """What a large body takes of the memory for all."""
+    """What it takes of the memory for all; None for one that nobody reads."""
     complete: bool = False
     refused: Refused | None = None
     """Why it gets no decision; its body is not kept."""
@@ -105,7 +105,17 @@ class Request:
     @property
     def body(self) -> bytes:
         """The whole body."""
-        return b"".join(self.pieces)
+        self.pieces[:] = [b"".join(self.pieces)]  # two of them would take more than is counted
+        return self.pieces[0]
+
+    def hold(self, size: int) -> None:
+        """Take memory for `size` bytes in all, until its reply is sent; Refused where there is none."""
+        try:
+            if self.claim is not None:
+                self.claim.hold(size)
+        except NoRoom:
+            reason = "too many large bodies at once"
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, reason, shed=True) from None
 
     def refuse(self, refused: Refused) -> None:
         """It gets no decision, if it was to get one until now."""
@@ -138,6 +148,22 @@ class Reply:
             b"" if keep_alive else b"Connection: close\r\n",
             self.body,
         )
+
+
+class Application(Protocol):
+    """What answers requests; whatever was sent, it raises nothing but what is said here."""
+
+    def expect(self, request: Request) -> None:
+        """Look at a request whose head is there, and set its deadline; Refused when its body is not needed."""
+        ...
+
+    def answer(self, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
+        """The reply to a request that is complete, at once unless something else has to be waited for."""
+        ...
+
+    def refuse(self, request: Request, refused: Refused) -> Reply:
+        """The reply to a request that gets no decision."""
+        ...
 
 
 def expect_client(request: Request, names: Set[str]) -> None:

@@ -46,6 +46,25 @@ class Slow:
         return Reply(refused.reason.encode(), status=refused.status)
 
 
+class Large:
+    """An application whose replies are far larger than what the sockets hold."""
+
+    BODY = b"x" * 20 * 2**20
+
+    def __init__(self) -> None:
+        self.refused: list[str] = []
+
+    def expect(self, request: Request) -> None:
+        request.deadline = request.started + 60
+
+    def answer(self, _: Request) -> Any:
+        return Reply(self.BODY)
+
+    def refuse(self, _: Request, refused: Refused) -> Reply:
+        self.refused.append(refused.reason)
+        return Reply(refused.reason.encode(), status=refused.status)
+
+
 @pytest.fixture
 def running() -> Iterator[Live]:
     with live() as service:
@@ -124,6 +143,48 @@ def test_a_service_that_ends_waits_for_nobody() -> None:
         connection.send(review())
         running.wait_until(lambda: slow.asked == 1)
     assert connection.closed
+    connection.close()
+
+
+def test_a_reply_that_nobody_reads_is_counted_until_it_is_read(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of one peer took memory without end: a reply may be several times its request."""
+    monkeypatch.setattr(http_protocol, "SEND_SECONDS", 600)
+    server = running.service.server
+    large = server.application = Large()
+    waiting = [running.connect() for _ in range(3)]
+    for each in waiting:
+        each.send(review())
+    running.wait_until(lambda: server.memory.held.total() == 2 * len(Large.BODY))
+    running.wait_until(lambda: large.refused)
+    responses = [each.receive() for each in waiting]
+    assert sorted(response.status for response in responses) == [200, 200, 503]
+    assert {response.body for response in responses} == {Large.BODY, b"too many large bodies at once"}
+    running.wait_until(lambda: not server.memory.held)
+    assert running.metric("in_flight") == 0
+    waiting[0].send(review())
+    assert waiting[0].receive().status == 200
+    for each in waiting:
+        each.close()
+
+
+@pytest.mark.parametrize("how", ["gone", "slow", "drain"])
+def test_a_reply_that_is_never_read_is_given_up(running: Live, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    monkeypatch.setattr(http_protocol, "SEND_SECONDS", 0.2 if how == "slow" else 600)
+    server = running.service.server
+    server.application = Large()
+    connection = running.connect()
+    connection.send(review())
+    if how == "gone":
+        running.wait_until(lambda: server.memory.held)
+        connection.close()
+    elif how == "drain":
+        running.wait_until(lambda: server.memory.held)
+        running.loop.call_soon_threadsafe(server.pre_shutdown)
+        assert connection.receive().body == Large.BODY
+        assert connection.closed
+        connection.close()
+    running.wait_until(lambda: not server.connections)
+    assert (server.memory.held, running.metric("in_flight")) == ({}, 0)
     connection.close()
 
 

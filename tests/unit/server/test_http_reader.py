@@ -160,7 +160,7 @@ def test_a_large_body_takes_of_the_memory_for_all() -> None:
 def test_a_request_that_is_answered_is_held_by_nobody() -> None:
     """Nor is a reader that has ended, though its parser holds it."""
     begun: list[Request] = []
-    reader = RequestReader(begun.append, MemoryBudget().claim)  # type: ignore[arg-type]
+    reader = RequestReader(begun.append, lambda: MemoryBudget().claim("peer"))
     reader.feed(SECOND + request("Content-Length: 3", body=b"abc"))
     gc.collect()
     gc.disable()
