@@ -30,9 +30,10 @@ class ServingCertificate:
     def __init__(self, chain_pem: bytes, key_pem: bytes, *, now: datetime | None = None) -> None:
         """Serve this pair (the leaf first in `chain_pem`); CertificateError when it cannot be served."""
         self._pair = chain_pem, key_pem
-        self._current, self.not_after = _load(chain_pem, key_pem, now)
+        self.not_after = _check(chain_pem, key_pem, now)
+        self._current = _context(chain_pem, key_pem)
         # The listener's own context needs a certificate too: OpenSSL chooses the cipher before it asks us.
-        self.context, _ = _load(chain_pem, key_pem, now)
+        self.context = _context(chain_pem, key_pem)
         self.context.sni_callback = self._select
 
     @classmethod
@@ -43,7 +44,7 @@ class ServingCertificate:
     def require_clients(self, ca_pem: bytes) -> None:
         """From now on clients need a certificate of these CAs (PEM); after a CertificateError those of before count."""
         ca = ca_pem.decode("ascii", "replace")
-        context, _ = _load(*self._pair, None)  # a context cannot forget a CA
+        context = _context(*self._pair)  # a context cannot forget a CA
         _require(context, ca)
         # Whether to ask is decided by the listener's own context, and whom to trust by the current one.
         _require(self.context, ca)
@@ -51,7 +52,8 @@ class ServingCertificate:
 
     def swap(self, chain_pem: bytes, key_pem: bytes, *, now: datetime | None = None) -> None:
         """Serve this pair from the next handshake on; after a CertificateError the old one stays."""
-        context, not_after = _load(chain_pem, key_pem, now)
+        not_after = _check(chain_pem, key_pem, now)
+        context = _context(chain_pem, key_pem)
         if self._client_ca:
             _require(context, self._client_ca)
         self._pair = chain_pem, key_pem
@@ -77,8 +79,7 @@ def _require(context: ssl.SSLContext, ca: str) -> None:
     context.verify_mode = ssl.CERT_REQUIRED
 
 
-def _load(chain_pem: bytes, key_pem: bytes, now: datetime | None) -> tuple[ssl.SSLContext, datetime]:
-    not_after = _check(chain_pem, key_pem, now or datetime.now(UTC))
+def _context(chain_pem: bytes, key_pem: bytes) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -90,11 +91,12 @@ def _load(chain_pem: bytes, key_pem: bytes, now: datetime | None) -> tuple[ssl.S
             context.load_cert_chain(path)
         except ssl.SSLError as error:
             raise CertificateError(f"OpenSSL refuses the certificate: {error.reason or error}") from None
-    return context, not_after
+    return context
 
 
-def _check(chain_pem: bytes, key_pem: bytes, now: datetime) -> datetime:
+def _check(chain_pem: bytes, key_pem: bytes, now: datetime | None) -> datetime:
     """When the leaf expires; CertificateError for a pair that no client would accept."""
+    now = now or datetime.now(UTC)
     (leaf, *_), _key = load_pair(chain_pem, key_pem)
     if leaf.not_valid_after_utc <= now:
         raise CertificateError(f"the certificate expired at {leaf.not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}")
