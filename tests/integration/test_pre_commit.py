@@ -49,8 +49,11 @@ def test_the_hook_passes_and_refuses(tmp_path: Path) -> None:
     passed = run(*hook, folder=theirs)
     assert passed.returncode == 0, passed.stdout + passed.stderr
     assert "check MPIJobs" in passed.stdout
-    (theirs / "bad.yaml").write_text(yaml.dump(changed({"Worker.replicas": 1})))
+    bad = yaml.dump(changed({"Worker.replicas": 1}))
+    for name in ("bad.yaml", "--policy=bad.yaml"):
+        (theirs / name).write_text(bad)
     made(theirs)
     refused = run(*hook, folder=theirs)
     assert refused.returncode == 1
-    assert "bad.yaml: team-a/train: refused" in refused.stdout
+    assert "\nbad.yaml: team-a/train: refused" in refused.stdout
+    assert "\n--policy=bad.yaml: team-a/train: refused" in refused.stdout

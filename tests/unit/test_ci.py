@@ -27,11 +27,27 @@ INSTALL, CHECK = ACTION["runs"]["steps"]
 
 def test_the_hook_is_one_for_pre_commit(tmp_path: Path) -> None:
     (hook,) = clientlib.load_manifest(str(ROOT / ".pre-commit-hooks.yaml"))
-    program, *arguments = shlex.split(hook["entry"])
+    program, *arguments = [*shlex.split(hook["entry"]), *hook["args"]]
     assert program == "mpijob-webhook"
     (tmp_path / "package.json").write_text("[]")
     result = CliRunner().invoke(main, [*arguments, str(tmp_path / "package.json")], catch_exceptions=False)
     assert (result.exit_code, result.output) == (0, "")
+
+
+def test_a_file_that_is_called_like_an_option_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As pre-commit calls it: the entry, the arguments of the hook or those of the user, and files from the top."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "policy.yaml").write_text("apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n")
+    for name in ("--x.yaml", "--policy=mine.yaml"):
+        (tmp_path / name).write_text(BAD)
+    (hook,) = clientlib.load_manifest(str(ROOT / ".pre-commit-hooks.yaml"))
+    (repo,) = shown(".pre-commit-config.yaml")["repos"]
+    for arguments in (hook["args"], repo["hooks"][0]["args"]):
+        called = [*shlex.split(hook["entry"])[1:], *arguments, "--x.yaml", "--policy=mine.yaml"]
+        result = CliRunner().invoke(main, called, catch_exceptions=False)
+        assert result.exit_code == 1, result.output
+        for name in ("--x.yaml", "--policy=mine.yaml"):
+            assert f"{name}: team-a/train: refused" in result.output
 
 
 def shown(name: str) -> Any:
