@@ -45,9 +45,10 @@ def playground(
       2  it cannot be served: the port is taken, or the page is not built (`make page` in a checkout)
     """
     import asyncio
-    from contextlib import suppress
+    from contextlib import nullcontext, suppress
 
     from webhook.cli import snapshot_file
+    from webhook.cli.playground.browser import opened
     from webhook.cli.playground.server import NotBuilt, Playground
 
     async def read_cluster() -> str:
@@ -59,9 +60,8 @@ def playground(
         runner = await served.start()
         try:
             click.echo(f"{served.url} (Ctrl-C ends it)")
-            if opens:
-                click.launch(served.once)
-            await asyncio.Event().wait()
+            with opened(served.url) if opens else nullcontext():
+                await asyncio.Event().wait()
         finally:
             await runner.cleanup()
 

@@ -47,8 +47,6 @@ class Playground:
     read_cluster: ReadCluster | None = None
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     port: int = 0
-    _ticket: str = field(default_factory=lambda: secrets.token_urlsafe(16))
-    _used: bool = False
     _files: dict[str, bytes] = field(default_factory=dict)
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -76,18 +74,12 @@ class Playground:
         """Where the page is."""
         return f"http://{HOST}:{self.port}/{self.secret}/"
 
-    @property
-    def once(self) -> str:
-        """Leads to the page, one time: all users of the machine can read what a browser is started with."""
-        return f"http://{HOST}:{self.port}/{self._ticket}"
-
     def _application(self) -> web.Application:
         application = web.Application(middlewares=[self._guard], client_max_size=MOST_BYTES)
         application.add_routes(
             [
                 web.post(f"/{self.secret}/api/check", self._check),
                 web.post(f"/{self.secret}/api/cluster", self._cluster),
-                web.get(f"/{self._ticket}", self._lead_in),
                 web.get(f"/{self.secret}/{{name:[a-z.]*}}", self._file),
             ]
         )
@@ -110,12 +102,6 @@ class Playground:
                 response = web.Response(status=error.status, text=f"{error.reason}\n")
         response.headers.update(_HEADERS)
         return response
-
-    async def _lead_in(self, _: web.Request) -> web.Response:
-        if self._used:
-            raise web.HTTPNotFound
-        self._used = True
-        return web.Response(status=303, headers={"Location": f"/{self.secret}/"})
 
     async def _file(self, request: web.Request) -> web.Response:
         name = request.match_info["name"] or "index.html"

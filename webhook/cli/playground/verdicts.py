@@ -17,6 +17,7 @@ from webhook.cli.field_lines import line_of
 from webhook.cli.files import Manifest, ManifestError
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld
+from webhook.client.access import DEFAULT_NAMESPACE
 from webhook.cluster.snapshot import SnapshotError
 from webhook.policy import in_force
 from webhook.policy.document import PolicyError
@@ -42,22 +43,26 @@ class _Answer:
         self.faults.append({"pane": pane, "message": message, "line": line})
 
 
-def answer(question: Mapping[str, Any]) -> Json:
-    """The verdict on every job in `job`; an empty `policy` is the cluster's, and an empty `cluster` is none."""
+def answer(question: Mapping[str, Any], *, namespace: str = DEFAULT_NAMESPACE, policy_namespace: str = PROGRAM) -> Json:
+    """The verdict on every job in `job`; an empty `policy` is the cluster's, and an empty `cluster` is none.
+
+    `namespace` is where a job goes that names none, and `policy_namespace` where the cluster keeps its policies.
+    """
     texts = {pane: str(question.get(pane) or "") for pane in (JOB, POLICY, CLUSTER)}
     found = _Answer()
-    world = _world(texts, found)
+    world = _world(texts, found, policy_namespace)
     if world is not None:
+        world.namespace = namespace
         _judge(texts[JOB], world, found)
     return {"jobs": found.jobs, "faults": found.faults}
 
 
-def _world(texts: Mapping[str, str], found: _Answer) -> JobWorld | None:
+def _world(texts: Mapping[str, str], found: _Answer, policy_namespace: str) -> JobWorld | None:
     world = job_world.of_nothing()
     world.otherwise = "nothing is said of a cluster"
     try:
         if texts[CLUSTER].strip():
-            world = _cluster(texts[CLUSTER])
+            world = _cluster(texts[CLUSTER], policy_namespace)
         if texts[POLICY].strip():
             world.instead = _policies(texts[POLICY])
     except (ManifestError, SnapshotError) as error:
@@ -84,8 +89,8 @@ def _objects(text: str) -> tuple[Manifest, ...]:
     return tuple(files.parse(_bytes(text), CLUSTER))
 
 
-def _cluster(text: str) -> JobWorld:
-    return job_world.of_objects(_objects(text), "what is said of the cluster", policy_namespace=PROGRAM)
+def _cluster(text: str, policy_namespace: str) -> JobWorld:
+    return job_world.of_objects(_objects(text), "what is said of the cluster", policy_namespace=policy_namespace)
 
 
 @lru_cache(maxsize=2)

@@ -80,14 +80,6 @@ async def test_nobody_else_may_ask(page: Playground, headers: dict[str, str], st
     assert "content-security-policy" in answered
 
 
-async def test_a_browser_is_led_to_the_page_once(page: Playground) -> None:
-    """The command line that starts it can be read by every user of the machine."""
-    assert page.secret not in page.once
-    status, _, headers = await ask("GET", page.once, allow_redirects=False)
-    assert (status, headers["location"]) == (303, f"/{page.secret}/")
-    assert (await ask("GET", page.once))[0] == 404
-
-
 async def test_who_does_not_know_the_secret_finds_nothing(page: Playground) -> None:
     root = page.url.replace(f"{page.secret}/", "")
     for path in ("", "index.html", "api/check", "other/api/check"):
