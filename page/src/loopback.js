@@ -17,9 +17,9 @@ export function connect() {
     data: async () => (await fetch("data.json")).json(),
     check: (question) => ask("api/check", question),
     async cluster() {
-      const { text, problem } = await ask("api/cluster", {});
+      const { text, problems, problem } = await ask("api/cluster", {});
       if (problem) throw new Error(problem);
-      return text;
+      return { text, problems };
     },
   };
 }

@@ -2,7 +2,7 @@
 import { connect } from "./backend.js";
 import { element } from "./dom.js";
 import { Pane } from "./pane.js";
-import { showResults, summary } from "./results.js";
+import { count, showResults, summary } from "./results.js";
 import { load, save } from "./state.js";
 
 const NAMES = ["job", "policy", "cluster"];
@@ -80,7 +80,9 @@ function offerCluster() {
   button.addEventListener("click", async () => {
     button.disabled = true;
     try {
-      panes.cluster.text = await backend.cluster();
+      const { text, problems } = await backend.cluster();
+      panes.cluster.text = text;
+      panes.cluster.note(`Not all of it could be read: ${count(problems.length, "problem")}`, problems);
     } catch (error) {
       say(`The cluster could not be read: ${error.message}`);
     }

@@ -52,7 +52,8 @@ export class Pane {
     this.tools = element("div", { class: "tools" }, this.#examples(title, examples));
     // In a shadow the editor's styles are made by script alone, which the content security policy lets pass.
     const host = element("div", { class: "editor" });
-    place.append(this.tools, host);
+    this.notes = element("div", { class: "notes", role: "status" });
+    place.append(this.tools, this.notes, host);
     const root = host.attachShadow({ mode: "open" });
     this.view = new EditorView({
       parent: root,
@@ -92,6 +93,13 @@ export class Pane {
     if (text) this.place.open = true;
   }
 
+  // What is missing in the text, until there is another one.
+  note(summary, lines) {
+    const items = lines.map((line) => element("li", { class: "warning" }, line));
+    const shown = element("details", {}, element("summary", {}, summary), element("ul", {}, ...items));
+    this.notes.replaceChildren(...(lines.length ? [shown] : []));
+  }
+
   // Underline the lines of faults: {line, severity, message, rule?, fix?}.
   mark(faults) {
     const { doc } = this.view.state;
@@ -125,6 +133,7 @@ export class Pane {
       element("option", { value: "none" }, "none: empty"),
     );
     select.addEventListener("change", () => {
+      this.note("", []);
       this.text = select.value === "none" ? "" : examples[Number(select.value)].text;
       select.value = "";
     });

@@ -1,7 +1,7 @@
 // What came of the jobs, for people.
 import { element as e } from "./dom.js";
 
-const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+export const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
 export function summary({ jobs, faults }) {
   if (faults.length && !jobs.length) return `This cannot be judged: ${count(faults.length, "fault")}.`;

@@ -1,9 +1,15 @@
-"""`check --kubeconfig` of somebody who is no more than `edit` in one namespace gives the verdicts of the API server."""
+"""`check --kubeconfig` of somebody who is no more than `edit` in one namespace gives the verdicts of the API server.
+
+So does the page of `playground`, for which the same is read when its user asks for it.
+"""
 
 import json
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +40,9 @@ POLICIES = {
     "others": "namespaces: {matchLabels: {tier: lead}}\nmode: audit",
 }
 GPU = "nvidia.com/gpu"
+# She is exempted from it, and the page does not know who its user is for the cluster.
+OF_USER = "gpus"
+UNREAD = {"the user's exemptions", "reservations of quotas"}
 RESOURCES = "Worker.template.spec.containers.0.resources"
 ASKING = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "one-off"}
 
@@ -149,6 +158,68 @@ def test_who_may_not_read_is_told_what_was_not_judged(world: World) -> None:
     assert "nodes" in line
     assert "policies" in line
     assert line.endswith("(no permission to read them)")
+
+
+@contextmanager
+def page(world: World, kubeconfig: Path) -> Iterator[Callable[[str, Any], Any]]:
+    """Asks the page on loopback, as its browser does."""
+    files = world.folder / "page"
+    files.mkdir(exist_ok=True)
+    for name in ("index.html", "loopback.js"):
+        (files / name).touch()
+    command = [sys.executable, "-W", "error", "-m", "webhook", "playground", "--page", str(files)]
+    command += ["--kubeconfig", str(kubeconfig), "-n", TEAM]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split(" ")[0]
+
+        def ask(path: str, question: Any) -> Any:
+            headers = {"Content-Type": "application/json"}
+            request = urllib.request.Request(f"{url}api/{path}", json.dumps(question).encode(), headers)
+            with urllib.request.urlopen(request, timeout=120) as response:
+                return json.load(response)
+
+        try:
+            yield ask
+        finally:
+            process.send_signal(signal.SIGINT)
+    assert process.returncode == 0
+
+
+def test_the_page_gives_the_same_verdicts(world: World) -> None:
+    tried = world.written(jobs())
+    verdicts, _ = world.check(*tried)
+    with page(world, world.kubeconfig) as ask:
+        read = ask("cluster", {})
+        assert [line for line in read["problems"] if "leases" not in line] == []
+        differ = []
+        for path in tried:
+            (judged,) = ask("check", {"job": path.read_text(), "cluster": read["text"]})["jobs"]
+            told = [(cause["field"], cause["rule"]) for cause in judged["causes"] if cause["rule"] != OF_USER]
+            expected = [(cause["field"], cause["rule"]) for cause in verdicts[str(path)]["causes"]]
+            if told != expected:
+                differ.append((path.stem, told, expected))
+            assert {what for each in judged["notJudged"] for what in each["what"]} <= UNREAD
+    assert differ == []
+
+
+def test_on_the_page_too_who_may_not_read_is_told_what_was_not_judged(world: World) -> None:
+    nobody = world.cluster.kubeconfig_for("eve")
+    world.cluster.kubectl("create", "rolebinding", "eve", "--clusterrole=edit", "--user=eve", "-n", TEAM)
+    job = jobs()["ten-workers"]
+    del job["metadata"]["namespace"]
+    with page(world, nobody) as ask:
+        read = ask("cluster", {})
+        unread = "\n".join(read["problems"])
+        assert "nothing is known of nodes: forbidden" in unread
+        assert "nothing is known of policies: " in unread
+        (judged,) = ask("check", {"job": json.dumps(job), "cluster": read["text"]})["jobs"]
+    assert judged["namespace"] == TEAM
+    (denied,) = [each["what"] for each in judged["notJudged"] if each["why"] == "no permission to read them"]
+    assert {"nodes", "policies"} <= {*denied}
+    assert "worker-count" not in {cause["rule"] for cause in judged["causes"]}, (
+        "a policy that is unknown refuses nobody"
+    )
 
 
 def test_the_user_is_who_is_exempted(world: World) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.support.object_api import fake_api, kubeconfig
 from tests.support.page import build
 from tests.support.page.browser import browser
 from tests.support.paths import EXAMPLES
+from tests.support.read_paths import CONFIGMAPS, MPIJOBS, PATHS_READ
 from webhook.cli import explanations
 
 # Node's packages and the browser's are fetched once.
@@ -54,10 +57,10 @@ class Opened:
             self.tab.screenshot(path=f"{folder}/{name}.png", full_page=True)
 
 
-@pytest.fixture(scope="module")
-def served() -> Iterator[str]:
+@contextmanager
+def playground(*options: str) -> Iterator[str]:
     """The address that the real command prints."""
-    command = [sys.executable, "-m", "webhook", "playground", "--page", str(build.built())]
+    command = [sys.executable, "-m", "webhook", "playground", "--page", str(build.built()), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -68,6 +71,13 @@ def served() -> Iterator[str]:
             assert process.wait(60) == 0
         finally:
             process.kill()
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[str]:
+    """One without a cluster."""
+    with playground() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +175,29 @@ def test_a_link_carries_everything(opened: Opened) -> None:
     other.locator("#status", has_text="openmpi-pi would be refused, 1 problem").wait_for(timeout=PATIENCE_MS)
     assert "replicas: 200" in other.locator("#job .cm-content").inner_text()
     other.close()
+
+
+def test_a_cluster_is_read_and_what_could_not_be_is_said(chromium: Any, tmp_path: Path) -> None:
+    """tests/integration/test_check_by_user.py has the verdicts with a real one."""
+    with fake_api() as api:
+        api.objects |= {
+            path: {"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}
+            for path in (CONFIGMAPS, MPIJOBS, *PATHS_READ)
+        }
+        api.refusals["GET", "/api/v1/nodes"] = 403, "nodes is forbidden"
+        with playground("--kubeconfig", str(kubeconfig(tmp_path / "config", api.url))) as url:
+            page = Opened(chromium.new_page(viewport=WIDE), url)
+            page.tab.set_default_timeout(PATIENCE_MS)
+            page.tab.goto(url)
+            page.tab.locator("#cluster summary").click()
+            page.tab.get_by_role("button", name="Read the cluster").click()
+            page.tab.get_by_text("Not all of it could be read: 1 problem").click()
+            page.tab.get_by_text("nothing is known of nodes: forbidden: nodes is forbidden").wait_for()
+            page.tab.get_by_text("What depends on nodes: no permission to read them").wait_for()
+            page.picture("cluster")
+            assert "kind: ClusterSnapshot" in page.tab.locator("#cluster .cm-content").inner_text()
+            assert violations(page) == []
+            page.tab.context.close()
 
 
 def test_what_is_no_text_in_a_link_is_left_out(opened: Opened) -> None:

@@ -21,6 +21,7 @@ from webhook.server import clock
 
 POLICIES: Final = "policies"
 USER: Final = "the user's exemptions"
+DENIED: Final = "no permission to read them"
 NO_CLUSTER: Final = "no cluster is known: see --kubeconfig and --cluster"
 
 # Of resources that nobody who submits jobs knows by their names.
@@ -84,14 +85,20 @@ def of_objects(found: Sequence[Manifest], origin: str, *, policy_namespace: str)
     """The cluster that these objects are; SnapshotError when it cannot be used."""
     heads = [manifest.document for manifest in found if manifest.kind == KIND]
     layers, problems = kept.in_force(found, policy_namespace)
+    why = by_resource({str(name): str(why) for head in heads for name, why in (head.get("unknown") or {}).items()})
     return JobWorld(
         Snapshot(manifest.document for manifest in found),
         crd_schema.packaged(),
-        policies=PolicySet(layers) if layers or heads else None,
-        why={str(name): str(why) for head in heads for name, why in (head.get("unknown") or {}).items()},
+        policies=PolicySet(layers) if layers or (heads and POLICIES not in why) else None,
+        why=why,
         otherwise=f"not in {origin}",
         problems=problems,
     )
+
+
+def by_resource(unknown: Mapping[str, str]) -> dict[str, str]:
+    """Why nothing is known of a resource, by its name: a reading names the namespace too."""
+    return {what.partition(" in ")[0]: DENIED if why.startswith("forbidden") else why for what, why in unknown.items()}
 
 
 def of_nothing() -> JobWorld:

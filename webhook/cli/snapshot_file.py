@@ -13,6 +13,7 @@ import msgspec
 
 from webhook import PROGRAM
 from webhook.api import mpijob, yaml
+from webhook.cli.job_world import POLICIES
 from webhook.cli.progress import Progress
 from webhook.cli.terminal import caution, fail, faint, printable
 from webhook.client import calls
@@ -93,6 +94,7 @@ async def take(
         try:
             policies = await _policies(api, policy_namespace)
         except ApiError as error:
+            reading.head.unknown[POLICIES] = "forbidden" if error.status == 403 else str(error)
             reading.problems.append(f"nothing is known of policies: {error}")
         else:
             for policy in policies:

@@ -12,20 +12,19 @@ from urllib.parse import quote
 from webhook.api import mpijob
 from webhook.api.review import UserInfo
 from webhook.cli import crd_schema, files, job_world
-from webhook.cli.job_world import POLICIES, JobWorld
+from webhook.cli.job_world import DENIED, POLICIES, JobWorld
 from webhook.cli.policy import kept
 from webhook.cli.snapshot_file import stored
 from webhook.client import access_reviews
 from webhook.client.access_reviews import EXEMPT, Right
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get, listed
-from webhook.client.reading import Reading, read
+from webhook.client.reading import read
 from webhook.cluster.resource import KUEUE_NAMESPACE, WatchedPlace
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.policy import store
 from webhook.policy.in_force import PolicySet
 
-DENIED: Final = "no permission to read them"
 SELF: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
@@ -57,7 +56,7 @@ async def of_cluster(
         schema,
         user=await _user(api),
         namespace=api.namespace,
-        why=_why(reading),
+        why=job_world.by_resource(reading.head.unknown),
         otherwise="it was not read",
     )
     await _read_policies(api, policy_namespace, world)
@@ -68,14 +67,6 @@ async def may_exempt(api: Client, namespace: str, rules: Iterable[str]) -> dict[
     """For each rule whether the user of `api` may exempt jobs from it."""
     rights = {rule: Right(EXEMPT, mpijob.GROUP, "mpijobs", namespace, rule) for rule in rules}
     return {rule: await access_reviews.have_right(api, right) for rule, right in rights.items()}
-
-
-def _why(reading: Reading) -> dict[str, str]:
-    """By the resource's name; the reading names the namespace too."""
-    return {
-        what.partition(" in ")[0]: DENIED if why.startswith("forbidden") else why
-        for what, why in reading.head.unknown.items()
-    }
 
 
 async def _read_policies(api: Client, namespace: str, world: JobWorld) -> None:

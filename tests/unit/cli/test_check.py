@@ -377,10 +377,11 @@ def test_the_policies_in_the_file_of_the_cluster_count(check: Check) -> None:
 
 
 def test_why_something_is_not_known_is_what_the_snapshot_says(check: Check) -> None:
-    unknown = {"nodes": "forbidden: no", "localqueues": "not installed"}
+    unknown = {"nodes in team-a": "forbidden: no", "localqueues": "not installed", "policies": "gone"}
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": {}, "unknown": unknown}
     result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=head)
-    assert "not judged: what depends on nodes (forbidden: no)\n" in result.stderr
+    assert "not judged: what depends on nodes (no permission to read them)\n" in result.stderr
+    assert "not judged: what depends on policies (gone)\n" in result.stderr
     assert "localqueues" not in result.stderr, "the service knows no more of them"
 
 

@@ -32,7 +32,8 @@ def playground(
     injected, and why. It is served on 127.0.0.1 alone, until Ctrl-C, and asks nobody else. The address has a secret in
     it: whoever knows it may ask.
 
-    With --kubeconfig, --context or --as the page can read that cluster, with your rights, as `snapshot` does it.
+    With --kubeconfig, --context or --as the page can read that cluster, with your rights, as `snapshot` does it. A job
+    that names no namespace goes where kubectl would put it, or into the first of --namespace.
 
     \b
     Examples:
@@ -42,21 +43,35 @@ def playground(
     \b
     Exit code:
       0  ended by Ctrl-C
-      2  it cannot be served: the port is taken, or the page is not built (`make page` in a checkout)
+      2  it cannot be served: the port is taken, the kubeconfig cannot be used, or the page is not built (`make page` in
+         a checkout)
     """
     import asyncio
     from contextlib import nullcontext, suppress
+    from functools import partial
 
     from webhook.cli import snapshot_file
     from webhook.cli.playground.browser import opened
     from webhook.cli.playground.server import NotBuilt, Playground
+    from webhook.cli.playground.verdicts import answer
+    from webhook.client import calls
+    from webhook.client.calls import ClusterError
 
-    async def read_cluster() -> str:
+    async def read_cluster() -> dict[str, Any]:
         taken = await snapshot_file.take(access, namespaces=namespaces, **where)
-        return "".join(taken.text())
+        return {"text": "".join(taken.text()), "problems": [*taken.problems]}
+
+    async def of_context() -> str:
+        api = await calls.connect(access)
+        await api.close()
+        return api.namespace
 
     async def serve() -> None:
-        served = Playground(folder, read_cluster if access != Access() else None, port=port)
+        served = Playground(folder, port=port)
+        if access != Access():
+            namespace = namespaces[0] if namespaces else await of_context()
+            served.read_cluster = read_cluster
+            served.answer = partial(answer, namespace=namespace, policy_namespace=where["policy_namespace"])
         runner = await served.start()
         try:
             click.echo(f"{served.url} (Ctrl-C ends it)")
@@ -68,6 +83,8 @@ def playground(
     with suppress(KeyboardInterrupt):
         try:
             asyncio.run(serve())
+        except ClusterError as error:
+            fail(error)
         except NotBuilt as error:
             fail(f"{error}: in a checkout, `make page` builds it")
         except OSError as error:

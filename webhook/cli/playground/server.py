@@ -31,7 +31,9 @@ _HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 
-ReadCluster = Callable[[], Awaitable[str]]
+Json = Mapping[str, Any]
+Answer = Callable[[Json], Json]
+ReadCluster = Callable[[], Awaitable[Json]]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -41,10 +43,11 @@ class NotBuilt(Exception):
 
 @dataclass(slots=True)
 class Playground:
-    """The page in `folder`; `read_cluster` gives what a live cluster holds, as text."""
+    """The page in `folder`; `read_cluster` gives what a cluster holds as `text`, and `problems` with reading it."""
 
     folder: Path
     read_cluster: ReadCluster | None = None
+    answer: Answer = verdicts.answer
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     port: int = 0
     _files: dict[str, bytes] = field(default_factory=dict)
@@ -119,12 +122,12 @@ class Playground:
         if not isinstance(question, Mapping):
             raise web.HTTPBadRequest
         async with self._one_at_a_time:
-            return web.json_response(await asyncio.to_thread(verdicts.answer, question))
+            return web.json_response(await asyncio.to_thread(self.answer, question))
 
     async def _cluster(self, _: web.Request) -> web.Response:
         if self.read_cluster is None:
             raise web.HTTPNotFound
         try:
-            return web.json_response({"text": await self.read_cluster()})
+            return web.json_response(await self.read_cluster())
         except Exception as error:  # noqa: BLE001 - whatever it is, the page shows it
             return web.json_response({"problem": str(error) or type(error).__name__})

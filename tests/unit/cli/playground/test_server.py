@@ -1,5 +1,6 @@
 """The page on loopback: who may ask, what is answered, and what a browser may do with it."""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -105,18 +106,22 @@ async def test_without_a_cluster_there_is_none_to_read(page: Playground) -> None
 
 
 async def test_a_cluster_is_read_when_asked_for(folder: Path) -> None:
-    found: list[Any] = ["kind: Namespace", RuntimeError("no route")]
+    found: list[Any] = [
+        {"text": "kind: Namespace", "problems": ["nothing is known of nodes"]},
+        RuntimeError("no route"),
+    ]
 
-    async def read() -> str:
+    async def read() -> dict[str, Any]:
         if isinstance(got := found.pop(0), Exception):
             raise got
-        return str(got)
+        return dict(got)
 
     served = Playground(folder, read)
     runner = await served.start()
     try:
         url = f"{served.url}api/cluster"
-        assert (await ask("POST", url, json={}))[1] == '{"text": "kind: Namespace"}'
+        status, body, _ = await ask("POST", url, json={})
+        assert (status, json.loads(body)["problems"]) == (200, ["nothing is known of nodes"])
         assert (await ask("POST", url, json={}))[1] == '{"problem": "no route"}'
     finally:
         await runner.cleanup()

@@ -80,6 +80,11 @@ def test_what_cannot_be_used_is_said_with_its_place(question: dict[str, object],
     assert found["faults"][0]["message"]
 
 
+def test_a_job_goes_where_kubectl_would_put_it() -> None:
+    (job,) = answer({"job": GOOD, "cluster": QUOTA}, namespace="team-b")["jobs"]
+    assert (job["namespace"], job["allowed"]) == ("team-b", True)
+
+
 def test_what_is_broken_among_a_clusters_policies_is_said_beside_the_verdict() -> None:
     broken = {
         "apiVersion": "v1",
