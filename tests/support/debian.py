@@ -5,6 +5,7 @@ A folder is named after the versions in it. What is there is used without asking
 
 import fcntl
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -49,8 +50,26 @@ def find(name: str, package: str, *, dependencies: bool = False) -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / f"{package}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        kept = sorted(cache.glob(f"{package}-*/usr/bin/{name}"), key=lambda path: path.stat().st_mtime)
-        return kept[-1] if kept else _fetched(cache, package, dependencies) / "usr" / "bin" / name
+        kept = sorted(cache.glob(f"{package}-*/**/bin/{name}"), key=lambda path: path.stat().st_mtime)
+        kept = kept or [*_fetched(cache, package, dependencies).glob(f"**/bin/{name}")]
+    if not kept:
+        raise NoPackage(f"there is no {name} in it")
+    return kept[-1]
+
+
+def unpacked(program: Path) -> Path | None:
+    """The folder that stands for `/` where the program was unpacked; None for one that is installed."""
+    cache = cache_root().with_name("debian")
+    return cache / program.relative_to(cache).parts[0] if program.is_relative_to(cache) else None
+
+
+def environment(program: Path) -> dict[str, str]:
+    """That of this process, and where the program finds the libraries that were unpacked beside it."""
+    found = dict(os.environ)
+    if root := unpacked(program):
+        libraries = sorted({str(each.parent) for each in root.glob("usr/lib/*-linux-gnu/**/*.so*")})
+        found["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
+    return found
 
 
 def _fetched(cache: Path, package: str, dependencies: bool) -> Path:

@@ -17,7 +17,7 @@ def completion(ctx: click.Context, shell: str) -> None:
     \b
     Examples:
       source <(mpijob-webhook completion bash)                                  in ~/.bashrc
-      source <(mpijob-webhook completion zsh)                                   in ~/.zshrc
+      source <(mpijob-webhook completion zsh)                                   in ~/.zshrc, below compinit
       mpijob-webhook completion fish > ~/.config/fish/completions/mpijob-webhook.fish
 
     \b

@@ -2,7 +2,6 @@
 
 import fcntl
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.debian import program
+from tests.support import debian
 from tests.support.paths import ROOT
 
 INSTALLED = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -39,16 +38,13 @@ def browser() -> Iterator[Any]:
 
 def _unpacked() -> Path:
     """The program itself: the script in `bin` looks for it where it would be installed."""
-    return program(PACKAGE, package=PACKAGE, dependencies=True).parents[1] / "lib" / "chromium" / PACKAGE
+    return debian.program(PACKAGE, package=PACKAGE, dependencies=True).parents[1] / "lib" / "chromium" / PACKAGE
 
 
 def _environment(path: Path) -> dict[str, str]:
     """That of a program which finds what was unpacked beside it."""
-    root = path.parents[3]
-    environment = dict(os.environ)
-    if (root / "usr" / "share" / "doc" / PACKAGE).is_dir() and root != Path("/"):
-        libraries = sorted({str(each.parent) for each in root.glob("usr/lib/*-linux-gnu/**/*.so*")})
-        environment["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
+    environment = debian.environment(path)
+    if root := debian.unpacked(path):
         environment["XDG_DATA_HOME"] = str(root / "usr" / "share")  # fonts
         if not Path("/etc/fonts").exists():
             environment["FONTCONFIG_PATH"] = str(root / "etc" / "fonts")

@@ -1,0 +1,94 @@
+"""Completion in zsh and fish themselves, of Debian's packages where the machine has none."""
+
+import os
+import pty
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import debian
+from tests.support.samples import FULL
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.skipif(not FULL, reason="packages: `make test-long` has it")]
+BIN = Path(sys.executable).parent
+LINES = [
+    ("mpijob-webhook comp", "mpijob-webhook completion "),
+    ("mpijob-webhook completion z", "mpijob-webhook completion zsh "),
+    ("mpijob-webhook policy val", "mpijob-webhook policy validate "),
+    ("mpijob-webhook check --fail-on w", "mpijob-webhook check --fail-on warn "),
+    ("mpijob-webhook explain worker-c", "mpijob-webhook explain worker-count "),
+    ("mpijob-webhook check tr", "mpijob-webhook check train.yaml "),
+]
+# As the help of the command has it. What the line is after Tab is written where the test reads it.
+ZSHRC = """
+autoload -Uz compinit && compinit -u
+source <(mpijob-webhook completion zsh)
+tell() { print -r -- "$BUFFER" > told }
+zle -N tell
+bindkey '^X' tell
+zle-line-init() { print -r -- ready > told }
+zle -N zle-line-init
+"""
+# Of a zsh that is not installed where it looks for itself.
+UNPACKED = """
+module_path=({root}/usr/lib/*/zsh/*(/))
+fpath=({root}/usr/share/zsh/functions/**/*(/))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the shell is started, with a file whose name is completed."""
+    (tmp_path / "train.yaml").touch()
+    return tmp_path
+
+
+def started(program: Path, folder: Path) -> dict[str, str]:
+    """The environment of a shell."""
+    given = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(folder), "ZDOTDIR": str(folder), "TERM": "vt100"}
+    return debian.environment(program) | given
+
+
+@pytest.mark.parametrize(("typed", "line"), LINES)
+def test_zsh(folder: Path, typed: str, line: str) -> None:
+    zsh = debian.program("zsh", package="zsh", dependencies=True)
+    root = debian.unpacked(zsh)
+    (folder / ".zshenv").write_text(UNPACKED.format(root=root) if root else "")
+    (folder / ".zshrc").write_text(ZSHRC)
+    os.mkfifo(folder / "told")
+    ours, theirs = pty.openpty()
+    try:
+        with subprocess.Popen(
+            [zsh, "-i"], cwd=folder, env=started(zsh, folder), stdin=theirs, stdout=theirs, stderr=theirs,
+            start_new_session=True,
+        ) as shell:  # fmt: skip
+            try:
+                assert (folder / "told").read_text() == "ready\n"
+                os.write(ours, f"{typed}\t\x18".encode())
+                assert (folder / "told").read_text() == f"{line}\n"
+            finally:
+                shell.kill()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@pytest.mark.parametrize(("typed", "line"), LINES)
+def test_fish(folder: Path, typed: str, line: str) -> None:
+    fish = debian.program("fish", package="fish", dependencies=True)
+    functions = fish.parents[1] / "share" / "fish" / "functions"
+    script = f"""
+    set fish_function_path $fish_function_path {shlex.quote(str(functions))}
+    mpijob-webhook completion fish | source
+    complete --do-complete {shlex.quote(typed)}
+    """
+    done = subprocess.run(
+        [fish, "--no-config", "-c", script],
+        cwd=folder, env=started(fish, folder), capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    offered = [each.split("\t")[0] for each in done.stdout.splitlines()]
+    assert offered == [line.rsplit(maxsplit=1)[-1]], done.stderr
