@@ -69,8 +69,12 @@ def decide(
     time_left: Callable[[], float],
     granted: Mapping[str, bool] | None = None,
     answers: Answers = own_rules.NO_ANSWERS,
+    injecting: Callable[..., Decision] | None = None,
 ) -> Decision:
-    """The decision of the pipeline behind `hook`, for every kind of review that a configuration could send here."""
+    """The decision of the pipeline behind `hook`, for every kind of review that a configuration could send here.
+
+    `injecting` stands for `mutate`.
+    """
     kind = request.kind
     if request.operation not in {"CREATE", "UPDATE"}:
         return Decision(skipped="not a CREATE or UPDATE", name=request.name)
@@ -83,7 +87,7 @@ def decide(
     namespace = view.get(NAMESPACES, request.namespace)
     policy = policies.for_namespace(namespace)
     if hook == "mutate":
-        decision = mutate(request, policy=policy, view=view)
+        decision = (injecting or mutate)(request, policy=policy, view=view)
     else:
         decision = validate(
             request, policy=policy, view=view, today=today, granted=granted, answers=answers, time_left=time_left

@@ -7,15 +7,15 @@ more, such as the job's name or a long list of the cluster, is always asked, and
 the policy, and rules that found something. So is every rule about an update.
 """
 
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
 import msgspec
 
 from webhook.admission.messages import Finding
 from webhook.api.mpijob import MPIJob, ObjectMeta
-from webhook.cluster.view import ClusterView
+from webhook.cluster import asked
+from webhook.cluster.asked import AskedView, Facts
 from webhook.kit import written_templates
 from webhook.kit.context import Context
 from webhook.kit.settings import Action, RuleSettings
@@ -24,8 +24,6 @@ from webhook.rules import Rule, job_size
 
 # Watching costs as much as judging once more: what comes as a dry run and in earnest does not pay for it.
 TIMES: Final = 3
-# Objects of a list of the cluster that are compared.
-MOST: Final = 16
 _KEY: Final = "quiet"
 # It measures the whole object.
 _NEVER: Final = frozenset({job_size.RULE})
@@ -64,22 +62,6 @@ class _Unread:
     """In place of the document's JSON."""
 
 
-class _View:
-    """A ClusterView that notes its answers."""
-
-    def __init__(self, view: ClusterView) -> None:
-        self._view = view
-        self.facts: dict[tuple[Any, ...], object] = {}
-
-    def __getattr__(self, method: str) -> Any:
-        return partial(self._noted, method)
-
-    def _noted(self, method: str, *asked: Any) -> Any:
-        answer = getattr(self._view, method)(*asked)
-        self.facts[method, *asked] = _kept(answer)
-        return answer
-
-
 class Like(msgspec.Struct):
     """Jobs of one spec: what was the same in the last few reviews, and the rules to ask about another one."""
 
@@ -89,7 +71,7 @@ class Like(msgspec.Struct):
     annotations: dict[str, str] | None
     rules: tuple[tuple[Rule, RuleSettings, Action], ...]
     came: int = 0
-    facts: dict[tuple[Any, ...], object] = {}
+    facts: Facts = {}
     """What the other rules asked the cluster for, and the answers."""
 
     def includes(self, job: MPIJob, ctx: Context, policy: Policy) -> bool:
@@ -99,7 +81,7 @@ class Like(msgspec.Struct):
             and ctx.namespace == self.namespace
             and job.metadata.labels == self.labels
             and job.metadata.annotations == self.annotations
-            and all(_ask(ctx.view, question) == answer for question, answer in self.facts.items())
+            and asked.hold(self.facts, ctx.view)
         )
 
     def watch(self, job: MPIJob, ctx: Context, found: Iterable[tuple[Finding, Action]]) -> None:
@@ -110,9 +92,9 @@ class Like(msgspec.Struct):
         metadata = _Metadata(labels=job.metadata.labels, annotations=job.metadata.annotations)
         stand_in = _Job(metadata=metadata, spec=job.spec)
         left: list[Any] = []
-        facts: dict[tuple[Any, ...], object] = {}
+        facts: Facts = {}
         for each in self.rules:
-            view = _View(ctx.view)
+            view = AskedView(ctx.view)
             if each[0].id in loud or each[0].plugin or not _is_quiet(each, stand_in, view, ctx):
                 left.append(each)
             else:
@@ -134,27 +116,13 @@ def jobs_like(job: MPIJob, ctx: Context, policy: Policy) -> Like | None:
     return like
 
 
-def _is_quiet(each: tuple[Rule, RuleSettings, Action], job: MPIJob, view: _View, ctx: Context) -> bool:
+def _is_quiet(each: tuple[Rule, RuleSettings, Action], job: MPIJob, view: AskedView, ctx: Context) -> bool:
     """Whether the rule finds nothing in a job that has a spec, labels and annotations alone."""
     rule, settings, _ = each
     unread: Any = _Unread()
     stand_in = _Context(namespace=ctx.namespace, document=unread, view=view, admitted=ctx.admitted)
     written_templates.remember(written_templates.written_templates(ctx), stand_in)
     try:
-        return not any(True for _ in rule.check(job, settings, stand_in))
+        return not any(True for _ in rule.check(job, settings, stand_in)) and view.complete
     except (_Looked, TypeError):  # the latter where it reads the document
         return False
-
-
-def _kept(answer: object) -> object:
-    """The answer as it is now: a list changes in place."""
-    if not isinstance(answer, Mapping):
-        return answer
-    if len(answer) > MOST or any(isinstance(each, Mapping) for each in answer.values()):
-        raise _Looked
-    return dict(answer)
-
-
-def _ask(view: ClusterView, question: tuple[Any, ...]) -> object:
-    method, *asked = question
-    return getattr(view, method)(*asked)

@@ -20,10 +20,12 @@ AS_STORED = "too large to judge, and its pods stay as they are stored"
 
 def findings(job: MPIJob, ctx: Context, policy: Policy) -> list[Finding]:
     """Why the job is not looked at: the policy's own bounds where it denies by them, else the ceilings of these."""
-    settings = policy.settings(job_size.RULE)
-    if policy.action(job_size.RULE) is not Action.DENY or not isinstance(settings, job_size.Settings):
-        settings = job_size.CEILING
-    return [Finding(job_size.RULE, violation) for violation in job_size.check(job, settings, ctx)]
+    return [Finding(job_size.RULE, violation) for violation in job_size.check(job, _bounds(policy), ctx)]
+
+
+def as_a_whole(document: msgspec.Raw, policy: Policy) -> bool:
+    """Whether that is so for the bytes of the object alone, `managedFields` and all."""
+    return job_size.whole(document, _bounds(policy)) is not None
 
 
 def unread(document: msgspec.Raw) -> list[Finding]:
@@ -44,6 +46,13 @@ def same_pods(request: AdmissionRequest) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return bytes(new.replicas) == bytes(old.replicas)
+
+
+def _bounds(policy: Policy) -> job_size.Settings:
+    settings = policy.settings(job_size.RULE)
+    if policy.action(job_size.RULE) is not Action.DENY or not isinstance(settings, job_size.Settings):
+        return job_size.CEILING
+    return settings
 
 
 class _Spec(msgspec.Struct):

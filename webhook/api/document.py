@@ -37,7 +37,17 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True, rename="camel", gc=F
     status: Raw | UnsetType = UNSET
 
 
+def _in_texts(kind: type[msgspec.Struct], **other: type[msgspec.Struct]) -> type[msgspec.Struct]:
+    """`kind` with its fields as they stand in the JSON, but for `other` types."""
+    fields = [
+        (each.name, other.get(each.name, Raw), msgspec.field(default=Raw(), name=each.encode_name))
+        for each in structs.fields(kind)
+    ]
+    return msgspec.defstruct(kind.__name__, fields, forbid_unknown_fields=True, gc=False)
+
+
 _usual = msgspec.json.Decoder(_Document)
+_texts = msgspec.json.Decoder(_in_texts(_Document, metadata=_in_texts(_Metadata)))
 _parts = msgspec.json.Decoder(dict[str, Raw])
 _metadata = msgspec.json.Decoder(dict[str, Raw] | None)
 
@@ -51,6 +61,18 @@ def decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
         return _decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return mpijob.decode(data), object_of(data)  # these have the words
+
+
+def texts(data: bytes | Raw) -> tuple[bytes, ...]:
+    """The JSON of each field of an object and of its metadata, but for `managedFields`.
+
+    DecodeError for one that has others, or no metadata.
+    """
+    api_version, kind, metadata, spec, status = structs.astuple(_texts.decode(data))
+    if isinstance(metadata, Raw):
+        raise msgspec.DecodeError("no metadata")
+    *described, _ = structs.astuple(metadata)
+    return tuple(map(bytes, (api_version, kind, *described, spec, status)))
 
 
 def _decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Any, Protocol, TypeVar
 
 from webhook.admission import policy_review
+from webhook.admission.injected_before import InjectedBefore
 from webhook.admission.own_rules import NO_ANSWERS
 from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
 from webhook.admission.trainer import pipeline
@@ -108,6 +109,7 @@ class ReviewHandler:
         self._timeout = timeout
         self._clients = frozenset(clients)
         self._own_rules = own_rules or Evaluator()
+        self._injected = InjectedBefore()
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
         self._policy_keys = policy_keys
@@ -278,7 +280,7 @@ class ReviewHandler:
         }
         if hook == "trainer":
             return pipeline.decide(request, **known)
-        return decide(hook, request, answers=answers, **known)
+        return decide(hook, request, answers=answers, injecting=self._injected.mutate, **known)
 
     async def _ssh_keys(self, asked: AdmissionRequest, request: Request) -> Reply:
         """A key pair for the Secret of a job; NoKey when none is ready in time: then the operator tries again."""

@@ -2,7 +2,7 @@
 
 Kept apart from everything else of the tests, because an older tree runs it too. INPUT is a JSON object with `policies`,
 `clusters` and `cases`; OUTPUT gets a line with the replies' JSON for each case: to the job, after some others of its
-spec and in each of the clusters, since what was found out about a spec is remembered.
+spec, once more and in each of the clusters, since what was found out about a spec or a job is remembered.
 """
 
 import json
@@ -20,6 +20,13 @@ from webhook.cluster.snapshot import Snapshot
 from webhook.policy.document import PolicyError, load
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
+
+try:
+    from webhook.admission.injected_before import InjectedBefore
+except ImportError:  # an older tree
+    KNOWN: dict[str, Any] = {}
+else:
+    KNOWN = {"injecting": InjectedBefore().mutate}
 
 TODAY = date(2026, 3, 2)
 BEFORE = ("another", "one-more", "x" * 50)
@@ -45,14 +52,12 @@ def _policy(text: str) -> PolicySet:
 def _replies(case: dict[str, Any], policies: PolicySet, views: Sequence[Snapshot]) -> Iterator[bytes]:
     first = views[case["cluster"]]
     metadata = case["job"].get("metadata")
-    if case["hook"] == "validate" and not case["old"] and isinstance(metadata, dict):
+    if not case["old"] and isinstance(metadata, dict):
         for name in BEFORE:
             like = case | {"job": case["job"] | {"metadata": metadata | {"name": name}}}
             yield _reply(like, policies, first)
-    yield _reply(case, policies, first)
-    for view in views:
-        if view is not first:
-            yield _reply(case, policies, view)
+    for view in (first, *views):
+        yield _reply(case, policies, view)
 
 
 def _reply(case: dict[str, Any], policies: PolicySet, view: Snapshot) -> bytes:
@@ -71,9 +76,8 @@ def _reply(case: dict[str, Any], policies: PolicySet, view: Snapshot) -> bytes:
     }
     body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     decoded = review.decode(json.dumps(body, separators=(",", ":")).encode())
-    decision = pipelines.decide(
-        case["hook"], decoded, policies=policies, view=view, today=TODAY, time_left=lambda: float("inf")
-    )
+    known = {"policies": policies, "view": view, "today": TODAY, "time_left": lambda: float("inf"), **KNOWN}
+    decision = pipelines.decide(case["hook"], decoded, **known)
     reply = review.encode(decision.response("u-1"))
     reservation = msgspec.json.encode(decision.reservation)
     return reply + b" " + reservation

@@ -15,6 +15,7 @@ from tests.support.samples import sample
 from webhook.admission import pipelines, quiet
 from webhook.api import review, written
 from webhook.api.mpijob import MPIJob
+from webhook.cluster.asked import MOST
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
@@ -93,7 +94,7 @@ class Changing(NothingKnown):
         return self.list
 
 
-@pytest.mark.parametrize("length", [0, quiet.MOST - 1])
+@pytest.mark.parametrize("length", [0, MOST - 1])
 def test_a_list_that_a_rule_looked_at_has_to_be_the_same(length: int) -> None:
     asked, view = Asked(lambda _, ctx: ctx.view.all(NAMESPACES)), Changing(length)
     for number in range(quiet.TIMES):
@@ -103,7 +104,7 @@ def test_a_list_that_a_rule_looked_at_has_to_be_the_same(length: int) -> None:
     assert asked.again(9, view) == 1
 
 
-@pytest.mark.parametrize("found", [dict.fromkeys(range(quiet.MOST + 1)), {"a group": {"a": "b"}}])
+@pytest.mark.parametrize("found", [dict.fromkeys(range(MOST + 1)), {"a group": {"a": "b"}}])
 def test_a_rule_that_looks_at_a_long_list_or_at_groups_is_always_asked(found: dict[Any, Any]) -> None:
     asked, view = Asked(lambda _, ctx: ctx.view.all(NAMESPACES)), Changing(0)
     view.list = found
