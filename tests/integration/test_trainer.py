@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.trainer.stack import Stack
 
 pytestmark = pytest.mark.built(TRAINER)
 RIGHTS = MANIFESTS / "components" / "trainer" / "rbac.yaml"
-KINDS = ("clustertrainingruntimes", "trainingruntimes")
+KINDS = ("clustertrainingruntimes", "trainingruntimes", "trainjobs")
 # The service's own namespace, in which nothing is checked.
 UNCHECKED = "mpijob-webhook"
 OF_MPI = ("deepspeed-distributed", "mlx-distributed")
@@ -197,23 +198,50 @@ def test_pods_that_the_namespace_would_refuse(operator_cluster, checked):
     assert "ClusterTrainingRuntime deepspeed-distributed, spec.template.spec.replicatedJobs[0]" in refused()
 
 
-def test_a_quota_that_is_too_small(operator_cluster, checked, namespace):
+def of_nodes(count, name="job"):
+    return job(name, numNodes=count, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}})
+
+
+def limited(cluster, namespace, gpus):
+    """What a job of one node too many is refused for, once the service knows the quota."""
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
         "metadata": {"name": "gpus", "namespace": namespace},
-        "spec": {"hard": {"requests.nvidia.com/gpu": "8"}},
+        "spec": {"hard": {"requests.nvidia.com/gpu": str(gpus)}},
     }
-    operator_cluster.kubectl("create", "-f", "-", stdin=quota)
-    wanted = job(numNodes=4, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}})
+    cluster.kubectl("create", "-f", "-", stdin=quota)
+    told = []
 
     def refused():
-        return create(operator_cluster, namespace, wanted, "--dry-run=server").stderr
+        told.append(create(cluster, namespace, of_nodes(gpus // 4 + 2), "--dry-run=server").stderr)
+        return "Quota exceeded" in told[-1]
 
-    wait_for(operator_cluster, "the service to know the quota", lambda: "Quota exceeded" in refused())
-    assert "Reduce numNodes to 2 (8 GPUs total)" in refused()
+    wait_for(cluster, "the service to know the quota", refused)
+    return told[-1]
+
+
+def test_a_quota_that_is_too_small(operator_cluster, checked, namespace):
+    assert "Reduce numNodes to 2 (8 GPUs total)" in limited(operator_cluster, namespace, 8)
     fitting = job(numNodes=2, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}})
     assert create(operator_cluster, namespace, fitting, "--dry-run=server").returncode == 0
+
+
+def test_of_two_that_come_at_once_one_fits(operator_cluster, checked, namespace):
+    limited(operator_cluster, namespace, 8)
+    names = ("first", "second")
+
+    with ThreadPoolExecutor() as pool:
+        both = [pool.submit(create, operator_cluster, namespace, of_nodes(2, name)) for name in names]
+    done = {name: each.result() for name, each in zip(names, both, strict=True)}
+
+    assert sorted(each.returncode for each in done.values()) == [0, 1]
+    (admitted,) = (name for name, each in done.items() if not each.returncode)
+    (other,) = (name for name in names if name != admitted)
+    assert "[resource-quota]" in done[other].stderr
+    operator_cluster.kubectl("delete", "trainjob", admitted, "-n", namespace)
+    fits = lambda: create(operator_cluster, namespace, of_nodes(2, other)).returncode == 0  # noqa: E731
+    wait_for(operator_cluster, "room for the other", fits)
 
 
 def test_a_runtime_of_the_namespace(operator_cluster, checked, namespace):
@@ -249,7 +277,7 @@ def test_the_rights_of_the_component_are_enough(operator_cluster, checked):
         return {f'mpijob_webhook_cache_synced{{kind="{kind}"}} 1.0' for kind in KINDS} <= synced
 
     with service.running(operator_cluster, *flags, name="by-account", register=False) as replica:
-        wait_for(operator_cluster, "both kinds to be read", lambda: read(replica))
+        wait_for(operator_cluster, "all kinds to be read", lambda: read(replica))
     operator_cluster.kubectl("delete", "-f", RIGHTS)
 
 

@@ -62,6 +62,8 @@ class View:
             store.put(metadata, data)
 
     def on_change(self, resource: Resource[Any, Any], callback: Callable[..., None]) -> None:
+        if resource not in self._stores:
+            return
         self._stores[resource].on_change(callback)
         for key, record in self._stores[resource].records.items():
             callback(key, None, record)

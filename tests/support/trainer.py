@@ -9,7 +9,7 @@ import msgspec
 from webhook.api import trainer
 from webhook.cluster.training_runtimes import (
     CLUSTER_TRAINING_RUNTIMES,
-    OF_TRAINER,
+    RUNTIMES,
     TRAINING_RUNTIMES,
     TrainingRuntime,
 )
@@ -108,7 +108,7 @@ class Runtimes(NothingKnown):
         }
 
     def get(self, resource: Any, key: Any) -> Any:
-        if resource not in OF_TRAINER:
+        if resource not in RUNTIMES:
             return UNKNOWN
         name = key[1] if resource is TRAINING_RUNTIMES else key
         found: TrainingRuntime | Answer = self._known.get((resource.kind, name), ABSENT)

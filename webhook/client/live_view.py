@@ -75,8 +75,8 @@ class LiveView:
         return self._unknown(resource) if store is None or store.unreadable else store.groups
 
     def on_change(self, resource: Resource[K, T], callback: Callable[[K, T | None, T | None], None]) -> None:
-        """Call back with key, old and new record after each change, None where there is none."""
-        for watch in self._watches[resource]:
+        """Call back with key, old and new record after each change, None where there is none; never if not watched."""
+        for watch in self._watches.get(resource, ()):
             watch.store.on_change(callback)
 
     def silence(self, resource: Resource[Any, Any]) -> float:

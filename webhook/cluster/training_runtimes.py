@@ -87,4 +87,4 @@ CLUSTER_TRAINING_RUNTIMES: Final = cluster_wide(
     record=_record,
     budget=_BUDGET,
 )
-OF_TRAINER: Final[tuple[Resource[Any, Any], ...]] = (CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES)
+RUNTIMES: Final[tuple[Resource[Any, Any], ...]] = (CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES)

@@ -91,7 +91,7 @@ TRAINER: Final = CompanionRights(
     "trainer",
     "--trainer",
     "TrainJobs are admitted without a check, as nothing is known of their runtimes",
-    (RoleRule(trainer.GROUP, ("clustertrainingruntimes", "trainingruntimes"), ("get", "list", "watch")),),
+    (RoleRule(trainer.GROUP, ("clustertrainingruntimes", "trainingruntimes", "trainjobs"), ("get", "list", "watch")),),
 )
 
 COMPANIONS: Final = (KEY_REMOVAL, DEADLINE_EVENTS, NETWORK_POLICIES, AUDIT_REPORTS, TRAINER)

@@ -15,7 +15,7 @@ from certs.serving import CertificateError, ServingCertificate
 from webhook.cel.evaluator import Evaluator
 from webhook.client import calls
 from webhook.client.calls import Address, ClusterError
-from webhook.cluster.training_runtimes import OF_TRAINER
+from webhook.cluster.train_jobs import OF_TRAINER
 from webhook.cluster.view import NothingKnown
 from webhook.companions.ssh.pool import KeyPool
 from webhook.installation import policy_keys, registration

@@ -12,12 +12,13 @@ from webhook.client.live_view import kinds
 from webhook.client.store import Store
 from webhook.client.wire import Metadata
 from webhook.cluster.resources import watched_resources
+from webhook.cluster.train_jobs import OF_TRAINER
 from webhook.cluster.training_runtimes import (
     CLUSTER_TRAINING_RUNTIMES,
     MOST_IN_ALL,
     MOST_OF_A_NAMESPACE,
     MOST_OF_ONE,
-    OF_TRAINER,
+    RUNTIMES,
     TRAINING_RUNTIMES,
 )
 from webhook.cluster.view import UNKNOWN
@@ -73,7 +74,7 @@ class Cache:
         return sum(len(each.spec) for each in self.store.records.values())
 
 
-@pytest.mark.parametrize("resource", OF_TRAINER, ids=lambda each: each.plural)
+@pytest.mark.parametrize("resource", RUNTIMES, ids=lambda each: each.plural)
 def test_too_large_a_runtime_is_unknown_and_takes_no_memory(resource):
     cache = Cache(resource)
 
@@ -101,7 +102,7 @@ def test_many_runtimes_of_a_namespace_keep_out_those_of_no_other():
     assert cache.store.get(("other", "runtime")) is not UNKNOWN
 
 
-@pytest.mark.parametrize("resource", OF_TRAINER, ids=lambda each: each.plural)
+@pytest.mark.parametrize("resource", RUNTIMES, ids=lambda each: each.plural)
 def test_all_runtimes_have_a_bound_together(resource):
     cache = Cache(resource)
 

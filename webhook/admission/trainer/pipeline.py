@@ -64,7 +64,8 @@ def decide(
         time_left=time_left,
         alike=False,
     )
-    decision.reservation = None  # the ledger knows MPIJobs alone
+    if kind.kind != trainer.TRAIN_JOB:
+        decision.reservation = None
     decision.group, decision.kind, decision.policy = trainer.GROUP, kind.kind, policy.identity
     return _placed(decision, made.places)
 

@@ -11,6 +11,7 @@ they can wait.
 
 import asyncio
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from webhook.cluster.overlay import Overlay
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry, Reservation, Reservations
+from webhook.cluster.train_jobs import TRAIN_JOB_PODS
 from webhook.cluster.view import ClusterView
 from webhook.companions.reservations.leases import LedgerApi
 from webhook.companions.reservations.sight import LIFETIME
@@ -155,7 +157,8 @@ class Judge:
         except ClusterError as error:  # it concerns these jobs alone
             found.failed.update(dict.fromkeys(refused, error))
             return
-        later = self._overlay(namespace, _firm(entries), {**known, PODS: pods})
+        now: Known = {PODS: pods, TRAIN_JOB_PODS: copy(self._view.within(TRAIN_JOB_PODS, namespace))}
+        later = self._overlay(namespace, _firm(entries), {**known, **now})
         for asked, decision in refused.items():
             if _admits(asked, later):
                 found.again.append(asked)

@@ -24,7 +24,7 @@ again if it has the same ones. Of thousands of jobs only the number is compared.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -33,13 +33,12 @@ from webhook.admission.pipelines import DeadlineExceeded
 from webhook.client.calls import Client, ClusterError
 from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView
-from webhook.cluster.owned import Owned
-from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import LedgerEntry
-from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS, ResourceQuota
-from webhook.cluster.view import Answer, Unknown
+from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
+from webhook.cluster.train_jobs import TRAIN_JOB_PODS
+from webhook.cluster.view import Answer
 from webhook.companions.reservations.announcements import Announced, Announcements
 from webhook.companions.reservations.judging import Asked, Decide, Judge, Known
 from webhook.companions.reservations.leases import LedgerApi
@@ -182,11 +181,11 @@ class QuotaLedger:
         self._answer(namespace, due, announced)
         if reading is None:
             return
-        pods, quotas = reading.result()
+        known = reading.result()
         entries = self._sight.counting(announced.entries)
         jobs = await self._sight.jobs(namespace)  # after `counting`: a job that is seen by then has to be among them
-        known: Known = {PODS: pods, RESOURCE_QUOTAS: quotas, **({} if jobs is None else {MPI_JOBS: jobs})}
-        moving = bool(announced.entries) or self._sight.moving(namespace, quotas)
+        known |= {} if jobs is None else {MPI_JOBS: jobs}
+        moving = bool(announced.entries) or self._sight.moving(namespace, known[RESOURCE_QUOTAS])
         judged = await self._judge.judge(namespace, batch, entries, known, moving=moving)
         for asked, decision in judged.decisions.items():
             reserved = judged.reserved.get(asked)
@@ -204,11 +203,10 @@ class QuotaLedger:
         for asked in judged.again:
             asyncio.get_running_loop().call_later(PAUSE, self._ask, namespace, asked)
 
-    async def _read(
-        self, namespace: str
-    ) -> tuple[Mapping[ByNamespace, Owned] | Unknown, Mapping[ByNamespace, ResourceQuota]]:
+    async def _read(self, namespace: str) -> Known:
         # Pods first: one that is newer than the quotas would neither be in `used` nor count as still to come.
-        return await self._sight.pods(namespace), await self._now.quotas(namespace)
+        pods: Known = {PODS: await self._sight.pods(namespace), TRAIN_JOB_PODS: self._sight.train_pods(namespace)}
+        return {**pods, RESOURCE_QUOTAS: await self._now.quotas(namespace)}
 
     def _answer(self, namespace: str, due: dict[Asked, _Due], confirmed: Announced) -> None:
         """Say the verdicts that are written; DeadlineExceeded where others may have taken them for ended before."""

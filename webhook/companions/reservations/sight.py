@@ -13,6 +13,7 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import LedgerEntry
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS, ResourceQuota
+from webhook.cluster.train_jobs import TRAIN_JOB_PODS, TRAIN_JOBS, TrainJobPod, TrainJobRecord
 from webhook.cluster.view import Answer, Unknown
 from webhook.companions.reservations.leases import LedgerApi
 
@@ -40,13 +41,19 @@ class Sight:
         self._moved: dict[str, float] = {}  # namespace -> when a pod came or went there last
         self._compared: dict[str, float] = {}  # namespace -> when the cache had all jobs there last, if that was asked
         view.on_change(MPI_JOBS, self._job_changed)
+        view.on_change(TRAIN_JOBS, self._train_job_changed)
         view.on_change(PODS, self._moves)
+        view.on_change(TRAIN_JOB_PODS, self._moves)
         view.on_change(RESOURCE_QUOTAS, self._moves)
 
     async def pods(self, namespace: str) -> Mapping[ByNamespace, Owned] | Unknown:
         """The pods of jobs, as in the cache where that knows them: a list of thousands takes long."""
         seen = self._view.within(PODS, namespace)
         return await self._now.pods(namespace) if isinstance(seen, Answer) else copy(seen)
+
+    def train_pods(self, namespace: str) -> Mapping[ByNamespace, TrainJobPod] | Unknown:
+        """The pods of TrainJobs, as they are in the cache now."""
+        return copy(self._view.within(TRAIN_JOB_PODS, namespace))
 
     async def jobs(self, namespace: str) -> Mapping[ByNamespace, MPIJobRecord] | None:
         """The jobs as they are now; None where the cache is as good."""
@@ -109,6 +116,11 @@ class Sight:
                 self._gone[new.uid] = now
         if old is not None and (new is None or new.uid != old.uid):
             self._gone[old.uid] = now
+
+    def _train_job_changed(self, key: Hashable, old: TrainJobRecord | None, new: TrainJobRecord | None) -> None:
+        """That a TrainJob is seen says nothing of what it takes: what is reserved counts until it is gone."""
+        if old is not None and (new is None or new.uid != old.uid):
+            self._gone[old.uid] = self._clock()
 
     def _moves(self, key: ByNamespace, *_: object) -> None:
         self._moved[key[0]] = self._clock()

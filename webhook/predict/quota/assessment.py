@@ -3,22 +3,25 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
+from typing import Any
 
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.operator_checks import never_begun, refused
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import NANO, Quantity
-from webhook.api.quota_charges import Charge, PodShape, object_charges
+from webhook.api.quota_charges import Charge, PodShape, object_charges, train_job_charges
+from webhook.cluster.resource import Resource
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.reservations import Reservation, ReservedPods
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS, ResourceQuota
+from webhook.cluster.train_jobs import TRAIN_JOBS, TrainJobRecord
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.predict import devices
 from webhook.predict.job_pods import JobPods, job_pods
 from webhook.predict.quota.fit import Demand, RolePods, Shortage, charged, most_workers, shortages
-from webhook.predict.quota.outstanding import Made
 from webhook.predict.quota.promises import Promises, default_priority_class
+from webhook.predict.quota.train_jobs import holder, is_train_job
 from webhook.predict.sizes import Size, Sizes
 
 Quotas = tuple[ResourceQuota, ...]
@@ -118,9 +121,8 @@ def assess(job: MPIJob, ctx: Context) -> Assessment | None:
     before = None
     if old is not None and (job.suspended or not old.suspended) and not never_begun(old):
         before = Demand(_parts(job_pods(old, ctx), ctx, default_priority))
-    objects = object_charges(launcher=job.launcher is not None) if ctx.operation == "CREATE" else ()
-    demand = Demand(_parts(pods, ctx, default_priority, _made(job, ctx, promises.made)), objects)
-    name = job.metadata.name
+    demand = Demand(_parts(pods, ctx, default_priority, _made(job, ctx, promises)), _objects(job, ctx))
+    name = holder(job)
     return Assessment(
         quotas=quotas,
         pods=pods,
@@ -154,7 +156,7 @@ def reservation_of(job: MPIJob, ctx: Context, uid: str) -> Reservation | None:
         return None
     return Reservation(
         uid=uid,
-        name=job.metadata.name,
+        name=holder(job),
         new=ctx.operation == "CREATE",
         pods=tuple(ReservedPods(part.role, part.count, _limited(part.charges, quotas)) for part in demand.parts),
         objects=_limited(demand.objects, quotas),
@@ -165,8 +167,9 @@ def _refused_for_its_name(job: MPIJob, ctx: Context, uid: str) -> bool:
     """Whether the API server will refuse the job anyway, because another one has its name."""
     if ctx.operation != "CREATE":
         return False
-    stored = ctx.view.get(MPI_JOBS, (ctx.namespace, job.metadata.name))
-    return isinstance(stored, MPIJobRecord) and stored.uid != uid
+    kind: Resource[Any, Any] = TRAIN_JOBS if is_train_job(job) else MPI_JOBS
+    stored = ctx.view.get(kind, (ctx.namespace, job.metadata.name))
+    return isinstance(stored, MPIJobRecord | TrainJobRecord) and stored.uid != uid
 
 
 def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:
@@ -180,8 +183,16 @@ def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:
 
 
 def _whole(job: MPIJob, ctx: Context, quotas: Quotas) -> Demand:
-    objects = object_charges(launcher=job.launcher is not None) if ctx.operation == "CREATE" else ()
-    return Demand(_parts(job_pods(job, ctx), ctx, default_priority_class(ctx, quotas)), objects)
+    return Demand(_parts(job_pods(job, ctx), ctx, default_priority_class(ctx, quotas)), _objects(job, ctx))
+
+
+def _objects(job: MPIJob, ctx: Context) -> tuple[Charge, ...]:
+    """What is made beside the pods, and the job itself."""
+    if ctx.operation != "CREATE":
+        return ()
+    if is_train_job(job):
+        return train_job_charges(len(job_pods(job, ctx)))
+    return object_charges(launcher=job.launcher is not None)
 
 
 def _parts(
@@ -198,14 +209,16 @@ def _counted(demand: Demand, quotas: Quotas) -> bool:
     return any(charged(quota, demand.whole) for quota in quotas)
 
 
-def _made(job: MPIJob, ctx: Context, made: Made | None) -> Callable[[str], int]:
+def _made(job: MPIJob, ctx: Context, promises: Promises) -> Callable[[str], int]:
     """How many pods of a role the job has already."""
     old = ctx.old
     if ctx.operation == "CREATE":
         return lambda _: 0
-    if made is not None:
+    if is_train_job(job) and promises.train_pods is not None:
+        return partial(promises.train_pods.of, job.metadata.name)
+    if promises.made is not None and not is_train_job(job):
         uid = job.metadata.uid or (old.metadata.uid if old is not None else "")
-        return lambda role: made.of(job.metadata.name, uid, role)
+        return partial(promises.made.of, job.metadata.name, uid)
     # Those that it had to have, as far as is known.
     running = old is not None and old.managed_here and not old.suspended
     expected = {WORKER: old.workers, LAUNCHER: 1} if old is not None and running else {}

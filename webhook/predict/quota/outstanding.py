@@ -7,6 +7,7 @@ kept up to date with each change, so that a verdict costs the same however many 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from webhook.api.mpijob import LAUNCHER, WORKER
@@ -18,6 +19,7 @@ from webhook.cluster.resources.jobs import LAUNCHER_SUFFIX
 from webhook.cluster.resources.mpijobs import MPIJobRecord, PodsRecord
 from webhook.cluster.resources.reservations import Reservation
 from webhook.predict.quota.fit import Alternatives, Load
+from webhook.predict.quota.train_jobs import TrainPods, train_job
 
 Jobs = Group[ByNamespace, MPIJobRecord]
 Pods = Group[ByNamespace, Owned]
@@ -126,13 +128,14 @@ def promised(
     job: Callable[[str], MPIJobRecord | None],
     but: str,
     charges: Callable[[PodShape], tuple[Charge, ...]],
+    train_pods: TrainPods | None = None,
 ) -> list[Alternatives]:
     """What the jobs of a namespace, those that are stored and those that are only reserved, will still take.
 
     Under one name there is one job at most: the stored one as it is, or any of those that were admitted since, each of
     which may be another job or an update. `job` finds a stored one by its name; the job named `but` does not count.
     `charges` is what a pod of a stored job takes. A suspended job takes nothing beyond what is reserved for it.
-    Reservations of jobs that are over do not belong here.
+    Reservations of jobs that are over do not belong here, and of TrainJobs only where their pods are known.
     """
     missing = stored.missing.copy()
     if (own := job(but)) is not None:
@@ -149,18 +152,26 @@ def promised(
                 missing[pods.shape] -= count
             as_stored = ((count, charge) for pods, count in stored.of(twin) for charge in charges(pods.shape))
             reserved[each.name].append(list(as_stored))
-        reserved[each.name].append(_reserved(each, stored.made, objects=not stored_already))
+        name = train_job(each.name)
+        if name and train_pods is not None:
+            made = partial(train_pods.of, name)
+        else:
+            made = partial(stored.made.of, each.name, each.uid)
+        reserved[each.name].append(_reserved(each, made, objects=not stored_already))
     certain = [load for alternatives in reserved.values() if len(alternatives) == 1 for load in alternatives[0]]
     certain += ((count, charge) for shape, count in missing.items() if count > 0 for charge in charges(shape))
     return [[certain], *(alternatives for alternatives in reserved.values() if len(alternatives) > 1)]
 
 
-def _reserved(reservation: Reservation, made: Made, *, objects: bool) -> list[Load]:
-    """What is still missing of a reservation, its `objects` included: a job that is stored is in `used` itself."""
+def _reserved(reservation: Reservation, made: Callable[[str], int], *, objects: bool) -> list[Load]:
+    """What is still missing of a reservation, its `objects` included: a job that is stored is in `used` itself.
+
+    `made` says how many pods of a role exist.
+    """
     loads: list[Load] = []
     exists = 0
     for pods in reservation.pods:
-        there = made.of(reservation.name, reservation.uid, pods.role)
+        there = made(pods.role)
         exists += there
         if there < pods.count:
             loads += ((pods.count - there, charge) for charge in pods.charges)

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
+import msgspec
+
 from webhook.api.pod_resources import Amounts
 from webhook.api.quantity import Quantity
 from webhook.api.quota_charges import Charge, PodShape, pod_charges
@@ -14,12 +16,14 @@ from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import RESERVATIONS, Reservation
 from webhook.cluster.resources.resource_quotas import ResourceQuota
 from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
+from webhook.cluster.train_jobs import TRAIN_JOBS, TrainJobRecord
 from webhook.cluster.view import UNKNOWN
 from webhook.kit.context import Context
 from webhook.predict import devices
 from webhook.predict.pod_priority import default_class
-from webhook.predict.quota.fit import charged_at_most
+from webhook.predict.quota.fit import Alternatives, charged_at_most
 from webhook.predict.quota.outstanding import Jobs, Made, Outstanding, PodCounts, pod_counts, promised, without_pods
+from webhook.predict.quota.train_jobs import TrainPods, pods_of_train_jobs, train_job
 
 Quotas = tuple[ResourceQuota, ...]
 Pairs = tuple[tuple[str, Quantity], ...]
@@ -34,6 +38,8 @@ class Promises:
     """None for unknown."""
     made: Made | None
     """The pods that exist; None for unknown."""
+    train_pods: TrainPods | None
+    """Those of TrainJobs; None for unknown."""
     stored: Outstanding
     default_priority: str | None
     charges: Callable[[PodShape], tuple[Charge, ...]]
@@ -50,6 +56,7 @@ class Promises:
             ctx=ctx,
             jobs=None if jobs is UNKNOWN else known,
             made=made,
+            train_pods=pods_of_train_jobs(ctx),
             stored=counts.outstanding(known) if counts is not None and made else known.derived(without_pods),
             default_priority=priority,
             charges=_charges(ctx, priority),
@@ -58,12 +65,12 @@ class Promises:
     def at_most(self, quotas: Quotas, *, but: str = "") -> Mapping[str, Amounts]:
         """By the names of quotas, what all jobs but one of that name will take, whichever of each name is stored."""
         # Without the pods it is unknown how much of it is used already.
-        found = (
-            []
-            if self.made is None
-            else promised(self.stored, _reserved(self.ctx), job=self._job, but=but, charges=self.charges)
-        )
+        found = [] if self.made is None else self._promised(but)
         return {quota.name: charged_at_most(quota, found) for quota in quotas}
+
+    def _promised(self, but: str) -> list[Alternatives]:
+        reserved = (each for each in _reserved(self.ctx) if self.train_pods is not None or not train_job(each.name))
+        return promised(self.stored, reserved, job=self._job, but=but, charges=self.charges, train_pods=self.train_pods)
 
     def running_but(self, name: str) -> Mapping[tuple[PodShape, ...], int] | None:
         """How many jobs there are by the shapes of their pods, without the one of that name; None when unknown."""
@@ -86,10 +93,16 @@ def _reserved(ctx: Context) -> Iterator[Reservation]:
     found = ctx.view.within(RESERVATIONS, ctx.namespace)
     for each in () if found is UNKNOWN else found.values():
         for entry in each.entries:
-            stored = ctx.view.get(MPI_JOBS, (ctx.namespace, entry.reservation.name))
-            over = isinstance(stored, MPIJobRecord) and stored.uid == entry.reservation.uid and stored.over
+            reservation = entry.reservation
+            if name := train_job(reservation.name):
+                known = ctx.view.get(TRAIN_JOBS, (ctx.namespace, name))
+                stored_already = isinstance(known, TrainJobRecord) and known.uid == reservation.uid
+                yield msgspec.structs.replace(reservation, objects=()) if stored_already else reservation
+                continue
+            stored = ctx.view.get(MPI_JOBS, (ctx.namespace, reservation.name))
+            over = isinstance(stored, MPIJobRecord) and stored.uid == reservation.uid and stored.over
             if not over:
-                yield entry.reservation
+                yield reservation
 
 
 def _charges(ctx: Context, default_priority: str | None) -> Callable[[PodShape], tuple[Charge, ...]]:

@@ -96,7 +96,7 @@ def _shape(
     }
     document = {
         "apiVersion": mpijob.API_VERSION,
-        "kind": "MPIJob",
+        "kind": trainer.TRAIN_JOB if name else "MPIJob",
         "metadata": _metadata(metadata),
         "spec": {
             "slotsPerWorker": slots(runtime, job, jobs),

@@ -27,6 +27,7 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.pods import JOB_NAME, PODS
 from webhook.cluster.resources.reservations import PREFIX, RESERVATIONS, Reservation, ReservedPods
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
+from webhook.cluster.train_jobs import TRAIN_JOBS, TrainJobRecord
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, NothingKnown
 from webhook.companions.reservations.judging import DOUBTS
 from webhook.companions.reservations.ledger import QuotaLedger
@@ -873,6 +874,16 @@ async def test_a_reservation_ends_with_its_job(after: MPIJobRecord | None) -> No
     world = World()
     await world.submit("a", "b", "c")
     world.view.listeners[MPI_JOBS](("team", "a"), record("a"), after)
+    assert await world.submit("d") == ["d"]
+
+
+async def test_a_reservation_of_a_train_job_ends_with_it_and_not_when_it_is_seen() -> None:
+    world = World()
+    await world.submit("TrainJob/a", "TrainJob/b", "c", new=True)
+    seen = TrainJobRecord("team", "a", "uid-TrainJob/a")
+    world.view.listeners[TRAIN_JOBS](("team", "a"), None, seen)
+    assert await world.submit("d") == []
+    world.view.listeners[TRAIN_JOBS](("team", "a"), seen, None)
     assert await world.submit("d") == ["d"]
 
 

@@ -56,8 +56,8 @@ WITH_TRAINER = stored({**VALIDATING, "webhooks": [*VALIDATING["webhooks"], *HOOK
 FOR_TRAINER = with_arguments("--trainer")
 OF_TRAINER = HAS | dict.fromkeys(
     (
-        Right(verb, "trainer.kubeflow.org", f"{kind}trainingruntimes".lower())
-        for kind in ("", "cluster")
+        Right(verb, "trainer.kubeflow.org", kind)
+        for kind in ("trainingruntimes", "clustertrainingruntimes", "trainjobs")
         for verb in ("get", "list", "watch")
     ),
     True,
