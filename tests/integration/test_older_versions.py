@@ -20,6 +20,7 @@ from tests.support.installation.older_versions import (
 )
 from tests.support.jobs import GOOD, changed
 from webhook.api.annotations import SKIP
+from webhook.converters.both_ways import WRITTEN_AS
 
 
 @pytest.fixture(scope="module")
@@ -149,4 +150,31 @@ def test_what_the_operator_could_not_read_is_stored_in_no_version(cluster: Clust
     job = horovod(namespace)
     job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"] = 5
     refused = cluster.kubectl("create", "--validate=false", "-f", "-", stdin=job, check=False)
-    assert "must be of type string" in refused.stderr
+    path = "spec.mpiReplicaSpecs[Worker].template.spec"
+    assert f"MPIJob {namespace}/horovod: {path}.containers[0].image: is not text" in refused.stderr
+    job = horovod(namespace)
+    job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["volumes"] = [
+        {"name": "mpi-job-kubectl", "hostPath": 5}  # which the conversion takes out
+    ]
+    refused = cluster.kubectl("create", "--validate=false", "-f", "-", stdin=job, check=False)
+    assert f"{path}.volumes[0].hostPath: is not a mapping" in refused.stderr
+
+
+def test_what_an_older_client_could_not_read_is_shown_to_none(cluster: Cluster, namespace: str) -> None:
+    """An annotation says what was written in an older version, and anybody may write one."""
+    cluster.kubectl("create", "-f", "-", stdin=horovod(namespace))
+    new = read(cluster, namespace, "horovod", "v2beta1")
+    before = read(cluster, namespace, "horovod", "v1")["spec"]
+    written = json.loads(new["metadata"]["annotations"][WRITTEN_AS])
+    pod = written["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    assert pod["containers"][0]["command"] == ["sleep", "infinity"]
+    pod["volumes"] = [{"name": "mpi-job-kubectl", "hostPath": 5}]
+    annotation = f"{WRITTEN_AS}={json.dumps(written)}"
+    name = (resource("v2beta1"), "horovod", "-n", namespace)
+    cluster.kubectl("annotate", "--overwrite", *name, annotation)
+    forged = read(cluster, namespace, "horovod", "v1")["spec"]
+    assert "volumes" not in forged["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    assert container(read(cluster, namespace, "horovod", "v1")).get("command") is None
+    annotation = f"{WRITTEN_AS}={new['metadata']['annotations'][WRITTEN_AS]}"
+    cluster.kubectl("annotate", "--overwrite", *name, annotation)
+    assert read(cluster, namespace, "horovod", "v1")["spec"] == before

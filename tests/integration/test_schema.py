@@ -12,8 +12,9 @@ from click.testing import CliRunner
 from tests.controlplane.cluster import Cluster
 from tests.support import mpijob_schema, older_versions_crd
 from tests.support.jobs import REMOVE, changed
-from webhook.cli import crd_schema
-from webhook.cli.crd_schema import CrdSchema
+from webhook.api import crd_schema
+from webhook.api.crd_schema import CrdSchema
+from webhook.cli import published_schema
 from webhook.cli.job_schema import judge
 from webhook.cli.main import main
 from webhook.client import calls
@@ -80,7 +81,7 @@ def published(cluster: Cluster) -> CrdSchema:
     async def ask() -> CrdSchema | None:
         api = await calls.connect(cluster.kubeconfig)
         try:
-            return await crd_schema.of_cluster(api)
+            return await published_schema.of_cluster(api)
         except calls.ClusterError:  # not yet
             return None
         finally:
@@ -91,7 +92,7 @@ def published(cluster: Cluster) -> CrdSchema:
 
 def test_the_packaged_schema_is_that_of_the_pinned_module() -> None:
     """`make schema` writes it."""
-    assert files("webhook.cli").joinpath(crd_schema.FILE).read_text(encoding="utf-8") == mpijob_schema.text()
+    assert files("webhook.api").joinpath(crd_schema.FILE).read_text(encoding="utf-8") == mpijob_schema.text()
     assert older_versions_crd.FILE.read_text(encoding="utf-8") == older_versions_crd.text()
 
 

@@ -12,8 +12,8 @@ from typing import Final
 
 from tests.support.corpus_subjects import INTRODUCTION, SUBJECTS
 from tests.support.paths import DOCS, ROOT
-from webhook.api import yaml
-from webhook.cli import crd_schema, files, job_check
+from webhook.api import crd_schema, yaml
+from webhook.cli import files, job_check
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld
 from webhook.cluster.snapshot import Snapshot

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from tests.controlplane.assets import assets
-from webhook.cli import crd_schema
+from webhook.api import crd_schema
 
 GO_MOD = Path(__file__).parents[1] / "controlplane" / "go.mod"
 
@@ -31,5 +31,5 @@ def release() -> str:
 
 
 if __name__ == "__main__":
-    target = files("webhook.cli").joinpath(crd_schema.FILE)
+    target = files("webhook.api").joinpath(crd_schema.FILE)
     Path(str(target)).write_text(text(), encoding="utf-8")

@@ -8,7 +8,7 @@ template may hold comes out of the schema of MPIJobs.
 
 from typing import Any, Final
 
-from webhook.cli.crd_schema import Shape, packaged
+from webhook.api.crd_schema import Shape, packaged
 
 V1: Final = "kubeflow.org/v1"
 V1ALPHA2: Final = "kubeflow.org/v1alpha2"

@@ -15,7 +15,7 @@ from tests.support.mender import facts
 from tests.support.mender.rounds import Cause, ask
 from tests.support.mender.user import follow
 from tests.support.mender.worlds import World
-from webhook.cli import crd_schema
+from webhook.api import crd_schema
 from webhook.cluster.snapshot import Snapshot
 from webhook.policy.in_force import load_policies
 

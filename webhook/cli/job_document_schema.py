@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from webhook import PROGRAM
-from webhook.api import mpijob, names
+from webhook.api import crd_schema, mpijob, names
+from webhook.api.crd_schema import ANY, Shape
 from webhook.api.mpijob import CLEAN_POD_POLICIES, IMPLEMENTATIONS, LAUNCHER, WORKER
 from webhook.api.operator_checks import RESTART_POLICIES
-from webhook.cli import crd_schema
-from webhook.cli.crd_schema import ANY, Shape
 from webhook.kit.settings import Action
 from webhook.policy.in_force import Policy
 from webhook.rules.upstream_contract import CREATION_POLICIES, MANAGERS

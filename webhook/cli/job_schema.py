@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from webhook.api.crd_schema import ANY, CrdSchema, Shape
 from webhook.api.names import closest_name
-from webhook.cli.crd_schema import ANY, CrdSchema, Shape
 from webhook.rules import CauseReason, Violation, shortened
 
 _OF_TYPE: Final[dict[str, tuple[type, ...]]] = {

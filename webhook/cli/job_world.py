@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from webhook.api import crd_schema
+from webhook.api.crd_schema import CrdSchema
 from webhook.api.review import UserInfo
-from webhook.cli import crd_schema
-from webhook.cli.crd_schema import CrdSchema
 from webhook.cli.files import Manifest
 from webhook.cli.policy import kept
 from webhook.client.access import DEFAULT_NAMESPACE

@@ -22,7 +22,7 @@ def lines() -> Iterator[str]:
     import platform
     from pathlib import Path
 
-    from webhook.cli import crd_schema
+    from webhook.api import crd_schema
 
     yield f"{PROGRAM} {__version__}"
     # Written by hatch_build.py; a checkout has none.

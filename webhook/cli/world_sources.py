@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from webhook.api import mpijob
 from webhook.api.review import UserInfo
-from webhook.cli import crd_schema, files, job_world
+from webhook.cli import files, job_world, published_schema
 from webhook.cli.job_world import DENIED, POLICIES, JobWorld
 from webhook.cli.policy import kept
 from webhook.cli.snapshot_file import stored
@@ -46,7 +46,7 @@ async def of_cluster(
 
     None among the namespaces stands for that of the kubeconfig's context. What is stored needs no schema.
     """
-    schema = await crd_schema.of_cluster(api) if with_schema else None
+    schema = await published_schema.of_cluster(api) if with_schema else None
     places = {WatchedPlace.OWN: policy_namespace, WatchedPlace.KUEUE: KUEUE_NAMESPACE}
     reading = await read(
         api, places=places, namespaces=sorted({each or api.namespace for each in namespaces}), more={"MPIJob": stored}

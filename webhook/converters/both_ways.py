@@ -8,8 +8,8 @@ What changes a job after it was written, such as an injection, is shown in the o
 what the job says, v2beta1's is shown as it is, and what v1alpha1 has of its own beside it. All is decided by converting
 the older spec again: so whatever an older version shows leads back to the very same job.
 
-Only fields whose type is checked here come out of an annotation into a job of v2beta1: all else in an older job the
-API server holds against its schema, and nobody can hide there what the operator would not be able to read.
+Only fields whose type is checked here come out of an annotation, where anybody may write: all else the API server holds
+against the schema of the version, and nobody can hide there what the operator, or an older client, could not read.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from webhook.api.mpijob import API_VERSION, IMPLEMENTATIONS, OLDER_VERSIONS
-from webhook.converters import older_jobs
+from webhook.converters import older_jobs, older_types
 from webhook.converters.merge import merge
 from webhook.converters.options import Options
 from webhook.converters.replica_specs import NEW_FIELDS
@@ -47,11 +47,7 @@ NO_JOB: Final[Document] = {**DEFAULTS, "runPolicy": {"suspend": True}, "mpiRepli
 """In place of a stored spec that was no job in its own version either: lists of jobs must not fail for one of them."""
 _SHARED: Final = ("slotsPerWorker", "runPolicy", "mpiReplicaSpecs")
 # What is changed in one of these was meant for an older version, whatever an annotation says.
-_OLDER_FIELDS: Final = {
-    "cleanPodPolicy", "mainContainer", "mpiDistribution", "backoffLimit", "activeDeadlineSeconds", "template",
-    "replicas", "gpus", "gpusPerNode", "processingUnits", "processingUnitsPerNode", "processingResourceType",
-    "launcherOnMaster",
-}  # fmt: skip
+_OLDER_FIELDS: Final = {"template", *(key for fields in older_types.OWN_FIELDS.values() for key in fields)}
 
 
 class _Shown(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
@@ -89,6 +85,10 @@ def convert(document: Document, version: str) -> Document:
 
 def _from_older(document: Document) -> Document:
     version, spec, annotations = document["apiVersion"], document.get("spec"), _annotations(document)
+    stored = _is_stored(document)
+    for fault in older_types.faults(version, None if stored else spec):
+        if fault.of_type:  # which the API server would not see any more where the conversion takes it out
+            raise ConversionError(fault.path, fault.text)
     shown = _decoded(_shown, annotations.pop(SHOWN, None))
     if shown is None or not _readable(shown.spec):
         shown = _Shown()
@@ -98,7 +98,7 @@ def _from_older(document: Document) -> Document:
     else:
         if shown.as_it_is:
             spec, shown = _own_alone(spec, written), _Shown(shown.spec)
-        new = {**_converted(version, spec, stored=_is_stored(document)), **shown.spec}
+        new = {**_converted(version, spec, stored=stored), **shown.spec}
     if written is not None:
         if _shows(version, new, written, spec, as_it_is=shown.as_it_is):
             return _document(document, API_VERSION, new, annotations)
@@ -162,9 +162,11 @@ def _own_alone(spec: Any, written: _Written | None) -> Any:
 
 
 def _written_as(annotations: dict[str, str], version: str) -> _Written | None:
-    """What the job was written as, if it was in this version."""
+    """What the job was written as, if it was in this version and clients of it can read that."""
     written = _decoded(_written, annotations.get(WRITTEN_AS))
-    return written if written is not None and written.api_version == version else None
+    if written is None or written.api_version != version or any(older_types.faults(version, written.spec)):
+        return None
+    return written
 
 
 def _converted(version: str, spec: Any, *, stored: bool) -> Document:

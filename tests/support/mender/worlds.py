@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from tests.support.mender import facts
-from webhook.cli.crd_schema import CrdSchema
+from webhook.api.crd_schema import CrdSchema
 from webhook.cluster.snapshot import Snapshot
 from webhook.policy.in_force import PolicySet, load_policies
 from webhook.rules import REGISTRY

@@ -22,8 +22,8 @@ from webhook.admission.pipelines import load_policy, mutate
 from webhook.api import yaml
 from webhook.api.mpijob import OLDER_VERSIONS
 from webhook.api.review import AdmissionRequest
-from webhook.cli import crd_schema
 from webhook.cli import files as manifests
+from webhook.cli import published_schema
 from webhook.cli.main import main
 from webhook.cluster.view import NothingKnown
 
@@ -209,7 +209,7 @@ def test_the_namespace_is_that_of_the_context(check: Check, tmp_path: Path) -> N
         config = str(kubeconfig(tmp_path / "config", api.url, contexts=contexts))
         fields = {"apiVersion": {}, "kind": {}, "spec": {"x-kubernetes-preserve-unknown-fields": True}}
         schema = {"properties": fields, "x-kubernetes-group-version-kind": [{"kind": "MPIJob"}]}
-        api.objects[crd_schema.OPENAPI] = {"components": {"schemas": {"MPIJob": schema}}}
+        api.objects[published_schema.OPENAPI] = {"components": {"schemas": {"MPIJob": schema}}}
         result = check("a.yaml", "--kubeconfig", config, a_yaml=job)
         assert result.stdout.startswith("a.yaml: team-z/train: ")
         asked = [path for _, path in api.calls if "/namespaces/team-" in path]

@@ -11,8 +11,8 @@ from hypothesis import given
 from tests.support.any_job import any_job
 from tests.support.jobs import REMOVE, changed
 from tests.support.strategies import PROPERTY
-from webhook.cli import crd_schema
-from webhook.cli.crd_schema import Shape, short_form
+from webhook.api import crd_schema
+from webhook.api.crd_schema import Shape, short_form
 from webhook.cli.job_schema import MAX_FAULTS, judge
 from webhook.cli.main import main
 

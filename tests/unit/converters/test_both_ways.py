@@ -195,6 +195,38 @@ def test_no_annotation_brings_into_a_job_what_the_operator_cannot_read(spec: Jso
     assert convert(job, API_VERSION)["spec"] == expected
 
 
+HIDDEN = [
+    {"volumes": [{"name": "mpi-job-kubectl", "hostPath": 5}]},
+    {"volumes": [{"name": "mpi-job-kubectl", "mine": {}}]},
+    {"initContainers": [{"name": "kubectl-delivery", "ports": [{"containerPort": 2**40}]}]},
+    {"initContainers": [{"name": "kubectl-delivery", "resources": {"limits": {"cpu": "many"}}}]},
+]
+"""Of a pod: nothing of it is in v2beta1, which is all that the API server has seen."""
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_no_annotation_shows_older_clients_what_they_cannot_read(hidden: Json) -> None:
+    written = horovod()["spec"]
+    job = document(API_VERSION, convert(horovod(), API_VERSION)["spec"])
+    expected = convert(job, V1)["spec"]
+    written["mpiReplicaSpecs"]["Worker"]["template"]["spec"].update(hidden)
+    value = {"apiVersion": V1, "spec": written}
+    job["metadata"]["annotations"][WRITTEN_AS] = msgspec.json.encode(value).decode()
+    assert convert(job, V1)["spec"] == expected
+    job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = 3
+    assert not any(key in convert(job, V1)["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"] for key in hidden)
+
+
+def test_what_the_api_server_would_refuse_is_refused_before_it_is_taken_out() -> None:
+    job = horovod()
+    job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"].update(HIDDEN[0])
+    path = r"spec\.mpiReplicaSpecs\[Worker\]\.template\.spec\.volumes\[0\]\.hostPath"
+    with pytest.raises(ConversionError, match=f"^{path}: is not a mapping$"):
+        convert(job, API_VERSION)
+    job["metadata"]["uid"] = "7"
+    assert "volumes" not in convert(job, API_VERSION)["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+
+
 @PROPERTY
 @given(two_versions.older_jobs(), json_values(), json_values())
 def test_odd_annotations_are_no_fault_of_ours(job: Json, one: Any, other: Any) -> None:

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, time
 from typing import Any, Final
 
 from webhook.admission.messages import Finding
-from webhook.api import yaml
+from webhook.api import crd_schema, yaml
 from webhook.api.names import closest_name
 from webhook.api.review import UserInfo
-from webhook.cli import crd_schema, job_check
+from webhook.cli import job_check
 from webhook.cli.ci_reports import Rule
 from webhook.cli.files import Manifest, objects
 from webhook.cli.job_verdict import Verdict

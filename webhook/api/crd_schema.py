@@ -1,23 +1,16 @@
 """The schema of MPIJobs in a short form: names, types and what is required, out of their CRD.
 
-`mpijob_schema.json` beside this file is that of the pinned release of mpi-operator; `make schema` writes it. The schema
-of a cluster is made of what its API server publishes, which everybody may read.
+`mpijob_schema.json` beside this file is that of the pinned release of mpi-operator; `make schema` writes it.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-from webhook.api.mpijob import API_VERSION
-
-if TYPE_CHECKING:
-    from webhook.client.calls import Client
+from pkgutil import get_data
+from typing import Any, Final
 
 FILE: Final = "mpijob_schema.json"
-OPENAPI: Final = f"/openapi/v3/apis/{API_VERSION}"
 ANY: Final = "any"
 # A CRD says nothing of the object's own metadata, which the API server itself knows
 # (https://github.com/kubernetes/apimachinery/blob/v0.35.4/pkg/apis/meta/v1/types.go, ObjectMeta).
@@ -77,32 +70,8 @@ class CrdSchema:
 @cache
 def packaged() -> CrdSchema:
     """That of the pinned release of mpi-operator."""
-    written = json.loads(Path(__file__).with_name(FILE).read_text(encoding="utf-8"))
-    shapes: list[Shape] = []
-    for entry in written["shapes"]:  # each refers to earlier ones alone
-        shapes.append(_shape(entry, shapes))
-    return CrdSchema(written["origin"], shapes[-1])
-
-
-async def of_cluster(api: "Client") -> CrdSchema:
-    """That of the CRD in a cluster; ClusterError where it has none."""
-    from webhook.client.calls import ApiError, ClusterError  # noqa: PLC0415 - only where a cluster is asked
-
-    try:
-        document = await api.request("GET", OPENAPI)
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        document = {}
-    schemas = document.get("components", {}).get("schemas", {})
-    for schema in schemas.values():
-        kinds = schema.get("x-kubernetes-group-version-kind", [])
-        if any(kind.get("kind") == "MPIJob" for kind in kinds):
-            shapes: list[Shape] = []
-            for entry in short_form(schema, schemas):
-                shapes.append(_shape(entry, shapes))
-            return CrdSchema(f"the CRD of {api.host}", shapes[-1])
-    raise ClusterError(f"the cluster at {api.host} publishes no schema of MPIJobs")
+    written = json.loads(get_data(__package__, FILE) or b"")
+    return CrdSchema(written["origin"], of_short_form(written["shapes"]))
 
 
 def short_form(openapi: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
@@ -120,6 +89,14 @@ def short_form(openapi: Mapping[str, Any], definitions: Mapping[str, Any] | None
 
     refer({**openapi, "properties": {**openapi["properties"], "metadata": _METADATA}})
     return [json.loads(text) for text in shapes]
+
+
+def of_short_form(entries: Iterable[Mapping[str, Any]]) -> Shape:
+    """The shape of the whole object."""
+    shapes: list[Shape] = []
+    for entry in entries:  # each refers to earlier ones alone
+        shapes.append(_shape(entry, shapes))
+    return shapes[-1]
 
 
 def _short(node: Mapping[str, Any], refer: Callable[[Mapping[str, Any]], str | int]) -> dict[str, Any]:
