@@ -17,16 +17,21 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the file, unless it came with the sdist that a wheel is made of."""
-        commit = os.environ.get("SOURCE_COMMIT") or _commit(Path(self.root))
-        if version == "editable" or not commit or Path(self.root, FILE).exists():
+        known = commit(Path(self.root))
+        if version == "editable" or not known or Path(self.root, FILE).exists():
             return
         written = Path(mkdtemp(), "build.json")
-        written.write_text(json.dumps({"commit": commit}) + "\n", encoding="utf-8")
+        written.write_text(json.dumps({"commit": known}) + "\n", encoding="utf-8")
         build_data["force_include"][str(written)] = FILE
 
 
-def _commit(root: Path) -> str:
-    """That of the checkout, if `root` is one and not merely in one."""
+def commit(root: Path) -> str:
+    """The one that is told, else that of the checkout, if `root` is one and not just in one; "" where neither is known.
+
+    It ends with `-dirty` where files differ from it.
+    """
+    if told := os.environ.get("SOURCE_COMMIT"):
+        return told
     if not (root / ".git").exists():
         return ""
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]

@@ -3,27 +3,25 @@
 It is made for the Python and the machine that it is made with, so make it with the Python that the image will have.
 What each file is for stands in docs/disconnected.md.
 """
-# ruff: noqa: S603, T201 - the commands are this file's own, and a command prints
+# ruff: noqa: T201 - a command prints
 
 import argparse
-import hashlib
 import json
-import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from release import mirrors, provenance
+from hatch_build import commit
+from release import building, mirrors, provenance
+from release.building import ROOT
 from webhook import __version__
 from webhook.api import yaml
 from webhook.api.images import ImageError, ImageReference, parse
 
-ROOT = Path(__file__).parents[1]
 LOCKS = ("requirements/run.txt", "requirements/build.txt", "requirements/bundle.txt")
 SUMS = "SHA256SUMS"
 # As in the Dockerfile, but for what needs a network: the base brings Python and pip.
@@ -55,11 +53,10 @@ CMD ["serve"]
 
 def make(folder: Path, image: ImageReference) -> None:
     """Fill the folder, which must be new or empty; SystemExit with what went wrong in words."""
-    if folder.exists() and any(folder.iterdir()):
-        sys.exit(f"{folder} is not empty: name another folder, or remove it")
-    folder.mkdir(parents=True, exist_ok=True)
+    building.emptied(folder)
     print("Fetching and building wheels ...", flush=True)
-    _wheels(folder / "wheels")
+    building.locked_wheels(folder / "wheels")
+    building.own_wheel(folder / "wheels")
     (folder / "requirements.txt").write_text("".join(_pinned(folder / "wheels")), encoding="utf-8")
     print("Installing them without an index, and listing what there is ...", flush=True)
     _bill_of_materials(folder)
@@ -70,39 +67,33 @@ def make(folder: Path, image: ImageReference) -> None:
     for name, document in mirrors.examples(image).items():
         (folder / name).write_text(yaml.dump(document), encoding="utf-8")
     subjects = dict(_sums(folder))
-    statement = provenance.statement(subjects, _commit(), {lock: _sum(ROOT / lock) for lock in LOCKS})
+    locks = {lock: building.digest(ROOT / lock) for lock in LOCKS}
+    statement = provenance.statement(subjects, commit(ROOT) or "unknown", locks)
     (folder / "provenance.json").write_text(json.dumps(statement, indent=2) + "\n", encoding="utf-8")
     (folder / SUMS).write_text("".join(f"{found}  {name}\n" for name, found in _sums(folder)), encoding="utf-8")
-
-
-def _wheels(folder: Path) -> None:
-    """The locked wheels, and that of this revision."""
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    lock = ROOT / "requirements" / "run.txt"
-    wanted = ["--require-hashes", "--only-binary=:all:", "--requirement", str(lock)]
-    _run([*pip, "download", "--no-deps", "--dest", str(folder), *wanted])
-    _run([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)])
 
 
 def _pinned(wheels: Path) -> Iterator[str]:
     """A line of requirements for each wheel, its version and its hash."""
     for wheel in sorted(wheels.glob("*.whl")):
         name, version, *_ = wheel.name.split("-")
-        yield f"{name.replace('_', '-').lower()}=={version} --hash=sha256:{_sum(wheel)}\n"
+        yield f"{name.replace('_', '-').lower()}=={version} --hash=sha256:{building.digest(wheel)}\n"
 
 
 def _bill_of_materials(folder: Path) -> None:
     """CycloneDX, of what is installed from the wheels alone."""
     with tempfile.TemporaryDirectory() as scratch:
-        _run([sys.executable, "-m", "venv", scratch])
+        building.run([sys.executable, "-m", "venv", scratch])
         python = str(Path(scratch, "bin", "python"))
         offline = ["--no-index", f"--find-links={folder / 'wheels'}", "--require-hashes", "--only-binary=:all:"]
         pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-        _run([*pip, "install", *offline, "--requirement", str(folder / "requirements.txt")])
-        _run([*pip, "uninstall", "--yes", "pip", "setuptools"])
+        building.run([*pip, "install", *offline, "--requirement", str(folder / "requirements.txt")])
+        building.run([*pip, "uninstall", "--yes", "pip", "setuptools"])
         written = ["--output-reproducible", "--output-format", "JSON", "--output-file", str(folder / "sbom.cdx.json")]
         about = ["--pyproject", str(ROOT / "pyproject.toml")]
-        _run([str(Path(sysconfig.get_path("scripts"), "cyclonedx-py")), "environment", *about, *written, python])
+        building.run(
+            [str(Path(sysconfig.get_path("scripts"), "cyclonedx-py")), "environment", *about, *written, python]
+        )
 
 
 def _manifests(folder: Path, image: ImageReference) -> None:
@@ -123,27 +114,7 @@ def _sums(folder: Path) -> Iterator[tuple[str, str]]:
     """Each file by its path in the folder, with its SHA-256."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != SUMS:
-            yield path.relative_to(folder).as_posix(), _sum(path)
-
-
-def _sum(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _commit() -> str:
-    """The revision, with `-dirty` where files differ from it."""
-    if given := os.environ.get("SOURCE_COMMIT"):
-        return given
-    describe = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    return subprocess.run(describe, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
-
-
-def _run(command: list[str], environment: Mapping[str, str] | None = None) -> None:
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, check=False
-    )
-    if done.returncode:
-        sys.exit(f"`{' '.join(command[:6])} ...` failed:\n{done.stdout}")
+            yield path.relative_to(folder).as_posix(), building.digest(path)
 
 
 def main() -> None:
