@@ -1,0 +1,80 @@
+"""The first rule of somebody who cloned this: what `docs/development.md` says, to the letter."""
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+from tests.support.samples import FULL
+
+# All that development needs is installed once more.
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.skipif(not FULL, reason="rarely breaks: `make test-long` has it")]
+END = "}  # fmt: skip\n"
+OURS = ("CI", "MAKE", "MFLAGS", "MPIJOB_", "PYTEST", "PYTHON", "VIRTUAL_ENV")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One of the numbered steps of a section."""
+
+    text: str
+
+    @property
+    def file(self) -> str:
+        """The file that it begins with."""
+        return re.findall("`(.+?)`", self.text)[0]
+
+    @property
+    def block(self) -> str:
+        """What it shows, without the indentation of the step."""
+        (shown,) = re.findall(r"^   ```python\n(.*?)^   ```$", self.text, re.MULTILINE | re.DOTALL)
+        return re.sub(r"^   ", "", shown, flags=re.MULTILINE)
+
+    @property
+    def commands(self) -> list[str]:
+        """What it says to type."""
+        return re.findall(r"`((?:make|\.venv/bin/)[^`]*)`", self.text)
+
+
+def steps(checkout: Path, title: str) -> list[Step]:
+    section = (checkout / "docs" / "development.md").read_text().partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    numbered = section.partition("\n1. ")[2].partition("\n\nNothing else is edited")[0]
+    return [Step(text) for text in re.split(r"\n\d\. ", numbered)]
+
+
+def typed(checkout: Path, line: str) -> subprocess.CompletedProcess[str]:
+    """In a shell of his own, which keeps what is downloaded for the next time."""
+    cache = os.environ.get("XDG_CACHE_HOME", Path("~/.cache").expanduser())
+    env = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    env |= {"PIP_CACHE_DIR": str(Path(cache) / "pip"), "PIP_NO_COMPILE": "1"}
+    return subprocess.run(
+        ["bash", "-c", line], cwd=checkout, env=env, capture_output=True, text=True, check=False, timeout=1500
+    )
+
+
+def test_a_rule_is_added(tmp_path: Path) -> None:
+    subprocess.run(["git", "clone", "--quiet", ROOT, tmp_path / "checkout"], check=True)
+    checkout = tmp_path / "checkout"
+    rule, tests, breaks, finish = steps(checkout, "Add a rule")
+    (checkout / rule.file).write_text(rule.block)
+    (checkout / tests.file).write_text(tests.block)
+    listed = (checkout / breaks.file).read_text()
+    (checkout / breaks.file).write_text(listed.replace(END, breaks.block + END))
+    assert len(finish.commands) == 4
+    for line in ["make install", *finish.commands]:
+        done = typed(checkout, line)
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    explained = typed(checkout, ".venv/bin/mpijob-webhook explain my-rule").stdout
+    assert "A launcher that fails is not started again without end." in explained
+    changed = typed(checkout, "git diff --name-only").stdout.splitlines()
+    assert {"docs/reference/rules.md", "docs/reference/policy.md"} <= set(changed)
+
+    # And what was forgotten is noticed.
+    typed(checkout, "git checkout docs/reference/rules.md")
+    assert "run `make docs`" in typed(checkout, ".venv/bin/pytest -q -n0 tests/unit/test_docs.py -k generated").stdout
+    (checkout / tests.file).unlink()
+    assert typed(checkout, ".venv/bin/pytest -q -n0 tests/unit/test_house.py -k its_test_file").returncode == 1
