@@ -1,0 +1,113 @@
+"""`init --kubeconfig`: what it writes for a cluster is admitted, by `check` of that cluster and by its API server."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.nodes import gpu_nodes
+from tests.support.installation import service
+from tests.support.policies import quick_keys
+from tests.support.queued_jobs import MANAGED, QUEUE_LABEL, Job, add_queue, settle
+from webhook.api.annotations import QUEUE
+from webhook.cli.first_job import FRAMEWORKS
+from webhook.cli.main import main
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+POLICIES = "mpijob-webhook"
+HOSTDEV = "nvidia.com/hostdev"
+IMAGE = "registry.example.com/ml/train:1.4"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of its own, with Kueue, and nodes that have GPUs and adapters for RDMA."""
+    with Cluster(log_dir=tmp_path_factory.mktemp("init-logs")) as running:
+        nodes = gpu_nodes(4)
+        for node in nodes:
+            for amounts in ("capacity", "allocatable"):
+                node["status"][amounts] = {**node["status"][amounts], HOSTDEV: "8"}
+        running.start_scheduler()
+        running.start_kwok(nodes)
+        running.start_operator()
+        running.start_kueue(settings={"managedJobsNamespaceSelector": {"matchLabels": MANAGED}})
+        running.kubectl("create", "namespace", POLICIES)
+        with service.running(running, *quick_keys(running.dir)):
+            yield running
+
+
+@pytest.fixture(scope="module")
+def managed(cluster: Cluster) -> str:
+    """A namespace that Kueue manages, with the LocalQueue `training` for CPUs."""
+    name = cluster.create_namespace("managed", MANAGED)
+    add_queue(cluster, name, cpu=64)
+    settle(cluster, name, "training")
+    return name
+
+
+def written(cluster: Cluster, namespace: str, folder: Path, framework: str, *flags: str) -> tuple[Path, str]:
+    """The job that `init` writes, and what it tells; `check` says the same of the file."""
+    at = ["--kubeconfig", str(cluster.kubeconfig), "-n", namespace]
+    image = () if FRAMEWORKS[framework].image else ("--image", IMAGE)
+    done = CliRunner().invoke(main, ["init", "--framework", framework, *image, *flags, *at], catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr
+    path = folder / "job.yaml"
+    path.write_text(done.stdout, encoding="utf-8")
+    checked = CliRunner().invoke(main, ["check", str(path), *at, "-o", "json"], catch_exceptions=False)
+    (verdict,) = json.loads(checked.stdout)
+    assert (checked.exit_code, verdict["allowed"]) == (0, True), checked.stdout
+    return path, done.stderr
+
+
+def created(cluster: Cluster, path: Path) -> tuple[dict[str, Any], str]:
+    """What the API server would store, and its warnings."""
+    done = cluster.kubectl("create", "--dry-run=server", "-f", str(path), "-o", "json")
+    stored: dict[str, Any] = json.loads(done.stdout)
+    return stored, done.stderr
+
+
+def limits(job: dict[str, Any]) -> dict[str, str]:
+    """Those of a worker."""
+    pod = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    found: dict[str, str] = pod["containers"][0]["resources"]["limits"]
+    return found
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_job_for_each_framework(cluster: Cluster, namespace: str, tmp_path: Path, framework: str) -> None:
+    path, told = written(cluster, namespace, tmp_path, framework)
+    assert told.startswith("  check: admitted"), told
+    stored, _ = created(cluster, path)
+    assert stored["metadata"]["namespace"] == namespace
+    assert HOSTDEV not in limits(stored)
+
+
+@pytest.mark.parametrize("framework", ["horovod", "pytorch", "deepspeed"])
+def test_rdma_as_the_nodes_have_it(cluster: Cluster, namespace: str, tmp_path: Path, framework: str) -> None:
+    path, told = written(cluster, namespace, tmp_path, framework, "--gpus", "8", "--rdma")
+    assert told == "  check: admitted\n"
+    stored, _ = created(cluster, path)
+    assert (limits(stored)["nvidia.com/gpu"], limits(stored)[HOSTDEV]) == ("8", "8")
+
+
+def test_a_queue_that_there_is(cluster: Cluster, managed: str, tmp_path: Path) -> None:
+    path, told = written(cluster, managed, tmp_path, "openmpi", "--queue", "training")
+    assert "not in queue" not in told
+    stored, _ = created(cluster, path)
+    assert (stored["metadata"]["labels"][QUEUE_LABEL], stored["spec"]["runPolicy"]["suspend"]) == ("training", True)
+    cluster.kubectl("create", "-f", str(path))
+    Job(cluster, managed, "first-openmpi").wait_for("Succeeded")
+
+
+@pytest.mark.parametrize("framework", ["openmpi", "pytorch"])
+def test_a_queue_that_there_is_not(cluster: Cluster, managed: str, tmp_path: Path, framework: str) -> None:
+    path, told = written(cluster, managed, tmp_path, framework, "--queue", "nowhere", "--name", "other")
+    stored, warned = created(cluster, path)
+    for each in (told, warned):
+        assert "kueue-queue: not in queue nowhere: " in each
+    assert stored["metadata"]["annotations"][QUEUE] == "nowhere"
+    assert QUEUE_LABEL not in stored["metadata"].get("labels", {})
