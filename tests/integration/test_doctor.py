@@ -16,7 +16,7 @@ from tests.controlplane.cluster import Cluster
 from tests.support.installation.deployment import HOST, SECRET, SELF_MANAGED, SPACE
 from tests.support.installation.installed_overlay import Installed, installed, ready
 from tests.support.object_api import kubeconfig
-from tests.support.paths import EXAMPLES
+from tests.support.paths import EXAMPLES, MANIFESTS
 from webhook.api import yaml
 from webhook.cli.main import main
 from webhook.installation.registration import NAME, RESOURCES
@@ -297,6 +297,27 @@ def test_a_broken_policy(unattended: Installed) -> None:
         cluster.kubectl("delete", "configmap", "bad", *IN)
     assert code == 1
     assert 'policy "bad" is broken, nothing of it is in force' in findings["policy-broken"]["text"]
+
+
+def test_a_flag_of_the_operator_that_a_policy_counts_on(unattended: Installed) -> None:
+    cluster = unattended.cluster
+    (policy,) = yaml.load_all((MANIFESTS / "policies" / "volcano.yaml").read_text())
+    policy["metadata"]["namespace"] = SPACE
+    cluster.kubectl("create", "-f", "-", stdin=policy)
+    operator = ("deployment", "mpi-operator", "-n", "default")
+    with restored(cluster, *operator):
+        without_it, code = report(cluster)
+        args = [
+            {"op": "add", "path": "/spec/template/spec/containers/0/args", "value": ["-gang-scheduling", "volcano"]}
+        ]
+        cluster.kubectl("patch", *operator, "--type=json", "-p", json.dumps(args))
+        with_it, _ = report(cluster)
+        cluster.kubectl("delete", "configmap", policy["metadata"]["name"], *IN)
+        untold, _ = report(cluster)
+    assert (set(without_it), code) == ({"operator-gang"}, 0)
+    assert 'policy "mpijob-policy-volcano" counts on --gang-scheduling=volcano' in without_it["operator-gang"]["text"]
+    assert with_it == {}
+    assert "no policy says so" in untold["operator-gang"]["text"]
 
 
 def test_what_was_meant_to_be_in_force(unattended: Installed) -> None:

@@ -133,6 +133,13 @@ def with_arguments(*arguments: str) -> Any:
     return found
 
 
+def with_flags(*flags: str) -> Any:
+    """The operator's Deployment with these flags."""
+    found = deepcopy(OPERATOR)
+    found["spec"]["template"]["spec"]["containers"][0]["args"] = ["-alsologtostderr", *flags]
+    return found
+
+
 def with_kueue(config: Any) -> dict[str, Any]:
     text = config if isinstance(config, str) else json.dumps(config)
     found: dict[str, Any] = {"metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"}}

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 from typing import Final
 
 from webhook import PROGRAM
@@ -59,6 +60,8 @@ class Policies:
     """ConfigMaps beside them that hold a policy under another key, which is the value."""
     elsewhere: Sequence[tuple[str, str]] | Unread = ()
     """(namespace, name) of ConfigMaps with the label in other namespaces."""
+    gangs: Mapping[str, str] = field(default_factory=dict)
+    """The operator's --gang-scheduling that each of those counts on that say one, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +142,18 @@ class Facts:
 
     def images(self, program: str) -> Iterator[tuple[str, str]]:
         """(namespace, image) of each Deployment whose image's last part is `program`."""
+        for namespace, container in self.programs(program):
+            yield namespace, container["image"]
+
+    def programs(self, program: str) -> Iterator[tuple[str, KubernetesObject]]:
+        """(namespace, container) of each Deployment whose image's last part is `program`."""
         if isinstance(self.deployments, Unread):
             return
         for deployment in self.deployments:
             for container in containers(deployment):
                 image = str(container.get("image") or "")
                 if image.partition("@")[0].rpartition("/")[2].partition(":")[0] == program:
-                    yield deployment["metadata"]["namespace"], image
+                    yield deployment["metadata"]["namespace"], container
 
 
 def configuration(found: Sequence[KubernetesObject]) -> KubernetesObject | None:
@@ -168,6 +176,16 @@ def hooks(found: KubernetesObject) -> list[KubernetesObject]:
 def containers(deployment: KubernetesObject) -> list[KubernetesObject]:
     """The containers of a Deployment's pods."""
     return list(deployment["spec"]["template"]["spec"].get("containers") or ())
+
+
+def flag(container: KubernetesObject, name: str) -> str:
+    """The value of a flag of a Go program, which may stand in a word of its own; empty where it is not given."""
+    words = [str(word) for key in ("command", "args") for word in container.get(key) or ()]
+    for word, following in pairwise([*words, ""]):
+        given, equals, value = word.partition("=")
+        if given in {f"-{name}", f"--{name}"}:
+            return value if equals else following
+    return ""
 
 
 def variables(deployment: object) -> dict[str, str]:

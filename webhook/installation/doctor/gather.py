@@ -27,13 +27,17 @@ from webhook.installation.doctor.facts import (
 )
 from webhook.installation.doctor.unread import Unread, attempt
 from webhook.installation.registration import API, RESOURCES
+from webhook.kit.settings import Action
 from webhook.plugins import loading
 from webhook.policy import store
+from webhook.policy.document import PolicyDocument
 from webhook.policy.in_force import policy_model
 from webhook.policy.signature import ANNOTATION, AnyKey
 from webhook.policy.store import REMEMBERED, PolicySource
 
 APPS: Final = "/apis/apps/v1"
+# A value of the operator's flag --gang-scheduling.
+VOLCANO: Final = "volcano"
 SELECTOR: Final = f"app.kubernetes.io/name={PROGRAM}"
 # No rule refuses it: the question is only whether the hooks answer.
 JOB: Final = {
@@ -178,7 +182,18 @@ async def _policies(api: Client, namespace: str, options: Mapping[str, str]) -> 
             each["metadata"]["name"]: key for each in others if (key := store.misplaced(each.get("data") or {}))
         },
         elsewhere=await attempt(_elsewhere(api, namespace)),
+        gangs={layer.name: wanted for layer in loaded.layers if (wanted := _gang_scheduling(layer.document))},
     )
+
+
+def _gang_scheduling(document: PolicyDocument) -> str:
+    """The operator's flag of that name as a policy says that it is; empty where it says nothing of it."""
+    queue, gang = (document.settings_of_rule(rule) for rule in ("volcano-queue", "gang"))
+    if document.injects("volcano-queue") or (
+        queue.action is not Action.OFF and getattr(queue, "gang_scheduling", False)
+    ):
+        return VOLCANO
+    return getattr(gang, "scheduler", "") if gang.action is not Action.OFF else ""
 
 
 async def _elsewhere(api: Client, namespace: str) -> list[tuple[str, str]]:

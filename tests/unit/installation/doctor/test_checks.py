@@ -36,6 +36,7 @@ from tests.support.doctor_facts import (
     pod,
     stored,
     with_arguments,
+    with_flags,
     with_kueue,
     with_variable,
 )
@@ -98,6 +99,33 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "operator of unknown version": (
         {**with_kueue(GOOD_KUEUE), "deployments": [deployment("o", "x/mpi-operator@sha256:00"), KUEUE]},
         {},
+    ),
+    "an operator with the flag that a policy counts on": (
+        {"deployments": [with_flags("--gang-scheduling=volcano")], "policies": Policies(1, gangs={"p": "volcano"})},
+        {},
+    ),
+    "the flag in a word of its own": (
+        {"deployments": [with_flags("-gang-scheduling", "volcano")], "policies": Policies(1, gangs={"p": "volcano"})},
+        {},
+    ),
+    "the flag by a variable": (
+        {"deployments": [with_flags("--gang-scheduling=$(GANG)")], "policies": Policies(1, gangs={"p": "volcano"})},
+        {},
+    ),
+    "an operator without it": (
+        {"policies": Policies(1, gangs={"p": "volcano"})},
+        {
+            "operator-gang": 'policy "p" counts on --gang-scheduling=volcano, and mpi-operator in mpi-operator runs '
+            "without --gang-scheduling"
+        },
+    ),
+    "an operator with another": (
+        {"deployments": [with_flags("--gang-scheduling=mine")], "policies": Policies(1, gangs={"p": "volcano"})},
+        {"operator-gang": "runs with --gang-scheduling=mine"},
+    ),
+    "an operator with it and no policy": (
+        {"deployments": [with_flags("--gang-scheduling=volcano")]},
+        {"operator-gang": "no policy says so: jobs whose gang never starts are admitted"},
     ),
     "clock ahead": ({"server_time": NOW + timedelta(minutes=2)}, {"clock-skew": "120 s ahead of this machine's"}),
     "clock behind": ({"server_time": NOW - timedelta(minutes=2)}, {"clock-skew": "120 s behind this machine's"}),

@@ -7,7 +7,7 @@ from typing import Final
 from webhook import PROGRAM
 from webhook.api import mpijob
 from webhook.installation.doctor.diagnosis import Diagnosis, DiagnosisKind, Severity, not_known, ok
-from webhook.installation.doctor.facts import Facts, arguments
+from webhook.installation.doctor.facts import Facts, Policies, arguments, flag
 from webhook.installation.doctor.unread import Unread
 
 KUBERNETES_OLD: Final = DiagnosisKind("kubernetes-old", Severity.WARNING)
@@ -18,10 +18,13 @@ CONVERSION_UNUSED: Final = DiagnosisKind("conversion-unused", Severity.WARNING)
 OPERATOR_MISSING: Final = DiagnosisKind("operator-missing", Severity.WARNING)
 OPERATOR_OLD: Final = DiagnosisKind("operator-old", Severity.WARNING)
 OPERATORS_SEVERAL: Final = DiagnosisKind("operators-several", Severity.WARNING)
+OPERATOR_GANG: Final = DiagnosisKind("operator-gang", Severity.WARNING)
 
 OLDEST: Final = (1, 27)
 # Older ones leave a job that Kueue suspended with the node selector it had (mpi-operator#670).
 OPERATOR_FOR_KUEUE: Final = (0, 8, 0)
+# Its flag, which no job shows.
+GANG: Final = "gang-scheduling"
 OPERATORS: Final = ("mpi-operator", "training-operator")
 
 
@@ -38,6 +41,7 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
         yield not_known("which operators run MPIJobs", facts.deployments.reason)
         return
     yield from _operators(facts)
+    yield from _gang_scheduling(facts)
     programs = [f"{program} {_tag(image)}" for program in OPERATORS for _, image in facts.images(program)]
     kueue = next((_tag(image) for _, image in facts.images("kueue")), "")
     yield ok(", ".join([f"Kubernetes {version}", *programs, f"Kueue {kueue}" if kueue else "no Kueue"]))
@@ -99,6 +103,29 @@ def _operators(facts: Facts) -> Iterator[Diagnosis]:
             yield OPERATOR_OLD(
                 f"mpi-operator {_tag(image)} in {namespace} starts what Kueue has admitted on the wrong nodes",
                 fix="update mpi-operator to 0.8.0 or newer",
+            )
+
+
+def _gang_scheduling(facts: Facts) -> Iterator[Diagnosis]:
+    """Policies say what flag the operator runs with."""
+    if not isinstance(facts.policies, Policies):
+        return
+    for namespace, container in facts.programs("mpi-operator"):
+        given = flag(container, GANG)
+        runs = f"runs with --{GANG}={given}" if given else f"runs without --{GANG}"
+        if given.startswith("$"):
+            continue
+        for name, wanted in facts.policies.gangs.items():
+            if wanted != given:
+                yield OPERATOR_GANG(
+                    f'policy "{name}" counts on --{GANG}={wanted}, and mpi-operator in {namespace} {runs}: what the '
+                    "policy says of gangs and their queues is not so",
+                    fix="give the operator that flag, or take `gang` and `volcano-queue` out of the policy",
+                )
+        if given and not facts.policies.gangs:
+            yield OPERATOR_GANG(
+                f"mpi-operator in {namespace} {runs}, and no policy says so: jobs whose gang never starts are admitted",
+                fix="say it in a policy: manifests/policies/volcano.yaml, or `rules: {gang: {scheduler: NAME}}`",
             )
 
 
