@@ -8,6 +8,7 @@ import click
 
 from webhook.cli import first_job
 from webhook.cli.first_job import FRAMEWORKS, Wishes
+from webhook.cli.options import NameType
 
 if TYPE_CHECKING:
     from webhook.cli.job_verdict import Verdict
@@ -50,7 +51,7 @@ def _round(
         answers |= {key: given[key] for key in ("image", "name", "gpus")}
         before, program = answers, ()
     question("name", "Name of the job", first_job.default_name(name))
-    question("namespace", "Namespace (empty for that of your context)", "")
+    question("namespace", "Namespace (empty for that of your context)", "", NameType())
     question("workers", "Workers", first_job.WORKERS, click.IntRange(min=1))
     gpus = question("gpus", "GPUs of each worker", framework.gpus, click.IntRange(min=0))
     question("image", f"Image, with {framework.needs}", framework.image or None)
@@ -59,5 +60,5 @@ def _round(
     )
     if gpus and given["rdma"] is None:
         answers["rdma"] = click.confirm("RDMA between the workers?", default=bool(before["rdma"]), err=True)
-    question("queue", "Queue of Kueue (empty for none)", "")
+    question("queue", "Queue of Kueue (empty for none)", "", NameType())
     return answers, program

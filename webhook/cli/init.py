@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from webhook.cli.options import CLUSTER_FILE, FILE, POLICY_NAMESPACE, REFUSED, about_a_cluster
+from webhook.cli.options import CLUSTER_FILE, FILE, POLICY_NAMESPACE, REFUSED, NameType, about_a_cluster
 from webhook.cli.terminal import fail
 from webhook.client.access import Access
 
@@ -28,9 +28,15 @@ FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspe
 @click.option("--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs of each. Default: 1; 0 for plain MPI.")
 @click.option("--image", metavar="IMAGE", help="Default: a published one, where there is one.")
 @click.option("--rdma/--no-rdma", default=None, help="RDMA for the ranks, as the platform has it. Default: no.")
-@click.option("--queue", metavar="NAME", help="The LocalQueue of Kueue. Default: none is named.")
+@click.option("--queue", type=NameType(), metavar="NAME", help="The LocalQueue of Kueue. Default: none is named.")
 @click.option("--name", metavar="NAME", help="Default: first- and the framework.")
-@click.option("-n", "--namespace", help="Default: that of the cluster's context, which is not written.")
+@click.option(
+    "-n",
+    "--namespace",
+    type=NameType(),
+    metavar="NAME",
+    help="Default: that of the cluster's context, which is not written.",
+)
 @click.option("--policy", type=FILE, help="Policies to check it by, in place of all others.")
 @CLUSTER_FILE
 @about_a_cluster("The cluster to check it by, as far as you may read it. Default: none.")

@@ -53,6 +53,20 @@ EMPTY: Final[dict[str, Any]] = {"default": "", "show_default": False}
 """An option that is empty by default, about which --help says nothing."""
 
 
+class NameType(click.ParamType[str]):
+    """A name of an object, as Kubernetes takes it; nothing for none."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, which fits into a label too: those of namespaces and queues are put there."""
+        from webhook.api import names  # noqa: PLC0415 - for quick --help
+
+        if value and (problem := names.label_value_problem(value) or names.dns_1123_subdomain_problem(value)):
+            self.fail(f'"{value[:60]}" {problem}', param, ctx)
+        return value
+
+
 class DurationType(click.ParamType[int]):
     """A time such as 12h or 7d, in seconds."""
 

@@ -113,6 +113,9 @@ def test_texts_that_yaml_would_take_for_something_else(init: Init) -> None:
         (("--framework", "pytorch"), "error: --image: no published image is known that has PyTorch, Open MPI, sshd"),
         (("--framework", "openmpi", "--image", IMAGE), "error: PROGRAM: the example is in the published image alone"),
         (("--framework", "chainer"), "Invalid value for '--framework'"),
+        (("--framework", "openmpi", "--queue", "A b"), """'--queue': "A b" contains " "; allowed are """),
+        (("--framework", "openmpi", "--queue", "Research"), """'--queue': "Research" contains "R"; allowed are """),
+        (("--framework", "openmpi", "-n", "x" * 64), "has 64 characters, at most 63 are allowed"),
         (("--framework", "openmpi", "--cluster", "a", "--context", "b"), "error: --cluster and --kubeconfig"),
     ],
 )
@@ -174,6 +177,14 @@ def test_answers(init: Init) -> None:
     )
     assert result.stdout == init(*flags, "--", "train.py", "--epochs", "3").stdout
     assert "Image, with PyTorch, Open MPI, sshd and ssh: " in result.stderr
+
+
+def test_a_name_that_kubernetes_does_not_take_is_asked_for_again(init: Init) -> None:
+    result = init(answers=("openmpi", "", "Team a", "team-a", "", "", "", "", "A b", "research"))
+    assert result.exit_code == 0, result.stderr
+    assert 'Error: "A b" contains " "' in result.stderr
+    metadata = job(result)["metadata"]
+    assert (metadata["namespace"], metadata["annotations"]["training.openshift.io/queue"]) == ("team-a", "research")
 
 
 def test_defaults_are_taken_by_an_empty_answer(init: Init) -> None:

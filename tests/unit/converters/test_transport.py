@@ -58,6 +58,19 @@ def test_what_uses_kubectl_is_to_be_done_by_hand(script: str) -> None:
     assert [(note.outcome, note.field) for note in notes] == [(Outcome.TO_DO, "template.spec.containers[0].command")]
 
 
+def test_what_looks_like_a_secret_stays_and_is_told() -> None:
+    env = [
+        {"name": "WANDB_API_KEY", "value": "x"},
+        {"name": "DB_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "db", "key": "p"}}},
+        {"name": "NEXT_TOKENS", "value": "5"},
+        {"name": "hf-token", "value": ""},
+    ]
+    pod, notes = changed("Launcher", {"env": env})
+    assert pod["containers"][0]["env"] == env
+    assert [(note.outcome, note.field) for note in notes] == [(Outcome.TO_DO, "template.spec.containers[0].env[0]")]
+    assert notes[0].text.startswith("WANDB_API_KEY looks like a secret, ")
+
+
 def test_what_brought_kubectl() -> None:
     mount = {"name": "mpi-job-kubectl", "mountPath": "/opt/kube"}
     pod = {"volumes": [{"name": "mpi-job-kubectl"}, {"name": "a"}], "initContainers": [{"name": "kubectl-delivery"}]}

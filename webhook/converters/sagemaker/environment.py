@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from webhook.converters import secrets
 from webhook.converters.report import Report
 from webhook.converters.sagemaker import distribution, program
 from webhook.converters.sagemaker.distribution import Distribution
@@ -60,6 +61,10 @@ def variables(
         report.mapped("HyperParameters", "are in SM_HPS and SM_HP_* of the launcher, which hands them on to the ranks")
     if request.environment:
         report.mapped("Environment", "is in the env of the launcher, which hands it on to the ranks")
+    for place, written in (("Environment", request.environment), ("HyperParameters", request.hyper_parameters)):
+        for name in written or ():
+            if secrets.is_named_so(name):
+                report.to_do(f"{place}[{name}]", secrets.ADVICE)
     return found | (request.environment or {})
 
 

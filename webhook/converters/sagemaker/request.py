@@ -13,6 +13,7 @@ from webhook.converters.report import ConversionError
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 Seconds = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+Gigabytes = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Texts = list[str] | None
 _REQUIRED: Final = ("TrainingJobName", "AlgorithmSpecification", "ResourceConfig")
 
@@ -43,7 +44,7 @@ class Resources(Struct, frozen=True):
 
     instance_type: str | None = None
     instance_count: Count | None = None
-    volume_size: int | None = msgspec.field(default=None, name="VolumeSizeInGB")
+    volume_size: Gigabytes | None = msgspec.field(default=None, name="VolumeSizeInGB")
     instance_groups: list[InstanceGroup] | None = None
     selected_instance_type: str | None = None
     selected_instance_count: Count | None = None
@@ -145,8 +146,12 @@ def read(document: Any) -> TrainingJob:
     try:
         return msgspec.convert(document, TrainingJob)
     except msgspec.ValidationError as error:
-        wrong = decode_error(error, lambda: "NAME")
-        raise ConversionError(wrong.path, wrong.message) from None
+        wrong = decode_error(error)
+        field, of_a_map, _ = wrong.path.partition("[...]")
+        if of_a_map:  # whose first value that is no text it is
+            name = next((key for key, value in document[field].items() if not isinstance(value, str)), "")
+            field = f"{field}[{name[:100]}]"
+        raise ConversionError(field, wrong.message) from None
 
 
 def _without_nulls(value: Any) -> Any:

@@ -19,6 +19,7 @@ from webhook.converters.sagemaker.job import LONGEST, convert
 from webhook.converters.sagemaker.options import Options
 from webhook.rules import job_timeout
 
+MACHINES = {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 2}
 PODS = "spec.mpiReplicaSpecs[Worker].template.spec"
 
 
@@ -129,6 +130,19 @@ def test_variables_of_the_request_count_and_are_handed_on() -> None:
     env = {variable["name"]: variable["value"] for variable in launcher["env"]}
     assert (env["FI_PROVIDER"], env["SEED"]) == ("tcp", "1")
     assert "-x SEED " in " ".join(launcher["args"])
+
+
+def test_what_looks_like_a_secret_is_told() -> None:
+    asked = request(
+        "a",
+        "ml.p4d.24xlarge",
+        2,
+        mpi(8, hf_token="hf_1", pad_token="[PAD]", max_tokens=5),
+        Environment={"AWS_SECRET_ACCESS_KEY": "x", "AWS_REGION": "eu", "TOKENIZERS_PARALLELISM": "no"},
+    )
+    told = notes(asked, Outcome.TO_DO)
+    secret = {field for field, text in told.items() if "put it into a Secret" in text}
+    assert secret == {"Environment[AWS_SECRET_ACCESS_KEY]", "HyperParameters[hf_token]"}
 
 
 def test_torchrun_meets_at_the_first_pod_that_computes() -> None:
@@ -261,7 +275,15 @@ def test_an_algorithm_without_an_image_and_a_program_that_nobody_names() -> None
         (request("a", None, 2), "ResourceConfig.InstanceType: is not set"),
         (request("a", "ml.p4d.24xlarge", None), "ResourceConfig.InstanceCount: is not set"),
         (request("a", "ml.p4d.24xlarge", 0), "ResourceConfig.InstanceCount: must be a whole number of 1 or more"),
-        (request("a", "ml.p4d.24xlarge", 2, {"a": 1}), "HyperParameters[NAME]: must be a string, not a whole number"),  # type: ignore[dict-item]
+        (request("a", "ml.p4d.24xlarge", 2, {"a": 1}), "HyperParameters[a]: must be a string, not a whole number"),  # type: ignore[dict-item]
+        (
+            request("a", "ml.p4d.24xlarge", 2, Environment={"A": "1", "B": ["2"]}),
+            "Environment[B]: must be a string, not a list",
+        ),
+        (
+            request("a", "ml.p4d.24xlarge", 2, ResourceConfig={**MACHINES, "VolumeSizeInGB": -5}),
+            "ResourceConfig.VolumeSizeInGB: must be a whole number of 0 or more",
+        ),
         (
             request("a", "ml.p4d.24xlarge", 2, mpi() | {"sagemaker_mpi_num_of_processes_per_host": "many"}),
             '"many" is no number',
