@@ -99,58 +99,178 @@ def test_one_that_jobset_refuses_is_refused(operator_cluster, checked, namespace
     assert "Use a name of at most 44 characters. [name-length]" in refused.stderr
 
 
-# What is wrong, and what of it Trainer or Kubernetes says: nobody but the log of a controller hears of it.
-REFUSED_LATER = {
-    "long-name": "pod names generated for this JobSet will exceed 63 characters",
-    "depends-on-the-next": "DependsOn can't be set for the first ReplicatedJob",
-    "succeeds-with-nobody": "does not appear in .spec.ReplicatedJobs",
-    "bad-subdomain": "spec.network.subdomain",
-    "bad-job-name": "spec.replicatedJobs[0].name",
-    "restarts-always": "spec.template.spec.restartPolicy",
+JOB_SET = "template.spec"
+NODE_JOB = f"{JOB_SET}.replicatedJobs.0"
+LAUNCHER_JOB = f"{JOB_SET}.replicatedJobs.1"
+NODE_PODS = f"{NODE_JOB}.template.spec.template.spec"
+CLAIM = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteMany"]}}
+CLAIMS = f"{JOB_SET}.volumeClaimPolicies"
+MOUNT = {f"{NODE_PODS}.containers.0.volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+
+
+FETCHER = {"name": "dataset-initializer", "image": "fetch:1", "volumeMounts": [{"name": "none", "mountPath": "/data"}]}
+FETCHES = {
+    "name": "dataset-initializer",
+    "template": {"spec": {"template": {"spec": {"containers": [FETCHER]}}}},
 }
 
 
-def broken(case, runtime):
-    """The runtime with what is wrong, and the name of the job."""
-    spec = runtime["spec"]["template"]["spec"]
-    node, launcher = spec["replicatedJobs"]
-    if case == "depends-on-the-next":
-        node["dependsOn"] = [{"name": "launcher", "status": "Ready"}]
-    elif case == "succeeds-with-nobody":
-        spec["successPolicy"]["targetReplicatedJobs"] = ["workers"]
-    elif case == "bad-subdomain":
-        spec["network"]["subdomain"] = "9to5"
-    elif case == "bad-job-name":
-        node["name"], launcher["dependsOn"] = "my_node", []
-    elif case == "restarts-always":
-        node["template"]["spec"]["template"]["spec"]["restartPolicy"] = "Always"
-    return f"{case}-{'x' * 40}" if case == "long-name" else case
+def fails(*rules):
+    named = [{"name": "one", "action": "FailJobSet", **rule} for rule in rules]
+    return {f"{JOB_SET}.failurePolicy": {"rules": named}}
+
+
+# What is wrong in the runtime's spec, and what of it Trainer, JobSet or Kubernetes says: nobody but the log of a
+# controller hears of it.
+REFUSED_LATER = {
+    "long-name": ({}, "pod names generated for this JobSet will exceed 63 characters"),
+    "depends-on-the-next": (
+        {f"{NODE_JOB}.dependsOn": [{"name": "launcher", "status": "Ready"}]},
+        "DependsOn can't be set for the first ReplicatedJob",
+    ),
+    "depends-on-nobody": (
+        {f"{LAUNCHER_JOB}.dependsOn": [{"name": "nobody", "status": "Ready"}]},
+        "cannot depend on replicatedJob: nobody",
+    ),
+    "succeeds-with-nobody": (
+        {f"{JOB_SET}.successPolicy.targetReplicatedJobs": ["workers"]},
+        "does not appear in .spec.ReplicatedJobs",
+    ),
+    "bad-subdomain": ({f"{JOB_SET}.network.subdomain": "9to5"}, "spec.network.subdomain"),
+    "bad-job-name": (
+        {f"{NODE_JOB}.name": "my_node", f"{LAUNCHER_JOB}.dependsOn": []},
+        "spec.replicatedJobs[0].name",
+    ),
+    "restarts-always": ({f"{NODE_PODS}.restartPolicy": "Always"}, "spec.template.spec.restartPolicy"),
+    "bad-group": ({f"{NODE_JOB}.groupName": "My_Group"}, "spec.replicatedJobs[0].groupName"),
+    "bad-rule": (fails({"name": "1st"}), "invalid failure policy rule name"),
+    "same-rules": (fails({}, {}), "rule names are not unique"),
+    "fails-of-nobody": (
+        fails({"targetReplicatedJobs": ["workers"]}),
+        "in failure policy does not appear in .spec.ReplicatedJobs",
+    ),
+    "fails-for-no-reason": (fails({"onJobFailureReasons": ["BadLuck"]}), "invalid job failure reason"),
+    "coordinated-by-nobody": (
+        {f"{JOB_SET}.coordinator": {"replicatedJob": "nobody"}},
+        "coordinator replicatedJob nobody does not exist",
+    ),
+    "coordinated-by-no-pod": (
+        {f"{JOB_SET}.coordinator": {"replicatedJob": "node", "podIndex": 7}},
+        "coordinator pod index 7 is invalid",
+    ),
+    "claim-for-nobody": ({CLAIMS: [{"templates": [CLAIM]}]}, "don't have a matching volumeMount"),
+    "claim-and-volume": (
+        {CLAIMS: [{"templates": [CLAIM]}], **MOUNT, f"{NODE_PODS}.volumes": [{"name": "data", "emptyDir": {}}]},
+        "volume name conflicts with VolumeClaimPolicy template name",
+    ),
+    "same-claims": (
+        {CLAIMS: [{"templates": [CLAIM, CLAIM]}], **MOUNT},
+        "names must be unique for VolumeClaimPolicies",
+    ),
+    "bad-label": ({"template.metadata": {"labels": {"team": "a b"}}}, "metadata.labels: Invalid value"),
+    "bad-label-of-jobs": (
+        {f"{NODE_JOB}.template.metadata": {"labels": {"team": "a b"}}},
+        "metadata.labels: Invalid value",
+    ),
+    "negative": ({f"{NODE_JOB}.template.spec.backoffLimit": -1}, "spec.backoffLimit: Invalid value"),
+    "fails-by-pods": (
+        {
+            f"{NODE_JOB}.template.spec.podFailurePolicy": {
+                "rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [7]}}]
+            }
+        },
+        "podFailurePolicy",
+    ),
+    "selects": ({f"{NODE_JOB}.template.spec.selector": {"matchLabels": {"a": "b"}}}, "spec.selector"),
+    "fetches-into-nothing": (
+        {
+            f"{JOB_SET}.replicatedJobs.0": FETCHES,
+            f"{JOB_SET}.replicatedJobs.1.dependsOn": [{"name": "dataset-initializer", "status": "Complete"}],
+        },
+        "volumeMounts[0].name: Not found",
+    ),
+    "no-implementation": ({"mlPolicy.mpi.mpiImplementation": ""}, "doesn't supported"),
+}
+
+
+def put(spec, path, value):
+    """Set what is at the path; what it leads through comes to be where it is missing, and a list gets one more."""
+    *way, last = path.split(".")
+    for key in way:
+        spec = spec[int(key)] if key.isdigit() else spec.setdefault(key, {})
+    if isinstance(spec, list):
+        spec.insert(int(last), value)
+    else:
+        spec[last] = value
+
+
+def broken_runtime(stack, case, namespace):
+    runtime = copy.deepcopy(stack.runtimes["deepspeed-distributed"])
+    for path, value in REFUSED_LATER[case][0].items():
+        put(runtime["spec"], path, value)
+    return {**runtime, "kind": "TrainingRuntime", "metadata": {"name": case, "namespace": namespace}}
+
+
+def of_broken(case):
+    return job(f"{case}-{'x' * 40}" if case == "long-name" else case, runtime=case, kind="TrainingRuntime")
+
+
+@pytest.fixture(scope="module")
+def stored(operator_cluster, checked):
+    """All that is broken, where nothing is checked: what becomes of it takes its time."""
+    for case in REFUSED_LATER:
+        operator_cluster.kubectl("create", "-f", "-", stdin=broken_runtime(checked, case, UNCHECKED))
+    for case in REFUSED_LATER:
+        known = lambda case=case: create(operator_cluster, UNCHECKED, of_broken(case)).returncode == 0  # noqa: E731
+        wait_for(operator_cluster, f"Trainer to know {case}", known)
 
 
 @pytest.mark.parametrize("case", REFUSED_LATER)
-def test_what_is_refused_after_it_is_stored_is_refused_at_once(operator_cluster, checked, namespace, case):
-    runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
-    name = broken(case, runtime)
-    of_namespace = lambda where: {  # noqa: E731
-        **runtime,
-        "kind": "TrainingRuntime",
-        "metadata": {"name": case, "namespace": where},
-    }
-    wanted = job(name, runtime=case, kind="TrainingRuntime")
+def test_what_is_refused_after_it_is_stored_is_refused_at_once(operator_cluster, checked, stored, namespace, case):
     if case != "long-name":
-        assert "[upstream-contract]" in create(operator_cluster, namespace, of_namespace(namespace)).stderr
+        runtime = broken_runtime(checked, case, namespace)
+        rule = "pod-template" if case == "fetches-into-nothing" else "upstream-contract"
+        assert f"[{rule}]" in create(operator_cluster, namespace, runtime).stderr
 
-    operator_cluster.kubectl("create", "-f", "-", stdin=of_namespace(UNCHECKED))
-    stored = lambda: create(operator_cluster, UNCHECKED, wanted).returncode == 0  # noqa: E731
-    wait_for(operator_cluster, "Trainer to know the runtime", stored)
+    name = of_broken(case)["metadata"]["name"]
     wait_for(operator_cluster, f"{case} to be refused", lambda: refused_by_a_controller(operator_cluster, case, name))
     assert not operator_cluster.get("pods", "-n", UNCHECKED, f"-ljobset.sigs.k8s.io/jobset-name={name}")["items"]
 
 
 def refused_by_a_controller(cluster, case, name):
     """Whether a line of Trainer's or JobSet's log says why nothing comes of the job."""
+    return told_of(cluster, name, REFUSED_LATER[case][1])
+
+
+def told_of(cluster, name, text):
+    """Whether the text is in a line of Trainer's or JobSet's log about this job."""
     lines = (line for each in ("trainer", "jobset") for line in cluster.programs[each].log.read_text().splitlines())
-    return any(name in line and REFUSED_LATER[case] in line for line in lines)
+    return any(name in line and text in line for line in lines)
+
+
+# A ConfigMap that is another's, and what Trainer or the API server says of it.
+IN_THE_WAY = {
+    "runtime-snapshot": "a snapshot configmap exists but is owned by another object",
+    "mpi-hostfile": "Only one reference can have Controller set to true",
+}
+
+
+@pytest.mark.parametrize("suffix", IN_THE_WAY)
+def test_a_config_map_that_is_anothers(operator_cluster, checked, namespace, suffix):
+    for where in (namespace, UNCHECKED):
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"owns-{suffix}", "namespace": where}}
+        operator_cluster.kubectl("create", "-f", "-", stdin=owner)
+        uid = operator_cluster.get("configmap", f"owns-{suffix}", "-n", where)["metadata"]["uid"]
+        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": f"owns-{suffix}", "uid": uid, "controller": True}
+        metadata = {"name": f"with-{suffix}-{suffix}", "namespace": where, "ownerReferences": [reference]}
+        operator_cluster.kubectl("create", "-f", "-", stdin={**owner, "metadata": metadata})
+    wanted = job(f"with-{suffix}")
+
+    refused = lambda: create(operator_cluster, namespace, wanted, "--dry-run=server").stderr  # noqa: E731
+    wait_for(operator_cluster, "the service to know the ConfigMap", lambda: "[child-names]" in refused())
+    assert create(operator_cluster, UNCHECKED, wanted).returncode == 0
+    told = IN_THE_WAY[suffix]
+    wait_for(operator_cluster, told, lambda: told_of(operator_cluster, f"with-{suffix}", told))
 
 
 def test_numbers_of_pods(operator_cluster, checked, namespace):

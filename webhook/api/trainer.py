@@ -22,6 +22,8 @@ CONTROLLER: Final = "trainer.kubeflow.org/trainjob-controller"
 # Labels of all pods of a JobSet.
 JOB_SET_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 REPLICATED_JOB_NAME: Final = "jobset.sigs.k8s.io/replicatedjob-name"
+# The steps before it: the container that a field of a TrainJob's `initializer` reaches has the name of its step.
+INITIALIZERS: Final = {"dataset-initializer": "dataset", "model-initializer": "model"}
 # What Trainer adds to pods.
 KEY_VOLUME: Final = "mpi-ssh-auth"
 HOSTFILE_VOLUME: Final = "mpi-hostfile"

@@ -44,6 +44,7 @@ class _Policy(msgspec.Struct, rename="camel"):
 
 
 class _JobSet(msgspec.Struct):
+    metadata: msgspec.Raw = msgspec.Raw(b"{}")
     spec: msgspec.Raw = msgspec.Raw(b"{}")
 
 

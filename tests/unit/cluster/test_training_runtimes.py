@@ -27,8 +27,8 @@ from webhook.cluster.view import UNKNOWN
 def test_what_rules_look_at_of_a_runtime_for_mpi():
     manifest = runtime(trainer.RUNTIME)
     template = manifest["spec"]["template"]
-    kept = {"mlPolicy": manifest["spec"]["mlPolicy"], "template": {"spec": template["spec"]}}
     template["metadata"] = {"annotations": {"a": "b"}}
+    kept = {"mlPolicy": manifest["spec"]["mlPolicy"], "template": template}
     manifest["spec"]["podGroupPolicy"] = {"coscheduling": {}}
 
     found = record(manifest)

@@ -1,13 +1,13 @@
 """Which rules are asked of TrainJobs and of runtimes, why others are not, and what stands in their place."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from msgspec import structs
 
-from webhook.admission.trainer import upstream
+from webhook.admission.trainer import job_sets, other_pods, upstream
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
 from webhook.kit.settings import RangeRuleSettings, RuleSettings
@@ -37,6 +37,7 @@ OF_TEMPLATES: Final = frozenset(
 """Asked of runtimes: what follows from the templates alone, whatever a TrainJob adds."""
 OF_JOBS: Final = OF_TEMPLATES | {
     "accelerator-available",
+    "child-names",
     "compliance",
     "limit-range",
     "name-length",
@@ -46,10 +47,11 @@ OF_JOBS: Final = OF_TEMPLATES | {
     "tier",
 }
 """Asked of TrainJobs."""
+OF_OTHER_PODS: Final = frozenset(("images", "job-size", "limit-range", "pod-security", "pod-template", "references"))
+"""Asked of pods besides launcher and nodes too, such as those that fetch a dataset."""
 LEFT_OUT: Final = MappingProxyType(
     {
         "api-access": "what it finds is mended by an injection, and nothing is injected here",
-        "child-names": "the names are those of mpi-operator's objects",
         "clean-pod-policy": "JobSet decides which pods stay",
         "ever-fits": "Kueue counts TrainJobs by a configuration that is not read",
         "gang": "the runtime's podGroupPolicy has the place of schedulingPolicy",
@@ -63,7 +65,14 @@ LEFT_OUT: Final = MappingProxyType(
 )
 """Rules that are not asked, and why."""
 
-INSTEAD: Final = MappingProxyType({"name-length": upstream.longest_name, "upstream-contract": upstream.job_set})
+Instead = Callable[[Shape, Context], Iterator[Violation]]
+INSTEAD: Final[Mapping[str, Instead]] = MappingProxyType(
+    {
+        "child-names": upstream.taken_names,
+        "name-length": upstream.longest_name,
+        "upstream-contract": job_sets.faults,
+    }
+)
 BESIDES: Final = MappingProxyType(
     {"worker-count": upstream.nodes, "images": upstream.other_image, "ssh-paths": upstream.key}
 )
@@ -82,8 +91,18 @@ def selected(policy: Policy, shape_of: ShapeOf, *, runtime: bool) -> Policy:
 
 
 def _fitted(rule: Rule, shape_of: ShapeOf) -> Rule:
+    fitted = _besides(rule, shape_of)
+
+    def with_others(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
+        yield from fitted.check(job, settings, ctx)
+        yield from other_pods.faults(shape_of(ctx), rule, settings, ctx)
+
+    return structs.replace(rule, check=with_others) if rule.id in OF_OTHER_PODS else fitted
+
+
+def _besides(rule: Rule, shape_of: ShapeOf) -> Rule:
     def instead(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
-        return INSTEAD[rule.id](shape_of(ctx))
+        return INSTEAD[rule.id](shape_of(ctx), ctx)
 
     def besides(job: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
         shape = shape_of(ctx)

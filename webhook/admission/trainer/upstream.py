@@ -1,26 +1,27 @@
-"""What Trainer and JobSet do otherwise than mpi-operator: checks in the place of rules, or beside them.
-
-What JobSet refuses shows only after a TrainJob is stored: Trainer logs it, and no pod is made. Upstream:
-https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go (`ValidateCreate`).
-"""
+"""What Trainer does otherwise than mpi-operator: checks in the place of rules, or beside them."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from webhook.api import names, trainer
 from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
-from webhook.api.trainer import at, mapping
-from webhook.predict.trainer.replicated_jobs import JOB_SET, launcher_is_node
+from webhook.api.trainer import at
+from webhook.cluster.resources.config_maps import CONFIG_MAPS
+from webhook.cluster.view import Answer
+from webhook.kit.context import Context
+from webhook.predict.trainer.replicated_jobs import launcher_is_node
 from webhook.predict.trainer.shape import Shape
 from webhook.rules import CauseReason, Violation, shortened
 
 # JobSet's own stand-in for what Kubernetes adds to the names of pods.
 _OF_A_POD: Final = "-abcde"
+# Trainer's `runtimeSnapshotSuffix` and `MPIHostfileConfigMapSuffix`
+_SNAPSHOT: Final = "-runtime-snapshot"
+_HOSTFILE: Final = "-mpi-hostfile"
 _NODES: Final = f"{replica_path(WORKER)}.replicas"
-_FIX: Final = "Correct it in the runtime."
 
 
-def longest_name(shape: Shape) -> Iterator[Violation]:
+def longest_name(shape: Shape, _: Context) -> Iterator[Violation]:
     """The name leaves room for those of the pods."""
     name, generated = str(shape.metadata.get("name") or ""), str(shape.metadata.get("generateName") or "")
     if not shape.job or not (name or generated):
@@ -39,41 +40,30 @@ def longest_name(shape: Shape) -> Iterator[Violation]:
         yield Violation(path, f"{fault} (JobSet refuses it)", fix=fix)
 
 
-def job_set(shape: Shape) -> Iterator[Violation]:
-    """What JobSet, or the Jobs that it makes, would be refused for."""
-    known: set[str] = set()
-    for each in shape.jobs:
-        path = f"{JOB_SET}.replicatedJobs[{each.index}]"
-        if problem := names.dns_1035_label_problem(f"a-{each.name}-0"):
-            fault = f'"{shortened(each.name, 40)}" makes no name of a Job, which {problem}'
-            yield Violation(f"{path}.name", fault, fix=_FIX)
-        known.add(each.name)
-        if each.depends_on and not each.index:
-            yield Violation(f"{path}.dependsOn", "the first of the replicatedJobs cannot depend on another", fix=_FIX)
-        elif before := [name for one in each.depends_on if (name := str(one.get("name"))) not in known]:
-            fault = f'"{shortened(before[0], 40)}" is not among the replicatedJobs before it'
-            yield Violation(f"{path}.dependsOn", fault, fix=_FIX, reason=CauseReason.NOT_SUPPORTED)
-        if at(each.template, "spec").get("restartPolicy") == "Always":
-            field = f"{path}.template.spec.template.spec.restartPolicy"
-            yield Violation(field, "is Always, which no Job takes", fix="Use OnFailure or Never.")
-        if each.pods < 1:
-            number = f"{_NODES}" if each.name == trainer.NODE else path
-            yield Violation(number, f"{each.pods} pods of {each.name}, at least 1 required", fix="Set it to 1 or more.")
-    yield from _of_all(at(shape.runtime, "template", "spec"), known)
+def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:
+    """ConfigMaps that Trainer needs and that are another's: it tries again for ever, and makes no pod.
 
-
-def _of_all(spec: dict[str, Any], known: set[str]) -> Iterator[Violation]:
-    targets = mapping(spec.get("successPolicy")).get("targetReplicatedJobs")
-    for name in map(str, targets if isinstance(targets, list) else ()):
-        if name not in known:
-            fault = f'"{shortened(name, 40)}" is none of the replicatedJobs'
-            path = f"{JOB_SET}.successPolicy.targetReplicatedJobs"
-            yield Violation(path, fault, fix=_FIX, reason=CauseReason.NOT_SUPPORTED)
-            return
-    subdomain = at(spec, "network").get("subdomain")
-    if subdomain and (problem := names.dns_1035_label_problem(str(subdomain))):
-        fault = f'"{shortened(str(subdomain), 40)}" is no name of a Service, which {problem}'
-        yield Violation(f"{JOB_SET}.network.subdomain", fault, fix=_FIX)
+    `getRuntimeSnapshot` of Trainer's `pkg/runtime/core/snapshot.go` takes none but the job's own; the other gets a
+    second controller, which the API server refuses.
+    """
+    name, uid = str(shape.metadata.get("name") or ""), shape.metadata.get("uid")
+    for suffix in (_SNAPSHOT, _HOSTFILE) if name else ():
+        child = ctx.view.get(CONFIG_MAPS, (ctx.namespace, f"{name}{suffix}"))
+        if isinstance(child, Answer) or (child.owner is None and suffix == _HOSTFILE):
+            continue
+        owner = child.owner
+        if owner is not None and owner.uid == uid:
+            continue
+        former = owner is not None and (owner.group, owner.kind, owner.name) == (trainer.GROUP, trainer.TRAIN_JOB, name)
+        if child.deleted or former:
+            whose = "is still being deleted" if child.deleted else "belongs to a former job of this name"
+            fault, fix = f'ConfigMap "{child.name}" {whose}', "The job starts when it is gone."
+        else:
+            whose = f"belongs to {owner.kind} {owner.name}" if owner is not None else "is not the job's"
+            fault = f'ConfigMap "{child.name}" exists and {whose}, so Trainer could never start the job'
+            fix = "Rename the job, or delete that ConfigMap if nobody needs it."
+        advisory = child.deleted or former
+        yield Violation("metadata.name", fault, fix=fix, reason=CauseReason.FORBIDDEN, advisory=advisory)
 
 
 def nodes(shape: Shape) -> Iterator[Violation]:

@@ -13,8 +13,10 @@ from webhook.api.quantity import QuantityError
 from webhook.api.trainer import at, mapping, mappings
 from webhook.predict.trainer.merging import Origins, merge
 
+METADATA: Final = "spec.template.metadata"
+"""Where the JobSet's labels and annotations stand in a runtime."""
 JOB_SET: Final = "spec.template.spec"
-"""Where the JobSet's spec stands in a runtime."""
+"""Where its spec stands in a runtime."""
 PATCHES: Final = "spec.runtimePatches"
 # The API server takes no more, and each is merged on its own.
 _MOST_PATCHES: Final = 16
@@ -29,8 +31,10 @@ class ReplicatedJob:
 
     index: int
     name: str
-    of_trainer: bool
-    """It gets the fields of a TrainJob's `trainer`."""
+    written: dict[str, Any]
+    """As it stands in the runtime."""
+    step: str
+    """What it is for, as the label of its ancestor says."""
     template: dict[str, Any]
     """Of the pods."""
     replicas: int
@@ -41,6 +45,11 @@ class ReplicatedJob:
     """By paths in the template: where the TrainJob has what is not the runtime's."""
     kept: set[str] = field(default_factory=set)
     """Paths in the template of what is the runtime's all the same."""
+
+    @property
+    def of_trainer(self) -> bool:
+        """Whether it gets the fields of a TrainJob's `trainer`."""
+        return self.step == trainer.OF_TRAINER
 
     @property
     def path(self) -> str:
@@ -60,7 +69,15 @@ class ReplicatedJob:
     @property
     def node(self) -> int | None:
         """The index of the container that runs the training."""
-        return next((index for index, each in enumerate(self.containers) if each.get("name") == trainer.NODE), None)
+        return self.named(trainer.NODE)
+
+    def named(self, name: str) -> int | None:
+        """The index of the container of this name."""
+        return next((index for index, each in enumerate(self.containers) if each.get("name") == name), None)
+
+    def replace_containers(self, containers: list[dict[str, Any]]) -> None:
+        """Have these in the template."""
+        self.template = {**self.template, "spec": {**at(self.template, "spec"), "containers": containers}}
 
 
 def launcher_is_node(runtime: dict[str, Any]) -> bool:
@@ -76,7 +93,8 @@ def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[Replic
         each = ReplicatedJob(
             index=index,
             name=str(written.get("name")),
-            of_trainer=False,
+            written=written,
+            step="",
             template=at(whole, "spec", "template"),
             replicas=_number(written.get("replicas"), 1),
             pods=_number(at(whole, "spec").get("parallelism"), 1),
@@ -88,9 +106,10 @@ def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[Replic
             pods = at(patch, "spec", "template")
             place = f"{where}.spec.template"
             each.template = merge(each.template, pods, path="", written=place, origins=each.origins)
-        each.of_trainer = labels.get(trainer.ANCESTOR) == trainer.OF_TRAINER
+        each.step = str(labels.get(trainer.ANCESTOR))
         _sized(each, runtime, mapping(job.get("trainer")))
         _trained(each, runtime, mapping(job.get("trainer")))
+        _initialized(each, mapping(job.get("initializer")))
         found.append(each)
     return found
 
@@ -112,6 +131,14 @@ def slots(runtime: dict[str, Any], job: dict[str, Any], jobs: list[ReplicatedJob
         )
         resources = next(filter(None, with_resources), {})
     return max(_gpus(at(resources, "requests")) or _gpus(at(resources, "limits")), 1)
+
+
+def claim_templates(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """(path, name) of each claim that JobSet makes, and mounts where a container says so."""
+    for index, policy in enumerate(mappings(spec.get("volumeClaimPolicies"))):
+        for number, template in enumerate(mappings(policy.get("templates"))):
+            path = f"{JOB_SET}.volumeClaimPolicies[{index}].templates[{number}].metadata.name"
+            yield path, str(at(template, "metadata").get("name") or "")
 
 
 def _patches(job: dict[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -151,7 +178,24 @@ def _trained(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any
     if resources := mapping(wanted.get("resourcesPerNode")):
         container["resources"] = _resources(each, here, mapping(container.get("resources")), resources)
     containers[index] = container
-    each.template = {**each.template, "spec": {**at(each.template, "spec"), "containers": containers}}
+    each.replace_containers(containers)
+
+
+def _initialized(each: ReplicatedJob, initializer: dict[str, Any]) -> None:
+    """Put in what the TrainJob's `initializer` says of the container that fetches a dataset or a model."""
+    field, index = trainer.INITIALIZERS.get(each.step, ""), each.named(each.step)
+    wanted = mapping(initializer.get(field))
+    if index is None or not wanted:
+        return
+    here, there, containers = f".spec.containers[{index}]", f"spec.initializer.{field}", each.containers
+    change = {"env": wanted["env"]} if wanted.get("env") else {}
+    container = merge(containers[index], change, path=here, written=there, origins=each.origins)
+    if secret := mapping(wanted.get("secretRef")):
+        sources = mappings(container.get("envFrom"))
+        each.origins[f"{here}.envFrom[{len(sources)}].secretRef"] = f"{there}.secretRef"
+        container["envFrom"] = [*sources, {"secretRef": secret}]
+    containers[index] = container
+    each.replace_containers(containers)
 
 
 def _resources(each: ReplicatedJob, here: str, own: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A TrainJob with its MPI runtime, or such a runtime alone, as the MPIJob that would make the same pods."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +12,15 @@ from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
 from webhook.api.trainer import at, mapping
 from webhook.cluster.training_runtimes import TrainingRuntime
 from webhook.predict.trainer.places import Place, Places
-from webhook.predict.trainer.replicated_jobs import JOB_SET, ReplicatedJob, launcher_is_node, replicated_jobs, slots
+from webhook.predict.trainer.replicated_jobs import (
+    JOB_SET,
+    METADATA,
+    ReplicatedJob,
+    claim_templates,
+    launcher_is_node,
+    replicated_jobs,
+    slots,
+)
 
 _ROLES: Final = {trainer.LAUNCHER: LAUNCHER, trainer.NODE: WORKER}
 # JobSet's default.
@@ -21,11 +30,22 @@ _OF_THE_IMAGE: Final = ["(entrypoint)"]
 
 
 @dataclass(frozen=True, slots=True)
+class OtherPods:
+    """Pods besides launcher and nodes, such as those that fetch a dataset, as the launcher of an MPIJob."""
+
+    path: str
+    """In the place of that of the launcher's replica spec."""
+    document: bytes
+    """JSON of that MPIJob."""
+
+
+@dataclass(frozen=True, slots=True)
 class Shape:
     """What rules read of it, and what there is besides."""
 
     document: bytes
     """JSON of the MPIJob."""
+    others: list[OtherPods]
     places: Places
     jobs: list[ReplicatedJob]
     runtime: dict[str, Any]
@@ -67,6 +87,7 @@ def _runtimes_places() -> dict[str, Place]:
         "spec.mpiImplementation": Place("spec.mlPolicy.mpi.mpiImplementation"),
         "spec.mpiReplicaSpecs": Place(f"{JOB_SET}.replicatedJobs"),
         JOB_SET: Place(JOB_SET),
+        METADATA: Place(METADATA),
     }
 
 
@@ -78,15 +99,24 @@ def _shape(
         return None
     jobs = replicated_jobs(runtime, job)
     specs: dict[str, Any] = {}
+    added = [name for _, name in claim_templates(at(runtime, "template", "spec"))]
+    others = []
     for each in jobs:
-        if each.name in _ROLES:
-            role = _ROLES[each.name]
-            template = _known(each, role, known, in_runtime=bool(name))
-            specs[role] = {
-                "replicas": 1 if role == LAUNCHER else each.replicas * each.pods,
-                "restartPolicy": at(each.template, "spec").get("restartPolicy") or _RESTART_POLICY,
-                "template": template,
-            }
+        role = _ROLES.get(each.name)
+        # No role is called a number.
+        path = replica_path(role or str(each.index))
+        template = _known(each, role, path, known, in_runtime=bool(name))
+        volumes = [*added, trainer.KEY_VOLUME, trainer.HOSTFILE_VOLUME] if role else added
+        template["spec"]["volumes"] = _volumes(template["spec"].get("volumes"), volumes)
+        replica = {
+            "replicas": each.replicas * each.pods if role == WORKER else 1,
+            "restartPolicy": at(each.template, "spec").get("restartPolicy") or _RESTART_POLICY,
+            "template": template,
+        }
+        if role:
+            specs[role] = replica
+        else:
+            others.append((path, replica))
     as_node = launcher_is_node(runtime)
     manager = job.get("managedBy")
     run_policy = {
@@ -94,10 +124,13 @@ def _shape(
         "activeDeadlineSeconds": job.get("activeDeadlineSeconds"),
         "managedBy": None if manager == trainer.CONTROLLER else manager,
     }
-    document = {
+    head = {
         "apiVersion": mpijob.API_VERSION,
         "kind": trainer.TRAIN_JOB if name else "MPIJob",
         "metadata": _metadata(metadata),
+    }
+    document = {
+        **head,
         "spec": {
             "slotsPerWorker": slots(runtime, job, jobs),
             "runLauncherAsWorker": as_node,
@@ -108,7 +141,11 @@ def _shape(
         },
     }
     places = Places(known, launcher_is_node=as_node, runtime=name)
-    return Shape(msgspec.json.encode(document), places, jobs, runtime, job, metadata)
+    other_pods = [
+        OtherPods(path, msgspec.json.encode({**head, "spec": {"mpiReplicaSpecs": {LAUNCHER: replica}}}))
+        for path, replica in others
+    ]
+    return Shape(msgspec.json.encode(document), other_pods, places, jobs, runtime, job, metadata)
 
 
 def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -118,7 +155,9 @@ def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "annotations": annotations or None}
 
 
-def _known(each: ReplicatedJob, role: str, known: dict[str, Place], *, in_runtime: bool) -> dict[str, Any]:
+def _known(
+    each: ReplicatedJob, role: str | None, path: str, known: dict[str, Place], *, in_runtime: bool
+) -> dict[str, Any]:
     """Its pod template for the role, with the container that runs the training first; its places become `known`."""
     spec = dict(at(each.template, "spec"))
     written, node = each.containers, each.node
@@ -127,15 +166,14 @@ def _known(each: ReplicatedJob, role: str, known: dict[str, Place], *, in_runtim
     position = {index: new for new, index in enumerate(order)}
     if role == WORKER and containers and not (containers[0].get("command") or containers[0].get("args")):
         containers[0] = {**containers[0], "args": _OF_THE_IMAGE}
-    here = f"{replica_path(role)}.template"
-    known[replica_path(role)] = Place(each.path, in_runtime)
+    here = f"{path}.template"
+    known[path] = Place(each.path, in_runtime)
     known[here] = Place(each.template_path, in_runtime)
-    for path in each.kept | {f".spec.containers[{index}]" for index in order}:
-        known[here + _moved(path, position)] = Place(each.template_path + path, in_runtime)
-    for path, origin in each.origins.items():
-        known[here + _moved(path, position)] = Place(origin)
+    for field in each.kept | {f".spec.containers[{index}]" for index in order}:
+        known[here + _moved(field, position)] = Place(each.template_path + field, in_runtime)
+    for field, origin in each.origins.items():
+        known[here + _moved(field, position)] = Place(origin)
     spec["containers"] = containers
-    spec["volumes"] = _volumes(spec.get("volumes"))
     return {**each.template, "spec": spec}
 
 
@@ -148,10 +186,8 @@ def _moved(path: str, position: dict[int, int]) -> str:
     return f".spec.containers[{position[int(index)]}]{rest}"
 
 
-def _volumes(written: Any) -> list[Any]:
-    """With those that Trainer adds, whose contents come later: containers may mount them themselves."""
+def _volumes(written: Any, more: Iterable[str]) -> list[Any]:
+    """With those that Trainer and JobSet add, whose contents come later: containers may mount them themselves."""
     volumes = list(written) if isinstance(written, list) else []
     names = {str(mapping(volume).get("name")) for volume in volumes}
-    return volumes + [
-        {"name": name, "emptyDir": {}} for name in (trainer.KEY_VOLUME, trainer.HOSTFILE_VOLUME) if name not in names
-    ]
+    return volumes + [{"name": name, "emptyDir": {}} for name in dict.fromkeys(more) if name not in names]

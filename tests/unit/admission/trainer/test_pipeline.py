@@ -141,6 +141,25 @@ def test_what_a_patch_brings_is_said_with_its_place():
     )
 
 
+def test_what_is_wrong_with_the_jobset_is_said_with_its_place():
+    base = runtime()
+    base["spec"]["template"]["metadata"] = {"labels": {"team": "a b"}}
+
+    ((path, message, _, rule),) = refused(decide(train_job(), base))
+
+    assert (path, rule) == ("spec.runtimeRef", "upstream-contract")
+    assert message.endswith("(ClusterTrainingRuntime deepspeed, spec.template.metadata.labels[team])")
+
+
+def test_claims_that_jobset_makes_may_be_mounted():
+    base = runtime()
+    base["spec"]["template"]["spec"]["volumeClaimPolicies"] = [{"templates": [{"metadata": {"name": "data"}}]}]
+    pods(base, NODE)["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+
+    assert decide(base).allowed
+    assert decide(train_job(), base).allowed
+
+
 def test_advice_about_a_runtime_is_for_those_who_make_it():
     base = runtime()
     for index in (NODE, LAUNCHER):

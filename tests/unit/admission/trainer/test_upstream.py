@@ -2,8 +2,12 @@
 
 import pytest
 
-from tests.support.trainer import LAUNCHER, NODE, patch, pods, record, replicated_job, runtime, train_job
+from tests.support.trainer import LAUNCHER, patch, pods, record, runtime, train_job
 from webhook.admission.trainer import upstream
+from webhook.cluster.owned import Owned, Owner
+from webhook.cluster.resources.config_maps import CONFIG_MAPS
+from webhook.cluster.view import ABSENT, NothingKnown
+from webhook.kit.context import Context
 from webhook.predict.trainer.shape import of_runtime, of_train_job
 
 ANOTHER = "Run as another user, with fsGroup, and sshAuthMountPath in its home."
@@ -11,6 +15,10 @@ ANOTHER = "Run as another user, with fsGroup, and sshAuthMountPath in its home."
 
 def told(find, job, base=None):
     return [(each.path, each.message, each.fix) for each in find(of_train_job(job, record(base or runtime())))]
+
+
+def names(shape):
+    return upstream.longest_name(shape, Context())
 
 
 @pytest.mark.parametrize(
@@ -28,98 +36,54 @@ def test_names_leave_room_for_those_of_pods(metadata, nodes, found):
     job = train_job(numNodes=nodes)
     job["metadata"] = metadata
 
-    assert [(path, fix) for path, _, fix in told(upstream.longest_name, job)] == (
+    assert [(path, fix) for path, _, fix in told(names, job)] == (
         [] if found is None else [(found[0], f"Use a {found[0].partition('.')[2]} of at most {found[1]} characters.")]
     )
 
 
 def test_a_runtimes_name_reaches_no_pod():
-    assert list(upstream.longest_name(of_runtime(runtime(name="x" * 60)))) == []
+    assert list(names(of_runtime(runtime(name="x" * 60)))) == []
 
 
-def depends_first(base):
-    replicated_job(base, NODE)["dependsOn"] = [{"name": "launcher", "status": "Ready"}]
+class ConfigMaps(NothingKnown):
+    """A view with this one alone."""
+
+    def __init__(self, name, owner=None, *, deleted=False):
+        self._found = Owned("team", name, owner, deleted)
+
+    def get(self, resource, key):
+        return self._found if (resource, key) == (CONFIG_MAPS, ("team", self._found.name)) else ABSENT
 
 
-def depends_on_nobody(base):
-    replicated_job(base, LAUNCHER)["dependsOn"] = [{"name": "nodes", "status": "Ready"}]
+OF_JOB = Owner("trainer.kubeflow.org", "TrainJob", "job", "u1")
+FORMER = Owner("trainer.kubeflow.org", "TrainJob", "job", "u0")
+OF_APP = Owner("apps.example.com", "App", "job", "u2")
+NEVER = "so Trainer could never start the job"
 
 
-def succeeds_with_nobody(base):
-    base["spec"]["template"]["spec"]["successPolicy"] = {"operator": "All", "targetReplicatedJobs": ["workers"]}
+@pytest.mark.parametrize(
+    ("name", "owner", "deleted", "fault", "advisory"),
+    [
+        ("job-runtime-snapshot", OF_JOB, False, None, None),
+        ("job-runtime-snapshot", FORMER, False, "belongs to a former job of this name", True),
+        ("job-runtime-snapshot", OF_APP, True, "is still being deleted", True),
+        ("job-runtime-snapshot", OF_APP, False, f"exists and belongs to App job, {NEVER}", False),
+        ("job-runtime-snapshot", None, False, f"exists and is not the job's, {NEVER}", False),
+        ("job-mpi-hostfile", OF_APP, False, f"exists and belongs to App job, {NEVER}", False),
+        ("job-mpi-hostfile", None, False, None, None),
+        ("another-mpi-hostfile", OF_APP, False, None, None),
+    ],
+)
+def test_config_maps_that_trainer_needs(name, owner, deleted, fault, advisory):
+    job = train_job()
+    job["metadata"]["uid"] = "u1"
+    ctx = Context(namespace="team", view=ConfigMaps(name, owner, deleted=deleted))
 
+    found = list(upstream.taken_names(of_train_job(job, record(runtime())), ctx))
 
-def bad_subdomain(base):
-    base["spec"]["template"]["spec"]["network"] = {"subdomain": "9to5"}
-
-
-def bad_name(base):
-    replicated_job(base, NODE)["name"] = "my_node"
-
-
-def restarts_always(base):
-    pods(base, NODE)["restartPolicy"] = "Always"
-
-
-JOB_SET = {
-    depends_first: (
-        "spec.template.spec.replicatedJobs[0].dependsOn",
-        "the first of the replicatedJobs cannot depend on another",
-        "Correct it in the runtime.",
-    ),
-    depends_on_nobody: (
-        "spec.template.spec.replicatedJobs[1].dependsOn",
-        '"nodes" is not among the replicatedJobs before it',
-        "Correct it in the runtime.",
-    ),
-    succeeds_with_nobody: (
-        "spec.template.spec.successPolicy.targetReplicatedJobs",
-        '"workers" is none of the replicatedJobs',
-        "Correct it in the runtime.",
-    ),
-    bad_subdomain: (
-        "spec.template.spec.network.subdomain",
-        '"9to5" is no name of a Service, which must start with a lower case letter and end with a lower case letter '
-        "or a digit",
-        "Correct it in the runtime.",
-    ),
-    restarts_always: (
-        "spec.template.spec.replicatedJobs[0].template.spec.template.spec.restartPolicy",
-        "is Always, which no Job takes",
-        "Use OnFailure or Never.",
-    ),
-}
-
-
-@pytest.mark.parametrize("broken", JOB_SET, ids=lambda each: each.__name__)
-def test_what_jobset_refuses(broken):
-    base = runtime()
-    broken(base)
-
-    assert told(upstream.job_set, train_job(), base) == [JOB_SET[broken]]
-    assert [(each.path, each.message, each.fix) for each in upstream.job_set(of_runtime(base))] == [JOB_SET[broken]]
-
-
-def test_a_name_that_makes_no_name_of_a_job():
-    base = runtime()
-    bad_name(base)
-    replicated_job(base, LAUNCHER)["dependsOn"] = []
-
-    ((path, message, _),) = told(upstream.job_set, train_job(), base)
-    assert path == "spec.template.spec.replicatedJobs[0].name"
-    assert message.startswith('"my_node" makes no name of a Job, which ')
-
-
-@pytest.mark.parametrize(("number", "wrong"), [(0, True), (-1, True), (1, False)])
-def test_no_nodes(number, wrong):
-    found = told(upstream.job_set, train_job(numNodes=number), runtime(runLauncherAsNode=False))
-
-    fault = (
-        "spec.mpiReplicaSpecs[Worker].replicas",
-        f"{number} pods of node, at least 1 required",
-        "Set it to 1 or more.",
+    assert [(each.path, each.message, each.advisory) for each in found] == (
+        [] if fault is None else [("metadata.name", f'ConfigMap "{name}" {fault}', advisory)]
     )
-    assert found == ([fault] if wrong else [])
 
 
 def test_one_node_is_two_pods():
