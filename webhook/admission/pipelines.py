@@ -274,7 +274,7 @@ def _too_large(decision: Decision, large: list[Finding], policy: Policy) -> Deci
 def _found(policy: Policy, job: MPIJob, ctx: Context, time_left: Callable[[], float]) -> list[tuple[Finding, Action]]:
     """What the rules find that have to be asked."""
     like = quiet.jobs_like(job, ctx, policy)
-    found = list(_findings(policy.rules if like is None else like.rules, job, ctx, time_left))
+    found = list(_findings(policy.rules if like is None else like.to_ask(job, ctx), job, ctx, time_left))
     if like is not None:
         like.watch(job, ctx, found)
     return found

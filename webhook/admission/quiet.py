@@ -37,11 +37,22 @@ def _looked(*_: object) -> NoReturn:
     raise _Looked
 
 
-class _Metadata(ObjectMeta, gc=False):
-    """Labels and annotations."""
+def _noted(field: str) -> Any:
+    plain = getattr(ObjectMeta, field)
 
-    name = generate_name = namespace = uid = property(_looked)
-    deletion_timestamp = owner_references = property(_looked)
+    def look(metadata: "_Metadata") -> Any:
+        metadata.looks += 1
+        return plain.__get__(metadata)
+
+    return property(look)
+
+
+class _Metadata(ObjectMeta, gc=False):
+    """Labels and annotations; and a name, at which somebody `looks`."""
+
+    looks: int = 0
+    name, generate_name, namespace = map(_noted, ("name", "generate_name", "namespace"))
+    uid = deletion_timestamp = owner_references = property(_looked)
 
 
 class _Job(MPIJob, gc=False):
@@ -62,6 +73,9 @@ class _Unread:
     """In place of the document's JSON."""
 
 
+Asked = tuple[tuple[Rule, RuleSettings, Action], ...]
+
+
 class Like(msgspec.Struct):
     """Jobs of one spec: what was the same in the last few reviews, and the rules to ask about another one."""
 
@@ -69,10 +83,15 @@ class Like(msgspec.Struct):
     namespace: str
     labels: dict[str, str] | None
     annotations: dict[str, str] | None
-    rules: tuple[tuple[Rule, RuleSettings, Action], ...]
+    rules: Asked
     came: int = 0
     facts: Facts = {}
     """What the other rules asked the cluster for, and the answers."""
+    name: tuple[str, ...] = ()
+    rules_of_name: Asked = ()
+    """Those of `rules` to ask about another job of this name."""
+    facts_of_name: Facts = {}
+    """What the others of them asked for."""
 
     def includes(self, job: MPIJob, ctx: Context, policy: Policy) -> bool:
         """Whether nothing that any of the other rules looks at is another than before."""
@@ -84,23 +103,37 @@ class Like(msgspec.Struct):
             and asked.hold(self.facts, ctx.view)
         )
 
+    def to_ask(self, job: MPIJob, ctx: Context) -> Asked:
+        """The rules to ask about a job that is included."""
+        same = self.name == _name(job) and asked.hold(self.facts_of_name, ctx.view)
+        return self.rules_of_name if same else self.rules
+
     def watch(self, job: MPIJob, ctx: Context, found: Iterable[tuple[Finding, Action]]) -> None:
         """Find out what the rules look at that found nothing in this job; once it has come so often."""
         if self.came != TIMES:
             return
         loud = {*_NEVER, *(finding.rule for finding, _ in found)}
-        metadata = _Metadata(labels=job.metadata.labels, annotations=job.metadata.annotations)
-        stand_in = _Job(metadata=metadata, spec=job.spec)
+        name, generate_name, namespace = _name(job)
+        described = job.metadata.labels, job.metadata.annotations
         left: list[Any] = []
+        of_name: list[Any] = []
         facts: Facts = {}
+        facts_of_name: Facts = {}
         for each in self.rules:
-            view = AskedView(ctx.view)
+            view, metadata = AskedView(ctx.view), _Metadata(name, generate_name, namespace, "", *described)
+            stand_in = _Job(metadata=metadata, spec=job.spec)
             if each[0].id in loud or each[0].plugin or not _is_quiet(each, stand_in, view, ctx):
+                of_name.append(each)
+                left.append(each)
+            elif metadata.looks:
+                facts_of_name |= view.facts
                 left.append(each)
             else:
                 facts |= view.facts
-        self.facts = facts  # first: another thread may judge a job like it
-        self.rules = tuple(left)
+        # The facts first: another thread may judge a job like it.
+        self.facts, self.facts_of_name = facts, facts_of_name
+        self.rules, self.rules_of_name = tuple(left), tuple(of_name)
+        self.name = _name(job)
 
 
 def jobs_like(job: MPIJob, ctx: Context, policy: Policy) -> Like | None:
@@ -116,8 +149,13 @@ def jobs_like(job: MPIJob, ctx: Context, policy: Policy) -> Like | None:
     return like
 
 
+def _name(job: MPIJob) -> tuple[str, str, str]:
+    metadata = job.metadata
+    return metadata.name, metadata.generate_name, metadata.namespace
+
+
 def _is_quiet(each: tuple[Rule, RuleSettings, Action], job: MPIJob, view: AskedView, ctx: Context) -> bool:
-    """Whether the rule finds nothing in a job that has a spec, labels and annotations alone."""
+    """Whether the rule finds nothing in a job that has a spec, a name, labels and annotations alone."""
     rule, settings, _ = each
     unread: Any = _Unread()
     stand_in = _Context(namespace=ctx.namespace, document=unread, view=view, admitted=ctx.admitted)

@@ -1,8 +1,8 @@
 """Answer cases with the `webhook` that this process imports: `python record.py INPUT OUTPUT`, with PYTHONPATH set.
 
 Kept apart from everything else of the tests, because an older tree runs it too. INPUT is a JSON object with `policies`,
-`clusters` and `cases`; OUTPUT gets a line with the replies' JSON for each case: to the job, after some others of its
-spec, once more and in each of the clusters, since what was found out about a spec or a job is remembered.
+`clusters` and `cases`; OUTPUT gets a line with the replies' JSON for each case: to the job after others of its spec, to
+both once more, and in each of the clusters, since what was found out about a spec or a job is remembered.
 """
 
 import json
@@ -29,7 +29,7 @@ else:
     KNOWN = {"injecting": InjectedBefore().mutate}
 
 TODAY = date(2026, 3, 2)
-BEFORE = ("another", "one-more", "x" * 50)
+OTHERS = "another", "x" * 50
 
 
 def main(source: str, target: str) -> None:
@@ -52,11 +52,12 @@ def _policy(text: str) -> PolicySet:
 def _replies(case: dict[str, Any], policies: PolicySet, views: Sequence[Snapshot]) -> Iterator[bytes]:
     first = views[case["cluster"]]
     metadata = case["job"].get("metadata")
+    others = []
     if not case["old"] and isinstance(metadata, dict):
-        for name in BEFORE:
-            like = case | {"job": case["job"] | {"metadata": metadata | {"name": name}}}
-            yield _reply(like, policies, first)
-    for view in (first, *views):
+        others = [case | {"job": case["job"] | {"metadata": metadata | {"name": name}}} for name in OTHERS]
+    for each in (*others, case, case, *others):
+        yield _reply(each, policies, first)
+    for view in views:
         yield _reply(case, policies, view)
 
 

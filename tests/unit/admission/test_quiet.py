@@ -84,6 +84,24 @@ def test_a_rule_that_looks_at_what_may_be_another_is_always_asked(look: Callable
     assert all(asked.again(number) for number in range(8))
 
 
+@pytest.mark.parametrize("field", ["name", "generate_name", "namespace"])
+def test_a_rule_that_looks_at_a_name_is_asked_about_other_names_alone(field: str) -> None:
+    asked = Asked(lambda job, _: getattr(job.metadata, field))
+    for _ in range(quiet.TIMES):
+        asked.again(0)
+    assert [asked.again(number) for number in (0, 1, 0, 0)] == [0, 1, 0, 0]
+    assert asked.again(0, metadata_generateName="job-") == 1
+
+
+def test_and_about_the_same_name_where_the_cluster_is_another() -> None:
+    asked = Asked(lambda job, ctx: ctx.view.get(NAMESPACES, job.metadata.namespace))
+    for _ in range(quiet.TIMES):
+        asked.again(0, Snapshot([TEAM]))
+    assert asked.again(0, Snapshot([TEAM])) == 0
+    assert asked.again(0, Snapshot([TEAM | {"metadata": {"name": "team"}}])) == 1
+    assert asked.again(0, Snapshot([TEAM])) == 0
+
+
 class Changing(NothingKnown):
     """A view with a list that changes in place."""
 
