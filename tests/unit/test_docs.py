@@ -107,6 +107,17 @@ def test_every_annotation_that_users_may_set_is_there() -> None:
     assert [key for key in keys if key not in page("users.md")] == []
 
 
+READY_MADE = sorted({path.stem for path in (MANIFESTS / "policies").glob("*.yaml")} - {"kustomization"})
+
+
+@pytest.mark.parametrize("name", READY_MADE)
+def test_every_ready_made_policy_says_for_whom_it_is_and_how_to_live_with_it(name: str) -> None:
+    link = f"[{name}.yaml](../manifests/policies/{name}.yaml)"
+    (section,) = [each for each in page("policies.md").split("\n### ")[1:] if link in each.split("\n\n")[1]]
+    for lead in ("\n**For** ", "\n**What it changes.** ", "\n**Living with it.** "):
+        assert lead in section, lead
+
+
 def _policies() -> Iterator[str]:
     for name in (*WRITTEN, *PAGES):
         for block in re.findall(r"```yaml\n(.*?)```", page(name), re.DOTALL):
