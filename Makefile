@@ -106,9 +106,9 @@ docs: install  ## Write the generated parts of docs/ anew.
 	@$(BIN)/python -m tests.support.architecture docs/architecture.svg
 	@$(BIN)/python -m release.licences docs/reference/licences.md
 
-site: install  ## The documentation as a site for any web server, in build/site; after `make page-static` the playground too.
+site: page-static  ## The documentation as a site for any web server, with the playground: into build/site.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/site.txt
-	@$(BIN)/python -m site_docs build/site
+	@$(BIN)/python -m site_docs build/site --playground build/page
 
 chart: install  ## Write the Helm chart anew, out of the manifests for kustomize.
 	@$(BIN)/python -m tests.support.chart

@@ -8,11 +8,9 @@ from pathlib import Path
 
 from sphinx.cmd.build import main as sphinx
 
-from site_docs import entries
-from site_docs.sources import FILES, ROOT, Sources, toctree
+from site_docs import entries, policies
+from site_docs.sources import Sources, toctree
 
-PLAYGROUND = ROOT / "build" / "page"
-POLICIES = ROOT / "manifests" / "policies"
 USERS = [
     "users", "real-jobs", "why", "clients", "command", "ci", "topology", "pod-security", "messages",
     "reference/rules", "reference/injections",
@@ -26,25 +24,40 @@ CONTRIBUTORS = ["architecture", "development", "CHANGELOG", "README"]
 ACCESSIBLE = {
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+    '<th class="head"><p></p></th>': '<td class="head"></td>',
+    '<th class="head text-right"><p></p></th>': '<td class="head text-right"></td>',
     "<pre>": '<pre tabindex="0">',
 }
-PLAY = '\n<a href="playground/index.html">The playground</a>: type a job and see its verdict, in your browser alone.\n'
+# Where Sphinx writes a page of this name comes the real one, so that navigation and search lead to it.
+PLAYGROUND = "playground/index"
+LEADS_TO_IT = (
+    f"\nOr try it: the [playground]({PLAYGROUND}.md) shows the verdict on a job while you type, in your browser.\n"
+)
+PLAY = "# Playground\n\nType a job, and see its verdict while you do, in your browser alone.\n"
 
 
 def main() -> int:
     """Sphinx's exit status: a link that leads nowhere is an error."""
     parser = argparse.ArgumentParser(prog="python -m site_docs", description=__doc__)
     parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
+    parser.add_argument(
+        "--playground", type=Path, help="The page that `make page-static` writes; without it there is none."
+    )
+    arguments = parser.parse_args()
+    folder, playground = arguments.folder, arguments.playground
     shutil.rmtree(folder, ignore_errors=True)
     with tempfile.TemporaryDirectory() as temporary:
-        sources = Sources(Path(temporary) / "sources")
-        for path, text in entries.pages():
+        instead = {f"{policies.FOLDER}/{name}.yaml": f"policies/{name}.md" for name in policies.NAMES}
+        sources = Sources(Path(temporary) / "sources", instead)
+        for path, text in (*entries.pages(), *policies.pages()):
             sources.page(path, text)
         sources.write()
-        _append(sources, "index.md", PLAY * PLAYGROUND.is_dir() + _navigation())
-        policies = sorted({path.name for path in POLICIES.glob("*.yaml")} - {"kustomization.yaml"})
-        _append(sources, "policies.md", toctree(f"{name} </{FILES}/manifests/policies/{name}>" for name in policies))
+        if playground:
+            sources.put(f"{PLAYGROUND}.md", PLAY)
+            _append(sources, "index.md", LEADS_TO_IT)
+        _append(sources, "index.md", _navigation([PLAYGROUND, *USERS] if playground else USERS))
+        _append(sources, "policies.md", toctree(f"/policies/{name}" for name in policies.NAMES))
         for kind in entries.REFERENCE:
             _append(sources, f"reference/{kind}s.md", toctree(f"/{name}" for name in entries.names(kind)))
         failed = sphinx(
@@ -53,8 +66,8 @@ def main() -> int:
     shutil.rmtree(folder / ".doctrees", ignore_errors=True)
     for page in folder.rglob("*.html"):
         page.write_text(_for_everybody(page.read_text(encoding="utf-8")), encoding="utf-8")
-    if not failed and PLAYGROUND.is_dir():
-        shutil.copytree(PLAYGROUND, folder / "playground")
+    if playground:
+        shutil.copytree(playground, (folder / PLAYGROUND).parent, dirs_exist_ok=True)
     return failed
 
 
@@ -65,8 +78,8 @@ def _for_everybody(html: str) -> str:
     return html
 
 
-def _navigation() -> str:
-    parts = {"For users": USERS, "For administrators": ADMINISTRATORS, "For contributors": CONTRIBUTORS}
+def _navigation(users: list[str]) -> str:
+    parts = {"For users": users, "For administrators": ADMINISTRATORS, "For contributors": CONTRIBUTORS}
     return "".join(toctree(pages, caption) for caption, pages in parts.items())
 
 

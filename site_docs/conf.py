@@ -9,9 +9,13 @@ copyright = f"the authors of {PROGRAM}"
 extensions = ["myst_parser"]
 html_theme = "furo"
 html_title = f"{PROGRAM} {__version__}"
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_permalinks = True
+# What is quoted is to be copied.
+smartquotes = False
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 myst_heading_anchors = 6

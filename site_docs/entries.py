@@ -32,8 +32,8 @@ def names(kind: str) -> list[str]:
 def _examples(kind: str, name: str) -> str:
     if kind == "injection":
         return f"\n## Example\n\n{injected.examples()[name]}"
-    told = messages.messages().get(name, [])
-    return f"\n## Examples\n\n{EACH}\n\n" + "\n".join(each.as_markdown() for each in told) if told else ""
+    told = "\n".join(messages.examples(name))
+    return f"\n## Examples\n\n{EACH}\n\n{told}" if told else ""
 
 
 def _linked(section: str) -> str:

@@ -5,6 +5,7 @@ from functools import cache
 
 from site_docs.sources import ROOT
 from tests.support.corpus import CORPUS
+from webhook.api import yaml
 
 _PUT_IN = re.compile(r"^  ([\w-]+):\n((?:    .*\n)+)", re.MULTILINE)
 
@@ -16,6 +17,8 @@ def examples() -> dict[str, str]:
     for path in sorted(CORPUS.glob("*/*.outcome")):
         job = path.with_suffix(".yaml").relative_to(ROOT).as_posix()
         for injection, patch in _PUT_IN.findall(path.read_text(encoding="utf-8")):
-            lines = "".join(line.removeprefix("    ") for line in patch.splitlines(keepends=True))
-            found.setdefault(injection, f"Into [{path.stem}](../../{job}) it puts:\n\n```yaml\n{lines}```\n")
+            # Each line is an operation, and several may add to one list.
+            fields = "".join(yaml.dump(yaml.load_all(line)[0]) for line in patch.splitlines())
+            shown = f"Into [{path.stem}](../../{job}) it puts:\n\n```yaml\n{fields}```\n"
+            found.setdefault(injection, shown)
     return found

@@ -24,13 +24,9 @@ class Message:
     """In words, and empty where no single one leads to it."""
 
     def as_markdown(self) -> str:
-        """The mistake, what is said, and what to do."""
-        changes = BREAKS.get(self.mistake, {})
-        title = f"### {self.mistake[:1].upper()}{self.mistake[1:]}\n\n" if self.mistake else "### Besides\n\n"
-        written = {path: "(removed)" if value is REMOVE else value for path, value in changes.items()}
-        shown = f"```yaml\n{yaml.dump(written)}```\n\n" if written else ""
+        """What is said, and what to do."""
         told = f"```text\n{self.said.path}: {self.said.message}\n```\n\n"
-        return f"{title}{shown}{told}**What to do:** {self.said.fix or 'nothing can be said in general.'}\n"
+        return f"{told}**What to do:** {self.said.fix or 'nothing can be said in general.'}\n"
 
 
 @cache
@@ -47,13 +43,32 @@ def messages() -> dict[str, list[Message]]:
     return by_rule
 
 
+def examples(rule: str) -> Iterator[str]:
+    """Each mistake with all that the rule says of it: in one job and another that may differ."""
+    by_mistake: dict[str, list[Message]] = {}
+    for each in messages().get(rule, []):
+        by_mistake.setdefault(each.mistake, []).append(each)
+    for mistake, told in by_mistake.items():
+        changes = BREAKS.get(mistake, {})
+        written = {path: "(removed)" if value is REMOVE else value for path, value in changes.items()}
+        yield f"### {mistake[:1].upper()}{mistake[1:]}\n" if mistake else "### Besides\n"
+        if written:
+            yield f"```yaml\n{yaml.dump(written)}```\n"
+        yield "\nOr, with another policy, cluster or job:\n\n".join(each.as_markdown() for each in told)
+
+
 def catalogue() -> Iterator[str]:
     """The page of all of them, in lines."""
     yield "# What the rules say\n"
     yield "One message of each kind, as bad jobs are told it. The mistakes are on the page of each rule.\n"
     for rule, told in sorted(messages().items()):
         yield f"\n## {rule}\n\nThe rule [{rule}](rules/{rule}.md).\n\n| Message | What to do |\n| --- | --- |"
-        yield from (f"| {_cell(f'{each.said.path}: {each.said.message}')} | {_cell(each.said.fix)} |" for each in told)
+        yield from (f"| {_path(each)}: {_cell(each.said.message)} | {_cell(each.said.fix)} |" for each in told)
+
+
+def _path(message: Message) -> str:
+    """It may go on in the next line, where a narrow screen has no room for it."""
+    return re.sub(r"(?=\.|\\\[)", "<wbr>", _cell(message.said.path))
 
 
 def _cell(text: str) -> str:

@@ -4,7 +4,7 @@ import posixpath
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -14,7 +14,7 @@ ROOT: Final = Path(__file__).parents[1]
 DOCS: Final = "docs/"
 BESIDE: Final = ("README.md", "SECURITY.md", "CHANGELOG.md")
 FILES: Final = "files"
-_LINK: Final = re.compile(r"(\]\()([^)\s]+)(?=\))")
+_LINK: Final = re.compile(r"\[(?P<text>[^]\[]*)\]\((?P<to>[^)\s]+)\)")
 _FENCED: Final = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 _LANGUAGES: Final = {
     ".yaml": "yaml", ".py": "python", ".json": "json", ".toml": "toml", ".md": "markdown", ".sh": "bash",
@@ -26,6 +26,8 @@ class Sources:
     """Pages by the files of the repository that they are of."""
 
     folder: Path
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """Places of files that have a page of their own, which is written out of the code."""
     linked: set[str] = field(default_factory=set)
     """Other files and folders that a page links to."""
 
@@ -50,7 +52,7 @@ class Sources:
     def page(self, path: str, text: str) -> None:
         """A page of Markdown whose links are those of a file at this path of the repository."""
         parts = _FENCED.split(text)
-        parts[::2] = [_LINK.sub(lambda link: link[1] + self._target(path, link[2]), part) for part in parts[::2]]
+        parts[::2] = [_LINK.sub(lambda link: self._linked(path, **link.groupdict()), part) for part in parts[::2]]
         self.put(self.place(path), "".join(parts))
 
     def put(self, place: str, text: str) -> None:
@@ -61,9 +63,16 @@ class Sources:
 
     def place(self, path: str) -> str:
         """Where a file of the repository, or a folder, is on the site."""
+        if path in self.instead:
+            return self.instead[path]
         if (ROOT / path).is_dir():
             return f"{FILES}/{path}/index.md"
         return path.removeprefix(DOCS) if path.startswith(DOCS) or path in BESIDE else f"{FILES}/{path}.md"
+
+    def _linked(self, path: str, text: str, to: str) -> str:
+        # Who reads a site knows no files: the page has a title, which Sphinx puts in.
+        named = text.endswith(".md") and to.partition("#")[0].endswith(text)
+        return f"[{'' if named else text}]({self._target(path, to)})"
 
     def _target(self, path: str, link: str) -> str:
         name, _, anchor = link.partition("#")

@@ -2,17 +2,15 @@
 
 import json
 import subprocess
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.page import build, static
 from tests.support.page.browser import browser
+from tests.support.page.person import mend_a_job
+from tests.support.page.serving import served
 from tests.support.paths import EXAMPLES, ROOT
 from webhook.cli.playground.page_data import page_data
 from webhook.cli.playground.verdicts import answer
@@ -52,24 +50,10 @@ def test_the_same_verdicts_as_here(site: Path) -> None:
         assert found == json.loads(json.dumps(answer(question))), question
 
 
-class Handler(SimpleHTTPRequestHandler):
-    """Files alone, as any web server has them, with the policy that the page itself brings."""
-
-    def guess_type(self, path: Any) -> str:
-        """Also where the machine's tables know no modules: a browser runs them as JavaScript alone."""
-        types = {".mjs": "text/javascript", ".wasm": "application/wasm"}
-        return types.get(Path(path).suffix) or super().guess_type(path)
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing."""
-
-
 @pytest.fixture(scope="module")
 def address(site: Path) -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with served(site) as url:
+        yield url
 
 
 def test_in_a_browser_nothing_leaves_it(address: str) -> None:
@@ -84,12 +68,7 @@ def test_in_a_browser_nothing_leaves_it(address: str) -> None:
         tab.goto(address)
         tab.locator("#status", has_text="one-worker would be refused, 2 problems").wait_for()
         loaded = len(requested)
-        tab.locator("#job select").select_option(label="openmpi pi")
-        tab.locator("#status", has_text="openmpi-pi would be admitted").wait_for()
-        tab.locator("#job .cm-line", has_text="replicas: 2").click()
-        tab.keyboard.press("End")
-        tab.keyboard.type("00")
-        tab.locator("#status", has_text="openmpi-pi would be refused, 1 problem").wait_for()
+        mend_a_job(tab)
         assert tab.get_by_text("nothing that you write leaves it").is_visible()
     assert errors == []
     assert [url for url in requested if not url.startswith((address, "data:"))] == []

@@ -3,19 +3,20 @@
 import os
 import re
 import subprocess
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from site_docs import policies
 from tests.bench import environment
 from tests.controlplane.progress import Progress
-from tests.support.page import build
+from tests.support.page import build, static
 from tests.support.page.browser import browser
+from tests.support.page.person import mend_a_job
+from tests.support.page.serving import served
 from tests.support.paths import ROOT
 from tests.support.samples import rare
 from webhook.cli import explanations
@@ -24,28 +25,25 @@ from webhook.rules import REGISTRY
 # Packages are fetched, and a browser.
 pytestmark = [pytest.mark.timeout(900), rare]
 PATIENCE_MS = 240_000
+WIDE, NARROW = 1360, 400
+PAGES = ("index", "users", "rules/worker-count", "injections/topology", "policies/hipaa", "messages", "benchmarks")
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = environment.this(Progress(), ROOT / "requirements" / "site.txt").python
-    folder = tmp_path_factory.mktemp("site")
-    made = subprocess.run([python, "-m", "site_docs", folder], cwd=ROOT, capture_output=True, text=True, check=False)
+    folder, playground = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("playground")
+    static.write(playground)
+    command = [python, "-m", "site_docs", folder, "--playground", playground]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout + made.stderr
     return folder
 
 
-class Handler(SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        """Nothing."""
-
-
 @pytest.fixture(scope="module")
 def address(site: Path) -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with served(site) as url:
+        yield url
 
 
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
@@ -70,32 +68,93 @@ def test_messages_are_shown_with_the_mistake_and_what_to_do(site: Path) -> None:
     told = {entry.id for entry in explanations.entries() if "What to do:" in _page(site, entry)}
     assert told == set(REGISTRY)
     assert all("it puts:" in _page(site, entry) for entry in explanations.entries() if entry.kind == "injection")
-    assert "1 worker, at least 2 required" in (site / "messages.html").read_text()
+    catalogue = (site / "messages.html").read_text()
+    assert "1 worker, at least 2 required" in catalogue
+    assert "\u201c" not in catalogue, "quotes are as they are written in YAML"
+
+
+@pytest.mark.parametrize("name", policies.NAMES)
+def test_every_ready_made_policy_has_a_page_with_what_it_really_does(site: Path, name: str) -> None:
+    page = (site / "policies" / f"{name}.html").read_text()
+    for lead in ("For", "What it changes.", "Living with it."):
+        assert f"<strong>{lead}</strong>" in page
+    assert f"mpijob-policy-{name}" in page, "the file itself"
+    assert re.search("<p>(Refused|Warned|Audited):</p>", page)
+    assert "hpc-cpu.html" in (site / "policies.html").read_text()
+
+
+def test_a_page_of_a_policy_has_the_messages_of_real_verdicts(site: Path) -> None:
+    page = (site / "policies" / "hpc-cpu.html").read_text()
+    assert "spec.slotsPerWorker: 193 slots per worker, at most 192 allowed" in page
+    assert "Set slotsPerWorker to 8 or fewer." in page
 
 
 def _page(site: Path, entry: explanations.Explanation) -> str:
     return (site / f"{entry.kind}s" / f"{entry.id}.html").read_text()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_in_a_browser_it_is_searched_and_read_by_everybody(address: str, scheme: str) -> None:
-    requested: list[str] = []
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
     with browser() as started:
-        context = started.new_context(color_scheme=scheme, viewport={"width": 1360, "height": 900})
-        context.set_default_timeout(PATIENCE_MS)
-        context.on("request", lambda each: requested.append(each.url))
-        tab = context.new_page()
+        yield started
+
+
+@dataclass
+class Opened:
+    """A browser's tab, and what it asked for."""
+
+    tab: Any
+    scheme: str
+    requested: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def faults(self, name: str) -> list[str]:
+        """What axe-core finds on the page as it is, wide and narrow; pictures are kept for who wants to look."""
         found = []
-        for name in ("index", "rules/worker-count", "users"):
-            tab.goto(f"{address}{name}.html")
-            tab.evaluate((build.dependency("axe-core") / "axe.min.js").read_text())
-            violations = tab.evaluate("async () => (await axe.run()).violations")
-            found += [f"{name}: {each['id']}: {node['html']}" for each in violations for node in each["nodes"]]
+        for width in (NARROW, WIDE):
+            self.tab.set_viewport_size({"width": width, "height": 900})
             if folder := os.environ.get("MPIJOB_PICTURES"):
-                tab.screenshot(path=f"{folder}/site-{name.replace('/', '-')}-{scheme}.png")
-        tab.goto(f"{address}index.html")
-        tab.get_by_role("textbox", name="Search").first.fill("worker-count")
-        tab.keyboard.press("Enter")
-        tab.locator("#search-results a[href*='rules/worker-count.html']").first.wait_for()
+                self.tab.screenshot(path=f"{folder}/site-{name.replace('/', '-')}-{width}-{self.scheme}.png")
+            self.tab.evaluate((build.dependency("axe-core") / "axe.min.js").read_text())
+            violations = self.tab.evaluate("async () => (await axe.run()).violations")
+            found += [f"{name}: {each['id']}: {node['html']}" for each in violations for node in each["nodes"]]
+            if (needs := self.tab.evaluate("document.documentElement.scrollWidth")) > width:
+                found.append(f"{name} is {needs} pixels wide where there are {width}")
+        return found
+
+
+@pytest.fixture(params=["light", "dark"])
+def opened(request: pytest.FixtureRequest, chromium: Any, address: str) -> Iterator[Opened]:
+    """A browser in light and in dark. At the end nothing was asked of anybody else."""
+    context = chromium.new_context(color_scheme=request.param, viewport={"width": WIDE, "height": 900})
+    context.set_default_timeout(PATIENCE_MS)
+    page = Opened(context.new_page(), request.param)
+    context.on("request", lambda each: page.requested.append(each.url))
+    context.on("console", lambda said: said.type == "error" and page.errors.append(said.text))
+    page.tab.goto(f"{address}index.html")
+    yield page
+    context.close()
+    assert page.errors == []
+    assert [url for url in page.requested if not url.startswith((address, "data:"))] == []
+
+
+def test_in_a_browser_it_is_searched_and_read_by_everybody(opened: Opened, address: str) -> None:
+    found = []
+    for name in PAGES:
+        opened.tab.goto(f"{address}{name}.html")
+        found += opened.faults(name)
+    opened.tab.goto(f"{address}index.html")
+    opened.tab.get_by_role("textbox", name="Search").first.fill("worker-count")
+    opened.tab.keyboard.press("Enter")
+    opened.tab.locator("#search-results a[href*='rules/worker-count.html']").first.wait_for()
     assert found == []
-    assert [url for url in requested if not url.startswith((address, "data:"))] == []
+
+
+def test_the_playground_on_it_gives_verdicts_in_the_browser_alone(opened: Opened) -> None:
+    opened.tab.get_by_role("link", name="Playground", exact=True).click()
+    opened.tab.locator("#status", has_text="one-worker would be refused, 2 problems").wait_for()
+    found = opened.faults("playground")
+    loaded = len(opened.requested)
+    mend_a_job(opened.tab)
+    assert opened.requested[loaded:] == [], "a verdict needs nobody"
+    assert found + opened.faults("playground-mended") == []

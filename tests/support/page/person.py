@@ -1,0 +1,22 @@
+"""What a person does on the page, by keys and clicks."""
+
+from typing import Any
+
+
+def mend_a_job(tab: Any) -> None:
+    """Ask for far too many workers, be refused, and do what the page says."""
+    status = tab.locator("#status")
+    tab.locator("#job select").select_option(label="openmpi pi")
+    status.filter(has_text="openmpi-pi would be admitted").wait_for()
+    tab.locator("#job .cm-line", has_text="replicas: 2").click()
+    tab.keyboard.press("End")
+    tab.keyboard.type("00")
+    status.filter(has_text="openmpi-pi would be refused, 1 problem").wait_for()
+    problem = tab.locator("li.problem")
+    assert "200 workers, at most 100 allowed" in problem.inner_text()
+    assert "Set replicas to 100 or fewer." in problem.inner_text()
+    problem.get_by_role("button").click()
+    for _ in "200":
+        tab.keyboard.press("Backspace")
+    tab.keyboard.type("100")
+    status.filter(has_text="openmpi-pi would be admitted").wait_for()
