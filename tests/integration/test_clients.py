@@ -1,7 +1,6 @@
 """docs/clients.md: what the users of each client see of a refusal, a warning and a mutation by a real API server."""
 
 import json
-import re
 import warnings
 from typing import Any
 
@@ -9,22 +8,15 @@ import pytest
 from kubernetes import client, config
 
 from tests.controlplane.cluster import Cluster
+from tests.support.clients_page import shown
 from tests.support.installation.service import example
 from tests.support.jobs import changed
-from tests.support.paths import DOCS, EXAMPLES
+from tests.support.paths import EXAMPLES
 
 pytestmark = pytest.mark.usefixtures("webhook")
-PAGE = DOCS / "clients.md"
 BAD = EXAMPLES / "bad-one-worker.yaml"
 GOOD = EXAMPLES / "openmpi-pi.yaml"
 WHERE = ("kubeflow.org", "v2beta1")
-
-
-def shown(title: str) -> str:
-    """What the page shows below this title."""
-    section = PAGE.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-    (block,) = re.findall(r"```text\n(.*?)```", section, re.DOTALL)
-    return str(block)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.controlplane.cluster import Cluster
+from tests.support.clients_page import shown
 from tests.support.installation import service
 from tests.support.installation.older_versions import (
     LAUNCHER,
@@ -19,6 +20,8 @@ from tests.support.installation.older_versions import (
     units,
 )
 from tests.support.jobs import GOOD, changed
+from tests.support.kubeflow_sdks import submit
+from tests.support.samples import FULL
 from webhook.api.annotations import SKIP
 from webhook.converters.both_ways import WRITTEN_AS
 
@@ -178,3 +181,16 @@ def test_what_an_older_client_could_not_read_is_shown_to_none(cluster: Cluster, 
     annotation = f"{WRITTEN_AS}={new['metadata']['annotations'][WRITTEN_AS]}"
     cluster.kubectl("annotate", "--overwrite", *name, annotation)
     assert read(cluster, namespace, "horovod", "v1")["spec"] == before
+
+
+@pytest.mark.skipif(not FULL, reason="packages are fetched: `make test-long`")
+@pytest.mark.timeout(600)
+def test_what_users_of_the_training_sdk_see(cluster: Cluster, namespace: str) -> None:
+    """docs/clients.md."""
+    job = horovod(namespace)
+    refused, _ = submit("training", cluster, namespace, changed({"Worker.replicas": 1}, job))
+    first, _, rest = refused["error"].partition("\n")
+    assert f"{first}\n{refused['message']}\n".replace(namespace, "NAMESPACE") == shown("Kubeflow training SDK")
+    assert json.dumps(refused["message"])[1:-1] in rest, "in one line, with \\n in it"
+    stored, _ = submit("training", cluster, namespace, job)
+    assert "job-timeout" in json.loads(stored["training.openshift.io/injected"])

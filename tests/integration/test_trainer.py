@@ -7,8 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.controlplane.cluster import Cluster, has_condition
+from tests.support.clients_page import shown
 from tests.support.installation import service
+from tests.support.kubeflow_sdks import submit
 from tests.support.paths import MANIFESTS
+from tests.support.samples import FULL
 from tests.trainer import stack
 from tests.trainer.recipe import TRAINER
 from tests.trainer.stack import Stack
@@ -383,6 +386,22 @@ def test_a_runtime_of_the_namespace(operator_cluster, checked, namespace):
         "the service to know the runtime",
         lambda: "name-length" in create(operator_cluster, namespace, wanted, "--dry-run=server").stderr,
     )
+
+
+@pytest.mark.skipif(not FULL, reason="packages are fetched: `make test-long`")
+@pytest.mark.timeout(600)
+def test_what_users_of_the_sdk_see(operator_cluster, checked, namespace):
+    """docs/clients.md; a warning they do not see."""
+    wanted = {"runtime": "deepspeed-distributed", "name": "llama", "image": "registry.example.com/llama:1"}
+
+    refused, _ = submit("trainer", operator_cluster, namespace, {**wanted, "num_nodes": 300})
+
+    assert f"{refused['error']}\n{refused['message']}\n".replace(namespace, "NAMESPACE") == shown("Kubeflow SDK")
+    one = create(operator_cluster, namespace, job("one", numNodes=1), "--dry-run=server").stderr
+    assert "Warning: spec.trainer.numNodes: 1 node, and Trainer makes two pods" in one
+    created, said = submit("trainer", operator_cluster, namespace, {**wanted, "num_nodes": 1})
+    assert created == "llama"
+    assert "two pods" not in said
 
 
 def test_the_rights_of_the_component_are_enough(operator_cluster, checked):

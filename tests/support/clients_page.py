@@ -1,0 +1,13 @@
+"""What docs/clients.md shows that the users of each client see."""
+
+import re
+
+from tests.support.paths import DOCS
+
+
+def shown(title: str) -> str:
+    """Below this title."""
+    page = (DOCS / "clients.md").read_text(encoding="utf-8")
+    section = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    (block,) = re.findall(r"```text\n(.*?)```", section, re.DOTALL)
+    return str(block)

@@ -1,0 +1,27 @@
+"""Kubeflow's SDKs, in an environment of their own, since they need an older client of Kubernetes."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.bench import environment
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.progress import Progress
+from tests.support.paths import ROOT
+
+PROGRAM = Path(__file__).with_name("program.py")
+
+
+def submit(sdk: str, cluster: Cluster, namespace: str, wanted: dict[str, Any]) -> tuple[Any, str]:
+    """What the user has afterwards, and what he is shown besides."""
+    python = environment.apart(Progress(), ROOT / "requirements" / "kubeflow.txt").python
+    done = subprocess.run(
+        [python, PROGRAM, sdk, cluster.kubeconfig, namespace],
+        input=json.dumps(wanted),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr

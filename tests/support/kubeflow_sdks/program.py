@@ -1,0 +1,40 @@
+"""Submits what it reads by one of Kubeflow's SDKs, and prints what came: `program.py SDK KUBECONFIG NAMESPACE`."""
+
+import json
+import sys
+from typing import Any
+
+
+def trainer(kubeconfig: str, namespace: str, wanted: dict[str, Any]) -> Any:
+    """The package `kubeflow`: the name of the TrainJob."""
+    from kubeflow.trainer import CustomTrainerContainer, KubernetesBackendConfig, TrainerClient  # noqa: PLC0415
+    from kubeflow.trainer.options import Name  # noqa: PLC0415
+
+    client = TrainerClient(KubernetesBackendConfig(config_file=kubeconfig, namespace=namespace))
+    runtime, name = client.get_runtime(wanted.pop("runtime")), Name(wanted.pop("name"))
+    return client.train(runtime=runtime, trainer=CustomTrainerContainer(**wanted), options=[name])
+
+
+def training(kubeconfig: str, namespace: str, wanted: dict[str, Any]) -> Any:
+    """The package `kubeflow-training`: the annotations of the MPIJob."""
+    from kubeflow.training import TrainingClient  # noqa: PLC0415
+    from kubeflow.training.utils.utils import FakeResponse  # noqa: PLC0415
+
+    client = TrainingClient(config_file=kubeconfig, namespace=namespace, job_kind="MPIJob")
+    job = client.api_client.deserialize(FakeResponse(wanted), "KubeflowOrgV1MPIJob")
+    client.create_job(job)
+    return client.get_job(job.metadata.name).metadata.annotations
+
+
+def main() -> None:
+    """As docs/clients.md says what is to be read of an error."""
+    sdk, kubeconfig, namespace = sys.argv[1:]
+    try:
+        found = {"trainer": trainer, "training": training}[sdk](kubeconfig, namespace, json.load(sys.stdin))
+    except RuntimeError as error:
+        found = {"error": str(error), "message": json.loads(error.__cause__.body)["message"]}
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
