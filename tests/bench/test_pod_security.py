@@ -9,6 +9,7 @@ import pytest
 from tests.bench.pod_security import GO, TEMPLATE_BYTES, run, template
 from tests.controlplane.assets import assets
 from tests.controlplane.progress import Progress
+from tests.support.samples import rare
 from webhook.predict.pod_security import LATEST, Level, evaluate
 from webhook.predict.pod_security.pod import convert
 
@@ -22,6 +23,7 @@ def test_the_template_is_of_the_size_and_level_that_the_table_says(role: str) ->
     assert evaluate(Level.RESTRICTED, LATEST, convert(made)) == []
 
 
+@rare
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core is for the server, one for the load")
 def test_a_short_run_fills_the_table() -> None:
     text = run(Namespace(seconds=0.2, rounds=1, connections=4), Progress(StringIO()))

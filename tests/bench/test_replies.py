@@ -8,6 +8,7 @@ import pytest
 
 from tests.bench.replies import __main__ as command
 from tests.support.paths import ROOT
+from tests.support.samples import rare
 from webhook.injections import REGISTRY as INJECTIONS
 from webhook.rules import REGISTRY as RULES
 from webhook.rules import worker_count
@@ -42,6 +43,7 @@ def test_the_cases_are_the_same_each_time(given: dict[str, object]) -> None:
     assert command.prepared(FEW) == given
 
 
+@rare
 def test_another_tree_with_another_text_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,6 +58,7 @@ def report(what: str, load: Load) -> None:
     print(f"{what}: {load.first[ADMITTED]:,} admitted at once, {failed} not, {len(load.lost)} lost")  # noqa: T201
 
 
+@rare
 def test_nothing_is_refused_while_certificates_and_cas_rotate(deployment: Deployment, replicas: list[Backend]) -> None:
     seen: set[int] = set()
     with Load(deployment.cluster.kubeconfig, JOBS, JOB) as load:

@@ -14,6 +14,7 @@ from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.nodes import KEEP_RUNNING
 from tests.controlplane.process import ControlPlaneError
+from tests.support.samples import rare
 
 EXAMPLES = ["pi", "pi-intel", "pi-mpich", "tensorflow-benchmarks", "tensorflow-mnist"]
 
@@ -112,6 +113,7 @@ def test_job_can_be_kept_running(operator_cluster: Cluster, namespace: str) -> N
 
 
 @pytest.mark.cluster
+@rare
 def test_restarted_apiserver_keeps_its_data_and_nothing_outlives_stop() -> None:
     with Cluster() as cluster:
         namespace = cluster.create_namespace()
@@ -130,6 +132,7 @@ def test_restarted_apiserver_keeps_its_data_and_nothing_outlives_stop() -> None:
 
 
 @pytest.mark.cluster
+@rare
 def test_kubebuilder_assets_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = assets()
     for name, command in {"etcd": own.etcd, "kube-apiserver": own.apiserver, "kubectl": (str(own.kubectl),)}.items():

@@ -23,7 +23,7 @@ from tests.support.installation import service
 from tests.support.installation.installed import OURS
 from tests.support.installation.service import Replica
 from tests.support.paths import MANIFESTS
-from tests.support.samples import sample
+from tests.support.samples import rare, sample
 from webhook.api.yaml import load_all
 from webhook.installation.registration import RESOURCES
 
@@ -147,6 +147,7 @@ def test_what_came_while_no_replica_ran_is_told(cluster: Cluster, account: Path,
     assert OVER in cluster.kubectl("events", "--for", "mpijob/told", "-n", namespace).stdout
 
 
+@rare
 def test_each_event_comes_once_and_the_metrics_are_what_the_api_server_says(
     cluster: Cluster, account: Path, rights: None
 ) -> None:

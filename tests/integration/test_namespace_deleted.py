@@ -8,10 +8,11 @@ import pytest
 from tests.controlplane.cluster import Cluster
 from tests.support.installation.balancer import Balancer
 from tests.support.installation.deployment import SELF_MANAGED, SPACE, Deployment
+from tests.support.samples import rare
 from webhook.cluster.resources.reservations import LABEL as RESERVATIONS
 from webhook.policy.store import LABEL
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
 
 POLICY = {
     "apiVersion": "v1",

@@ -19,6 +19,7 @@ from tests.support.installation.older_versions import (
     serve_older_versions,
 )
 from tests.support.jobs import GOOD, changed
+from tests.support.samples import rare
 from webhook.converters.both_ways import NO_JOB, WRITTEN_AS
 
 # As docs/older-versions.md has it.
@@ -26,6 +27,8 @@ REMOVED: list[Json] = [
     *[{"op": "remove", "path": f"/spec/versions/{number}"} for number in (3, 2, 1)],
     {"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}},
 ]
+
+pytestmark = rare
 
 
 @pytest.fixture(scope="module")

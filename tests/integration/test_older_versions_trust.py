@@ -10,8 +10,9 @@ from tests.support import older_versions_crd
 from tests.support.installation.balancer import Balancer
 from tests.support.installation.deployment import SELF_MANAGED, SERVICE, SPACE, Deployment
 from tests.support.installation.older_versions import CRD, container, horovod, read
+from tests.support.samples import rare
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
 # Looked at every six seconds.
 LASTING = ("--leaf-lifetime", "60s", "--ca-grace", "1s", "--ca-lifetime", "1h")
 

@@ -12,6 +12,7 @@ from tests.support.page.browser import browser
 from tests.support.page.person import mend_a_job
 from tests.support.page.serving import served
 from tests.support.paths import EXAMPLES, ROOT
+from tests.support.samples import rare
 from webhook.cli.playground.page_data import page_data
 from webhook.cli.playground.verdicts import answer
 
@@ -56,6 +57,7 @@ def address(site: Path) -> Iterator[str]:
         yield url
 
 
+@rare
 def test_in_a_browser_nothing_leaves_it(address: str) -> None:
     requested: list[str] = []
     errors: list[str] = []

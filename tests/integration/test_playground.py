@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.controlplane.process import wait_for
+from tests.support.samples import rare
 
 pytestmark = pytest.mark.cluster
 COMMAND = [sys.executable, "-W", "error", "-m", "tests.controlplane.playground"]
@@ -41,6 +42,7 @@ def told_of_absent_kinds(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines() if "localqueues" in line]
 
 
+@rare
 def test_once_shows_a_success_and_a_refusal() -> None:
     done = subprocess.run([*COMMAND, "--once"], capture_output=True, text=True, timeout=150, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
