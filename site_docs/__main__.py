@@ -1,6 +1,7 @@
 """Builds it: `python -m site_docs build/site`."""
 
 import argparse
+import json
 import shutil
 import sys
 import tempfile
@@ -67,8 +68,15 @@ def main() -> int:
     for page in folder.rglob("*.html"):
         page.write_text(_for_everybody(page.read_text(encoding="utf-8")), encoding="utf-8")
     if playground:
-        shutil.copytree(playground, (folder / PLAYGROUND).parent, dirs_exist_ok=True)
+        _put_in_place(playground, (folder / PLAYGROUND).parent)
     return failed
+
+
+def _put_in_place(playground: Path, folder: Path) -> None:
+    """The page with a way back, in place of Sphinx's."""
+    shutil.copytree(playground, folder, dirs_exist_ok=True)
+    data = json.loads((folder / "data.json").read_text(encoding="utf-8")) | {"documentation": "../index.html"}
+    (folder / "data.json").write_text(json.dumps(data), encoding="utf-8")
 
 
 def _for_everybody(html: str) -> str:

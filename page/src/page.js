@@ -25,6 +25,7 @@ const panes = Object.fromEntries(
 );
 document.getElementById("version").textContent = `mpijob-webhook ${data.version}.`;
 document.getElementById("privacy").textContent = backend.privacy;
+if (data.documentation) document.getElementById("share").before(element("a", { href: data.documentation }, "Documentation"));
 if (data.live) offerCluster();
 document.getElementById("share").addEventListener("click", share);
 window.addEventListener("hashchange", async () => {

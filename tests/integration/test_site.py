@@ -158,3 +158,5 @@ def test_the_playground_on_it_gives_verdicts_in_the_browser_alone(opened: Opened
     mend_a_job(opened.tab)
     assert opened.requested[loaded:] == [], "a verdict needs nobody"
     assert found + opened.faults("playground-mended") == []
+    opened.tab.get_by_role("link", name="Documentation").click()
+    opened.tab.get_by_role("heading", name="mpijob-webhook", level=1).wait_for()
