@@ -58,7 +58,8 @@ class _Metadata(ObjectMeta, gc=False):
 class _Job(MPIJob, gc=False):
     """Spec and metadata."""
 
-    api_version = kind = raw_status = property(_looked)
+    # All jobs that come here are of one kind.
+    api_version = raw_status = property(_looked)
 
 
 class _Context(Context, frozen=True, eq=False):

@@ -31,7 +31,7 @@ from webhook.kit.settings import WarningRuleSettings
 from webhook.predict.kueue import queues, topology
 from webhook.predict.kueue.feasibility import FlavorShortage, Obstacle, obstacles
 from webhook.predict.kueue.flavors import Mismatch, TemplatePart
-from webhook.predict.kueue.managed import configuration, manages
+from webhook.predict.kueue.managed import configuration, framework, manages
 from webhook.predict.kueue.pod_sets import PodSet, pod_sets
 from webhook.predict.sizes import Size, Sizes, listed
 from webhook.rules import CauseReason, Violation, rule
@@ -54,7 +54,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     if queue is None:
         return
     config = configuration(ctx.view)
-    if config is UNKNOWN or manages(ctx.view, ctx.namespace) is False or (sets := pod_sets(job, ctx, config)) is None:
+    if config is UNKNOWN or manages(ctx.view, ctx.namespace, framework(job)) is False:
+        return
+    sets = pod_sets(job, ctx, config)
+    if sets is None:
         return
     found = list(obstacles(ctx.view, queue, sets, config))
     if not found:

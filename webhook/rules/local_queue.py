@@ -11,13 +11,13 @@ It is a warning, because a queue may be created, or started again, after the job
 
 from collections.abc import Iterator
 
-from webhook.api.kueue import FRAMEWORK, QUEUE_NAME
+from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import WarningRuleSettings
 from webhook.predict.kueue import queues
-from webhook.predict.kueue.managed import Unmanaged, unmanaged
+from webhook.predict.kueue.managed import Unmanaged, framework, unmanaged
 from webhook.rules import CauseReason, Violation, rule
 
 LABEL = f"metadata.labels[{QUEUE_NAME}]"
@@ -33,9 +33,10 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     name = job.labels.get(QUEUE_NAME)
     if not name:
         return
-    match unmanaged(ctx.view, ctx.namespace):
+    match unmanaged(ctx.view, ctx.namespace, framework(job)):
         case Unmanaged.FRAMEWORK:
-            message = f"Kueue does not manage MPIJobs here (its configuration lacks {FRAMEWORK})"
+            kind = job.kind or "MPIJob"
+            message = f"Kueue does not manage {kind}s here (its configuration lacks {framework(job)})"
             yield Violation(LABEL, message, fix="Remove it, or enable them.")
             return
         case Unmanaged.NAMESPACE:

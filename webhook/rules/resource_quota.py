@@ -26,7 +26,7 @@ from webhook.cluster.resources.local_queues import LOCAL_QUEUES, LocalQueue
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
 from webhook.kit.settings import ResourceNames, RuleSettings
-from webhook.predict.kueue.managed import manages
+from webhook.predict.kueue.managed import framework, manages
 from webhook.predict.kueue.queues import fault
 from webhook.predict.quota import wording
 from webhook.predict.quota.assessment import Assessment, assess
@@ -98,7 +98,7 @@ def _queued(job: MPIJob, ctx: Context) -> bool:
     `ApplyDefaultForSuspend`), and anybody can name an owner.
     """
     name = job.labels.get(QUEUE_NAME)
-    if not name or job.owned or manages(ctx.view, ctx.namespace) is not True:
+    if not name or job.owned or manages(ctx.view, ctx.namespace, framework(job)) is not True:
         return False
     queue = ctx.view.get(LOCAL_QUEUES, (ctx.namespace, name))
     return isinstance(queue, LocalQueue) and fault(ctx.view, ctx.namespace, name) is None

@@ -70,7 +70,6 @@ def test_a_rule_that_found_nothing_is_asked_a_few_times_and_then_no_more() -> No
         lambda job, _: job.metadata.namespace,
         lambda job, _: job.owned,
         lambda job, _: job.status,
-        lambda job, _: job.kind,
         lambda _, ctx: ctx.username,
         lambda _, ctx: ctx.groups,
         lambda _, ctx: ctx.own_rules,

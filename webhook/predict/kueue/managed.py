@@ -1,9 +1,11 @@
-"""Whether Kueue manages the MPIJobs of a namespace (kueue `pkg/controller/jobframework/{reconciler,setup}.go`)."""
+"""Whether Kueue manages the jobs of a namespace (kueue `pkg/controller/jobframework/{reconciler,setup}.go`)."""
 
 from enum import Enum
 from typing import Final
 
-from webhook.api.kueue import FRAMEWORK
+from webhook.api.kueue import FRAMEWORK, TRAIN_JOBS
+from webhook.api.mpijob import MPIJob
+from webhook.api.trainer import TRAIN_JOB
 from webhook.cluster.resources.kueue_config import KUEUE_CONFIG, KueueConfig
 from webhook.cluster.resources.local_queues import LOCAL_QUEUES
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
@@ -14,9 +16,9 @@ _NAME: Final = "kubernetes.io/metadata.name"
 
 
 class Unmanaged(Enum):
-    """Why Kueue leaves a namespace's MPIJobs alone."""
+    """Why Kueue leaves a namespace's jobs of a kind alone."""
 
-    FRAMEWORK = "framework"  # no MPIJob anywhere: a queue label has no effect
+    FRAMEWORK = "framework"  # no job of the kind anywhere: a queue label has no effect
     NAMESPACE = "namespace"  # this namespace: Kueue's webhook suspends a job with a queue label, nothing resumes it
 
 
@@ -33,12 +35,12 @@ def configuration(view: ClusterView) -> KueueConfig | Unknown:
     return next(iter(found.values()))
 
 
-def unmanaged(view: ClusterView, namespace: str) -> Unmanaged | Unknown | None:
+def unmanaged(view: ClusterView, namespace: str, framework: str = FRAMEWORK) -> Unmanaged | Unknown | None:
     """Why Kueue would not manage a job with a queue there; None where it does."""
     config = configuration(view)
     if config is UNKNOWN:
         return UNKNOWN
-    if FRAMEWORK not in config.frameworks:
+    if framework not in config.frameworks:
         return Unmanaged.FRAMEWORK
     labels = namespace_labels(view, namespace)
     if labels is UNKNOWN:
@@ -48,10 +50,15 @@ def unmanaged(view: ClusterView, namespace: str) -> Unmanaged | Unknown | None:
     return UNKNOWN if config.selector_holds is None else Unmanaged.NAMESPACE
 
 
-def manages(view: ClusterView, namespace: str) -> bool | Unknown:
-    """Whether Kueue manages MPIJobs with a queue there."""
-    reason = unmanaged(view, namespace)
+def manages(view: ClusterView, namespace: str, framework: str = FRAMEWORK) -> bool | Unknown:
+    """Whether Kueue manages jobs with a queue there."""
+    reason = unmanaged(view, namespace, framework)
     return UNKNOWN if reason is UNKNOWN else reason is None
+
+
+def framework(job: MPIJob) -> str:
+    """What jobs of its kind are called in Kueue's list of frameworks."""
+    return TRAIN_JOBS if job.kind == TRAIN_JOB else FRAMEWORK
 
 
 def suspends_all(view: ClusterView, namespace: str) -> bool:

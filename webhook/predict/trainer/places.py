@@ -15,7 +15,7 @@ _NAMES: Final = {
     "slotsPerWorker": "numProcPerNode",
     "runLauncherAsWorker": "runLauncherAsNode",
 }
-_COUNTED: Final = r"(?P<before>(?:replicas|worker count) to |Use )(?P<count>\d+)(?P<after> workers)?"
+_COUNTED: Final = r"(?P<before>(?:replicas|worker count) to |Use )(?P<count>\d+)(?P<after> workers?\b)?"
 # What stands in quotation marks may be the user's own.
 _WORDS: Final = re.compile(rf'"[^"]*"|(?P<path>{_PATHS})|{_COUNTED}|\b(?P<name>{"|".join(_NAMES)})\b')
 
@@ -63,5 +63,7 @@ class Places:
             if before == "Use " and not found["after"]:
                 return found[0]
             noun = before if before == "Use " else "numNodes to "
-            return f"{noun}{int(found['count']) + self._more}{' nodes' if found['after'] else ''}"
+            count = int(found["count"]) + self._more
+            after = (" node" if count == 1 else " nodes") if found["after"] else ""
+            return f"{noun}{count}{after}"
         return _NAMES.get(found[0], found[0])

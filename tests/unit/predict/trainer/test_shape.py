@@ -245,6 +245,7 @@ def test_no_shape_without_an_mpi_policy():
         ("Set replicas to 3 or fewer.", "Set numNodes to 4 or fewer."),
         ("Reduce worker count to 4 and -np to 8 (8 GPUs total)", "Reduce numNodes to 5 and -np to 8 (8 GPUs total)"),
         ("Use 4 workers.", "Use 5 nodes."),
+        ("Use 1 worker.", "Use 2 nodes."),
         ("Use 4 or set slotsPerWorker to 2.", "Use 4 or set numProcPerNode to 2."),
         ('"replicas" is not spec.slotsPerWorker', '"replicas" is not spec.mlPolicy.mpi.numProcPerNode'),
         ("Set spec.mpiReplicaSpecs[Worker].replicas.", "Set spec.mlPolicy.numNodes."),
@@ -256,3 +257,4 @@ def test_words(text, worded):
 
 def test_without_a_launcher_among_the_nodes_the_numbers_are_the_same():
     assert of_runtime(runtime(runLauncherAsNode=False)).places.worded("Set replicas to 3.") == "Set numNodes to 3."
+    assert of_runtime(runtime(runLauncherAsNode=False)).places.worded("Use 1 worker.") == "Use 1 node."

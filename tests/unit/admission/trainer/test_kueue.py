@@ -1,0 +1,119 @@
+"""TrainJobs in queues of Kueue, and how long they may run."""
+
+import json
+from datetime import date
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.kueue_objects import CONFIG, cluster_queue, config, flavor, local_queue, namespace
+from tests.support.quota_objects import quota
+from tests.support.trainer import Runtimes, runtime, train_job
+from webhook.admission.trainer import pipeline
+from webhook.api.kueue import FRAMEWORK, QUEUE_NAME, TRAIN_JOBS
+from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.training_runtimes import RUNTIMES
+from webhook.policy.in_force import load_policies
+
+LABEL = f"metadata.labels[{QUEUE_NAME}]"
+BOTH, MPI_JOBS_ALONE = config(text=CONFIG.replace(FRAMEWORK, f"{FRAMEWORK}, {TRAIN_JOBS}")), config()
+GPUS = {"numNodes": 4, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 4}}}
+
+
+class Cluster(Snapshot):
+    """These objects, and a runtime."""
+
+    def __init__(self, *objects: Any) -> None:
+        super().__init__([namespace("team"), *objects])
+        self._runtimes = Runtimes(runtime())
+
+    def get(self, resource: Any, key: Any) -> Any:
+        return self._runtimes.get(resource, key) if resource in RUNTIMES else super().get(resource, key)
+
+
+def decide(*objects: Any, queue: str = "train", policy: str | None = None, **spec: Any) -> Any:
+    manifest = train_job(**GPUS)
+    manifest["metadata"]["labels"] = {QUEUE_NAME: queue} if queue else {}
+    manifest["metadata"]["annotations"] = spec.pop("annotations", {})
+    manifest["spec"] |= spec
+    request = AdmissionRequest(
+        uid="1",
+        operation="CREATE",
+        kind=GroupVersionKind("trainer.kubeflow.org", "v1alpha1", "TrainJob"),
+        name="job",
+        namespace="team",
+        user_info=UserInfo(username="ann"),
+        object=msgspec.Raw(json.dumps(manifest).encode()),
+    )
+    head = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
+    policies = load_policies(policy and head + policy)
+    return pipeline.decide(request, policies=policies, view=Cluster(*objects), today=date(2026, 1, 1))
+
+
+def told(decision: Any) -> list[tuple[str, str, str, str]]:
+    findings = [*decision.denied, *decision.warned]
+    return [(each.rule, each.violation.path, each.violation.message, each.violation.fix) for each in findings]
+
+
+QUEUE = local_queue("train", "gpus", namespace="team")
+
+
+def test_a_queue_that_takes_the_job() -> None:
+    behind = cluster_queue("gpus", {"h100": {"nvidia.com/gpu": 16}})
+
+    assert told(decide(BOTH, QUEUE, behind, flavor("h100"))) == []
+
+
+@pytest.mark.parametrize(
+    ("objects", "found"),
+    [
+        ([BOTH, local_queue("other", "gpus", namespace="team")], "LocalQueue train doesn't exist"),
+        (
+            [MPI_JOBS_ALONE, QUEUE],
+            f"Kueue does not manage TrainJobs here (its configuration lacks {TRAIN_JOBS})",
+        ),
+    ],
+)
+def test_a_queue_that_takes_none(objects: list[Any], found: str) -> None:
+    ((rule, path, message, _),) = told(decide(*objects, cluster_queue("gpus")))
+
+    assert (rule, path, message) == ("local-queue", LABEL, found)
+
+
+def test_a_queue_that_is_too_small_for_ever() -> None:
+    behind = cluster_queue("gpus", {"h100": {"nvidia.com/gpu": 8}})
+
+    ((rule, path, message, fix),) = told(decide(BOTH, QUEUE, behind, flavor("h100")))
+
+    assert (rule, path) == ("ever-fits", "spec.runtimeRef")
+    assert "nvidia.com/gpu > " in message
+    assert fix == "Use 2 nodes."
+
+
+def test_whoever_waits_in_a_queue_of_its_framework_is_not_refused_for_a_quota() -> None:
+    objects = (quota({"requests.nvidia.com/gpu": 32}, {"requests.nvidia.com/gpu": 24}, namespace="team"), QUEUE)
+    behind = cluster_queue("gpus", {"h100": {"nvidia.com/gpu": 16}})
+
+    waits = decide(BOTH, *objects, behind, flavor("h100"))
+    starts = decide(MPI_JOBS_ALONE, *objects, behind, flavor("h100"))
+
+    assert [rule for rule, *_ in told(waits)] == ["resource-quota"]
+    assert waits.allowed
+    assert not starts.allowed
+
+
+def test_how_long_it_may_run() -> None:
+    policy = "rules: {job-timeout: {max: 1h}}"
+
+    assert decide(queue="", policy=policy).allowed
+    assert decide(queue="", policy=policy, activeDeadlineSeconds=3600).allowed
+    assert told(decide(queue="", policy=policy, activeDeadlineSeconds=3601)) == [
+        (
+            "job-timeout",
+            "spec.activeDeadlineSeconds",
+            "3601 s are longer than 1h (3600 s)",
+            "Set it to 3600 or less, or ask who may exempt jobs from it.",
+        )
+    ]
