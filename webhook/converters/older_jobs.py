@@ -35,8 +35,7 @@ def convert(document: dict[str, Any], options: Options | None = None) -> Convert
     new["spec"] = converted = convert_spec(version, deepcopy(spec), options, report)
     if options.ssh_path:
         converted["sshAuthMountPath"] = options.ssh_path
-    if old.pop("status", None) is not None:
-        report.lost("status", "is that of the job that ran")
+    _life(old.pop("status", None), report)
     for key in old:
         report.lost(key, "MPIJobs have no such field")
     _in_images(converted, report)
@@ -48,6 +47,19 @@ def convert_spec(version: str, written: Any, options: Options, report: Report) -
     if not isinstance(written, dict):
         raise ConversionError("spec", "is not set" if written is None else "is not a mapping")
     return _SPECS[version](written, options, report)
+
+
+def _life(status: Any, report: Report) -> None:
+    """What became of the job: made anew, it begins at the beginning."""
+    if status is None:
+        return
+    report.lost("status", "is that of the job that ran")
+    states = [each.get("type") for each in maps(status, "conditions") if each.get("status") == "True"]
+    states += [status.get("launcherStatus")] if isinstance(status, dict) else []  # of v1alpha1
+    if ended := next((each for each in ("Succeeded", "Failed") if each in states), ""):
+        report.to_do("status", f"the job has ended ({ended}): leave it out, or it runs once more")
+    elif "Running" in states or "Active" in states:
+        report.to_do("status", "the job is running: the new one begins at the beginning, so wait for its end")
 
 
 def _metadata(written: dict[str, Any], report: Report) -> dict[str, Any]:

@@ -85,6 +85,30 @@ def test_what_is_not_told_is_found() -> None:
     assert {"status.startTime", "spec.cleanPodPolicy", "spec.mainContainer", "metadata.uid"} <= paths
 
 
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ({"conditions": [{"type": "Created", "status": "True"}]}, ""),
+        ({"conditions": [{"type": "Succeeded", "status": "False"}]}, ""),
+        ({"conditions": [{"type": "Running", "status": "True"}]}, "is running: the new one begins at the beginning"),
+        (
+            {"conditions": [{"type": "Running", "status": "False"}, {"type": "Failed", "status": "True"}]},
+            "has ended (Failed): leave it out, or it runs once more",
+        ),
+        ({"launcherStatus": "Active"}, "is running"),
+        ({"launcherStatus": "Succeeded", "workerReplicas": 2}, "has ended (Succeeded)"),
+        ({"launcherStatus": ["x"], "conditions": {"type": {}}}, ""),
+        ({"conditions": [{"type": [], "status": "True"}]}, ""),
+        ("odd", ""),
+    ],
+)
+def test_a_job_that_has_run_would_run_once_more(status: Any, told: str) -> None:
+    found = [note.text for note in convert({**JOBS["v1"], "status": status}).report.of(Outcome.TO_DO)]
+    notes = [text for text in found if text.startswith("the job ")]
+    assert len(notes) == bool(told)
+    assert not told or told in notes[0]
+
+
 @pytest.mark.parametrize("version", FIELDS)
 def test_fields_that_no_version_has_are_told(version: str) -> None:
     old = next(deepcopy(job) for job in JOBS.values() if job["apiVersion"] == version)
