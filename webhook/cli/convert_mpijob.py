@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from webhook.cli import options
-from webhook.cli.options import OUTPUT, REFUSED, files_too
+from webhook.cli.options import OUTPUT, REFUSED, TextType, files_too
 from webhook.cli.terminal import UNUSABLE, complain
 
 if TYPE_CHECKING:
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     metavar="N",
     help="The operator's flag --gpus-per-node or --processing-units-per-node, for v1alpha1 jobs that do not say it.",
 )
-@click.option("--ssh-path", metavar="PATH", help="spec.sshAuthMountPath. Default: not set, which means /root/.ssh.")
+@click.option(
+    "--ssh-path",
+    type=TextType(),
+    metavar="PATH",
+    help="spec.sshAuthMountPath. Default: not set, which means /root/.ssh.",
+)
 @click.option(
     "--keep-launcher-small", is_flag=True, help="Take GPUs out of a launcher, in place of running ranks on it."
 )

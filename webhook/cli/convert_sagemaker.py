@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from webhook.cli.convert_mpijob import show
-from webhook.cli.options import OUTPUT, REFUSED, files_too
+from webhook.cli.options import OUTPUT, REFUSED, NameType, TextType, files_too
 from webhook.cli.terminal import UNUSABLE, complain
 
 if TYPE_CHECKING:
@@ -42,17 +42,28 @@ def _instances(ctx: click.Context, option: click.Parameter, values: tuple[str, .
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=files_too)
-@click.option("--image", metavar="IMAGE", help="In place of the request's. Default: that.")
+@click.option("--image", type=TextType(), metavar="IMAGE", help="In place of the request's. Default: that.")
 @click.option(
     "--claim",
     "claims",
+    type=TextType(),
     metavar="NAME=CLAIM[/DIR]",
     multiple=True,
     callback=_claims,
     help="The claim with a channel, or for code, model or checkpoints; repeatable. Default: to be filled in.",
 )
-@click.option("--s3-image", metavar="IMAGE", help="Fetch what no --claim is for from S3, by this image's `aws s3 cp`.")
-@click.option("--s3-secret", metavar="NAME", help="The Secret with AWS_ACCESS_KEY_ID and the like, for --s3-image.")
+@click.option(
+    "--s3-image",
+    type=TextType(),
+    metavar="IMAGE",
+    help="Fetch what no --claim is for from S3, by this image's `aws s3 cp`.",
+)
+@click.option(
+    "--s3-secret",
+    type=TextType(),
+    metavar="NAME",
+    help="The Secret with AWS_ACCESS_KEY_ID and the like, for --s3-image.",
+)
 @click.option("--code-in-image", is_flag=True, help="The program is in /opt/ml/code of the image.")
 @click.option(
     "--instance",
@@ -85,9 +96,11 @@ def _instances(ctx: click.Context, option: click.Parameter, values: tuple[str, .
     default=7,
     help="What of a machine's CPUs and memory its node needs itself.",
 )
-@click.option("--pull-secret", metavar="NAME", help="The Secret by which nodes pull the image.")
-@click.option("--service-account", metavar="NAME", help="The ServiceAccount of the pods.")
-@click.option("-n", "--namespace", help="The namespace of the jobs. Default: none is written.")
+@click.option("--pull-secret", type=TextType(), metavar="NAME", help="The Secret by which nodes pull the image.")
+@click.option("--service-account", type=TextType(), metavar="NAME", help="The ServiceAccount of the pods.")
+@click.option(
+    "-n", "--namespace", type=NameType(), metavar="NAME", help="The namespace of the jobs. Default: none is written."
+)
 @OUTPUT
 def sagemaker(*, files: tuple[str, ...], output: str, **said: Any) -> NoReturn:
     """Convert training jobs of Amazon SageMaker.

@@ -53,6 +53,18 @@ EMPTY: Final[dict[str, Any]] = {"default": "", "show_default": False}
 """An option that is empty by default, about which --help says nothing."""
 
 
+class TextType(click.ParamType[str]):
+    """A text that goes into a job; an argument may be any bytes, for file names are."""
+
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text."""
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            self.fail("is not text in UTF-8", param, ctx)
+        return value
+
+
 class NameType(click.ParamType[str]):
     """A name of an object, as Kubernetes takes it; nothing for none."""
 

@@ -138,6 +138,9 @@ def test_a_claim_for_nothing(convert: Convert) -> None:
     ("arguments", "said"),
     [
         (("--claim", "train"), '"train" is not NAME=CLAIM'),
+        (("--claim", "train=\udcff"), "'--claim': is not text in UTF-8"),
+        (("--image", "\udcff"), "'--image': is not text in UTF-8"),
+        (("-n", "Team a"), """'--namespace': "Team a" contains " "; allowed are """),
         (("--instance", "a=1,2"), '"1,2" is not CPUS,GIB,GPUS'),
         (("--instance", "a=0,2,3"), '"0,2,3" has no CPU or no memory'),
         (("--network", "tcp"), "Invalid value for '--network'"),

@@ -116,6 +116,8 @@ def test_texts_that_yaml_would_take_for_something_else(init: Init) -> None:
         (("--framework", "openmpi", "--queue", "A b"), """'--queue': "A b" contains " "; allowed are """),
         (("--framework", "openmpi", "--queue", "Research"), """'--queue': "Research" contains "R"; allowed are """),
         (("--framework", "openmpi", "-n", "x" * 64), "has 64 characters, at most 63 are allowed"),
+        (("--framework", "horovod", "--", "\udcff"), "[-- PROGRAM...]': is not text in UTF-8"),
+        (("--framework", "horovod", "--name", "\udcff"), "'--name': is not text in UTF-8"),
         (("--framework", "openmpi", "--cluster", "a", "--context", "b"), "error: --cluster and --kubeconfig"),
     ],
 )

@@ -65,9 +65,11 @@ def field(name: str) -> str:
 def value(text: str) -> Any:
     """What a hyperparameter is: JSON, or else the text itself."""
     try:
-        return json.loads(text)
+        found = json.loads(text)
+        json.dumps(found, ensure_ascii=False).encode()  # JSON has halves of characters too, which no text may have
     except (ValueError, RecursionError):
         return text
+    return found
 
 
 def of_user(parameters: Mapping[str, str]) -> dict[str, Any]:

@@ -145,6 +145,14 @@ def test_what_looks_like_a_secret_is_told() -> None:
     assert secret == {"Environment[AWS_SECRET_ACCESS_KEY]", "HyperParameters[hf_token]"}
 
 
+def test_half_a_character_stays_as_it_is_written() -> None:
+    parameters = {**script("\ud800.py"), "a": '"\\ud800"'}
+    document = convert(request("a", "ml.p4d.24xlarge", 2, parameters)).document
+    launcher = document["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    assert {"name": "SM_HP_A", "value": '"\\ud800"'} in launcher["env"]
+    assert json.dumps(document, ensure_ascii=False).encode()
+
+
 def test_torchrun_meets_at_the_first_pod_that_computes() -> None:
     asked = request("a", "ml.p4d.24xlarge", 2, script(sagemaker_torch_distributed_enabled=True))
     expected = "torchrun --nnodes 2 --nproc_per_node 8 --rdzv_backend c10d --rdzv_endpoint"
