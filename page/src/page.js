@@ -30,7 +30,12 @@ if (data.live) offerCluster();
 document.getElementById("share").addEventListener("click", share);
 window.addEventListener("hashchange", async () => {
   const linked = await load();
-  if (linked) for (const name of NAMES) panes[name].text = linked[name] ?? "";
+  if (!linked) return;
+  for (const name of NAMES) {
+    panes[name].linked = true;
+    panes[name].note();
+    panes[name].text = linked[name] ?? "";
+  }
 });
 
 let timer;
@@ -54,7 +59,7 @@ async function check() {
     if (number !== last) return; // asked again meanwhile
     for (const name of NAMES) panes[name].mark(marks(answer, name));
     results.replaceChildren(...showResults(answer, data.explanations, (line) => panes.job.goTo(line)));
-    await save(question);
+    await save(Object.fromEntries(NAMES.map((name) => [name, panes[name].linked ? question[name] : ""])));
     if (number === last) say(summary(answer));
   } catch (error) {
     if (number === last) say(`There is no verdict: ${error.message}`);
@@ -82,14 +87,23 @@ function offerCluster() {
     button.disabled = true;
     try {
       const { text, problems } = await backend.cluster();
+      // It may hold what a colleague may not see, and a browser remembers addresses.
+      panes.cluster.linked = false;
       panes.cluster.text = text;
-      panes.cluster.note(`Not all of it could be read: ${count(problems.length, "problem")}`, problems);
+      panes.cluster.note(element("p", { class: "hint" }, "Links go without it."), ...missing(problems));
     } catch (error) {
       say(`The cluster could not be read: ${error.message}`);
     }
     button.disabled = false;
   });
   panes.cluster.tools.append(button);
+}
+
+function missing(problems) {
+  if (!problems.length) return [];
+  const summary = element("summary", {}, `Not all of it could be read: ${count(problems.length, "problem")}`);
+  const items = problems.map((problem) => element("li", { class: "warning" }, problem));
+  return [element("details", {}, summary, element("ul", {}, ...items))];
 }
 
 async function share({ target }) {

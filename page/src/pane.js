@@ -80,6 +80,8 @@ export class Pane {
         ],
       }),
     });
+    // Whether links carry it.
+    this.linked = true;
     if (text) place.open = true;
   }
 
@@ -93,11 +95,9 @@ export class Pane {
     if (text) this.place.open = true;
   }
 
-  // What is missing in the text, until there is another one.
-  note(summary, lines) {
-    const items = lines.map((line) => element("li", { class: "warning" }, line));
-    const shown = element("details", {}, element("summary", {}, summary), element("ul", {}, ...items));
-    this.notes.replaceChildren(...(lines.length ? [shown] : []));
+  // What is to be said of the text, until there is another one.
+  note(...said) {
+    this.notes.replaceChildren(...said);
   }
 
   // Underline the lines of faults: {line, severity, message, rule?, fix?}.
@@ -133,7 +133,8 @@ export class Pane {
       element("option", { value: "none" }, "none: empty"),
     );
     select.addEventListener("change", () => {
-      this.note("", []);
+      this.note();
+      this.linked = true;
       this.text = select.value === "none" ? "" : examples[Number(select.value)].text;
       select.value = "";
     });

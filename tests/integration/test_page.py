@@ -1,6 +1,7 @@
 """`mpijob-webhook playground` as a person meets it: the real page in a real browser."""
 
 import base64
+import json
 import os
 import signal
 import subprocess
@@ -194,10 +195,20 @@ def test_a_cluster_is_read_and_what_could_not_be_is_said(chromium: Any, tmp_path
             page.tab.get_by_text("Not all of it could be read: 1 problem").click()
             page.tab.get_by_text("nothing is known of nodes: forbidden: nodes is forbidden").wait_for()
             page.tab.get_by_text("What depends on nodes: no permission to read them").wait_for()
+            page.expect_status("1 warning")
             page.picture("cluster")
+            assert linked(page) == {"job": (EXAMPLES / "bad-one-worker.yaml").read_text(), "policy": "", "cluster": ""}
             assert "kind: ClusterSnapshot" in page.tab.locator("#cluster .cm-content").inner_text()
             assert violations(page) == []
             page.tab.context.close()
+
+
+def linked(page: Opened) -> Any:
+    """What the address carries."""
+    packed = urlsplit(page.tab.url).fragment
+    return json.loads(
+        zlib.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), wbits=-zlib.MAX_WBITS)
+    )
 
 
 def test_what_is_no_text_in_a_link_is_left_out(opened: Opened) -> None:
