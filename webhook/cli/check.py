@@ -3,7 +3,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 @about_a_cluster("The cluster whose verdict counts, as far as you may read it. Default: none.")
 @POLICY_NAMESPACE
 @click.option("--level", metavar="LEVEL[@VERSION]", help="Check all pods by this Pod Security level, and no rules.")
+@click.option(
+    "--trainer",
+    is_flag=True,
+    help="Check TrainJobs of Kubeflow Trainer and their MPI runtimes too, as `serve --trainer` does.",
+)
 @click.option("-n", "--namespace", help="For jobs that name no namespace. Default: that of the cluster's context.")
 @click.option("-R", "--recursive", is_flag=True, help="Look into directories however deep; what is hidden is left out.")
 @click.option(
@@ -62,6 +67,7 @@ def check(
     access: Access,
     policy_namespace: str,
     level: str | None,
+    trainer: bool,
     namespace: str | None,
     recursive: bool,
     ignore_others: bool,
@@ -87,6 +93,9 @@ def check(
     Fields that MPIJobs do not have are refused, as kubectl has the API server do it (other clients lose them with no
     more than a warning), and so are values of a wrong type.
 
+    With --trainer, TrainJobs and runtimes are judged as new ones, and not by their schemas. A runtime has to be among
+    the FILEs, in the --cluster file, or in the cluster: without it a TrainJob is not judged, which is said at the end.
+
     With --level, what is checked are the pods of all Kubernetes' workloads and of MPIJobs, as they are written.
 
     \b
@@ -109,8 +118,8 @@ def check(
       2  unusable input: a file, the policy or the cluster file is broken, or there is nothing to check
     """
     in_a_cluster = access != Access()
-    if level and (policy or cluster or in_a_cluster or ignore_others):
-        other = "--policy, --cluster, --kubeconfig or --ignore-others"
+    if level and (policy or cluster or in_a_cluster or ignore_others or trainer):
+        other = "--policy, --cluster, --kubeconfig, --trainer or --ignore-others"
         fail(f"--level looks at nothing but the pods, so it takes no {other}")
     if cluster and in_a_cluster:
         fail("--cluster and --kubeconfig, --context or --as exclude each other")
@@ -120,16 +129,20 @@ def check(
     if level is not None:
         checker = _level_checker(level, namespace or DEFAULT_NAMESPACE)
     else:
-        spaces = [each.namespace or namespace for each in found if each.kind == "MPIJob"]
+        kinds = {"MPIJob", "TrainJob", "TrainingRuntime"} if trainer else {"MPIJob"}
+        spaces = [each.namespace or namespace for each in found if each.kind in kinds]
         world = world_of(policy, cluster, access if in_a_cluster else None, spaces, policy_namespace)
         checker = _job_checker(world, namespace or world.namespace)
+        if trainer:
+            runtimes = _runtimes(found, cluster, access if in_a_cluster else None, namespace or world.namespace)
+            checker = _with_trainer(checker, world, runtimes, namespace or world.namespace)
     checked = [manifest for manifest in found if checker.concerns(manifest)]
     verdicts = [checker.check(manifest) for manifest in checked]
     shown = [verdict for verdict in verdicts if not (quiet and verdict.allowed)]
     talks = output == "text" and not quiet
     if talks:
         others = (each for each in found if not checker.concerns(each))
-        _tell(f"{each.source}: passed over {each.kind} {each.title}" for each in others)
+        _tell(f"{each.source}: passed over {each.kind} {each.title}{_hint(each)}" for each in others)
     if output in {"text", "json", "yaml"}:
         lines = (line for verdict in shown for line in verdict.as_text()) if quiet else checker.report(verdicts)
         show(output, lines, [verdict.as_json() for verdict in shown])
@@ -210,6 +223,39 @@ def _job_checker(world: "JobWorld", namespace: str) -> Checker:
 
     check = partial(job_check.check, world=world, namespace=namespace)
     return Checker("MPIJob", job_check.is_job, check, job_verdict.report, partial(job_check.not_judged, world=world))
+
+
+def _with_trainer(checker: Checker, world: "JobWorld", runtimes: "Sequence[Manifest]", namespace: str) -> Checker:
+    """One that checks TrainJobs and runtimes too."""
+    from webhook.cli import train_job_check
+
+    def check(manifest: "Manifest") -> Any:
+        if checker.concerns(manifest):
+            return checker.check(manifest)
+        return train_job_check.check(manifest, world, runtimes=runtimes, namespace=namespace)
+
+    concerns: Callable[[Manifest], bool] = lambda each: checker.concerns(each) or train_job_check.concerns(each)  # noqa: E731
+    return replace(checker, subject="MPIJob, TrainJob or MPI runtime", concerns=concerns, check=check)
+
+
+def _runtimes(
+    found: "Sequence[Manifest]", cluster: Path | None, access: Access | None, namespace: str
+) -> "list[Manifest]":
+    """What TrainJobs may be made of: what is in the files counts before what the cluster has."""
+    from webhook.cli import files as manifests
+    from webhook.cli import train_job_check
+
+    more: list[Manifest] = []
+    if cluster:
+        more, _ = manifests.load([str(cluster)])
+    elif access is not None:
+        jobs = [each for each in found if each.kind == "TrainJob" and train_job_check.concerns(each)]
+        more = with_api(access, lambda api: train_job_check.of_cluster(api, jobs, namespace))
+    return [*found, *more]
+
+
+def _hint(manifest: "Manifest") -> str:
+    return ", which --trainer checks" if manifest.kind == "TrainJob" else ""
 
 
 def _level_checker(text: str, namespace: str) -> Checker:

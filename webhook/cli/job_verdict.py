@@ -34,7 +34,7 @@ class Verdict:
     @property
     def title(self) -> str:
         """The job's namespace and name."""
-        return f"{self.namespace}/{self.manifest.title}"
+        return f"{self.namespace}/{self.manifest.title}" if self.namespace else self.manifest.title
 
     @property
     def allowed(self) -> bool:

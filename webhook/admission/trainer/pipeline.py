@@ -20,7 +20,7 @@ from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.training_runtimes import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, TrainingRuntime
 from webhook.cluster.view import ClusterView
 from webhook.kit.context import Context
-from webhook.policy.in_force import PolicySet
+from webhook.policy.in_force import Policy, PolicySet
 from webhook.predict.trainer.places import Places
 from webhook.predict.trainer.shape import Shape, of_runtime, of_train_job
 
@@ -41,6 +41,21 @@ def decide(
     time_left: Callable[[], float] = lambda: float("inf"),
 ) -> Decision:
     """The decision for every review that a configuration could send; a job whose runtime is unknown is admitted."""
+    namespace = view.get(NAMESPACES, request.namespace)
+    policy = policies.for_namespace(namespace)
+    return judge(request, policy=policy, view=view, today=today, granted=granted, time_left=time_left)
+
+
+def judge(
+    request: AdmissionRequest,
+    *,
+    policy: Policy,
+    view: ClusterView,
+    today: date,
+    granted: Mapping[str, bool] | None = None,
+    time_left: Callable[[], float] = lambda: float("inf"),
+) -> Decision:
+    """The same by a policy."""
     kind = request.kind
     if (f"{kind.group}/{kind.version}", request.operation in {"CREATE", "UPDATE"}) != (trainer.API_VERSION, True):
         return Decision(skipped=NOT_OURS, name=request.name)
@@ -53,8 +68,6 @@ def decide(
         return Decision(skipped=made, name=request.name)
     stored = _shape(request, request.old_object, view) if request.operation == "UPDATE" else ""
     shapes = {shape.document: shape for shape in (stored, made) if isinstance(shape, Shape)}
-    namespace = view.get(NAMESPACES, request.namespace)
-    policy = policies.for_namespace(namespace)
     decision = pipelines.validate(
         _as_mpi_job(request, made, stored),
         policy=selected(policy, partial(_shape_of, shapes), runtime=kind.kind != trainer.TRAIN_JOB),

@@ -1,0 +1,115 @@
+"""The verdict on TrainJobs and runtimes of Kubeflow Trainer in files, as `serve --trainer` gives it for new ones."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from webhook.admission.trainer import pipeline
+from webhook.api import trainer
+from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
+from webhook.api.trainer import at
+from webhook.cli.files import Manifest
+from webhook.cli.job_verdict import Verdict
+from webhook.cli.job_world import JobWorld
+from webhook.client.calls import ApiError, Client
+from webhook.client.objects import get
+from webhook.cluster.noting import NotingView
+from webhook.cluster.resource import ByNamespace, K, Resource, T
+from webhook.cluster.training_runtimes import CLUSTER_TRAINING_RUNTIMES, RUNTIMES, TRAINING_RUNTIMES
+from webhook.cluster.view import UNKNOWN, Answer, ClusterView, Unknown
+
+_OF_RUNTIMES: Mapping[str, Resource[Any, Any]] = {each.kind: each for each in RUNTIMES}
+
+
+def concerns(manifest: Manifest) -> bool:
+    """Whether it is a TrainJob, or a runtime for MPI."""
+    if manifest.api_version != trainer.API_VERSION:
+        return False
+    of_mpi = bool(at(manifest.document, "spec", "mlPolicy", "mpi"))
+    return manifest.kind == trainer.TRAIN_JOB or (manifest.kind in _OF_RUNTIMES and of_mpi)
+
+
+class Runtimes:
+    """A ClusterView with these runtimes, of which the first of a name counts; else what `view` says."""
+
+    def __init__(self, view: ClusterView, manifests: Iterable[Manifest], namespace: str) -> None:
+        self._view = view
+        self._known: dict[tuple[str, Hashable], Any] = {}
+        for each in manifests:
+            resource = _OF_RUNTIMES.get(each.kind)
+            if resource is None or each.api_version != trainer.API_VERSION:
+                continue
+            document = each.created_in(_namespace(each, namespace))
+            try:
+                record = resource.project(msgspec.json.encode(document))
+            except (msgspec.DecodeError, ValueError):
+                continue  # it has a verdict of its own
+            self._known.setdefault((each.kind, resource.key(_namespace(each, namespace), each.name)), record)
+
+    def get(self, resource: Resource[K, T], key: K) -> T | Answer:
+        """The object with this key."""
+        if resource.kind in _OF_RUNTIMES:
+            found: T | Answer = self._known.get((resource.kind, key), UNKNOWN)
+            return found
+        return self._view.get(resource, key)
+
+    def all(self, resource: Resource[K, T]) -> Mapping[K, T] | Unknown:
+        """Every object there is, by key."""
+        return self._view.all(resource)
+
+    def within(self, resource: Resource[ByNamespace, T], namespace: str) -> Mapping[ByNamespace, T] | Unknown:
+        """Every object in the namespace, by key."""
+        return self._view.within(resource, namespace)
+
+    def groups(self, resource: Resource[K, T]) -> Mapping[Hashable, Mapping[K, T]] | Unknown:
+        """Every object there is, sorted by the resource's `group`."""
+        return self._view.groups(resource)
+
+
+def check(manifest: Manifest, world: JobWorld, *, runtimes: Iterable[Manifest], namespace: str) -> Verdict:
+    """The verdict on one of them; `namespace` is for those that name none."""
+    namespace = _namespace(manifest, namespace)
+    view = NotingView(Runtimes(world.cluster, runtimes, namespace))
+    group, _, version = trainer.API_VERSION.partition("/")
+    request = AdmissionRequest(
+        uid="check",
+        operation="CREATE",
+        kind=GroupVersionKind(group, version, manifest.kind),
+        name=manifest.name,
+        namespace=namespace,
+        user_info=world.user or UserInfo(),
+        object=msgspec.Raw(msgspec.json.encode(manifest.created_in(namespace))),
+    )
+    policy = world.policy(namespace)
+    decision = pipeline.judge(request, policy=policy, view=view, today=world.now.date())
+    if decision.requested and world.may_exempt is not None:
+        granted = world.may_exempt(namespace, decision.requested)
+        decision = pipeline.judge(request, policy=policy, view=view, today=world.now.date(), granted=granted)
+    return Verdict(manifest, namespace, decision, unknown=frozenset(view.unknown), policy=policy)
+
+
+async def of_cluster(api: Client, jobs: Iterable[Manifest], namespace: str) -> list[Manifest]:
+    """The runtimes that these TrainJobs name, as far as they may be read."""
+    paths = {}
+    for each in jobs:
+        reference = at(each.document, "spec", "runtimeRef")
+        of_namespace = reference.get("kind") == trainer.RUNTIME
+        resource: Resource[Any, Any] = TRAINING_RUNTIMES if of_namespace else CLUSTER_TRAINING_RUNTIMES
+        within = quote(each.namespace or namespace, safe="") if of_namespace else ""
+        path = f"{resource.path(trainer.API_VERSION, within)}/{quote(str(reference.get('name')), safe='')}"
+        paths[path] = resource.kind
+    found = []
+    for path, kind in paths.items():
+        try:
+            document = await get(api, path)
+        except ApiError:
+            continue  # those who may not read it get no verdict
+        if document is not None:
+            found.append(Manifest(path, {**document, "kind": kind, "apiVersion": trainer.API_VERSION}))
+    return found
+
+
+def _namespace(manifest: Manifest, otherwise: str) -> str:
+    return "" if manifest.kind == trainer.CLUSTER_RUNTIME else manifest.namespace or otherwise
