@@ -45,14 +45,7 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Section:
         bodies = Path(name) / "validate.json"
         bodies.write_bytes(body.validate_bodies())
         load = Load(path="/validate-mpijob?timeout=10s", bodies=bodies, expect='"allowed":true')
-        generator = Generator(
-            program=programs.load,
-            ca=servers.ca,
-            core=load_core,
-            connections=arguments.connections,
-            seconds=arguments.seconds,
-            warmup=min(1, arguments.seconds),
-        )
+        generator = Generator.wanted(arguments, program=programs.load, ca=servers.ca, core=load_core)
         samples: dict[tuple[str, int], list[Sample]] = {
             (label, rate): [] for rate in RATES for label in (WITHOUT, *FILLING)
         }

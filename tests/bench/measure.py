@@ -1,5 +1,6 @@
 """One measurement: the load generator against one server, for some seconds."""
 
+import argparse
 import json
 import resource
 import subprocess
@@ -7,7 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests.bench.machine import busy_seconds
 from tests.bench.servers import Server, pinned
@@ -61,6 +62,19 @@ class Generator:
     connections: int
     seconds: float
     warmup: float
+
+    @classmethod
+    def wanted(cls, arguments: argparse.Namespace, *, program: Path, ca: Path, core: int) -> Self:
+        """As the command line asks for."""
+        seconds = arguments.seconds
+        return cls(
+            program=program,
+            ca=ca,
+            core=core,
+            connections=arguments.connections,
+            seconds=seconds,
+            warmup=min(1, seconds),
+        )
 
     def run(self, server: Server, load: Load) -> Sample:
         """Measure; ControlPlaneError if the load generator itself fails."""

@@ -138,14 +138,7 @@ def run(arguments: argparse.Namespace, progress: Progress) -> str:
         Servers(Path(name), core=server_core) as servers,
     ):
         label_namespace(cluster)
-        generator = Generator(
-            program=cluster.assets.load,
-            ca=servers.ca,
-            core=load_core,
-            connections=arguments.connections,
-            seconds=arguments.seconds,
-            warmup=min(1, arguments.seconds),
-        )
+        generator = Generator.wanted(arguments, program=cluster.assets.load, ca=servers.ca, core=load_core)
         measured = list(subjects(Path(name), servers, cluster))
         samples: dict[str, list[Sample]] = {label: [] for label, *_ in measured}
         for number in range(arguments.rounds):

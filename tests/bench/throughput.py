@@ -159,14 +159,7 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Run:
         Servers(Path(name), core=server_core) as servers,
         ExitStack() as stack,
     ):
-        generator = Generator(
-            program=programs.load,
-            ca=servers.ca,
-            core=load_core,
-            connections=arguments.connections,
-            seconds=arguments.seconds,
-            warmup=min(1, arguments.seconds),
-        )
+        generator = Generator.wanted(arguments, program=programs.load, ca=servers.ca, core=load_core)
         bench = Bench(folder=Path(name), servers=servers, programs=programs, progress=progress, stack=stack)
         subjects = start(bench, wanted, base=arguments.base, python=arguments.python)
         samples = in_turns(subjects, generator, arguments.rounds, progress)

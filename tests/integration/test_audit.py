@@ -14,19 +14,16 @@ import pytest
 
 from tests.controlplane.cluster import Cluster
 from tests.support import jobs
-from tests.support.installation import go_module, service
-from tests.support.installation.installed import OURS
+from tests.support.installation import default_overlay, go_module, service
 from tests.support.installation.service import Replica
 from tests.support.paths import MANIFESTS
 from tests.support.policies import policy_configmap
 from tests.support.samples import rare
 from webhook.api.yaml import load_all
 from webhook.companions.audit.reports import LABEL
-from webhook.installation.registration import RESOURCES
 
 pytestmark = pytest.mark.timeout(600)
 
-ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
 RIGHTS = MANIFESTS / "components" / "audit-reports" / "rbac.yaml"
 KYVERNO = ("github.com/kyverno/kyverno", "v1.19.1", "h1:/MkgFii3/VlQfKR1JpC9tVwNNVNQTt2S4U6qCsafsTU=")
 KYVERNOS = "config/crds/policyreport/wgpolicyk8s.io_policyreports.yaml"
@@ -40,15 +37,14 @@ MANY = "rules: {worker-count: {max: 30}}"
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster of its own with the default overlay and no component; no webhook is registered."""
     with Cluster(log_dir=tmp_path_factory.mktemp("audit-logs")) as running:
-        overlay = load_all(running.kubectl("kustomize", MANIFESTS / "overlays" / "default").stdout)
-        running.apply([each for each in overlay if each["kind"] not in (*RESOURCES, "Deployment")])
+        default_overlay.apply(running)
         yield running
 
 
 @pytest.fixture(scope="module")
 def account(cluster: Cluster) -> Path:
     """The service account's kubeconfig."""
-    return cluster.kubeconfig_for(ACCOUNT, ["system:serviceaccounts", f"system:serviceaccounts:{OURS}"])
+    return default_overlay.account(cluster)
 
 
 def create(cluster: Cluster, namespace: str, name: str, workers: int) -> None:
@@ -83,11 +79,6 @@ def reports(cluster: Cluster, namespace: str, plural: str) -> dict[str, Any]:
     """By the name of their job."""
     found = cluster.get(plural, "-n", namespace, "-l", LABEL)["items"]
     return {each["scope"]["name"]: each for each in found}
-
-
-def may(cluster: Cluster, verb: str, what: str) -> bool:
-    asked = ("auth", "can-i", verb, what, "-n", "default", f"--as={ACCOUNT}")
-    return cluster.kubectl(*asked, check=False).stdout.strip() == "yes"
 
 
 def install(cluster: Cluster, file: Path) -> None:
@@ -169,9 +160,9 @@ def test_reports_are_written_where_others_look_for_them(cluster: Cluster, accoun
         cluster.kubectl("delete", "mpijob", "large", "-n", namespace)
         cluster.wait_for("the end", lambda: not reports(cluster, namespace, "reports") or None, timeout=90)
     for what in ("reports.openreports.io", "policyreports.wgpolicyk8s.io"):
-        assert may(cluster, "delete", what)
+        assert default_overlay.may(cluster, "delete", what)
         for verb in ("get", "update", "deletecollection"):
-            assert not may(cluster, verb, what)
+            assert not default_overlay.may(cluster, verb, what)
 
 
 def test_the_command_says_the_same(cluster: Cluster, account: Path) -> None:

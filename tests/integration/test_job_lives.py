@@ -19,17 +19,15 @@ import pytest
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import KEEP_RUNNING, gpu_nodes
 from tests.support import jobs
-from tests.support.installation import service
+from tests.support.installation import default_overlay, service
 from tests.support.installation.installed import OURS
 from tests.support.installation.service import Replica
 from tests.support.paths import MANIFESTS
 from tests.support.samples import rare, sample
 from webhook.api.yaml import load_all
-from webhook.installation.registration import RESOURCES
 
 pytestmark = pytest.mark.timeout(1200)
 
-ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
 RIGHTS = MANIFESTS / "components" / "deadline-events" / "rbac.yaml"
 FLAGS = ("--deadline-events", "--job-metrics")
 EACH = int(os.environ.get("MPIJOB_LIVES", sample(2, 6)))
@@ -54,15 +52,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         running.start_scheduler()
         running.start_kwok(gpu_nodes(2 + EACH))
         running.start_operator()
-        overlay = load_all(running.kubectl("kustomize", MANIFESTS / "overlays" / "default").stdout)
-        running.apply([each for each in overlay if each["kind"] not in (*RESOURCES, "Deployment")])
+        default_overlay.apply(running)
         yield running
 
 
 @pytest.fixture(scope="module")
 def account(cluster: Cluster) -> Path:
     """The service account's kubeconfig."""
-    return cluster.kubeconfig_for(ACCOUNT, ["system:serviceaccounts", f"system:serviceaccounts:{OURS}"])
+    return default_overlay.account(cluster)
 
 
 @pytest.fixture(scope="module")
@@ -106,13 +103,8 @@ def samples(replica: Replica, path: str = "/metrics/jobs") -> dict[str, float]:
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[:1] != "#")}
 
 
-def may(cluster: Cluster, verb: str, what: str) -> bool:
-    asked = ("auth", "can-i", verb, what, "-n", "default", f"--as={ACCOUNT}")
-    return cluster.kubectl(*asked, check=False).stdout.strip() == "yes"
-
-
 def test_without_its_right_nothing_is_told_and_the_administrator_is(cluster: Cluster, account: Path) -> None:
-    assert not may(cluster, "create", "events.events.k8s.io")
+    assert not default_overlay.may(cluster, "create", "events.events.k8s.io")
     namespace = cluster.create_namespace()
     with service.running(cluster, *FLAGS, "--kubeconfig", str(account), name="denied", register=False) as replica:
         create(cluster, asking(namespace, "told", "1s"))
@@ -125,9 +117,9 @@ def test_without_its_right_nothing_is_told_and_the_administrator_is(cluster: Clu
         cluster.apply(load_all(RIGHTS.read_text()))
         cluster.wait_for("the Event", lambda: told(cluster, namespace) or None, timeout=90)
         assert told(cluster, namespace) == {("told", OVER): 1}
-    assert may(cluster, "create", "events.events.k8s.io")
+    assert default_overlay.may(cluster, "create", "events.events.k8s.io")
     for verb in ("get", "list", "update", "delete"):
-        assert not may(cluster, verb, "events.events.k8s.io")
+        assert not default_overlay.may(cluster, verb, "events.events.k8s.io")
 
 
 def test_what_came_while_no_replica_ran_is_told(cluster: Cluster, account: Path, rights: None) -> None:

@@ -17,7 +17,7 @@ import pytest
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import KEEP_RUNNING, gpu_nodes
 from tests.support import jobs
-from tests.support.installation import service
+from tests.support.installation import default_overlay, service
 from tests.support.installation.installed import OURS
 from tests.support.installation.service import Replica
 from tests.support.paths import MANIFESTS
@@ -28,12 +28,10 @@ from webhook.api.yaml import load_all
 from webhook.cluster.view import NothingKnown
 from webhook.companions.network_policy.seen import record
 from webhook.companions.network_policy.wanted import LABEL, spec
-from webhook.installation.registration import RESOURCES
 from webhook.rules.network_policy import Posture, Settings
 
 pytestmark = pytest.mark.timeout(1200)
 
-ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
 RIGHTS = MANIFESTS / "components" / "network-policies" / "rbac.yaml"
 MANY = sample(40, 200)
 LIVES = 7 * int(os.environ.get("MPIJOB_LIVES", sample(2, 6)))
@@ -53,15 +51,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         running.start_scheduler()
         running.start_kwok(gpu_nodes(4))
         running.start_operator()
-        overlay = load_all(running.kubectl("kustomize", MANIFESTS / "overlays" / "default").stdout)
-        running.apply([each for each in overlay if each["kind"] not in (*RESOURCES, "Deployment")])
+        default_overlay.apply(running)
         yield running
 
 
 @pytest.fixture(scope="module")
 def flags(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The service as its account, with a policy."""
-    account = cluster.kubeconfig_for(ACCOUNT, ["system:serviceaccounts", f"system:serviceaccounts:{OURS}"])
+    account = default_overlay.account(cluster)
     policy = tmp_path_factory.mktemp("policy") / "policy.yaml"
     policy.write_text(f"{HEADER}rules: {{network-policy: {SETTINGS}}}\n")
     return ["--network-policies", "--kubeconfig", str(account), "--policy", str(policy)]
@@ -123,18 +120,13 @@ def idle(replica: Replica) -> bool:
     return metric(replica, "waiting") == 0
 
 
-def may(cluster: Cluster, verb: str, what: str) -> bool:
-    asked = ("auth", "can-i", verb, what, "-n", "default", f"--as={ACCOUNT}")
-    return cluster.kubectl(*asked, check=False).stdout.strip() == "yes"
-
-
 def test_without_its_rights_none_is_made_and_the_administrator_is_told(cluster: Cluster, flags: list[str]) -> None:
     everything = [
         (verb, what)
         for what in ("networkpolicies.networking.k8s.io", "events")
         for verb in ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
     ]
-    assert [each for each in everything if may(cluster, *each)] == []
+    assert [each for each in everything if default_overlay.may(cluster, *each)] == []
     namespace = cluster.create_namespace()
     with service.running(cluster, *flags, name="denied", register=False) as replica:
         create(cluster, job(namespace, "train", suspend=True))
@@ -146,7 +138,7 @@ def test_without_its_rights_none_is_made_and_the_administrator_is_told(cluster: 
         cluster.apply(load_all(RIGHTS.read_text()))
         cluster.wait_for("the NetworkPolicy", partial(made, cluster, namespace, "train"), timeout=90)
     granted = [("get", "list", "watch", "create", "patch"), ("create",)]
-    assert [each for each in everything if may(cluster, *each)] == [
+    assert [each for each in everything if default_overlay.may(cluster, *each)] == [
         (verb, what)
         for what, verbs in zip(("networkpolicies.networking.k8s.io", "events"), granted, strict=True)
         for verb in verbs

@@ -15,6 +15,7 @@ import pytest
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.process import free_port, responds
 from tests.support import jobs
+from tests.support.installation import default_overlay
 from tests.support.installation.custom_resources import custom_resource, install
 from tests.support.installation.installed import OURS, Installed
 from tests.support.paths import MANIFESTS
@@ -26,7 +27,6 @@ from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.reservations import LABEL, NAMESPACE, PREFIX
 from webhook.installation.registration import NAME, RESOURCES
 
-ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
 OVERLAY = MANIFESTS / "overlays" / "default"
 TEAM = "team-a"
 EXEMPT = {"training.openshift.io/exempt": "worker-count", "training.openshift.io/exempt-reason": "one-off"}
@@ -76,7 +76,7 @@ def account(cluster: Cluster, manifests: list[Any]) -> Path:
     for name in (TEAM, "kueue-system"):
         cluster.kubectl("create", "namespace", name)
     cluster.kubectl("create", "-f", "-", stdin=jobs.changed({"metadata.namespace": TEAM}))
-    return cluster.kubeconfig_for(ACCOUNT, ["system:serviceaccounts", f"system:serviceaccounts:{OURS}"])
+    return default_overlay.account(cluster)
 
 
 @pytest.fixture(scope="module")
@@ -246,7 +246,7 @@ def test_forbidden(cluster: Cluster, account: Path, call: str) -> None:
     """The API server itself refuses the real call."""
     done = cluster.kubectl(*call.split(), check=False, kubeconfig=account)
     assert done.returncode == 1
-    assert re.search(rf'forbidden: User "{ACCOUNT}" cannot ', done.stderr), done.stderr
+    assert re.search(rf'forbidden: User "{default_overlay.ACCOUNT}" cannot ', done.stderr), done.stderr
 
 
 @pytest.mark.parametrize(

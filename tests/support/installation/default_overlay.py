@@ -1,0 +1,28 @@
+"""The default overlay in a test cluster, for replicas that run beside it with the rights of its account."""
+
+from pathlib import Path
+
+from tests.controlplane.cluster import Cluster
+from tests.support.installation.installed import OURS
+from tests.support.paths import MANIFESTS
+from webhook.api.yaml import load_all
+from webhook.installation.registration import RESOURCES
+
+ACCOUNT = f"system:serviceaccount:{OURS}:{OURS}"
+
+
+def apply(cluster: Cluster) -> None:
+    """All of it but the Deployment, and the webhooks: their Service has nobody behind it."""
+    overlay = load_all(cluster.kubectl("kustomize", MANIFESTS / "overlays" / "default").stdout)
+    cluster.apply([each for each in overlay if each["kind"] not in (*RESOURCES, "Deployment")])
+
+
+def account(cluster: Cluster) -> Path:
+    """The account's kubeconfig."""
+    return cluster.kubeconfig_for(ACCOUNT, ["system:serviceaccounts", f"system:serviceaccounts:{OURS}"])
+
+
+def may(cluster: Cluster, verb: str, what: str) -> bool:
+    """Whether the account may do it in the namespace `default`."""
+    asked = ("auth", "can-i", verb, what, "-n", "default", f"--as={ACCOUNT}")
+    return cluster.kubectl(*asked, check=False).stdout.strip() == "yes"
