@@ -10,7 +10,7 @@ from webhook.cli import injected
 from webhook.cli.ci_reports import Problem
 from webhook.cli.files import Manifest
 from webhook.cli.injected import Injected
-from webhook.cli.terminal import bad, caution, counted, good, printable
+from webhook.cli.terminal import bad, caution, counted, good, paragraphs, printable
 from webhook.policy.in_force import Policy
 
 
@@ -124,9 +124,7 @@ def _cause(found: Finding) -> dict[str, str]:
 
 def report(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """All verdicts in lines, with a summary at the end; nothing for no job at all."""
-    for verdict in verdicts:
-        yield from verdict.as_text()
-        yield ""
+    yield from paragraphs(verdict.as_text() for verdict in verdicts)
     if verdicts:
         refused = sum(not verdict.allowed for verdict in verdicts)
         yield f"{counted(len(verdicts), 'job')}: {len(verdicts) - refused} admitted, {refused} refused"

@@ -8,7 +8,7 @@ from webhook.api.mpijob import GROUP, LAUNCHER, WORKER, replica_path
 from webhook.api.shape import ShapeError
 from webhook.cli.ci_reports import Problem
 from webhook.cli.files import Manifest
-from webhook.cli.terminal import bad, counted, good, printable
+from webhook.cli.terminal import bad, counted, good, paragraphs, printable
 from webhook.predict.pod_security import LATEST, LevelVersion, evaluate, messages
 from webhook.predict.pod_security.advice import advice
 from webhook.predict.pod_security.levels import parse_level, parse_version
@@ -126,9 +126,7 @@ def check(manifest: Manifest, level: LevelVersion, *, namespace: str = "default"
 
 def report(verdicts: Sequence[LevelVerdict]) -> Iterator[str]:
     """All verdicts in lines, with a summary at the end; nothing for no object at all."""
-    for verdict in verdicts:
-        yield from verdict.as_text()
-        yield ""
+    yield from paragraphs(verdict.as_text() for verdict in verdicts)
     if verdicts:
         broken = sum(not verdict.allowed for verdict in verdicts)
         yield f"{counted(len(verdicts), 'object')}: {len(verdicts) - broken} within {verdicts[0].level}, {broken} not"
