@@ -95,10 +95,16 @@ async def test_other_files_are_not_served(page: Playground, folder: Path, name: 
     assert (status, "secret" in body) == (404, False)
 
 
-@pytest.mark.parametrize("body", [b"{", b"[]", b"7"])
+@pytest.mark.parametrize("body", [b"{", b"[]", b"7", b'{"job":"\xff"}', b"[" * 100_000])
 async def test_what_is_no_question_is_refused(page: Playground, body: bytes) -> None:
     status, _, _ = await ask("POST", f"{page.url}api/check", data=body, headers={"Content-Type": "application/json"})
     assert status == 400
+
+
+async def test_a_charset_of_which_nobody_knows_changes_nothing(page: Playground) -> None:
+    sent = {"Content-Type": "application/json; charset=none"}
+    status, body, _ = await ask("POST", f"{page.url}api/check", data=b'{"job": "kind: Pod"}', headers=sent)
+    assert (status, "there is no MPIJob here" in body) == (200, True)
 
 
 async def test_without_a_cluster_there_is_none_to_read(page: Playground) -> None:
