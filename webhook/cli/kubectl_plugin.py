@@ -5,6 +5,7 @@ https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/
 
 import re
 import sys
+from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -16,6 +17,8 @@ from webhook.cli.main import main as command
 NAME: Final = "kubectl mpijob"
 # https://github.com/spf13/cobra/blob/v1.10.1/completions.go, ShellCompDirective
 DEFAULT, NO_FILES, FOLDERS = 0, 4, 16
+OPTIONS: Final = frozenset({"-n", "--namespace", "--context", "--kubeconfig", "--as", "--as-group", "--as-uid"})
+"""kubectl's own, which its users write before a command too."""
 _COMMANDS: Final = re.compile(rf"\b{PROGRAM} (?=(?:{'|'.join(MODULES)})\b)")
 
 
@@ -30,7 +33,22 @@ class Formatter(click.HelpFormatter):
 def main() -> None:
     """`kubectl-mpijob`."""
     click.Context.formatter_class = Formatter
-    command.main(prog_name=NAME)
+    command.main(ordered(sys.argv[1:]), prog_name=NAME)
+
+
+def ordered(words: Sequence[str]) -> list[str]:
+    """The words with kubectl's options, where they stand before the command, behind it."""
+    end = 0
+    while end < len(words) and words[end].partition("=")[0] in OPTIONS:
+        end += 1 if "=" in words[end] else 2
+    options, rest = words[:end], words[end:]
+    at = 0
+    met: click.Command = command
+    while isinstance(met, click.Group) and at < len(rest) and (found := met.commands.get(rest[at])):
+        at, met = at + 1, found
+    # Without a command there is something else to be said first.
+    at = at or len(rest)
+    return [*rest[:at], *options, *rest[at:]]
 
 
 def complete() -> None:
@@ -38,7 +56,7 @@ def complete() -> None:
     from click.shell_completion import ShellComplete  # noqa: PLC0415 - whoever runs a command need not wait for it
 
     *words, incomplete = sys.argv[1:] or [""]
-    found = ShellComplete(command, {}, NAME, "").get_completions(words, incomplete)
+    found = ShellComplete(command, {}, NAME, "").get_completions(ordered(words), incomplete)
     kinds = {item.type for item in found}
     for item in found:
         if item.type == "plain":

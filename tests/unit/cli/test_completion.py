@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.support.paths import MANIFESTS
 from webhook.cli import kubectl_plugin
 from webhook.cli.main import main
 
 BIN = Path(sys.executable).parent
+GOOD_ONE = MANIFESTS / "examples" / "openmpi-pi.yaml"
 BASH = """
 source <({bin}/mpijob-webhook completion bash)
 COMP_WORDS=({words}) COMP_CWORD={last}
@@ -62,6 +64,35 @@ def test_kubectl() -> None:
     assert completed("check", "--fail-on", "") == ["deny", "warn", ":4"]
     assert completed("check", "tr") == [":0"], "the names of files"
     assert completed("nothing", "x") == [":4"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("-n a check x.yaml", "check -n a x.yaml"),
+        ("--context=c --as u why x", "why --context=c --as u x"),
+        ("--kubeconfig k policy audit -o json", "policy audit --kubeconfig k -o json"),
+        ("check -n a x.yaml", "check -n a x.yaml"),
+        ("policy -n a", "policy -n a"),
+        ("-n a chekc", "chekc -n a"),
+        ("-n a --help", "--help -n a"),
+        ("-n", "-n"),
+        ("", ""),
+    ],
+)
+def test_options_of_kubectl_before_the_command(typed: str, meant: str) -> None:
+    assert kubectl_plugin.ordered(typed.split()) == meant.split()
+
+
+def test_kubectl_completes_behind_its_options() -> None:
+    assert completed("--context", "c", "policy", "au") == ["audit\tList the jobs that exist and break the...", ":4"]
+    assert completed("-n", "a", "w") == ["why\tSay why a job does not run.", ":4"]
+
+
+def test_the_plug_in_takes_options_of_kubectl_before_the_command() -> None:
+    command = [str(BIN / "kubectl-mpijob"), "-n", "team-a", "check", str(GOOD_ONE)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, "team-a/" in done.stdout) == (0, True), done.stderr
 
 
 def test_help_is_that_of_a_plug_in(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
