@@ -125,11 +125,11 @@ def check(
         fail("--cluster and --kubeconfig, --context or --as exclude each other")
     from webhook.cli import files as manifests
 
-    found, errors = manifests.load(files, recursive=recursive, only="MPIJob" if ignore_others else "")
+    kinds = ("MPIJob", "TrainJob", "TrainingRuntime") if trainer else ("MPIJob",)
+    found, errors = manifests.load(files, recursive=recursive, only=kinds if ignore_others else ())
     if level is not None:
         checker = _level_checker(level, namespace or DEFAULT_NAMESPACE)
     else:
-        kinds = {"MPIJob", "TrainJob", "TrainingRuntime"} if trainer else {"MPIJob"}
         spaces = [each.namespace or namespace for each in found if each.kind in kinds]
         world = world_of(policy, cluster, access if in_a_cluster else None, spaces, policy_namespace)
         checker = _job_checker(world, namespace or world.namespace)

@@ -1,7 +1,8 @@
 """Files of Kubernetes objects, read as `kubectl apply -f` reads them."""
 
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from glob import glob, has_magic
 from pathlib import Path
@@ -75,7 +76,7 @@ class ManifestError(ValueError):
 
 
 def load(
-    arguments: Iterable[str], *, recursive: bool = False, only: str = ""
+    arguments: Iterable[str], *, recursive: bool = False, only: Collection[str] = ()
 ) -> tuple[list[Manifest], list[ManifestError]]:
     """Every object in the named files, and the files that cannot be used with the reason.
 
@@ -83,7 +84,7 @@ def load(
     `recursive`, and a pattern for what it fits. Lists are opened, also lists of lists. A file with a fault contributes
     nothing.
 
-    With `only`, files in which this word does not stand are passed over, and so are documents that are no Kubernetes
+    With `only`, files in which no kind of these stands are passed over, and so are documents that are no Kubernetes
     objects.
     """
     manifests: list[Manifest] = []
@@ -170,11 +171,18 @@ def documents(source: str) -> Iterator[tuple[str, Any]]:
             yield where, entry
 
 
-def parse(content: bytes, source: str, *, only: str = "") -> list[Manifest]:
+def parse(content: bytes, source: str, *, only: Collection[str] = ()) -> list[Manifest]:
     """Every object in the content of a file; see `load`. ManifestError when it cannot be used."""
-    if only and only.encode() not in content:
+    # Without them text in UTF-16, which Windows writes, reads as what it is too, and is not passed over unread.
+    text = content.replace(b"\0", b"")
+    if only and not any(kind.encode() in text for kind in only):
         return []
-    shown, found = _documents(source, content)
+    try:
+        shown, found = _documents(source, content)
+    except ManifestError:
+        if only and not re.search(rb"kind[\"']?\s*:\s*.{0,99}(%b)" % b"|".join(kind.encode() for kind in only), text):
+            return []  # YAML of another program, or none: the kind is just spoken of
+        raise
     several = len(found) > 1
     return [
         Manifest(shown, _without_nulls(document), number, document, place, content)

@@ -220,6 +220,10 @@ class TestIgnoreOthers:
     OTHERS: ClassVar = {
         "package.json": {"name": "x"}, "values.yaml": "- MPIJob\n", "workflow.yaml": "name: an MPIJob\n",
         "broken.yaml": "]", "configmap.yaml": CONFIG, "list.json": "[1]",
+        # YAML of others, and what is none, in which a job is just spoken of.
+        "mkdocs.yml": "nav: [MPIJob.md]\nindex: !!python/name:material.emoji\n",
+        ".gitlab-ci.yml": "MPIJob:\n  script: [!reference [.all, script]]\n",
+        "settings.json": '// MPIJob\n{"a": 1}', "lines.json": '{"a": "MPIJob"}\n{"b": 2}\n',
     }  # fmt: skip
 
     def test_files_without_a_job_pass(self, check: Check) -> None:
@@ -235,9 +239,25 @@ class TestIgnoreOthers:
         assert result.exit_code == 1
         assert "1 job: 0 admitted, 1 refused" in result.stdout
 
-    def test_a_broken_file_with_a_job_does_not_pass(self, check: Check) -> None:
-        result = check("a.yaml", "--ignore-others", files={"a.yaml": f"{JOB}\n]"})
+    @pytest.mark.parametrize(
+        "text", [f"{JOB}\n]", '{"kind":"MPIJob"', "kind:\n  MPIJob\nb: [", "'kind': MPIJob\nb: !x"]
+    )
+    def test_a_broken_file_with_a_job_does_not_pass(self, text: str, check: Check) -> None:
+        result = check("a.yaml", "--ignore-others", files={"a.yaml": text})
         assert result.exit_code == 2
+
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
+    def test_a_job_in_another_encoding_does_not_pass(self, encoding: str, tmp_path: Path, check: Check) -> None:
+        (tmp_path / "a.yaml").write_bytes(yaml.dump(GOOD).encode(encoding))
+        result = check(str(tmp_path / "a.yaml"), "--ignore-others")
+        assert (result.exit_code, "is not text" in result.stderr) == (2, True), result.output
+
+    @pytest.mark.parametrize("kind", ["TrainJob", "ClusterTrainingRuntime"])
+    def test_with_trainer_its_kinds_count_too(self, kind: str, check: Check) -> None:
+        spec = {"mlPolicy": {"mpi": {"numProcPerNode": 1}}}
+        written = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": kind, "spec": spec}
+        result = check("a.yaml", "--ignore-others", "--trainer", "-o", "json", files={"a.yaml": written})
+        assert [verdict["kind"] for verdict in json.loads(result.stdout)] == [kind]
 
     def test_a_file_that_is_not_there_does_not_pass(self, check: Check) -> None:
         assert check("none.yaml", "--ignore-others").exit_code == 2
