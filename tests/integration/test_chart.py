@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tests.controlplane.cluster import Cluster
 from tests.support.chart import build
 from tests.support.chart.sources import CERTIFICATES, camel, components
 from tests.support.paths import MANIFESTS
-from webhook import PROGRAM
+from webhook import PROGRAM, __version__
 from webhook.api import yaml
 
 pytestmark = [pytest.mark.cluster, pytest.mark.built(build.HELM)]
@@ -131,6 +132,17 @@ def test_what_the_schema_refuses(value: str, told: str) -> None:
     said = helm("template", PROGRAM, build.CHART, f"--set={value}", code=1)
     assert "values don't meet the specifications of the schema" in said
     assert told in said
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_as_a_part_of_another_chart(enabled: bool, tmp_path: Path) -> None:
+    part = {"name": PROGRAM, "version": __version__, "condition": f"{PROGRAM}.enabled"}
+    whole = {"apiVersion": "v2", "name": "platform", "version": "1.0.0", "dependencies": [part]}
+    (tmp_path / "Chart.yaml").write_text(json.dumps(whole))
+    (tmp_path / "values.yaml").write_text(json.dumps({PROGRAM: {"enabled": enabled}, "global": {"a": 1}}))
+    shutil.copytree(build.CHART, tmp_path / "charts" / PROGRAM)
+    found = _named(helm("template", "platform", tmp_path))
+    assert (("Deployment", "default", PROGRAM) in found) is enabled
 
 
 def test_it_is_a_good_chart() -> None:

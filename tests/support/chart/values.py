@@ -66,8 +66,10 @@ def text() -> str:
 def schema() -> Json:
     """The schema of the values, by which helm refuses what it does not know."""
     known = {name: _schema(value) for name, value in _values().items()}
-    # Helm hands a chart `global`, whether it asks for it or not.
-    return {"$schema": "http://json-schema.org/draft-07/schema#", **_FORM, "properties": {**known, "global": {}}}
+    # Helm hands a chart `global`, whether it asks for it or not. By `enabled` a chart that this one is part of
+    # leaves it out or takes it (`condition: mpijob-webhook.enabled`).
+    known |= {"enabled": _SWITCH, "global": {}}
+    return {"$schema": "http://json-schema.org/draft-07/schema#", **_FORM, "properties": known}
 
 
 def _values() -> dict[str, Value | dict[str, Value]]:
