@@ -15,6 +15,7 @@ from tests.support.two_versions import NEW_SPECS, OLDER, OLDER_SPECS, document
 from webhook.api.mpijob import API_VERSION
 from webhook.converters import both_ways
 from webhook.converters.both_ways import NO_JOB, SHOWN, WRITTEN_AS, convert
+from webhook.converters.older_types import faults
 from webhook.converters.report import ConversionError
 
 Json = dict[str, Any]
@@ -195,6 +196,7 @@ def test_no_annotation_brings_into_a_job_what_the_operator_cannot_read(spec: Jso
     assert convert(job, API_VERSION)["spec"] == expected
 
 
+HIDDEN_ITEMS = {"volumes": {"name": "mpi-job-kubectl"}, "initContainers": {"name": "kubectl-delivery"}}
 HIDDEN = [
     {"volumes": [{"name": "mpi-job-kubectl", "hostPath": 5}]},
     {"volumes": [{"name": "mpi-job-kubectl", "mine": {}}]},
@@ -215,6 +217,21 @@ def test_no_annotation_shows_older_clients_what_they_cannot_read(hidden: Json) -
     assert convert(job, V1)["spec"] == expected
     job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = 3
     assert not any(key in convert(job, V1)["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"] for key in hidden)
+
+
+@PROPERTY
+@given(two_versions.older_jobs(), st.sampled_from([*HIDDEN_ITEMS]), json_values())
+def test_whatever_an_annotation_says_older_clients_can_read_what_they_see(job: Json, key: str, value: Any) -> None:
+    new = to_new(job)
+    written = deepcopy(job["spec"])
+    roles = written.get("mpiReplicaSpecs", {"": written})
+    for role in roles.values():
+        role["template"]["spec"].setdefault(key, []).append({**HIDDEN_ITEMS[key], "hostPath": value, "env": value})
+    annotation = {"apiVersion": job["apiVersion"], "spec": written}
+    new["metadata"]["annotations"][WRITTEN_AS] = msgspec.json.encode(annotation).decode()
+    shown = convert(new, job["apiVersion"])
+    assert not any(faults(job["apiVersion"], shown["spec"]))
+    assert convert(shown, API_VERSION)["spec"] == new["spec"]
 
 
 def test_what_the_api_server_would_refuse_is_refused_before_it_is_taken_out() -> None:
