@@ -214,8 +214,8 @@ def _made(job: MPIJob, ctx: Context, promises: Promises) -> Callable[[str], int]
     old = ctx.old
     if ctx.operation == "CREATE":
         return lambda _: 0
-    if is_train_job(job) and promises.train_pods is not None:
-        return partial(promises.train_pods.of, job.metadata.name)
+    if is_train_job(job) and (train_pods := promises.train_pods) is not None:
+        return partial(train_pods.of, job.metadata.name)
     if promises.made is not None and not is_train_job(job):
         uid = job.metadata.uid or (old.metadata.uid if old is not None else "")
         return partial(promises.made.of, job.metadata.name, uid)

@@ -38,8 +38,6 @@ class Promises:
     """None for unknown."""
     made: Made | None
     """The pods that exist; None for unknown."""
-    train_pods: TrainPods | None
-    """Those of TrainJobs; None for unknown."""
     stored: Outstanding
     default_priority: str | None
     charges: Callable[[PodShape], tuple[Charge, ...]]
@@ -56,11 +54,15 @@ class Promises:
             ctx=ctx,
             jobs=None if jobs is UNKNOWN else known,
             made=made,
-            train_pods=pods_of_train_jobs(ctx),
             stored=counts.outstanding(known) if counts is not None and made else known.derived(without_pods),
             default_priority=priority,
             charges=_charges(ctx, priority),
         )
+
+    @property
+    def train_pods(self) -> TrainPods | None:
+        """The pods of TrainJobs, for which only these ask; None for unknown."""
+        return pods_of_train_jobs(self.ctx)
 
     def at_most(self, quotas: Quotas, *, but: str = "") -> Mapping[str, Amounts]:
         """By the names of quotas, what all jobs but one of that name will take, whichever of each name is stored."""
@@ -69,8 +71,10 @@ class Promises:
         return {quota.name: charged_at_most(quota, found) for quota in quotas}
 
     def _promised(self, but: str) -> list[Alternatives]:
-        reserved = (each for each in _reserved(self.ctx) if self.train_pods is not None or not train_job(each.name))
-        return promised(self.stored, reserved, job=self._job, but=but, charges=self.charges, train_pods=self.train_pods)
+        reserved = [*_reserved(self.ctx)]
+        train_pods = self.train_pods if any(train_job(each.name) for each in reserved) else None
+        counted = (each for each in reserved if train_pods is not None or not train_job(each.name))
+        return promised(self.stored, counted, job=self._job, but=but, charges=self.charges, train_pods=train_pods)
 
     def running_but(self, name: str) -> Mapping[tuple[PodShape, ...], int] | None:
         """How many jobs there are by the shapes of their pods, without the one of that name; None when unknown."""

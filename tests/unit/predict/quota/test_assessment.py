@@ -12,6 +12,7 @@ from tests.support.rule_checks import defaulted
 from webhook.api import quantity
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.api.quota_scopes import PodTraits
+from webhook.cluster.noting import NotingView
 from webhook.cluster.snapshot import Snapshot
 from webhook.kit.context import Context
 from webhook.predict.quota.assessment import Assessment, assess, reservation_of
@@ -37,6 +38,14 @@ def test_a_reservation_has_all_pods_of_the_job() -> None:
     assert charge.usage["requests.nvidia.com/gpu"] == 2 * quantity.NANO
     assert charge.traits == PodTraits()
     assert found.objects == (), "what no quota limits takes no room"
+
+
+def test_pods_of_train_jobs_are_asked_for_where_one_is_in_the_ledger_alone() -> None:
+    view = NotingView(cluster(GPUS, *pods("u1", 4)))
+    found = assess(defaulted(changed({})), Context(namespace="team-a", view=view))
+    assert found is not None
+    assert found.promised.keys() == {"q"}
+    assert view.unknown.isdisjoint({"train-job-pods", "trainjobs"})
 
 
 @pytest.mark.parametrize(
