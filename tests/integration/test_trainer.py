@@ -196,6 +196,10 @@ REFUSED_LATER = {
 }
 
 
+# What a runtime may leave to its jobs.
+AT_THE_JOB = ("coordinated-by-no-pod", "claim-for-nobody", "fetches-into-nothing")
+
+
 def put(spec, path, value):
     """Set what is at the path; what it leads through comes to be where it is missing, and a list gets one more."""
     *way, last = path.split(".")
@@ -230,9 +234,13 @@ def stored(operator_cluster, checked):
 
 @pytest.mark.parametrize("case", REFUSED_LATER)
 def test_what_is_refused_after_it_is_stored_is_refused_at_once(operator_cluster, checked, stored, namespace, case):
-    if case != "long-name":
+    rule = "pod-template" if case == "fetches-into-nothing" else "upstream-contract"
+    if case in AT_THE_JOB:
+        operator_cluster.kubectl("create", "-f", "-", stdin=broken_runtime(checked, case, namespace))
+        at_once = lambda: create(operator_cluster, namespace, of_broken(case), "--dry-run=server").stderr  # noqa: E731
+        wait_for(operator_cluster, "the service to know the runtime", lambda: f"[{rule}]" in at_once())
+    elif case != "long-name":
         runtime = broken_runtime(checked, case, namespace)
-        rule = "pod-template" if case == "fetches-into-nothing" else "upstream-contract"
         assert f"[{rule}]" in create(operator_cluster, namespace, runtime).stderr
 
     name = of_broken(case)["metadata"]["name"]

@@ -47,7 +47,7 @@ def faults(shape: Shape, _: Context) -> Iterator[Violation]:
     known: set[str] = set()
     for each in islice(shape.jobs, MANY):
         known.add(each.name)
-        yield from _of_one(each, known)
+        yield from _of_one(each, known, shape)
     yield from _of_metadata(shape)
     spec = at(shape.runtime, "template", "spec")
     yield from _of_policies(spec, known)
@@ -61,7 +61,7 @@ def faults(shape: Shape, _: Context) -> Iterator[Violation]:
         yield Violation("spec.mpiImplementation", "is empty, and Trainer makes no pods of it", fix="Set it to OpenMPI.")
 
 
-def _of_one(each: ReplicatedJob, known: set[str]) -> Iterator[Violation]:
+def _of_one(each: ReplicatedJob, known: set[str], shape: Shape) -> Iterator[Violation]:
     """`known` are the names so far, its own included."""
     path, of_job = each.path, f"{each.path}.template.spec"
     if problem := names.dns_1035_label_problem(f"a-{each.name}-0"):
@@ -89,7 +89,7 @@ def _of_one(each: ReplicatedJob, known: set[str]) -> Iterator[Violation]:
             yield Violation(f"{of_job}.{name}", f"is {number}", fix="Set it to 0 or more.")
     if at(job, "selector") and job.get("manualSelector") is not True:
         yield Violation(f"{of_job}.selector", "is made by Kubernetes itself", fix="Remove it.")
-    if each.pods < 1:
+    if each.pods < 1 and (shape.job or each.name != trainer.NODE):
         number = f"{_NODES}" if each.name == trainer.NODE else path
         yield Violation(number, f"{each.pods} pods of {each.name}, at least 1 required", fix="Set it to 1 or more.")
 
@@ -152,7 +152,8 @@ def _of_coordinator(coordinator: dict[str, Any], shape: Shape) -> Iterator[Viola
         fault = f"{_quoted(name)} is none of the replicatedJobs"
         yield Violation(f"{path}.replicatedJob", fault, fix=_FIX, reason=CauseReason.NOT_SUPPORTED)
         return
-    for field, most in (("jobIndex", job.replicas), ("podIndex", job.pods)):
+    indices = (("jobIndex", job.replicas), ("podIndex", job.pods))
+    for field, most in indices if shape.job else indices[:1]:  # a TrainJob says how many pods
         index = coordinator.get(field, 0)
         if isinstance(index, int) and not 0 <= index < max(most, 1):
             yield Violation(f"{path}.{field}", f"is {index}, and {job.name} has {most}", fix=_FIX)
@@ -161,23 +162,17 @@ def _of_coordinator(coordinator: dict[str, Any], shape: Shape) -> Iterator[Viola
 def _of_claims(spec: dict[str, Any], shape: Shape) -> Iterator[Violation]:
     """Claims that JobSet makes: each has a name of its own, and a mount."""
     seen: set[str] = set()
-    mounted = {mount for each in shape.jobs for mount in _mounts(each)}
+    mounted = {mount for each in shape.jobs for mount in each.mounts}
     for path, claim in islice(claim_templates(spec), MANY):
         if problem := names.dns_1123_subdomain_problem(claim):
             yield Violation(path, f"{_quoted(claim)} is no name of a claim, which {problem}", fix=_FIX)
         elif claim in seen:
             yield Violation(path, f"{_quoted(claim)} is the name of another claim", fix=_FIX)
-        elif claim not in mounted:
+        elif claim not in mounted and shape.job:  # a patch may mount it
             yield Violation(path, f"no container mounts {_quoted(claim)}", fix=_FIX)
         elif any(claim == volume.get("name") for each in shape.jobs for volume in _volumes(each)):
             yield Violation(path, f"{_quoted(claim)} is the name of a volume too", fix=_FIX)
         seen.add(claim)
-
-
-def _mounts(each: ReplicatedJob) -> Iterator[str]:
-    pod = at(each.template, "spec")
-    for container in [*mappings(pod.get("initContainers")), *mappings(pod.get("containers"))]:
-        yield from (str(mount.get("name")) for mount in mappings(container.get("volumeMounts")))
 
 
 def _volumes(each: ReplicatedJob) -> list[dict[str, Any]]:

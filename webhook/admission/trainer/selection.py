@@ -108,8 +108,10 @@ def _besides(rule: Rule, shape_of: ShapeOf) -> Rule:
         shape = shape_of(ctx)
         yield from BESIDES[rule.id](shape)
         # What the rule says of root's key holds for the way in which mpi-operator mounts it.
-        if rule.id != "ssh-paths" or upstream.user_of_launcher(shape) != 0:
-            yield from rule.check(job, settings, ctx)
+        if rule.id == "ssh-paths" and upstream.user_of_launcher(shape) == 0:
+            return
+        left_out = upstream.left_to_jobs(shape) if rule.id == "images" else ()
+        yield from (found for found in rule.check(job, settings, ctx) if found.path not in left_out)
 
     if rule.id in INSTEAD:
         return structs.replace(rule, check=instead)

@@ -18,6 +18,7 @@ _OF_A_POD: Final = "-abcde"
 # Trainer's `runtimeSnapshotSuffix` and `MPIHostfileConfigMapSuffix`
 _SNAPSHOT: Final = "-runtime-snapshot"
 _HOSTFILE: Final = "-mpi-hostfile"
+_ROLES: Final = {trainer.LAUNCHER: LAUNCHER, trainer.NODE: WORKER}
 _NODES: Final = f"{replica_path(WORKER)}.replicas"
 
 
@@ -38,6 +39,16 @@ def longest_name(shape: Shape, _: Context) -> Iterator[Violation]:
         fault = f"{length} characters, and with {longest} a pod's name has more than {names.DNS_LABEL_MAX_LENGTH}"
         fix = f"Use a {kind} of at most {room - suffix} characters."
         yield Violation(path, f"{fault} (JobSet refuses it)", fix=fix)
+
+
+def left_to_jobs(shape: Shape) -> frozenset[str]:
+    """Paths of images that a runtime leaves to its TrainJobs."""
+    trained = (each for each in shape.jobs if each.of_trainer and not shape.job)
+    return frozenset(
+        f"{replica_path(_ROLES[each.name])}.template.spec.containers[0].image"
+        for each in trained
+        if each.name in _ROLES and each.node is not None and not each.containers[each.node].get("image")
+    )
 
 
 def taken_names(shape: Shape, ctx: Context) -> Iterator[Violation]:

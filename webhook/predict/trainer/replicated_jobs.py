@@ -75,6 +75,13 @@ class ReplicatedJob:
         """The index of the container of this name."""
         return next((index for index, each in enumerate(self.containers) if each.get("name") == name), None)
 
+    @property
+    def mounts(self) -> Iterator[str]:
+        """The names of the volumes that containers mount."""
+        pod = at(self.template, "spec")
+        for container in [*mappings(pod.get("initContainers")), *mappings(pod.get("containers"))]:
+            yield from (str(mount.get("name")) for mount in mappings(container.get("volumeMounts")))
+
     def replace_containers(self, containers: list[dict[str, Any]]) -> None:
         """Have these in the template."""
         self.template = {**self.template, "spec": {**at(self.template, "spec"), "containers": containers}}

@@ -107,6 +107,8 @@ def _shape(
         path = replica_path(role or str(each.index))
         template = _known(each, role, path, known, in_runtime=bool(name))
         volumes = [*added, trainer.KEY_VOLUME, trainer.HOSTFILE_VOLUME] if role else added
+        if not name:  # patches of TrainJobs may add any
+            volumes = [*volumes, *each.mounts]
         template["spec"]["volumes"] = _volumes(template["spec"].get("volumes"), volumes)
         replica = {
             "replicas": each.replicas * each.pods if role == WORKER else 1,

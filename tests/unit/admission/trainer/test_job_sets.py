@@ -132,6 +132,7 @@ def no_implementation(base):
     base["spec"]["mlPolicy"]["mpi"]["mpiImplementation"] = ""
 
 
+LEFT_TO_JOBS = (claim_for_nobody, coordinated_by_no_pod)
 JOB_SET = {
     depends_first: (
         "spec.template.spec.replicatedJobs[0].dependsOn",
@@ -225,13 +226,27 @@ def test_what_jobset_refuses(broken):
     broken(base)
 
     path, message, fix = JOB_SET[broken]
-    for found in (told(faults, train_job(), base), list(faults_of(base))):
+    of_runtime = [] if broken in LEFT_TO_JOBS else [list(faults_of(base))]
+    for found in (told(faults, train_job(), base), *of_runtime):
         assert (found[0][0], found[0][2]) == (path, fix)
         assert found[0][1].startswith(message)
 
 
 def faults_of(base):
     return ((each.path, each.message, each.fix) for each in faults(of_runtime(base)))
+
+
+def no_nodes(base):
+    job_of_node(base)["parallelism"] = 0
+
+
+@pytest.mark.parametrize("broken", [*LEFT_TO_JOBS, no_nodes], ids=lambda each: each.__name__)
+def test_what_a_runtime_leaves_to_its_jobs(broken):
+    base = runtime(runLauncherAsNode=False)
+    broken(base)
+
+    assert list(faults_of(base)) == []
+    assert len(told(faults, train_job(), base)) == 1
 
 
 def all_that_is_good(base):

@@ -151,6 +151,17 @@ def test_what_is_wrong_with_the_jobset_is_said_with_its_place():
     assert message.endswith("(ClusterTrainingRuntime deepspeed, spec.template.metadata.labels[team])")
 
 
+def test_what_a_runtime_leaves_to_its_jobs():
+    base = runtime()
+    del pods(base, LAUNCHER)["containers"][0]["image"]
+    pods(base, NODE)["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    volumes = patch("node", {"volumes": [{"name": "data", "emptyDir": {}}]})
+
+    assert decide(base).allowed
+    assert decide(train_job(image="registry.example.com/own:1", patches=[volumes]), base).allowed
+    assert [rule for *_, rule in refused(decide(train_job(), base))] == ["images", "pod-template"]
+
+
 def test_claims_that_jobset_makes_may_be_mounted():
     base = runtime()
     base["spec"]["template"]["spec"]["volumeClaimPolicies"] = [{"templates": [{"metadata": {"name": "data"}}]}]
