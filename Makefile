@@ -145,12 +145,12 @@ schema: install  ## Write the packaged schema of MPIJobs anew, out of the pinned
 manifests: install  ## Write those parts of manifests/ anew that follow from the code.
 	@$(BIN)/python -m webhook.installation.manifests manifests
 
-bundle: install  ## All that a cluster without a network needs, in build/bundle: make bundle IMAGE=registry.example.com/ml/mpijob-webhook@sha256:...
+bundle: page  ## All that a cluster without a network needs, in build/bundle: make bundle IMAGE=registry.example.com/ml/mpijob-webhook@sha256:...
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bundle.txt
 	@rm -rf build/bundle
 	@$(BIN)/python -m release.bundle build/bundle $(if $(IMAGE),--image $(IMAGE))
 
-krew: install  ## kubectl's plug-in as krew installs it, in build/krew: make krew SITE=https://where.it.will/be
+krew: page  ## kubectl's plug-in as krew installs it, in build/krew: make krew SITE=https://where.it.will/be
 	@rm -rf build/krew
 	@$(BIN)/python -m release.krew build/krew $(if $(SITE),--site $(SITE))
 

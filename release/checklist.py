@@ -63,6 +63,13 @@ def generated(root: Path, version: str) -> str:
     return ""
 
 
+def paged(root: Path, version: str) -> str:
+    """What is built has the page of `playground`."""
+    del version
+    page = root / "webhook/cli/playground/page/index.html"
+    return "" if page.is_file() else "`mpijob-webhook playground` would have nothing to show: run `make page`"
+
+
 def built(root: Path, version: str) -> str:
     """The wheel builds and has this version in its name."""
     with tempfile.TemporaryDirectory() as folder:
@@ -81,6 +88,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "CHANGELOG.md": described,
     "manifests": deployed,
     "generated files": generated,
+    "page": paged,
     "wheel": built,
 }
 

@@ -23,6 +23,7 @@ pytestmark = [
     pytest.mark.timeout(900),
     rare,
 ]
+PAGE = "webhook/cli/playground/page/"
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 
@@ -93,11 +94,19 @@ def test_the_sdist_has_what_is_kept_and_nothing_else(packages: Packages) -> None
     """Neither what tests and tools leave behind, nor less than it takes to run the tests."""
     with tarfile.open(packages.sdist) as archive:
         found = {name.partition("/")[2] for name in archive.getnames()}
-    made = {"PKG-INFO", "webhook/build.json"}
+    made = {"PKG-INFO", "webhook/build.json", *(name for name in found if name.startswith(PAGE))}
     kept = set(run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], ROOT).splitlines())
     kept = {name for name in kept if (ROOT / name).exists()}
     assert sorted(found - made - kept) == []
     assert sorted(kept - found) == []
+
+
+def test_the_page_is_in_both_where_it_is_built(packages: Packages) -> None:
+    there = {f"{PAGE}{path.name}" for path in (ROOT / PAGE).glob("*")}
+    with tarfile.open(packages.sdist) as archive:
+        assert {name.partition("/")[2] for name in archive.getnames() if f"/{PAGE}" in name} == there
+    with zipfile.ZipFile(packages.wheel) as archive:
+        assert {name for name in archive.namelist() if name.startswith(PAGE)} == there
 
 
 def test_the_demonstration_runs_from_any_folder(installed: Path, elsewhere: Path) -> None:

@@ -61,6 +61,14 @@ def test_manifests_of_another_version(tag: str, label: str, checkout: Path) -> N
     assert checklist.deployed(checkout, VERSION).endswith("is 1.2.2: write 1.2.3")
 
 
+def test_a_page_that_is_not_built(checkout: Path) -> None:
+    assert checklist.paged(checkout, VERSION).endswith("run `make page`")
+    page = checkout / "webhook/cli/playground/page/index.html"
+    page.parent.mkdir(parents=True)
+    page.touch()
+    assert checklist.paged(checkout, VERSION) == ""
+
+
 def test_what_is_generated_is_fresh_here_and_nowhere_else(checkout: Path) -> None:
     assert checklist.generated(ROOT, VERSION) == ""
     assert checklist.generated(checkout, VERSION).endswith("is not what the code says: run `make docs`")
