@@ -20,6 +20,7 @@ from tests.bench.instruction_counter import Count, NoCounterError
 from tests.bench.machine import this_machine
 from tests.bench.report import markdown, text
 from webhook.admission import left_alone, pipelines, record, required, too_large
+from webhook.admission.injected_before import InjectedBefore
 from webhook.api import document, mpijob, review, written
 from webhook.cluster.view import NothingKnown
 from webhook.kit import written_templates
@@ -32,7 +33,9 @@ Stages = Callable[[bytes, Policy], Iterator[str]]
 
 ROUNDS: Final = 5
 WHOLE: Final = "whole review"
+AGAIN: Final = "whole review that came before"
 _TODAY: Final = date(2026, 1, 1)
+_before: Final = InjectedBefore()
 
 
 def validating(data: bytes, policy: Policy) -> Iterator[str]:
@@ -101,9 +104,16 @@ def _whole_mutating(data: bytes, policy: Policy) -> Iterator[str]:
     yield WHOLE
 
 
+def _mutating_again(data: bytes, policy: Policy) -> Iterator[str]:
+    request = review.decode(data)
+    decision = _before.mutate(request, policy=policy, view=NothingKnown())
+    review.encode(decision.response(request.uid))
+    yield AGAIN
+
+
 HOOKS: Final[Mapping[str, tuple[Callable[[], bytes], Sequence[Stages]]]] = {
     "validate": (body.validate_bodies, (_whole_validating, validating)),
-    "mutate": (body.mutate_bodies, (_whole_mutating, mutating)),
+    "mutate": (body.mutate_bodies, (_whole_mutating, mutating, _mutating_again)),
 }
 
 

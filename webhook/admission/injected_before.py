@@ -5,7 +5,8 @@ deleted. What a job gets follows from its text, from who asks, from the policy a
 for. Where all of that is the same, so is the reply. Of the text, `managedFields` alone do not count, since nobody reads
 them; the name counts, for `topology` writes it into the job.
 
-Nothing is kept where a plug-in injects, which may look at anything, nor of an update.
+It is kept the second time, for most jobs come once. Nothing is kept where a plug-in injects, which may look at
+anything, nor of an update.
 """
 
 from typing import Final
@@ -14,7 +15,7 @@ import msgspec
 
 from webhook.admission import pipelines, too_large
 from webhook.admission.decision import Decision
-from webhook.api import document, review
+from webhook.api import document
 from webhook.api.review import AdmissionRequest
 from webhook.cluster import asked
 from webhook.cluster.asked import AskedView, Facts
@@ -24,6 +25,8 @@ from webhook.policy.in_force import Policy
 # Bytes: of one object, and about of memory for all that is kept.
 LARGEST: Final = 32 * 1024
 MOST_IN_ALL: Final = 8 * 1024 * 1024
+# Names of jobs that came.
+MOST_SEEN: Final = 512
 # What is kept of a job beside its text and the reply.
 _OF_A_JOB: Final = 4 * 1024
 
@@ -42,28 +45,41 @@ class InjectedBefore:
 
     def __init__(self) -> None:
         self._known: dict[_Key, _Known] = {}
+        self._seen: set[int] = set()
         self.size = 0
         """Bytes, about."""
 
     def mutate(self, request: AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
         """As `pipelines.mutate`, but for `patch` and `document`: of these the decision may have none."""
-        key = _key(request, policy)
+        key = None if self._is_new(request) else _key(request, policy)
         known = self._known.get(key) if key is not None else None
         if known is not None and known.policy is policy and asked.hold(known.facts, view):
             return known.decision
+        if key is None:
+            return pipelines.mutate(request, policy=policy, view=view)
         noting = AskedView(view)
         decision = pipelines.mutate(request, policy=policy, view=noting)
-        if key is None or decision.skipped or not noting.complete:
-            return decision
-        if any(entry.plugin for entry, _ in policy.injections):
+        if decision.skipped or not noting.complete or any(entry.plugin for entry, _ in policy.injections):
             return decision
         decision.policy = policy.identity
         decision = decision.for_others()
         self._keep(key, _Known(policy, noting.facts, decision))
         return decision
 
+    def _is_new(self, request: AdmissionRequest) -> bool:
+        """Whether no job of its name came before, not long ago; found out before its text is looked at."""
+        name = hash((request.namespace, request.name))
+        if name in self._seen:
+            return False
+        if len(self._seen) >= MOST_SEEN:
+            self._seen.clear()
+        self._seen.add(name)
+        return True
+
     def _keep(self, key: _Key, known: _Known) -> None:
-        size = _OF_A_JOB + sum(map(len, key)) + len(review.encode(known.decision.response("")))
+        said = known.decision.response("")
+        texts = *key, bytes(said.patch or b""), *said.warnings, *said.audit_annotations.values()
+        size = _OF_A_JOB + sum(map(len, texts))
         if self.size + size > MOST_IN_ALL:
             self._known.clear()
             self.size = 0
