@@ -3,7 +3,9 @@
 It is that of `mpijob-webhook check`, and needs no cluster.
 """
 
+import json
 from collections.abc import Iterable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +56,9 @@ def _world(cluster: Path | Iterable[Mapping[str, Any]] | None) -> job_world.JobW
     if isinstance(cluster, str | Mapping):
         raise ValueError("cluster: must be the Path of a snapshot, or a list of objects")  # noqa: TRY004 - as for texts
     world = job_world.of_nothing()
+    world.otherwise = "no cluster was given"
     if cluster is not None:
-        world.cluster = Snapshot(cluster)
+        world.cluster = Snapshot([_mapping("cluster", each) for each in cluster])
         world.otherwise = "not among the objects that were given"
     return world
 
@@ -63,7 +66,7 @@ def _world(cluster: Path | Iterable[Mapping[str, Any]] | None) -> job_world.JobW
 def _policies(policy: Document) -> PolicySet:
     if isinstance(policy, Path):
         return load_policies(files.read(str(policy)), policy.stem)
-    return load_policies(policy if isinstance(policy, str) else yaml.dump(dict(policy)))
+    return load_policies(policy if isinstance(policy, str) else yaml.dump(_mapping("policy", policy)))
 
 
 def _manifest(job: Any) -> Manifest:
@@ -80,15 +83,37 @@ def _manifest(job: Any) -> Manifest:
 
 
 def _documents(job: Any) -> list[Any]:
-    if isinstance(job, str):
+    if isinstance(job, str | bytes):
         try:
-            return yaml.load_all(job)
+            found = yaml.load_all(job)
         except yaml.YamlError as error:
             raise ValueError(str(error)) from None
+        if len(found) == 1 and isinstance(found[0], str):
+            raise ValueError("the job: is text without any key; a file is given as pathlib.Path(...)")
+        return found
     if isinstance(job, Mapping):
-        return [dict(job)]
+        return [_mapping("the job", job)]
     # What client libraries make of an API's schema says itself what its fields are called on the wire.
     from kubernetes.client import ApiClient  # noqa: PLC0415 - takes a second, and most jobs are mappings
 
     written: Any = ApiClient().sanitize_for_serialization(job)  # type: ignore[no-untyped-call]
     return [written]
+
+
+def _mapping(name: str, value: Any) -> dict[str, Any]:
+    """The mapping as clients send it: in JSON."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name}: {value!r} is no mapping")  # noqa: TRY004 - as for texts
+    try:
+        sent: dict[str, Any] = json.loads(json.dumps(dict(value), default=_sent, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{name}: cannot be sent as JSON: {error}") from None
+    return sent
+
+
+def _sent(value: Any) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{value!r} is of type {type(value).__name__}")

@@ -1,8 +1,10 @@
 """`mpijob_webhook.check`: the verdict in Python."""
 
 import re
+from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -18,6 +20,8 @@ from webhook.cli.files import Manifest
 
 BAD = changed({"Worker.replicas": 1, "metadata.name": "<b>"})
 ONE_WORKER = changed({"Worker.replicas": 1})
+CYCLE: dict[str, Any] = {"kind": "MPIJob"}
+CYCLE["spec"] = CYCLE
 FEW = f"{HEADER}rules: {{worker-count: {{max: 3}}}}\n"
 
 
@@ -29,6 +33,7 @@ def test_a_good_job() -> None:
     assert verdict.job["metadata"]["annotations"]["sidecar.istio.io/inject"] == "false"
     assert "sidecar.istio.io/inject" not in GOOD["metadata"].get("annotations", {}), "what was given is as it was"
     assert verdict.not_judged[0].startswith("not judged: what depends on ")
+    assert verdict.not_judged[0].endswith("(no cluster was given)")
     assert repr(verdict).startswith("team-a/train: admitted\n  injected, and recorded in")
 
 
@@ -79,6 +84,7 @@ def test_a_job_may_come_in_many_ways(tmp_path: Path) -> None:
     expected = mpijob_webhook.check(ONE_WORKER).message
     assert mpijob_webhook.check(path).message == expected
     assert mpijob_webhook.check(yaml.dump(ONE_WORKER)).message == expected
+    assert mpijob_webhook.check(path.read_bytes()).message == expected
 
     model = client.V1Job(api_version="kubeflow.org/v1", kind="MPIJob", metadata=client.V1ObjectMeta(name="old"))
     assert "mpijob-webhook convert" in mpijob_webhook.check(model).message
@@ -107,6 +113,10 @@ def test_policy_and_cluster(tmp_path: Path) -> None:
         (f"{yaml.dump(GOOD)}---\n{yaml.dump(GOOD)}", None, "there are 2 MPIJobs in it"),
         ("3", None, "is a number, not a Kubernetes object"),
         (Path("/no/such/file"), None, "no such file"),
+        ("job.yaml", None, r"a file is given as pathlib.Path\(...\)"),
+        ({**GOOD, "spec": {1, 2}}, None, r"cannot be sent as JSON: \{1, 2\} is of type set"),
+        (changed({"spec.slotsPerWorker": float("nan")}), None, "cannot be sent as JSON: Out of range"),
+        (CYCLE, None, "cannot be sent as JSON: Circular reference"),
         (GOOD, f"{HEADER}mode: x\n", "mode: must be enforce"),
         (GOOD, Path("/no/such/file"), "no such file"),
     ],
@@ -120,6 +130,20 @@ def test_what_cannot_be_used(job: object, policy: str | None, said: str) -> None
 def test_a_cluster_is_a_path_or_objects(cluster: Any) -> None:
     with pytest.raises(ValueError, match="must be the Path of a snapshot, or a list of objects"):
         mpijob_webhook.check(GOOD, cluster=cluster)
+
+
+def test_what_is_in_a_cluster_are_mappings() -> None:
+    with pytest.raises(ValueError, match="cluster: 1 is no mapping"):
+        mpijob_webhook.check(GOOD, cluster=[1])  # type: ignore[list-item]
+
+
+def test_a_job_is_judged_as_clients_send_it() -> None:
+    """In JSON, in which keys are text, tuples are lists and moments are text."""
+    job = changed({"metadata.labels": {1: "a"}, "metadata.creationTimestamp": datetime(2026, 1, 2)})
+    job["spec"]["mpiReplicaSpecs"] = MappingProxyType(job["spec"]["mpiReplicaSpecs"])
+    verdict = mpijob_webhook.check(job)
+    assert verdict, verdict.message
+    assert verdict.job["metadata"]["labels"]["1"] == "a"
 
 
 def test_the_version() -> None:
