@@ -19,6 +19,8 @@ ANCESTOR: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 OF_TRAINER: Final = "trainer"
 # The value of `managedBy` that stands for Trainer itself.
 CONTROLLER: Final = "trainer.kubeflow.org/trainjob-controller"
+# The conditions of a TrainJob that is over.
+ENDS: Final = ("Complete", "Failed")
 # Labels of all pods of a JobSet.
 JOB_SET_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 REPLICATED_JOB_NAME: Final = "jobset.sigs.k8s.io/replicatedjob-name"

@@ -50,7 +50,7 @@ def faults(shape: Shape, _: Context) -> Iterator[Violation]:
         yield from _of_one(each, known, shape)
     yield from _of_metadata(shape)
     spec = at(shape.runtime, "template", "spec")
-    yield from _of_policies(spec, known)
+    yield from _of_policies(spec, {each.name for each in shape.jobs})
     yield from _of_coordinator(at(spec, "coordinator"), shape)
     yield from _of_claims(spec, shape)
     subdomain = at(spec, "network").get("subdomain")
@@ -90,8 +90,10 @@ def _of_one(each: ReplicatedJob, known: set[str], shape: Shape) -> Iterator[Viol
     if at(job, "selector") and job.get("manualSelector") is not True:
         yield Violation(f"{of_job}.selector", "is made by Kubernetes itself", fix="Remove it.")
     if each.pods < 1 and (shape.job or each.name != trainer.NODE):
-        number = f"{_NODES}" if each.name == trainer.NODE else path
-        yield Violation(number, f"{each.pods} pods of {each.name}, at least 1 required", fix="Set it to 1 or more.")
+        number = _NODES if each.name == trainer.NODE else path
+        # With none Kubernetes takes the Job for done, and a launcher may go on alone.
+        fault = f"{each.pods} pods of {each.name}" + (", at least 1 required" if each.pods else "")
+        yield Violation(number, fault, fix="Set it to 1 or more.", advisory=not each.pods)
 
 
 def _of_metadata(shape: Shape) -> Iterator[Violation]:
@@ -163,6 +165,7 @@ def _of_claims(spec: dict[str, Any], shape: Shape) -> Iterator[Violation]:
     """Claims that JobSet makes: each has a name of its own, and a mount."""
     seen: set[str] = set()
     mounted = {mount for each in shape.jobs for mount in each.mounts}
+    volumes = {str(volume.get("name")) for each in shape.jobs for volume in _volumes(each)}
     for path, claim in islice(claim_templates(spec), MANY):
         if problem := names.dns_1123_subdomain_problem(claim):
             yield Violation(path, f"{_quoted(claim)} is no name of a claim, which {problem}", fix=_FIX)
@@ -170,7 +173,7 @@ def _of_claims(spec: dict[str, Any], shape: Shape) -> Iterator[Violation]:
             yield Violation(path, f"{_quoted(claim)} is the name of another claim", fix=_FIX)
         elif claim not in mounted and shape.job:  # a patch may mount it
             yield Violation(path, f"no container mounts {_quoted(claim)}", fix=_FIX)
-        elif any(claim == volume.get("name") for each in shape.jobs for volume in _volumes(each)):
+        elif claim in volumes:
             yield Violation(path, f"{_quoted(claim)} is the name of a volume too", fix=_FIX)
         seen.add(claim)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 from typing import Final
 
 from msgspec import structs
@@ -16,14 +15,12 @@ from webhook.kit.settings import RuleSettings
 from webhook.predict.trainer.shape import Shape
 from webhook.rules import Rule, Violation, job_size
 
-# Fetching a dataset and a model makes two.
-_MOST: Final = 20
 _AS_LAUNCHER: Final = replica_path(LAUNCHER)
 
 
 def faults(shape: Shape, rule: Rule, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
     """What the rule finds in them; of those that are too large nothing but that."""
-    for pods in islice(shape.others, _MOST):
+    for pods in shape.others:
         try:
             job, templates = written.decode(pods.document)
         except ShapeError as error:

@@ -4,7 +4,8 @@ Upstream: `newRuntimeInfo` of Trainer's `pkg/runtime/core/trainingruntime.go`, `
 `pkg/runtime/framework/plugins/mpi/mpi.go`, and `Trainer` of `plugins/jobset/builder.go`.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -95,6 +96,7 @@ def launcher_is_node(runtime: dict[str, Any]) -> bool:
 def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[ReplicatedJob]:
     """Those of a runtime's spec, with the patches and the `trainer` of a TrainJob's spec, which may be empty."""
     found = []
+    patches = _patches(job)
     for index, written in enumerate(mappings(at(runtime, "template", "spec").get("replicatedJobs"))):
         whole = at(written, "template")
         each = ReplicatedJob(
@@ -108,7 +110,7 @@ def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[Replic
             depends_on=mappings(written.get("dependsOn")),
         )
         labels = dict(at(whole, "metadata", "labels"))
-        for where, patch in _patches(job, each.name):
+        for where, patch in patches.get(each.name, ()):
             labels |= at(patch, "metadata", "labels")
             pods = at(patch, "spec", "template")
             place = f"{where}.spec.template"
@@ -148,14 +150,15 @@ def claim_templates(spec: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield path, str(at(template, "metadata").get("name") or "")
 
 
-def _patches(job: dict[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(path, patch) of each patch of the replicated job's template."""
+def _patches(job: dict[str, Any]) -> Mapping[str, list[tuple[str, dict[str, Any]]]]:
+    """(path, patch) of each patch of a replicated job's template, by the names of these."""
+    found: defaultdict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
     for index, patch in enumerate(mappings(job.get("runtimePatches"))[:_MOST_PATCHES]):
         inner = at(patch, "trainingRuntimeSpec", "template", "spec")
         for number, replicated in enumerate(mappings(inner.get("replicatedJobs"))):
-            if replicated.get("name") == name:
-                path = f"{PATCHES}[{index}].trainingRuntimeSpec.template.spec.replicatedJobs[{number}].template"
-                yield path, at(replicated, "template")
+            path = f"{PATCHES}[{index}].trainingRuntimeSpec.template.spec.replicatedJobs[{number}].template"
+            found[str(replicated.get("name"))].append((path, at(replicated, "template")))
+    return found
 
 
 def _sized(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any]) -> None:

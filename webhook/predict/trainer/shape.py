@@ -9,7 +9,7 @@ import msgspec
 from webhook.api import mpijob, trainer
 from webhook.api.annotations import INJECTED
 from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
-from webhook.api.trainer import at, mapping
+from webhook.api.trainer import at, mapping, mappings
 from webhook.cluster.training_runtimes import TrainingRuntime
 from webhook.predict.trainer.places import Place, Places
 from webhook.predict.trainer.replicated_jobs import (
@@ -25,6 +25,15 @@ from webhook.predict.trainer.replicated_jobs import (
 _ROLES: Final = {trainer.LAUNCHER: LAUNCHER, trainer.NODE: WORKER}
 # JobSet's default.
 _RESTART_POLICY: Final = "OnFailure"
+# Fetching a dataset and a model makes two.
+_MOST_OTHERS: Final = 20
+# As mpi-operator says it; the time is not looked at.
+_ENDED: Final = {
+    "status": {
+        "conditions": [{"type": "Succeeded", "status": "True"}],
+        "completionTime": "1970-01-01T00:00:00Z",
+    }
+}
 # Stands for what an image starts by itself: of an MPIJob's workers that would be sshd.
 _OF_THE_IMAGE: Final = ["(entrypoint)"]
 
@@ -74,8 +83,14 @@ def of_train_job(document: dict[str, Any], runtime: TrainingRuntime) -> Shape | 
         "spec.slotsPerWorker": Place("spec.trainer.numProcPerNode"),
         "spec.runPolicy": Place("spec"),
     }
-    spec, metadata = mapping(document.get("spec")), mapping(document.get("metadata"))
-    return _shape(msgspec.json.decode(runtime.spec), spec, metadata, known, f"{kind} {runtime.name}")
+    return _shape(
+        msgspec.json.decode(runtime.spec),
+        mapping(document.get("spec")),
+        mapping(document.get("metadata")),
+        known,
+        f"{kind} {runtime.name}",
+        ended=_ended(document),
+    )
 
 
 def _runtimes_places() -> dict[str, Place]:
@@ -92,23 +107,32 @@ def _runtimes_places() -> dict[str, Place]:
 
 
 def _shape(
-    runtime: dict[str, Any], job: dict[str, Any], metadata: dict[str, Any], known: dict[str, Place], name: str
+    runtime: dict[str, Any],
+    job: dict[str, Any],
+    metadata: dict[str, Any],
+    known: dict[str, Place],
+    name: str,
+    *,
+    ended: bool = False,
 ) -> Shape | None:
     policy = at(runtime, "mlPolicy").get("mpi")
     if not isinstance(policy, dict):
         return None
     jobs = replicated_jobs(runtime, job)
     specs: dict[str, Any] = {}
-    added = [name for _, name in claim_templates(at(runtime, "template", "spec"))]
-    others = []
+    claims = [name for _, name in claim_templates(at(runtime, "template", "spec"))]
+    others: list[tuple[str, dict[str, Any]]] = []
     for each in jobs:
         role = _ROLES.get(each.name)
+        if role is None and len(others) == _MOST_OTHERS:
+            continue
         # No role is called a number.
         path = replica_path(role or str(each.index))
         template = _known(each, role, path, known, in_runtime=bool(name))
-        volumes = [*added, trainer.KEY_VOLUME, trainer.HOSTFILE_VOLUME] if role else added
-        if not name:  # patches of TrainJobs may add any
-            volumes = [*volumes, *each.mounts]
+        mounted = set(each.mounts)
+        volumes = [name for name in claims if name in mounted]
+        volumes += [trainer.KEY_VOLUME, trainer.HOSTFILE_VOLUME] if role else []
+        volumes += each.mounts if not name else []  # patches of TrainJobs may add any
         template["spec"]["volumes"] = _volumes(template["spec"].get("volumes"), volumes)
         replica = {
             "replicas": each.replicas * each.pods if role == WORKER else 1,
@@ -133,6 +157,7 @@ def _shape(
     }
     document = {
         **head,
+        **(_ENDED if ended else {}),
         "spec": {
             "slotsPerWorker": slots(runtime, job, jobs),
             "runLauncherAsWorker": as_node,
@@ -148,6 +173,12 @@ def _shape(
         for path, replica in others
     ]
     return Shape(msgspec.json.encode(document), other_pods, places, jobs, runtime, job, metadata)
+
+
+def _ended(document: dict[str, Any]) -> bool:
+    """Whether Trainer has seen the TrainJob to its end, one way or the other."""
+    conditions = mappings(at(document, "status").get("conditions"))
+    return any(each.get("type") in trainer.ENDS and each.get("status") == "True" for each in conditions)
 
 
 def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:

@@ -288,13 +288,27 @@ def test_a_name_that_makes_no_name_of_a_job():
     assert message.startswith('"my_node" makes no name of a Job, which ')
 
 
-@pytest.mark.parametrize(("number", "wrong"), [(0, True), (-1, True), (1, False)])
-def test_no_nodes(number, wrong):
-    found = told(faults, train_job(numNodes=number), runtime(runLauncherAsNode=False))
+@pytest.mark.parametrize(("number", "said"), [(-1, "-1 pods of node, at least 1 required"), (0, "0 pods of node")])
+def test_no_nodes(number, said):
+    shape = of_train_job(train_job(numNodes=number), record(runtime(runLauncherAsNode=False)))
 
-    fault = (
-        "spec.mpiReplicaSpecs[Worker].replicas",
-        f"{number} pods of node, at least 1 required",
-        "Set it to 1 or more.",
-    )
-    assert found == ([fault] if wrong else [])
+    (found,) = faults(shape)
+    assert (found.path, found.message) == ("spec.mpiReplicaSpecs[Worker].replicas", said)
+    assert found.fix == "Set it to 1 or more."
+    assert found.advisory is (number == 0), "Kubernetes takes a Job of no pods for done, and a launcher may go on"
+
+
+def test_a_runtime_whose_launcher_runs_alone():
+    base = runtime()
+    job_of_node(base)["parallelism"] = 0
+
+    (found,) = faults(of_train_job(train_job(), record(base)))
+    assert found.advisory
+
+
+def test_the_last_of_many_jobs_may_decide_for_all():
+    base = runtime()
+    job_set(base)["replicatedJobs"] += [{"name": f"step-{index}"} for index in range(1_000)]
+    job_set(base)["successPolicy"] = {"targetReplicatedJobs": ["step-999"]}
+
+    assert list(faults_of(base)) == []

@@ -12,6 +12,7 @@ from webhook.admission.trainer import pipeline
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.policy.in_force import load_policies
+from webhook.predict.trainer.shape import of_runtime
 
 POD = "spec.template.spec.replicatedJobs[0].template.spec.template.spec"
 IN_RUNTIME = f"(ClusterTrainingRuntime deepspeed, {POD}"
@@ -28,6 +29,24 @@ class Team(Runtimes):
 
     def get(self, resource: Any, key: Any) -> Any:
         return self._namespace if resource is NAMESPACES else super().get(resource, key)
+
+
+def test_no_more_of_them_are_looked_at_and_with_no_more_volumes_than_they_mount() -> None:
+    base = runtime()
+    job_set = base["spec"]["template"]["spec"]
+    mount = {"name": "claim-7", "mountPath": "/data"}
+    pod = {"containers": [{"name": "step", "image": "step:1", "volumeMounts": [mount]}]}
+    template = {"spec": {"template": {"spec": pod}}}
+    job_set["replicatedJobs"] += [{"name": f"step-{index}", "template": template} for index in range(30)]
+    claims = [{"metadata": {"name": f"claim-{index}"}} for index in range(50)]
+    job_set["volumeClaimPolicies"] = [{"templates": claims}]
+
+    shape = of_runtime(base)
+
+    assert shape is not None
+    assert len(shape.others) == 20
+    assert b"claim" not in shape.document
+    assert [each.document.count(b"claim-") for each in shape.others] == [2] * 20
 
 
 def fetching(step: str = "dataset-initializer", **container: Any) -> Any:

@@ -266,8 +266,8 @@ def test_an_update_is_refused_for_what_it_makes_worse_alone():
 def test_what_is_found_beside_rules_is_compared_with_the_stored_object():
     base = runtime(runLauncherAsNode=False)
 
-    assert decide(train_job(numNodes=0), base, old=train_job(numNodes=0, image="x")).allowed
-    assert [rule for *_, rule in refused(decide(train_job(numNodes=0), base, old=train_job(numNodes=2)))] == [
+    assert decide(train_job(numNodes=-1), base, old=train_job(numNodes=-1, image="x")).allowed
+    assert [rule for *_, rule in refused(decide(train_job(numNodes=-1), base, old=train_job(numNodes=2)))] == [
         "upstream-contract"
     ]
 

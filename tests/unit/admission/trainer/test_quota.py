@@ -61,8 +61,8 @@ class Team(Runtimes):
         return super().get(resource, key)
 
 
-def decide(view: Team, name: str, *, old: Any = None, **changes: Any) -> Any:
-    manifest = train_job(**FOUR_EACH)
+def decide(view: Team, name: str, *, old: Any = None, status: Any = None, **changes: Any) -> Any:
+    manifest = train_job(**FOUR_EACH) | ({} if status is None else {"status": status})
     manifest["metadata"] |= {"name": name, "uid": f"uid-{name}"}
     before = None if old is None else {**manifest, "spec": manifest["spec"] | old}
     manifest["spec"] |= changes
@@ -148,3 +148,24 @@ def test_a_job_that_is_resumed_takes_what_its_pods_do_not_have_yet() -> None:
     assert resumed.allowed
     assert not resumed.reservation.new
     assert decide(view, "first", suspend=True).reservation is None
+
+
+@pytest.mark.parametrize(
+    ("condition", "reserved"),
+    [("Complete", False), ("Failed", False), ("Suspended", True)],
+)
+def test_a_job_that_is_over_takes_nothing_more(condition: str, reserved: bool) -> None:
+    status = {"conditions": [{"type": condition, "status": "True"}]}
+
+    found = decide(Team(hard={GPUS: 8}), "first", old={"suspend": True}, suspend=False, status=status)
+
+    assert (found.reservation is not None) is reserved
+    assert decide(Team(hard={GPUS: 4}), "first", old={"suspend": True}, suspend=False, status=status).allowed is (
+        not reserved
+    )
+
+
+def test_a_condition_that_was_true_once() -> None:
+    status = {"conditions": [{"type": "Failed", "status": "False"}]}
+
+    assert decide(Team(hard={GPUS: 8}), "first", old={"suspend": True}, suspend=False, status=status).reservation
