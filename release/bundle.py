@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from hatch_build import commit
-from release import building, mirrors, provenance
+from release import building, mirrors, page_packages, provenance
 from release.building import ROOT
 from webhook import __version__
 from webhook.api import yaml
 from webhook.api.images import ImageError, ImageReference, parse
 
 LOCKS = ("requirements/run.txt", "requirements/build.txt", "requirements/bundle.txt")
+PAGE_LOCK = "page/package-lock.json"
 SUMS = "SHA256SUMS"
 # As in the Dockerfile, but for what needs a network: the base brings Python and pip.
 RECIPE = """\
@@ -67,7 +68,8 @@ def make(folder: Path, image: ImageReference) -> None:
     for name, document in mirrors.examples(image).items():
         (folder / name).write_text(yaml.dump(document), encoding="utf-8")
     subjects = dict(_sums(folder))
-    locks = {lock: building.digest(ROOT / lock) for lock in LOCKS}
+    used = (*LOCKS, PAGE_LOCK) if building.PAGE.is_dir() else LOCKS
+    locks = {lock: building.digest(ROOT / lock) for lock in used}
     statement = provenance.statement(subjects, commit(ROOT) or "unknown", locks)
     (folder / "provenance.json").write_text(json.dumps(statement, indent=2) + "\n", encoding="utf-8")
     (folder / SUMS).write_text("".join(f"{found}  {name}\n" for name, found in _sums(folder)), encoding="utf-8")
@@ -81,7 +83,7 @@ def _pinned(wheels: Path) -> Iterator[str]:
 
 
 def _bill_of_materials(folder: Path) -> None:
-    """CycloneDX, of what is installed from the wheels alone."""
+    """CycloneDX, of what is installed from the wheels alone, and of what the page in ours is made of."""
     with tempfile.TemporaryDirectory() as scratch:
         building.run([sys.executable, "-m", "venv", scratch])
         python = str(Path(scratch, "bin", "python"))
@@ -94,6 +96,11 @@ def _bill_of_materials(folder: Path) -> None:
         building.run(
             [str(Path(sysconfig.get_path("scripts"), "cyclonedx-py")), "environment", *about, *written, python]
         )
+    if building.PAGE.is_dir():
+        path = folder / "sbom.cdx.json"
+        found = json.loads(path.read_text(encoding="utf-8"))
+        found["components"] += [package.component() for package in page_packages.packages()]
+        path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
 def _manifests(folder: Path, image: ImageReference) -> None:

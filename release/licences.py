@@ -7,6 +7,8 @@ from importlib.metadata import PackageMetadata, PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Final
 
+from release import page_packages
+
 LOCK: Final = Path(__file__).parents[1] / "requirements" / "run.txt"
 ALLOWED: Final = frozenset({"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "MPL-2.0", "PSF-2.0"})
 """All may be given on with the image, beside Apache-2.0; of MPL-2.0 nothing is changed."""
@@ -48,6 +50,12 @@ def table() -> Iterator[str]:
             yield f"| {name} | {licence(metadata(name))} |"
         except PackageNotFoundError:  # for another Python or system
             continue
+    yield ""
+    yield "The page of `mpijob-webhook playground`, where it is built, has these packages of npm in it:"
+    yield ""
+    yield "| Package | Licence |"
+    yield "| --- | --- |"
+    yield from (f"| {package.name} | {package.licence} |" for package in page_packages.packages())
 
 
 if __name__ == "__main__":

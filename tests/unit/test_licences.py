@@ -4,7 +4,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 
 import pytest
 
-from release import licences
+from release import licences, page_packages
 from tests.support.paths import DOCS
 
 
@@ -16,6 +16,21 @@ def test_every_licence_is_allowed(package: str) -> None:
         pytest.skip("for another Python or system")
     assert found
     assert found <= licences.ALLOWED
+
+
+@pytest.mark.parametrize("package", page_packages.packages(), ids=lambda package: package.name)
+def test_every_licence_of_what_is_in_the_page_is_allowed(package: page_packages.Package) -> None:
+    found = licences.names(package.licence)
+    assert found
+    assert found <= licences.ALLOWED
+
+
+def test_the_page_is_made_of_what_is_in_it_and_not_of_what_builds_it() -> None:
+    found = {package.name: package.component() for package in page_packages.packages()}
+    assert "esbuild" not in found
+    view = found["@codemirror/view"]
+    assert view["purl"] == f"pkg:npm/%40codemirror/view@{view['version']}"
+    assert [(each["alg"], len(each["content"])) for each in view["hashes"]] == [("SHA-512", 128)]
 
 
 def test_a_licence_that_is_not_allowed_is_seen() -> None:
