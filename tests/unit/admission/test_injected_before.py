@@ -127,7 +127,7 @@ def test_it_is_asked_about_another_text(change: dict[str, Any]) -> None:
         {"view": Snapshot([OTHER_TEAM])},
         {"view": NothingKnown()},
     ],
-    ids=str,
+    ids=["user", "groups", "no groups", "name", "namespace", "cluster", "no cluster"],
 )
 def test_it_is_asked_where_something_else_is_another(fields: dict[str, Any]) -> None:
     asked = Asked(lambda ctx: ctx.view.get(NAMESPACES, "team"))
