@@ -17,6 +17,7 @@ from webhook.cli.options import (
     REFUSED,
     about_a_cluster,
     files_too,
+    namespace_option,
     show,
     with_api,
 )
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Check TrainJobs of Kubeflow Trainer and their MPI runtimes too, as `serve --trainer` does.",
 )
-@click.option("-n", "--namespace", help="For jobs that name no namespace. Default: that of the cluster's context.")
+@namespace_option("For jobs that name no namespace. Default: that of the cluster's context.")
 @click.option("-R", "--recursive", is_flag=True, help="Look into directories however deep; what is hidden is left out.")
 @click.option(
     "--ignore-others", is_flag=True, help="Pass over files without an MPIJob, whatever they are; 0 if all are."
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     default="deny",
     help="What ends with 1: a refusal, or also a warning. What was injected is no warning.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Show refused jobs alone.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only jobs that fail.")
 @click.option(
     "-o",
     "--output",
@@ -138,7 +139,8 @@ def check(
             checker = _with_trainer(checker, world, runtimes, namespace or world.namespace)
     checked = [manifest for manifest in found if checker.concerns(manifest)]
     verdicts = [checker.check(manifest) for manifest in checked]
-    shown = [verdict for verdict in verdicts if not (quiet and verdict.allowed)]
+    failing = [verdict for verdict in verdicts if _fails(verdict, fail_on)]
+    shown = failing if quiet else verdicts
     talks = output == "text" and not quiet
     if talks:
         others = (each for each in found if not checker.concerns(each))
@@ -156,8 +158,11 @@ def check(
     if nothing and not errors:
         complain(f"no {checker.subject} in {', '.join(files)}")
     complain(*errors)
-    failed = any(fail_on == "warn" or not problem.warns for verdict in verdicts for problem in verdict.problems())
-    sys.exit(UNUSABLE if errors or nothing else REFUSED if failed else 0)
+    sys.exit(UNUSABLE if errors or nothing else REFUSED if failing else 0)
+
+
+def _fails(verdict: Any, fail_on: str) -> bool:
+    return any(fail_on == "warn" or not problem.warns for problem in verdict.problems())
 
 
 def _tell(lines: Iterable[str]) -> None:

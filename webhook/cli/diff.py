@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from webhook.cli.options import OUTPUT, POLICY_NAMESPACE, about_a_cluster, namespace_and_name, show, with_api
+from webhook.cli.options import (
+    OUTPUT,
+    POLICY_NAMESPACE,
+    about_a_cluster,
+    namespace_and_name,
+    namespace_option,
+    show,
+    with_api,
+)
 from webhook.cli.terminal import faint, printable
 from webhook.client.access import Access
 
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("job", required=False, metavar="[[NAMESPACE/]NAME]")
 @about_a_cluster()
-@click.option("-n", "--namespace", help="Where the job is. Default: that of the kubeconfig's context.")
+@namespace_option("Where the job is. Default: that of the kubeconfig's context.")
 @POLICY_NAMESPACE
 @OUTPUT
 def diff(*, job: str | None, access: Access, namespace: str | None, policy_namespace: str, output: str) -> NoReturn:

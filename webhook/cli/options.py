@@ -79,6 +79,11 @@ class NameType(click.ParamType[str]):
         return value
 
 
+def namespace_option(told: str, *names: str, **more: Any) -> Callable[[Callable[..., NoReturn]], Any]:
+    """The option -n; `-n=team-a`, which kubectl takes, is refused here, and not taken for the namespace `=team-a`."""
+    return click.option("-n", "--namespace", *names, type=NameType(), metavar="NAMESPACE", help=told, **more)
+
+
 class DurationType(click.ParamType[int]):
     """A time such as 12h or 7d, in seconds."""
 

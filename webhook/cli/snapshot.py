@@ -7,14 +7,14 @@ from typing import Any, NoReturn
 
 import click
 
-from webhook.cli.options import FILE, KUEUE_NAMESPACE, POLICY_NAMESPACE, about_a_cluster
+from webhook.cli.options import FILE, KUEUE_NAMESPACE, POLICY_NAMESPACE, about_a_cluster, namespace_option
 from webhook.cli.terminal import fail
 from webhook.client.access import Access
 
 
 @click.command()
 @about_a_cluster()
-@click.option("-n", "--namespace", "namespaces", multiple=True, help="Only this one; may be repeated. Default: all.")
+@namespace_option("Only this one; may be repeated. Default: all.", "namespaces", multiple=True)
 @POLICY_NAMESPACE
 @KUEUE_NAMESPACE
 @click.option("-o", "--output", type=FILE, help="The file to write. Default: standard output.")

@@ -188,6 +188,22 @@ def test_what_could_not_be_injected_fails_on_warn(check: Check) -> None:
     assert check("a.yaml", "--fail-on", "warn", files={"a.yaml": job}).exit_code == 1
 
 
+@pytest.mark.parametrize("form", ["text", "github", "junit"])
+def test_what_fails_for_a_warning_is_told_in_quiet_too(form: str, check: Check) -> None:
+    files = {"good.yaml": GOOD, "a.yaml": SHORT_LIVED}
+    result = check("good.yaml", "a.yaml", "-q", "-o", form, files=files)
+    assert (result.exit_code, "retention" in result.stdout) == (0, False)
+    result = check("good.yaml", "a.yaml", "-q", "--fail-on", "warn", "-o", form)
+    assert (result.exit_code, "retention" in result.stdout) == (1, True)
+    assert "good.yaml" not in result.stdout
+
+
+@pytest.mark.parametrize("command", ["check a.yaml", "why", "diff", "snapshot", "policy audit", "policy effective"])
+def test_a_namespace_as_kubectl_takes_it_is_not_another_one(command: str) -> None:
+    result = CliRunner().invoke(main, [*command.split(), "-n=team-a"], catch_exceptions=False)
+    assert (result.exit_code, '"=team-a" contains "="' in result.stderr) == (2, True)
+
+
 class TestFiles:
     FILES: ClassVar = {
         "a/one.yaml": JOB, "a/b/two.yaml": JOB, "a/b/three.yml": JOB, "a/.hidden/four.yaml": "]", "a/b/five.txt": "]",

@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn
 
 import click
 
-from webhook.cli.options import KUEUE_NAMESPACE, POLICY_NAMESPACE, about_a_cluster
+from webhook.cli.options import KUEUE_NAMESPACE, POLICY_NAMESPACE, about_a_cluster, namespace_option
 from webhook.cli.terminal import fail
 from webhook.client.access import Access
 
@@ -17,7 +17,7 @@ FOLDER: Final = click.Path(exists=True, file_okay=False, path_type=Path)
 
 @click.command()
 @about_a_cluster("The cluster that the page can read. Default: none.")
-@click.option("-n", "--namespace", "namespaces", multiple=True, help="Read only this one; may be repeated.")
+@namespace_option("Read only this one; may be repeated.", "namespaces", multiple=True)
 @POLICY_NAMESPACE
 @KUEUE_NAMESPACE
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default="a free one", help="Of 127.0.0.1.")

@@ -7,14 +7,14 @@ from typing import NoReturn
 
 import click
 
-from webhook.cli.options import OUTPUT, REFUSED, about_new_policies, show
+from webhook.cli.options import OUTPUT, REFUSED, about_new_policies, namespace_option, show
 from webhook.client.access import Access
 from webhook.server.clock import now
 
 
 @click.command()
 @about_new_policies
-@click.option("-n", "--namespace", default="", help="Judge the jobs of this namespace only. Default: of all.")
+@namespace_option("Judge the jobs of this namespace only. Default: of all.", default="")
 @OUTPUT
 def audit(
     *,

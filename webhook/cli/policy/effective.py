@@ -8,13 +8,13 @@ from typing import NoReturn
 
 import click
 
-from webhook.cli.options import ON, about_new_policies, show
+from webhook.cli.options import ON, about_new_policies, namespace_option, show
 from webhook.cli.terminal import fail
 from webhook.client.access import Access
 
 
 @click.command()
-@click.option("-n", "--namespace", required=True, help="The namespace in question.")
+@namespace_option("The namespace in question.", required=True)
 @about_new_policies
 @click.option("--at", "revision", metavar="REVISION", help="The files of --policy as git has them at that revision.")
 @ON
