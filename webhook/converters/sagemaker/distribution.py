@@ -141,7 +141,7 @@ def _number(parameters: Mapping[str, str], name: str) -> int | None:
     """The number in a hyperparameter; None where it is not set, or empty."""
     if not (text := parameters.get(name)) or (number := value(text)) is None:
         return None
-    if isinstance(number, str) and number.isascii() and number.isdigit():
+    if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 10:
         number = int(number)
     if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= 100_000:
         raise ConversionError(field(name), f'"{text[:60]}" is no number of processes')

@@ -297,6 +297,10 @@ def test_an_algorithm_without_an_image_and_a_program_that_nobody_names() -> None
             '"many" is no number',
         ),
         (
+            request("a", "ml.p4d.24xlarge", 2, mpi() | {"sagemaker_mpi_num_of_processes_per_host": "9" * 5000}),
+            "is no number of processes",
+        ),
+        (
             request("a", "ml.p4d.24xlarge", 2, mpi() | {"sagemaker_mpi_custom_mpi_options": "[1]"}),
             "is no text of options",
         ),
