@@ -152,6 +152,7 @@ def test_it_is_a_good_chart() -> None:
 def test_the_notes_tell_the_next_step(cluster: Cluster) -> None:
     command = ("install", PROGRAM, build.CHART, "--namespace", "ml", "--dry-run", "--kubeconfig", cluster.kubeconfig)
     notes = helm(*command).partition("NOTES:")[2]
+    assert "is in namespace ml, whose own MPIJobs it never sees" in notes
     assert "kubectl rollout status deployment mpijob-webhook -n ml" in notes
     assert "mpijob-webhook doctor --policy-namespace ml" in notes
     assert "No policy is installed" in notes

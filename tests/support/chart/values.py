@@ -19,8 +19,8 @@ IMAGE: Final = (
     '{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}"'
 )
 NOTES: Final = """\
-mpijob-webhook {{ .Chart.AppVersion }} is in namespace {{ .Release.Namespace }}.
-MPIJobs are refused until its first replica is ready:
+mpijob-webhook {{ .Chart.AppVersion }} is in namespace {{ .Release.Namespace }}, whose own MPIJobs it never sees.
+All others are refused until its first replica is ready:
 
   kubectl rollout status deployment mpijob-webhook -n {{ .Release.Namespace }}
 
