@@ -22,6 +22,7 @@ is said.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from msgspec import structs
 from pydantic import Field
 
 from webhook.api import names, quantity
@@ -75,21 +76,24 @@ def _found(job: MPIJob, path: str, name: str, settings: Settings, ctx: Context) 
         return
     queue = ctx.view.get(VOLCANO_QUEUES, name)
     if queue is ABSENT:
-        yield _absent(path, name, ctx)
+        closest = _closest(name, ctx)
+        fix = f"Use {closest.name}." if closest else "Name one that exists."
+        yield Violation(path, f"{_called(name)} does not exist", fix=fix, reason=CauseReason.NOT_SUPPORTED)
+        if closest:  # else it would be said of the next try
+            yield from _too_small(job, closest, settings, ctx)
     elif queue is not UNKNOWN:
         yield from _closed(path, queue)
         yield from _no_leaf(path, queue, settings, ctx.view)
         yield from _too_small(job, queue, settings, ctx)
 
 
-def _absent(path: str, name: str, ctx: Context) -> Violation:
-    def known() -> list[str]:
-        queues = ctx.view.all(VOLCANO_QUEUES)
-        return [] if queues is UNKNOWN else sorted(queues)
-
-    closest = ctx.closest_name(name, known)
-    fix = f"Use {closest}." if closest else "Name one that exists."
-    return Violation(path, f"{_called(name)} does not exist", fix=fix, reason=CauseReason.NOT_SUPPORTED)
+def _closest(name: str, ctx: Context) -> VolcanoQueue | None:
+    """The queue that was probably meant."""
+    queues = ctx.view.all(VOLCANO_QUEUES)
+    if queues is UNKNOWN:
+        return None
+    closest = ctx.closest_name(name, lambda: sorted(queues))
+    return queues[closest] if closest else None
 
 
 def _closed(path: str, queue: VolcanoQueue) -> Iterator[Violation]:
@@ -151,6 +155,8 @@ def _never(
 def _fix(job: MPIJob, queues: list[VolcanoQueue], ctx: Context) -> str:
     """A smaller size that all rules admit and that could be held."""
     sizes = Sizes.of(job, ctx)
+    if sizes.gang is None and sizes.waits:  # the rule `gang` has it set, to the workers that there are now
+        sizes = structs.replace(sizes, gang=sizes.own.workers + 1)
     size = sizes.largest(
         lambda size: not any(_beyond(volcano.min_resources(job, ctx, size), queue.capability) for queue in queues)
     )

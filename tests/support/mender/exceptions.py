@@ -17,6 +17,9 @@ FAULTS: Final[Mapping[str, str]] = {
     r"(?s)(new|still there): \[slots\] .*-np \d+ refuses to start.*tight policy": (
         "the tier takes the launcher's slots away too"
     ),
+    r"(?s)new: \[slots\] .*-np \d+ refuses to start.*a small queue of Volcano's": (
+        "two warnings: one has a rank on each slot that there is, the other takes slots away"
+    ),
     r"new: \[gang\] .*: unset means": "without the label of a queue the job no longer waits in it",
 }
 """Advice that does not lead to an admitted job at once."""

@@ -86,6 +86,14 @@ def test_absent(changes: Json, path: str) -> None:
     assert said(changes, queue("team-a")) == [Violation(path, message, fix="Use team-a.", reason=reason)]
 
 
+def test_the_queue_that_was_probably_meant_is_too_small() -> None:
+    """Else that would be said of the next try."""
+    absent, small = said(TEAM, queue("team-a", {GPU: 7}))
+    assert (absent.path, absent.fix) == (FIELD, "Use team-a.")
+    assert small.message == f'needs 8 {GPU}, queue "team-a" can hold 7'
+    assert (small.path, small.fix, small.advisory) == (WORKERS, "Reduce worker count to 3.", False)
+
+
 def test_no_default_queue() -> None:
     result = violations(ID, settings=ON, view=Snapshot([queue("team")]))
     assert found(result) == [f'{FIELD}: queue "default" does not exist']
@@ -166,6 +174,19 @@ def test_more_than_it_can_hold(changes: Json, capability: Json, message: str, fi
     assert (fault.path, fault.message, fault.fix) == (WORKERS, message, fix)
     assert not fault.advisory
     assert fault.degree is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "fix"),
+    [
+        ({"spec.launcherCreationPolicy": "WaitForWorkersReady"}, "Reduce worker count to 3 and minAvailable to 3."),
+        ({}, "Reduce worker count to 3."),
+    ],
+)
+def test_a_launcher_that_waits_is_not_in_the_gang(changes: Json, fix: str) -> None:
+    """The rule `gang` asks for a minAvailable too, for the workers that there are now."""
+    (fault,) = said(TEAM | changes, queue("team", {GPU: 7}))
+    assert fault.fix == fix
 
 
 def test_by_hand() -> None:
