@@ -19,6 +19,8 @@ class TrainJobRecord(msgspec.Struct, frozen=True, gc=False):
     namespace: str
     name: str
     uid: str
+    over: bool = False
+    """It ended, or is being deleted: it takes nothing more."""
 
 
 class TrainJobPod(msgspec.Struct, frozen=True, gc=False):
@@ -31,10 +33,21 @@ class TrainJobPod(msgspec.Struct, frozen=True, gc=False):
 
 class _JobMetadata(Metadata):
     uid: str = ""
+    deletion_timestamp: str | None = None
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(msgspec.Struct):
+    conditions: list[_Condition] | None = None
 
 
 class _Job(Wire):
     metadata: _JobMetadata
+    status: _Status | None = None
 
 
 class _Labels(msgspec.Struct, omit_defaults=True):
@@ -51,8 +64,10 @@ class _Pod(Wire):
 
 
 def _job(found: _Job) -> TrainJobRecord:
-    metadata = found.metadata
-    return TrainJobRecord(sys.intern(metadata.namespace), metadata.name, metadata.uid)
+    metadata, conditions = found.metadata, (found.status and found.status.conditions) or []
+    ended = any(each.type in trainer.ENDS and each.status == "True" for each in conditions)
+    over = ended or metadata.deletion_timestamp is not None
+    return TrainJobRecord(sys.intern(metadata.namespace), metadata.name, metadata.uid, over)
 
 
 def _pod(found: _Pod) -> TrainJobPod:
@@ -63,9 +78,7 @@ def _pod(found: _Pod) -> TrainJobPod:
     )
 
 
-TRAIN_JOBS: Final = namespaced(
-    "trainjobs", trainer.TRAIN_JOB, trainer.API_VERSION, wire=_Job, record=_job, metadata_only=True
-)
+TRAIN_JOBS: Final = namespaced("trainjobs", trainer.TRAIN_JOB, trainer.API_VERSION, wire=_Job, record=_job)
 TRAIN_JOB_PODS: Final = namespaced(
     "pods",
     "Pod",

@@ -118,7 +118,9 @@ class Sight:
             self._gone[old.uid] = now
 
     def _train_job_changed(self, key: Hashable, old: TrainJobRecord | None, new: TrainJobRecord | None) -> None:
-        """That a TrainJob is seen says nothing of what it takes: what is reserved counts until it is gone."""
+        """That a TrainJob is seen says nothing of what it takes: what is reserved counts until it is over, or gone."""
+        if new is not None and new.over:
+            self._gone[new.uid] = self._clock()
         if old is not None and (new is None or new.uid != old.uid):
             self._gone[old.uid] = self._clock()
 

@@ -100,8 +100,11 @@ def _reserved(ctx: Context) -> Iterator[Reservation]:
             reservation = entry.reservation
             if name := train_job(reservation.name):
                 known = ctx.view.get(TRAIN_JOBS, (ctx.namespace, name))
-                stored_already = isinstance(known, TrainJobRecord) and known.uid == reservation.uid
-                yield msgspec.structs.replace(reservation, objects=()) if stored_already else reservation
+                if isinstance(known, TrainJobRecord) and known.uid == reservation.uid:
+                    if known.over:
+                        continue
+                    reservation = msgspec.structs.replace(reservation, objects=())
+                yield reservation
                 continue
             stored = ctx.view.get(MPI_JOBS, (ctx.namespace, reservation.name))
             over = isinstance(stored, MPIJobRecord) and stored.uid == reservation.uid and stored.over

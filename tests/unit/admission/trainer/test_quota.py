@@ -124,6 +124,16 @@ def test_the_objects_of_a_stored_job_are_counted_by_the_quota() -> None:
     assert decide(view, "second").allowed
 
 
+def test_what_is_over_takes_no_room_however_few_of_its_pods_are_left() -> None:
+    view = Team(hard={GPUS: 8})
+    view.reserve(decide(view, "first"))
+
+    view.stored["first"] = TrainJobRecord("team", "first", "uid-first", over=True)
+    assert decide(view, "second").allowed
+    view.stored["first"] = TrainJobRecord("team", "first", "of another", over=True)
+    assert not decide(view, "second").allowed
+
+
 def test_without_its_pods_nothing_is_known_of_what_a_job_still_takes() -> None:
     view = Team(hard={GPUS: 8})
     view.reserve(decide(view, "first"))

@@ -877,13 +877,14 @@ async def test_a_reservation_ends_with_its_job(after: MPIJobRecord | None) -> No
     assert await world.submit("d") == ["d"]
 
 
-async def test_a_reservation_of_a_train_job_ends_with_it_and_not_when_it_is_seen() -> None:
+@pytest.mark.parametrize("after", [None, TrainJobRecord("team", "a", "uid-TrainJob/a", over=True)])
+async def test_a_reservation_of_a_train_job_ends_with_it_and_not_when_it_is_seen(after: TrainJobRecord | None) -> None:
     world = World()
     await world.submit("TrainJob/a", "TrainJob/b", "c", new=True)
     seen = TrainJobRecord("team", "a", "uid-TrainJob/a")
     world.view.listeners[TRAIN_JOBS](("team", "a"), None, seen)
     assert await world.submit("d") == []
-    world.view.listeners[TRAIN_JOBS](("team", "a"), seen, None)
+    world.view.listeners[TRAIN_JOBS](("team", "a"), seen, after)
     assert await world.submit("d") == ["d"]
 
 
