@@ -10,7 +10,7 @@ const { metafile } = await build({
   outdir: folder,
   bundle: true,
   // Whoever serves the page puts there how it gets its verdicts, and what that needs.
-  external: ["./backend.js", "./pyodide.mjs"],
+  external: ["./backend.js", "./pyodide.js"],
   format: "esm",
   target: "es2022",
   minify: true,

@@ -1,4 +1,4 @@
-import { loadPyodide } from "./pyodide.mjs";
+import { loadPyodide } from "./pyodide.js";
 import { start } from "./python.js";
 
 const started = (async () => {

@@ -43,6 +43,7 @@ def questions() -> Iterator[dict[str, str]]:
 def test_the_same_verdicts_as_here(site: Path) -> None:
     """Another Python, another machine's words, and no libyaml."""
     asked = [*questions()]
+    (site / "package.json").write_text('{"type": "module"}')  # for Node
     archives = json.loads((site / "archives.json").read_text())
     command = [build.node(), PROGRAM, ROOT / "page" / "src" / "python.js", site, *archives]
     done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, timeout=800, check=False)

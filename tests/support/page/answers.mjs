@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 
 const [program, folder, ...archives] = process.argv.slice(2);
 const { start } = await import(pathToFileURL(resolve(program)));
-const { loadPyodide } = await import(pathToFileURL(join(folder, "pyodide.mjs")));
+const { loadPyodide } = await import(pathToFileURL(join(folder, "pyodide.js")));
 // Node would show with an error the line that threw it, and Pyodide is one line of a megabyte.
 process.on("uncaughtException", ({ message }) => {
   process.stderr.write(message);

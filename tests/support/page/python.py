@@ -36,7 +36,13 @@ _DAY: Final = (1980, 1, 1, 0, 0, 0)
 def write(folder: Path) -> list[str]:
     """Put all of it into a folder; the names of the archives to unpack."""
     for name in CORE:
-        shutil.copy(dependency("pyodide") / name, folder / name)
+        path = dependency("pyodide") / name
+        if path.suffix == ".mjs":
+            # Not every web server knows that this is JavaScript, and a browser runs nothing else.
+            renamed = path.read_text(encoding="utf-8").replace("pyodide.asm.mjs", "pyodide.asm.js")
+            (folder / name).with_suffix(".js").write_text(renamed, encoding="utf-8")
+        else:
+            shutil.copy(path, folder / name)
     wheels = sorted(_wheels().glob("*.whl"))
     for wheel in wheels:
         shutil.copy(wheel, folder / wheel.name)

@@ -11,8 +11,8 @@ from typing import Any
 
 class _Handler(SimpleHTTPRequestHandler):
     def guess_type(self, path: Any) -> str:
-        """Also where the machine's tables know no modules: a browser runs them as JavaScript alone."""
-        types = {".mjs": "text/javascript", ".wasm": "application/wasm"}
+        """As nginx has it, whatever this machine knows: .mjs is nothing to it, and what is not JavaScript is not run."""
+        types = {".js": "text/javascript", ".mjs": "application/octet-stream", ".wasm": "application/wasm"}
         return types.get(Path(path).suffix) or super().guess_type(path)
 
     def log_message(self, *_: Any) -> None:
