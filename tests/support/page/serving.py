@@ -11,7 +11,7 @@ from typing import Any
 
 class _Handler(SimpleHTTPRequestHandler):
     def guess_type(self, path: Any) -> str:
-        """As nginx has it, whatever this machine knows: .mjs is nothing to it, and what is not JavaScript is not run."""
+        """As nginx has it, whatever this machine knows: .mjs is nothing to it, and browsers run no such thing."""
         types = {".js": "text/javascript", ".mjs": "application/octet-stream", ".wasm": "application/wasm"}
         return types.get(Path(path).suffix) or super().guess_type(path)
 
