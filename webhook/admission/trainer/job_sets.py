@@ -47,7 +47,7 @@ def faults(shape: Shape, _: Context) -> Iterator[Violation]:
     known: set[str] = set()
     for each in islice(shape.jobs, MANY):
         known.add(each.name)
-        yield from _of_one(each, known, shape)
+        yield from _of_one(each, known)
     yield from _of_metadata(shape)
     spec = at(shape.runtime, "template", "spec")
     yield from _of_policies(spec, {each.name for each in shape.jobs})
@@ -61,7 +61,7 @@ def faults(shape: Shape, _: Context) -> Iterator[Violation]:
         yield Violation("spec.mpiImplementation", "is empty, and Trainer makes no pods of it", fix="Set it to OpenMPI.")
 
 
-def _of_one(each: ReplicatedJob, known: set[str], shape: Shape) -> Iterator[Violation]:
+def _of_one(each: ReplicatedJob, known: set[str]) -> Iterator[Violation]:
     """`known` are the names so far, its own included."""
     path, of_job = each.path, f"{each.path}.template.spec"
     if problem := names.dns_1035_label_problem(f"a-{each.name}-0"):
@@ -89,11 +89,10 @@ def _of_one(each: ReplicatedJob, known: set[str], shape: Shape) -> Iterator[Viol
             yield Violation(f"{of_job}.{name}", f"is {number}", fix="Set it to 0 or more.")
     if at(job, "selector") and job.get("manualSelector") is not True:
         yield Violation(f"{of_job}.selector", "is made by Kubernetes itself", fix="Remove it.")
-    if each.pods < 1 and (shape.job or each.name != trainer.NODE):
-        number = _NODES if each.name == trainer.NODE else path
+    if each.pods < 1:  # which only a TrainJob can say, of its nodes
         # With none Kubernetes takes the Job for done, and a launcher may go on alone.
         fault = f"{each.pods} pods of {each.name}" + (", at least 1 required" if each.pods else "")
-        yield Violation(number, fault, fix="Set it to 1 or more.", advisory=not each.pods)
+        yield Violation(_NODES, fault, fix="Set it to 1 or more.", advisory=not each.pods)
 
 
 def _of_metadata(shape: Shape) -> Iterator[Violation]:

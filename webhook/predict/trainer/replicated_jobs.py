@@ -164,6 +164,7 @@ def _patches(job: dict[str, Any]) -> Mapping[str, list[tuple[str, dict[str, Any]
 def _sized(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any]) -> None:
     if each.of_trainer:
         each.pods = _number(at(runtime, "mlPolicy").get("numNodes"), 1)
+    each.pods = max(each.pods, 1)  # `WithPodSet` of Trainer's `pkg/runtime/runtime.go`
     if each.name == trainer.NODE and wanted.get("numNodes") is not None:
         nodes = _number(wanted["numNodes"], 1)
         each.pods = max(nodes - 1, 1) if launcher_is_node(runtime) else nodes

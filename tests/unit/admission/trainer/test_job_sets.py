@@ -236,11 +236,7 @@ def faults_of(base):
     return ((each.path, each.message, each.fix) for each in faults(of_runtime(base)))
 
 
-def no_nodes(base):
-    job_of_node(base)["parallelism"] = 0
-
-
-@pytest.mark.parametrize("broken", [*LEFT_TO_JOBS, no_nodes], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("broken", LEFT_TO_JOBS, ids=lambda each: each.__name__)
 def test_what_a_runtime_leaves_to_its_jobs(broken):
     base = runtime(runLauncherAsNode=False)
     broken(base)
@@ -298,12 +294,14 @@ def test_no_nodes(number, said):
     assert found.advisory is (number == 0), "Kubernetes takes a Job of no pods for done, and a launcher may go on"
 
 
-def test_a_runtime_whose_launcher_runs_alone():
+@pytest.mark.parametrize("number", [0, -1])
+def test_of_what_a_runtime_says_trainer_makes_one_pod_at_least(number):
     base = runtime()
-    job_of_node(base)["parallelism"] = 0
+    job_of_node(base)["parallelism"] = base["spec"]["mlPolicy"]["numNodes"] = number
 
-    (found,) = faults(of_train_job(train_job(), record(base)))
-    assert found.advisory
+    for shape in (of_train_job(train_job(), record(base)), of_runtime(base)):
+        assert [each.pods for each in shape.jobs] == [1, 1]
+        assert list(faults(shape)) == []
 
 
 def test_the_last_of_many_jobs_may_decide_for_all():
