@@ -7,7 +7,7 @@ import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Self
@@ -69,7 +69,7 @@ class Traffic:
         self._rng = Random(self.seed)
         self._context = ssl.create_default_context(cadata=self.ca.decode())
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=uvloop.run, args=(self._run(),))
+        self._thread = threading.Thread(target=self._drive)
         self._thread.start()
         self._ready.wait()
         return self
@@ -91,6 +91,12 @@ class Traffic:
                 except http.client.HTTPException as error:
                     raise Refusal(type(error).__name__) from None
         return _verdict(response.status, reply)
+
+    def _drive(self) -> None:
+        runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+        runner.run(self._run())
+        with suppress(OSError):  # "busy": a fault has left a connection half open
+            runner.close()
 
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()

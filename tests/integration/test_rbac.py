@@ -106,7 +106,9 @@ def test_every_cache_is_in_sync(installed: Installed) -> None:
     with suppress(TimeoutError):
         installed.cluster.wait_for("the caches", lambda: not lacking() or None)
     assert lacking() == []
-    assert installed.log("watch failed") == []
+    # So an API server answers for a moment about a kind that it has only just been taught.
+    failed = [line["reason"] for line in installed.log("watch failed")]
+    assert [reason for reason in failed if not reason.endswith("storage is (re)initializing")] == []
 
 
 def test_policies_are_followed_remembered_and_complained_about(cluster: Cluster, installed: Installed) -> None:
