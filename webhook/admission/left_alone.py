@@ -1,11 +1,11 @@
 """Why the pipelines leave an object alone: nothing is injected into it, or it is admitted without a check."""
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from webhook.api import review
-from webhook.api.kueue import FOREIGN
+from webhook.api.kueue import FOREIGN, without_kueues
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.view import ClusterView
 from webhook.policy.in_force import Policy
@@ -17,9 +17,6 @@ OWNED = "owned by a controller"
 COPY = "a copy made by Kueue"
 # What a job says of itself.
 CLAIMED = frozenset({OWNED, COPY})
-# What Kueue changes of a pod template when it starts and stops a job (kueue `pkg/podset/podset.go`).
-KUEUES_METADATA: Final = ("labels", "annotations")
-KUEUES_SPEC: Final = ("nodeSelector", "tolerations", "schedulingGates")
 
 
 def reason_to_inject_nothing(request: review.AdmissionRequest, job: MPIJob, policy: Policy) -> str:
@@ -81,21 +78,12 @@ def _is_a_controllers(request: review.AdmissionRequest, view: ClusterView) -> bo
 def _without_kueues(spec: Any) -> Any:
     """The spec without the fields that Kueue changes, and without what is empty then."""
     spec = _mapping(spec)
-    policy = _without(spec.get("runPolicy"), "suspend")
+    policy = {name: value for name, value in _mapping(spec.get("runPolicy")).items() if name != "suspend"}
     replicas = {}
     for role, replica in _mapping(spec.get("mpiReplicaSpecs")).items():
-        template = _mapping(_mapping(replica).get("template"))
-        template = {
-            **template,
-            "metadata": _without(template.get("metadata"), *KUEUES_METADATA),
-            "spec": _without(template.get("spec"), *KUEUES_SPEC),
-        }
+        template = without_kueues(_mapping(_mapping(replica).get("template")))
         replicas[role] = {**_mapping(replica), "template": template}
     return {**spec, "runPolicy": policy, "mpiReplicaSpecs": replicas}
-
-
-def _without(value: Any, *fields: str) -> dict[str, Any]:
-    return {name: item for name, item in _mapping(value).items() if name not in fields}
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ number means unlimited (kueue `pkg/resources/{amount,requests}.go`, v0.18.3).
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -100,6 +100,22 @@ class ResourceGroup(msgspec.Struct, rename="camel", omit_defaults=True):
 
     covered_resources: list[str] | None = None
     flavors: list[FlavorQuotas] | None = None
+
+
+def without_kueues(template: Mapping[str, Any]) -> dict[str, Any]:
+    """A pod template without what Kueue changes of it when it starts and stops a job.
+
+    Source: kueue `pkg/podset/podset.go`.
+    """
+    changed = {"metadata": ("labels", "annotations"), "spec": ("nodeSelector", "tolerations", "schedulingGates")}
+    return {**template} | {
+        part: {name: value for name, value in _mapping(template.get(part)).items() if name not in fields}
+        for part, fields in changed.items()
+    }
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def groups(written: Iterable[ResourceGroup] | None) -> tuple[Group, ...]:

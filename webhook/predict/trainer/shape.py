@@ -1,5 +1,6 @@
 """A TrainJob with its MPI runtime, or such a runtime alone, as the MPIJob that would make the same pods."""
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,6 +9,7 @@ import msgspec
 
 from webhook.api import mpijob, trainer
 from webhook.api.annotations import INJECTED
+from webhook.api.kueue import without_kueues
 from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
 from webhook.api.trainer import at, mapping, mappings
 from webhook.cluster.training_runtimes import TrainingRuntime
@@ -165,6 +167,8 @@ def _shape(
             "mpiImplementation": policy.get("mpiImplementation"),
             "runPolicy": {key: value for key, value in run_policy.items() if value is not None},
             "mpiReplicaSpecs": specs,
+            # What else is judged: without it an update that changes nothing but this would not be.
+            "besides": _digest(others, job),
         },
     }
     places = Places(known, launcher_is_node=as_node, runtime=name)
@@ -173,6 +177,15 @@ def _shape(
         for path, replica in others
     ]
     return Shape(msgspec.json.encode(document), other_pods, places, jobs, runtime, job, metadata)
+
+
+def _digest(others: list[tuple[str, dict[str, Any]]], job: dict[str, Any]) -> str:
+    """Of the other pods but for what Kueue changes of them, and of the labels that a TrainJob gives JobSet and Jobs."""
+    pods = [{**replica, "template": without_kueues(replica["template"])} for _, replica in others]
+    templates = [at(patch, "trainingRuntimeSpec", "template") for patch in mappings(job.get("runtimePatches"))]
+    jobs = [each for template in templates for each in mappings(at(template, "spec").get("replicatedJobs"))]
+    described = [at(each, "metadata") for each in [*templates, *(at(each, "template") for each in jobs)]]
+    return hashlib.sha256(msgspec.json.encode([pods, [each for each in described if each]])).hexdigest()
 
 
 def _ended(document: dict[str, Any]) -> bool:

@@ -152,3 +152,34 @@ def test_an_update_is_refused_for_what_it_makes_worse_alone() -> None:
     labelled = {**job, "metadata": {**job["metadata"], "labels": {"a": "b"}}}
 
     assert decide(labelled, base, old=job).allowed
+
+
+@pytest.mark.parametrize(
+    ("template", "path"),
+    [
+        (
+            {"spec": {"template": {"spec": {"containers": [{"name": "dataset-initializer", "image": "Bad Image"}]}}}},
+            "template.spec.template.spec.containers[0].image",
+        ),
+        ({"metadata": {"labels": {"team": "a b"}}}, "template.metadata.labels[team]"),
+    ],
+    ids=["pods", "labels of the Job"],
+)
+def test_a_change_that_launcher_and_nodes_do_not_feel_is_judged(template: Any, path: str) -> None:
+    old, new = train_job(), train_job()
+    patched = {"spec": {"replicatedJobs": [{"name": "dataset-initializer", "template": template}]}}
+    new["spec"]["runtimePatches"] = [{"manager": "team.example.com/x", "trainingRuntimeSpec": {"template": patched}}]
+
+    [(_, where, _)] = found(decide(new, fetching(), old=old))
+
+    assert where == f"spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].{path}"
+
+
+def test_what_kueue_changes_of_them_is_left_alone() -> None:
+    old, new = train_job(), train_job()
+    pods = {"metadata": {"labels": {"a": "b"}}, "spec": {"nodeSelector": {"flavor": "spot"}}}
+    replicated = {"name": "dataset-initializer", "template": {"spec": {"template": pods}}}
+    patch = {"template": {"spec": {"replicatedJobs": [replicated]}}}
+    new["spec"]["runtimePatches"] = [{"manager": "kueue.x-k8s.io/manager", "trainingRuntimeSpec": patch}]
+
+    assert decide(new, fetching(), old=old).skipped
