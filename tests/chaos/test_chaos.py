@@ -3,6 +3,7 @@
 Longer, with faults at random and at the same time: `make chaos MINUTES=30 SEED=7`.
 """
 
+import gc
 import os
 import time
 from collections.abc import Iterator
@@ -20,7 +21,12 @@ RATE = 50
 MOST_AT_ONCE = 3
 USUAL = ["API server restarted", "replica killed", "no memory", "hostile jobs", "hostile policies"]
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900 + 120 * MINUTES)]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.timeout(900 + 120 * MINUTES),
+    # A fault may leave a connection of our own clients half open. Those of replicas are counted.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +34,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
     """Two replicas; what was wrong or lost until the end is known when all reviews have ended."""
     with arena(rate=RATE, seed=int(SEED), log_dir=tmp_path_factory.mktemp("chaos")) as made:
         yield made
+    gc.collect()  # what is left of them fails no other test
     assert made.traffic.tally.lost == []
     assert made.load.lost == []
     assert made.load.first["admitted"]
