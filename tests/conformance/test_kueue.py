@@ -40,7 +40,7 @@ from webhook.rules import REGISTRY, Violation
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
-TREES = sample(12, 36)
+TREES = sample(18, 36)
 JOBS = int(os.environ.get("MPIJOB_KUEUE_JOBS", sample(4, 8)))
 KINDS = ("clusterqueues", "localqueues", "cohorts", "resourceflavors", "topologies")
 
