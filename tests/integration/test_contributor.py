@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
-from tests.support.samples import FULL
+from tests.support.samples import rare
 
 # All that development needs is installed once more.
-pytestmark = [pytest.mark.timeout(1800), pytest.mark.skipif(not FULL, reason="rarely breaks: `make test-long` has it")]
+pytestmark = [pytest.mark.timeout(1800), rare]
 END = "}  # fmt: skip\n"
 OURS = ("CI", "MAKE", "MFLAGS", "MPIJOB_", "PYTEST", "PYTHON", "VIRTUAL_ENV")
 
