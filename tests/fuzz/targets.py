@@ -28,7 +28,7 @@ from webhook.api.images import ImageError
 from webhook.api.networks import Network, NetworksError
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.review import AdmissionRequest, GroupVersionKind, ReviewError
-from webhook.api.trainer import mapping
+from webhook.api.untyped import mapping
 from webhook.cel import at_once
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import Snapshot

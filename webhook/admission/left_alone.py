@@ -7,6 +7,7 @@ import msgspec
 from webhook.api import review
 from webhook.api.kueue import FOREIGN, without_kueues
 from webhook.api.mpijob import MPIJob
+from webhook.api.untyped import at, mapping
 from webhook.cluster.view import ClusterView
 from webhook.policy.in_force import Policy
 from webhook.predict.kueue.managed import is_there
@@ -77,14 +78,9 @@ def _is_a_controllers(request: review.AdmissionRequest, view: ClusterView) -> bo
 
 def _without_kueues(spec: Any) -> Any:
     """The spec without the fields that Kueue changes, and without what is empty then."""
-    spec = _mapping(spec)
-    policy = {name: value for name, value in _mapping(spec.get("runPolicy")).items() if name != "suspend"}
+    spec = mapping(spec)
+    policy = {name: value for name, value in at(spec, "runPolicy").items() if name != "suspend"}
     replicas = {}
-    for role, replica in _mapping(spec.get("mpiReplicaSpecs")).items():
-        template = without_kueues(_mapping(_mapping(replica).get("template")))
-        replicas[role] = {**_mapping(replica), "template": template}
+    for role, replica in at(spec, "mpiReplicaSpecs").items():
+        replicas[role] = {**mapping(replica), "template": without_kueues(at(replica, "template"))}
     return {**spec, "runPolicy": policy, "mpiReplicaSpecs": replicas}
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -11,6 +11,7 @@ import msgspec
 
 from webhook.api import quantity
 from webhook.api.quantity import NANO, Quantity
+from webhook.api.untyped import mapping
 
 API_VERSIONS: Final = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
 
@@ -109,13 +110,9 @@ def without_kueues(template: Mapping[str, Any]) -> dict[str, Any]:
     """
     changed = {"metadata": ("labels", "annotations"), "spec": ("nodeSelector", "tolerations", "schedulingGates")}
     return {**template} | {
-        part: {name: value for name, value in _mapping(template.get(part)).items() if name not in fields}
+        part: {name: value for name, value in mapping(template.get(part)).items() if name not in fields}
         for part, fields in changed.items()
     }
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def groups(written: Iterable[ResourceGroup] | None) -> tuple[Group, ...]:

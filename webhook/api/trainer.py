@@ -3,7 +3,7 @@
 Upstream: https://github.com/kubeflow/trainer/tree/v2.3.0/pkg/apis/trainer/v1alpha1 and `pkg/constants`.
 """
 
-from typing import Any, Final
+from typing import Final
 
 GROUP: Final = "trainer.kubeflow.org"
 API_VERSION: Final = f"{GROUP}/v1alpha1"
@@ -29,20 +29,3 @@ INITIALIZERS: Final = {"dataset-initializer": "dataset", "model-initializer": "m
 # What Trainer adds to pods.
 KEY_VOLUME: Final = "mpi-ssh-auth"
 HOSTFILE_VOLUME: Final = "mpi-hostfile"
-
-
-def mapping(value: Any) -> dict[str, Any]:
-    """`value`, or nothing where it is no mapping."""
-    return value if isinstance(value, dict) else {}
-
-
-def mappings(value: Any) -> list[dict[str, Any]]:
-    """The items of a list, each a mapping; nothing where it is no list."""
-    return [mapping(item) for item in value] if isinstance(value, list) else []
-
-
-def at(value: Any, *keys: str) -> dict[str, Any]:
-    """The mapping at the end of these keys; an empty one where there is none."""
-    for key in keys:
-        value = mapping(value).get(key)
-    return mapping(value)

@@ -9,7 +9,7 @@ import msgspec
 from webhook.admission.trainer import pipeline
 from webhook.api import trainer
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
-from webhook.api.trainer import at
+from webhook.api.untyped import at
 from webhook.cli.files import Manifest
 from webhook.cli.job_verdict import Verdict
 from webhook.cli.job_world import JobWorld

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from webhook.api import names, trainer
 from webhook.api.mpijob import WORKER, replica_path
-from webhook.api.trainer import at, mapping, mappings
+from webhook.api.untyped import at, mapping, mappings
 from webhook.kit.context import Context
 from webhook.predict.pod_template.fault import MANY, Faults
 from webhook.predict.pod_template.labels import check_annotations, check_labels

@@ -15,7 +15,7 @@ from webhook.admission.messages import Finding
 from webhook.admission.trainer.selection import OF_TEMPLATES, selected
 from webhook.api import mpijob, review, trainer
 from webhook.api.review import AdmissionRequest, GroupVersionKind
-from webhook.api.trainer import at, mapping
+from webhook.api.untyped import at, mapping
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.training_runtimes import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, TrainingRuntime
 from webhook.cluster.view import ClusterView

@@ -5,7 +5,7 @@ from typing import Final
 
 from webhook.api import names, trainer
 from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
-from webhook.api.trainer import at
+from webhook.api.untyped import at
 from webhook.cluster.resources.config_maps import CONFIG_MAPS
 from webhook.cluster.view import Answer
 from webhook.kit.context import Context

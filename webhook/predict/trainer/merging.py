@@ -6,7 +6,7 @@ https://pkg.go.dev/k8s.io/api/core/v1#PodSpec.
 
 from typing import Any, Final
 
-from webhook.api.trainer import mapping, mappings
+from webhook.api.untyped import mapping, mappings
 
 # Lists whose items are merged by this key; all others are replaced.
 _KEYS: Final = {

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from webhook.api import quantity, trainer
 from webhook.api.quantity import QuantityError
-from webhook.api.trainer import at, mapping, mappings
+from webhook.api.untyped import at, mapping, mappings
 from webhook.predict.trainer.merging import Origins, merge
 
 METADATA: Final = "spec.template.metadata"

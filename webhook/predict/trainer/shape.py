@@ -11,7 +11,7 @@ from webhook.api import mpijob, trainer
 from webhook.api.annotations import INJECTED
 from webhook.api.kueue import without_kueues
 from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
-from webhook.api.trainer import at, mapping, mappings
+from webhook.api.untyped import at, mapping, mappings
 from webhook.cluster.training_runtimes import TrainingRuntime
 from webhook.predict.trainer.places import Place, Places
 from webhook.predict.trainer.replicated_jobs import (
