@@ -132,6 +132,16 @@ def test_what_a_command_imports_is_hardly_looked_through_for_garbage() -> None:
     assert done.stdout.endswith("True True\n")
 
 
+def test_what_serve_loads_is_never_looked_through_for_garbage_and_what_it_makes_later_is() -> None:
+    code = (
+        "import gc; from webhook.cli.main import main\n"
+        "try: main(['serve', '--policy', '/no/such/file', '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0'])\n"
+        "finally: print(gc.isenabled(), gc.get_freeze_count() > 50_000, gc.get_stats()[2]['collections'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "True True 0\n"
+
+
 def test_serve_loads_neither_the_cas_of_the_system_nor_doctor_before_it_is_ready(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,5 +1,7 @@
 """The command `serve`: its options become the settings of the process."""
 
+import gc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ def run(*arguments: str) -> Result:
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> list[process.ServeSettings]:
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[process.ServeSettings]]:
     """The settings that `serve` was run with."""
     seen: list[process.ServeSettings] = []
 
@@ -23,7 +25,8 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[process.ServeSettings]:
         return 3
 
     monkeypatch.setattr(process, "run", run)
-    return seen
+    yield seen
+    gc.unfreeze()  # here the process goes on
 
 
 def test_serve_by_default(served: list[process.ServeSettings]) -> None:
