@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.controlplane.cluster import Cluster, has_condition
+from tests.controlplane.nodes import KEEP_RUNNING
 from tests.support.clients_page import shown
 from tests.support.installation import service
 from tests.support.kubeflow_sdks import submit
@@ -329,8 +330,17 @@ def test_pods_that_the_namespace_would_refuse(operator_cluster, checked):
     assert "ClusterTrainingRuntime deepspeed-distributed, spec.template.spec.replicatedJobs[0]" in refused()
 
 
-def of_nodes(count, name="job"):
-    return job(name, numNodes=count, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}})
+def of_nodes(count, name="job", **runtime):
+    return job(name, numNodes=count, resourcesPerNode={"limits": {"nvidia.com/gpu": 4}}, **runtime)
+
+
+def lasting(cluster, namespace, checked):
+    """A runtime of the namespace whose pods run until they are deleted; others end after a second."""
+    runtime = copy.deepcopy(checked.runtimes["deepspeed-distributed"])
+    runtime["kind"], runtime["metadata"] = "TrainingRuntime", {"name": "lasting", "namespace": namespace}
+    for each in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+        each["template"]["spec"]["template"]["metadata"] = {"annotations": {KEEP_RUNNING: "yes"}}
+    cluster.kubectl("create", "-f", "-", stdin=runtime)
 
 
 def limited(cluster, namespace, gpus):
@@ -360,10 +370,14 @@ def test_a_quota_that_is_too_small(operator_cluster, checked, namespace):
 
 def test_of_two_that_come_at_once_one_fits(operator_cluster, checked, namespace):
     limited(operator_cluster, namespace, 8)
+    lasting(operator_cluster, namespace, checked)
+    wanted = lambda name: of_nodes(2, name, runtime="lasting", kind="TrainingRuntime")  # noqa: E731
+    known = lambda: create(operator_cluster, namespace, wanted("probe"), "--dry-run=server").returncode == 0  # noqa: E731
+    wait_for(operator_cluster, "Trainer to know the runtime", known)
     names = ("first", "second")
 
     with ThreadPoolExecutor() as pool:
-        both = [pool.submit(create, operator_cluster, namespace, of_nodes(2, name)) for name in names]
+        both = [pool.submit(create, operator_cluster, namespace, wanted(name)) for name in names]
     done = {name: each.result() for name, each in zip(names, both, strict=True)}
 
     assert sorted(each.returncode for each in done.values()) == [0, 1]
@@ -371,7 +385,7 @@ def test_of_two_that_come_at_once_one_fits(operator_cluster, checked, namespace)
     (other,) = (name for name in names if name != admitted)
     assert "[resource-quota]" in done[other].stderr
     operator_cluster.kubectl("delete", "trainjob", admitted, "-n", namespace)
-    fits = lambda: create(operator_cluster, namespace, of_nodes(2, other)).returncode == 0  # noqa: E731
+    fits = lambda: create(operator_cluster, namespace, wanted(other)).returncode == 0  # noqa: E731
     wait_for(operator_cluster, "room for the other", fits)
 
 
