@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -W error
 # Each process has a control plane of its own, and a file's tests stay together.
-PROCESSES ?= 2
+# One more than the usual two cores: tests also wait. CI, where a failure costs more, has two.
+PROCESSES ?= $(if $(filter true,$(CI)),2,3)
 PYTEST := $(BIN)/pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # A run of many thousand tests on a machine of others: what fails there is tried once more, and named at the end.
 ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
@@ -30,7 +31,7 @@ install: $(VENV)/.installed  ## Make .venv with everything that development need
 demo: install  ## Show the main job on an embedded default: neither Go nor a cluster is needed.
 	@$(BIN)/mpijob-webhook demo
 
-test: lint types  ## Lint, types and every test, against a real control plane: PROCESSES=2.
+test: lint types  ## Lint, types and every test, against a real control plane: PROCESSES=3.
 	@$(BIN)/python -m tests.controlplane.build
 	@$(PYTEST) $(ONCE_MORE)
 

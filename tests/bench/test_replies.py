@@ -13,6 +13,9 @@ from webhook.injections import REGISTRY as INJECTIONS
 from webhook.rules import REGISTRY as RULES
 from webhook.rules import worker_count
 
+# For who changes the comparison.
+pytestmark = rare
+
 FEW = 3000
 # At least this share of all rules and injections is in some reply. A new one need not be.
 SHARE = 0.8
@@ -43,7 +46,6 @@ def test_the_cases_are_the_same_each_time(given: dict[str, object]) -> None:
     assert command.prepared(FEW) == given
 
 
-@rare
 def test_another_tree_with_another_text_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,7 +22,7 @@ from tests.controlplane.cluster import Cluster
 from tests.support.api_client import client
 from tests.support.jobs import changed
 from tests.support.rule_checks import defaulted
-from tests.support.samples import sample
+from tests.support.samples import rare, sample
 from tests.support.worlds import kueue_worlds as worlds
 from tests.support.worlds.kueue_verdicts import Verdict, Workloads
 from tests.support.worlds.kueue_worlds import Manifest
@@ -38,7 +38,7 @@ from webhook.kit.context import Context
 from webhook.predict.kueue.managed import manages
 from webhook.rules import REGISTRY, Violation
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(600)]
 
 TREES = sample(18, 36)
 JOBS = int(os.environ.get("MPIJOB_KUEUE_JOBS", sample(4, 8)))

@@ -13,11 +13,12 @@ from tests.controlplane.nodes import gpu_nodes
 from tests.support.installation import service
 from tests.support.policies import quick_keys
 from tests.support.queued_jobs import MANAGED, QUEUE_LABEL, Job, add_queue, settle
+from tests.support.samples import rare
 from webhook.api.annotations import QUEUE
 from webhook.cli.first_job import FRAMEWORKS
 from webhook.cli.main import main
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
 POLICIES = "mpijob-webhook"
 HOSTDEV = "nvidia.com/hostdev"
 IMAGE = "registry.example.com/ml/train:1.4"

@@ -135,6 +135,7 @@ def test_everything_at_once_is_applied_twice_and_deleted(cluster: Cluster, overl
     assert inventory(cluster) ^ before == set()
 
 
+@rare
 def test_an_upgrade_takes_nothing_from_the_service(cluster: Cluster, overlays: Path) -> None:
     """The CA in the Secret and in the caBundles is the service's own: applying the manifests again leaves it there."""
     folder = overlays / "default"

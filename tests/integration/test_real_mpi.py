@@ -24,8 +24,10 @@ from tests.support.jobs import changed
 from tests.support.mpi import pods, rank
 from tests.support.mpi.programs import find
 from tests.support.mpi.releases import DEBIAN, DEBIANS_MPIRUN, Release, installed
+from tests.support.samples import rare
 
 pytestmark = [
+    rare,
     pytest.mark.timeout(600),  # the first run downloads four releases of MPI
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: pods are namespaces of this machine"),
 ]

@@ -14,7 +14,7 @@ from tests.support.injecting import only
 from tests.support.installation import service
 from tests.support.placement import GPU, RACK, RACKS, delete_jobs, hosts, job, mutated, nodes, worker_pods
 from tests.support.policies import quick_keys
-from tests.support.samples import sample
+from tests.support.samples import rare, sample
 
 pytestmark = pytest.mark.timeout(600)
 HOSTNAME = "kubernetes.io/hostname"
@@ -81,6 +81,7 @@ def preferred(pod: dict[str, Any]) -> list[dict[str, Any]]:
     return terms
 
 
+@rare
 class TestScheduler:
     """Workers of one job, in racks of ten nodes."""
 

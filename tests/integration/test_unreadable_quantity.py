@@ -9,6 +9,7 @@ from tests.controlplane.cluster import Cluster, has_condition
 from tests.support.installation import service
 from tests.support.installation.service import example
 from tests.support.jobs import changed
+from tests.support.samples import rare
 
 PI = assets().upstream_examples["pi"]
 
@@ -21,6 +22,7 @@ def own_cluster() -> Iterator[Cluster]:
         yield cluster
 
 
+@rare
 @pytest.mark.timeout(240)
 def test_one_unreadable_job_stops_the_operator_and_is_refused_here(own_cluster: Cluster) -> None:
     cluster = own_cluster

@@ -17,6 +17,7 @@ from tests.support.jobs import changed
 from tests.support.paths import MANIFESTS
 from tests.support.policies import quick_keys
 from tests.support.rule_checks import defaulted, run
+from tests.support.samples import rare
 from tests.support.volcano_objects import Json, queue
 from webhook.api import pod_resources
 from webhook.api.mpijob import VOLCANO_QUEUE
@@ -211,6 +212,7 @@ def coscheduling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield running
 
 
+@rare
 def test_a_pod_group_of_the_coscheduling_plugin(coscheduling: Cluster) -> None:
     namespace = coscheduling.create_namespace()
     label = "scheduling.x-k8s.io/pod-group"
