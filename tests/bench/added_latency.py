@@ -32,6 +32,7 @@ from tests.support.installation.load import ADMITTED, Client
 NONE: Final = "none"
 GO: Final = "Go, allows only"
 REPLAYED: Final = "our patch, replayed"
+ONE_LABEL: Final = "a patch of one label, replayed"
 WITHIN: Final = 1.0
 """How many ms more than the Go server's our median may be."""
 EACH: Final = 10
@@ -168,6 +169,14 @@ def reply(hook: str, ca: Path) -> bytes:
         return said
 
 
+def one_label(reply: bytes) -> bytes:
+    """The same reply with the smallest patch that there is."""
+    review = json.loads(reply)
+    patch = [{"op": "add", "path": "/metadata/labels/patched", "value": "yes"}]
+    review["response"]["patch"] = base64.b64encode(json.dumps(patch).encode()).decode()
+    return json.dumps(review).encode()
+
+
 def budgets(times: Mapping[str, Sequence[float]]) -> list[Budget]:
     """Each hook of ours beside the Go server that only allows."""
     return [
@@ -193,13 +202,16 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Section:
     ):
         ours = f"https://{servers.service('ours', '--kubeconfig', cluster.kubeconfig).address}"
         validate, mutate = f"{ours}/validate-mpijob", f"{ours}/mutate-mpijob"
-        replayed = f"https://{servers.replayed(reply(mutate, servers.ca)).address}/"
+        patch = reply(mutate, servers.ca)
+        replayed = f"https://{servers.replayed('replayed', patch).address}/"
+        smallest = f"https://{servers.replayed('one-label', one_label(patch)).address}/"
         places = [
             Place(label=NONE, hooks={}),
             Place(label=GO, hooks={"Validating": f"https://{servers.yardstick(programs).address}/"}),
             Place(label="validate", hooks={"Validating": validate}),
             Place(label="mutate", hooks={"Mutating": mutate}),
             Place(label=REPLAYED, hooks={"Mutating": replayed}),
+            Place(label=ONE_LABEL, hooks={"Mutating": smallest}),
             Place(label="validate and mutate", hooks={"Validating": validate, "Mutating": mutate}),
         ]
         if "opa" not in arguments.without:

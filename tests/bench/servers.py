@@ -92,13 +92,13 @@ class Servers:
         command = [program, f"{host}:{port}", self._certificate, self._key, policy]
         return self._start("kyverno", command, (host, port), lambda: _listens(host, port))
 
-    def replayed(self, reply: bytes) -> Server:
+    def replayed(self, name: str, reply: bytes) -> Server:
         """The server that answers every review with `reply`."""
         host, port = "127.0.0.1", free_port()
-        file = self._folder / "reply.json"
+        file = self._folder / f"{name}.json"
         file.write_bytes(reply)
         command = [sys.executable, "-m", "tests.bench.replayed", f"{host}:{port}", self._certificate, self._key, file]
-        return self._start("replayed", command, (host, port), lambda: _listens(host, port), PYTHONPATH=str(ROOT))
+        return self._start(name, command, (host, port), lambda: _listens(host, port), PYTHONPATH=str(ROOT))
 
     def service(self, name: str, *flags: str | Path, tree: Path = ROOT, python: Path = Path(sys.executable)) -> Server:
         """This project's service with the built-in policy, its log in a file; `flags` are added to those of `serve`.

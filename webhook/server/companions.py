@@ -1,4 +1,7 @@
-"""The companions that the service was asked to run, beside reviews and without any effect on them."""
+"""The companions that the service was asked to run, beside reviews and without any effect on them.
+
+What one of them needs is imported when it is started: a service runs few of them, and the start has little time.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -8,15 +11,9 @@ from functools import partial
 from typing import Any
 
 from webhook.client.watch import Watch
-from webhook.companions.audit.reports import POLICY_REPORTS, REPORTS, Reports
-from webhook.companions.audit.standing import StandingAudit
-from webhook.companions.deadline_events import DeadlineEvents
-from webhook.companions.job_watches import JOB_LIVES, LAUNCHERS
-from webhook.companions.network_policy.seen import NETWORK_POLICIES
-from webhook.companions.network_policy.upkeep import NAME, RULE, NetworkPolicies
+from webhook.companions.network_policy import NAME, RULE
 from webhook.companions.paced import PacedClient
 from webhook.companions.reconciler import Reconciler
-from webhook.companions.ssh.removal import KeyRemoval
 from webhook.policy import layers
 from webhook.policy.in_force import PolicySet
 from webhook.server.background import in_background
@@ -42,6 +39,8 @@ class Surroundings:
 async def start_companions(stack: AsyncExitStack, around: Surroundings) -> list[Callable[[], None]]:
     """Run until `stack` ends what the settings ask for; what is returned is to be called when policies have changed."""
     if around.settings.remove_keys:
+        from webhook.companions.ssh.removal import KeyRemoval  # noqa: PLC0415
+
         removal = KeyRemoval(
             api=around.link.api,
             view=around.link.view,
@@ -66,10 +65,14 @@ async def start_job_lives(stack: AsyncExitStack, around: Surroundings) -> None:
     settings, link, telemetry = around.settings, around.link, around.telemetry
     if not (settings.deadline_events or settings.job_metrics):
         return
+    from webhook.companions.job_watches import JOB_LIVES, LAUNCHERS  # noqa: PLC0415
+
     lives = Watch(JOB_LIVES, link.connection, log=telemetry.log)
     if settings.job_metrics:
         telemetry.jobs.follow(lives, link.view)
     if settings.deadline_events:
+        from webhook.companions.deadline_events import DeadlineEvents  # noqa: PLC0415
+
         launchers, api = Watch(LAUNCHERS, link.connection, log=telemetry.log), PacedClient(link.api)
         events = DeadlineEvents(api=api, lives=lives, launchers=launchers, now=link.api.now, log=telemetry.log)
         telemetry.deadline_events(events.outcomes)
@@ -95,6 +98,9 @@ def _unread(watch: Watch[Any, Any]) -> dict[str, str]:
 
 async def start_network_policies(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None]:
     """NetworkPolicies of jobs; what is returned is to be called when policies have changed."""
+    from webhook.companions.network_policy.seen import NETWORK_POLICIES  # noqa: PLC0415
+    from webhook.companions.network_policy.upkeep import NetworkPolicies  # noqa: PLC0415
+
     link, log = around.link, around.telemetry.log
     api, watch = PacedClient(link.api), Watch(NETWORK_POLICIES, link.connection, log=log)
     companion = NetworkPolicies(api=api, view=link.view, watch=watch, policies=around.policies, log=log)
@@ -109,6 +115,9 @@ async def start_network_policies(stack: AsyncExitStack, around: Surroundings) ->
 
 async def start_audit(stack: AsyncExitStack, around: Surroundings) -> Callable[[], None]:
     """Judge the jobs that exist; what is returned is to be called when policies have changed."""
+    from webhook.companions.audit.reports import POLICY_REPORTS, REPORTS, Reports  # noqa: PLC0415
+    from webhook.companions.audit.standing import StandingAudit  # noqa: PLC0415
+
     link, log = around.link, around.telemetry.log
     api, reports = PacedClient(link.api), None
     if around.settings.audit_reports:

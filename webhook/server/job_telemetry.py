@@ -5,7 +5,7 @@ in manifests/components/monitoring give `_running` and `_queued` that name for t
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
@@ -18,12 +18,13 @@ from webhook.cluster.job_lives import REASONS, JobLife
 from webhook.cluster.resource import ByNamespace
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.view import Answer
-from webhook.companions.audit.standing import StandingAudit
 from webhook.companions.job_metrics import MOST_NAMESPACES, Changes, Counted, Labels, of_now, standing
-from webhook.server.audit_telemetry import AuditCollector
 from webhook.server.gauges import READ, gauge
 from webhook.server.metrics import Metric
 from webhook.server.namespace_verdicts import VERDICT_METRICS, NamespaceVerdicts
+
+if TYPE_CHECKING:
+    from webhook.companions.audit.standing import StandingAudit
 
 JOB_PREFIX: Final = "training_operator_mpijob_"
 HOUR: Final = 3600
@@ -114,8 +115,10 @@ class JobTelemetry:
         """From now on ask for the namespaces of jobs, and the seconds that each job has left."""
         self.registry.register(_Remaining(remaining))
 
-    def audit(self, audit: StandingAudit) -> None:
+    def audit(self, audit: "StandingAudit") -> None:
         """From now on ask for the rules that jobs break."""
+        from webhook.server.audit_telemetry import AuditCollector  # noqa: PLC0415 - most services run no audit
+
         self.registry.register(AuditCollector(audit))
 
 

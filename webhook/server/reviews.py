@@ -17,7 +17,6 @@ from webhook.admission import policy_review
 from webhook.admission.injected_before import InjectedBefore
 from webhook.admission.own_rules import NO_ANSWERS
 from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
-from webhook.admission.trainer import pipeline
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.cel.evaluator import Evaluator
@@ -29,7 +28,7 @@ from webhook.companions.ssh.pool import KeyPool, NoKey
 from webhook.kit.own_rules import Answers, Outcome, Unanswered
 from webhook.policy.in_force import PolicySet
 from webhook.policy.signature import Keys
-from webhook.server import clock, conversions, requests
+from webhook.server import clock, requests
 from webhook.server.recorder import Recorder
 from webhook.server.requests import MAX_TARGET, Refused, Reply, Request, expect_client, expect_review
 from webhook.server.telemetry import Telemetry
@@ -134,6 +133,8 @@ class ReviewHandler:
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
         try:
             if hook == "convert":
+                from webhook.server import conversions  # noqa: PLC0415 - most have no jobs of older versions
+
                 return self._in_time(request, conversions.converted(request, self._telemetry))
             asked = review.decode(request.body)
             if hook in {"policy", "ssh-keys"}:
@@ -279,6 +280,8 @@ class ReviewHandler:
             "time_left": lambda: deadline - monotonic(),
         }
         if hook == "trainer":
+            from webhook.admission.trainer import pipeline  # noqa: PLC0415 - most have no TrainJobs
+
             return pipeline.decide(request, **known)
         return decide(hook, request, answers=answers, injecting=self._injected.mutate, **known)
 

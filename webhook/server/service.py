@@ -47,6 +47,8 @@ from webhook.server.telemetry import Telemetry
 
 # How long registering waits for the caches to fill.
 SETTLE_SECONDS = 10.0
+# From when all is read until the webhook configurations are looked at: by then a probe has found the service ready.
+BEFORE_CONCERNS_SECONDS = 1.0
 # Connections to the port with health and metrics: probes, and those who scrape it.
 MOST_OPS = 64
 
@@ -346,6 +348,7 @@ async def _follow_cluster(
     async def settle() -> None:
         await link.settled.wait()
         service.settled.set()
+        await asyncio.sleep(BEFORE_CONCERNS_SECONDS)
         # Needs much of `doctor`, for which a replica that is not ready yet has no time.
         from webhook.server import configuration_concerns  # noqa: PLC0415
 

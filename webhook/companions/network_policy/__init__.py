@@ -4,3 +4,10 @@
 back and tells the user of what is in the way. The settings, and what no NetworkPolicy filters, are the rule's
 (`webhook.rules.network_policy`).
 """
+
+from typing import Final
+
+NAME: Final = "network-policies"
+"""What it is called in metrics, logs and concerns."""
+RULE: Final = "network-policy"
+"""The rule by whose settings it goes."""

@@ -35,6 +35,7 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.resources.service_accounts import SERVICE_ACCOUNTS, ServiceAccount
 from webhook.cluster.view import Answer
+from webhook.companions.network_policy import NAME, RULE
 from webhook.companions.network_policy.seen import PATH, SeenPolicy, record
 from webhook.companions.network_policy.wanted import PREFIX, is_filtered, network_policy
 from webhook.companions.paced import RATE, PacedClient
@@ -43,8 +44,6 @@ from webhook.companions.restraint import Restraint
 from webhook.policy.in_force import PolicySet
 from webhook.rules.network_policy import Posture, Settings, posture
 
-NAME: Final = "network-policies"
-RULE: Final = "network-policy"
 # For each job when all are looked at: more than it takes, so that a part of the calls is left for new jobs.
 CALLS: Final = 3
 # Seconds.
