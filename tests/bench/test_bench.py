@@ -35,6 +35,7 @@ def lines(section: Section) -> int:
     return sum(len(table.lines) for table in section.tables)
 
 
+@rare
 def test_a_short_run_fills_the_whole_table() -> None:
     progress = StringIO()
     found = throughput.measure(Namespace(**{**vars(QUICK), "base": str(ROOT)}), Progress(progress))
@@ -79,9 +80,10 @@ def test_each_hook_is_called_by_the_api_server(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(added_latency, "EACH", 2)
     found = added_latency.measure(QUICK, Progress(StringIO()))
     assert [line[0] for line in found.tables[0].lines[1:]] == [
-        "none", "Go, allows only", "validate", "mutate", "our patch, replayed", "validate and mutate"
+        "none", "Go, allows only", "validate", "mutate", "our patch, replayed", "a patch of one label, replayed",
+        "validate and mutate",
     ]  # fmt: skip
-    assert lines(found) == 7 + 3
+    assert lines(found) == 8 + 3
 
 
 @rare

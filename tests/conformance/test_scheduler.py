@@ -18,7 +18,7 @@ import pytest
 from tests.controlplane.cluster import Cluster
 from tests.support.api_client import Client, client
 from tests.support.rule_checks import violations
-from tests.support.samples import sample
+from tests.support.samples import rare, sample
 from webhook.api import quantity
 from webhook.api.pod import PodSpec, PodTemplate, Toleration
 from webhook.api.pod_resources import of_template, requests
@@ -27,7 +27,7 @@ from webhook.cluster.resources.nodes import NodeShape
 from webhook.cluster.snapshot import Snapshot
 from webhook.predict.scheduler import Room, demands
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(300)]
 
 PODS = int(os.environ.get("MPIJOB_SCHEDULER_PODS", sample(150, 400)))
 NODES = 12

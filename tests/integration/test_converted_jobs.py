@@ -7,6 +7,7 @@ import pytest
 
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.support.older_jobs import HOROVOD, TENSORFLOW
+from tests.support.samples import rare
 from tests.support.training_jobs import CASES, filled_in
 from webhook.api import yaml
 from webhook.converters import older_jobs
@@ -16,7 +17,7 @@ from webhook.converters.sagemaker.options import NONE, Options
 Json = dict[str, Any]
 DATA = "data"
 
-pytestmark = pytest.mark.usefixtures("webhook")
+pytestmark = [rare, pytest.mark.usefixtures("webhook")]
 
 
 @pytest.fixture

@@ -10,6 +10,9 @@ from tests.controlplane import kueue
 from tests.controlplane.cluster import Cluster, has_condition
 from tests.controlplane.nodes import gpu_nodes
 from tests.support.jobs import changed
+from tests.support.samples import rare
+
+pytestmark = rare
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 

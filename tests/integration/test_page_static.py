@@ -40,6 +40,7 @@ def questions() -> Iterator[dict[str, str]]:
     yield from ({"job": GOOD, "policy": POLICY}, {"job": "kind: Pod"}, {"job": GOOD, "cluster": "kind: 1"})
 
 
+@rare
 def test_the_same_verdicts_as_here(site: Path) -> None:
     """Another Python, another machine's words, and no libyaml."""
     asked = [*questions()]

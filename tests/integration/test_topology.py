@@ -16,7 +16,7 @@ from tests.support.placement import GPU, RACK, RACKS, delete_jobs, hosts, job, m
 from tests.support.policies import quick_keys
 from tests.support.samples import rare, sample
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [rare, pytest.mark.timeout(600)]
 HOSTNAME = "kubernetes.io/hostname"
 AMD, AMD_PRESENT = "amd.com/gpu", "feature.node.kubernetes.io/amd-gpu"
 GAUDI, XE = "habana.ai/gaudi", "gpu.intel.com/xe"
@@ -81,7 +81,6 @@ def preferred(pod: dict[str, Any]) -> list[dict[str, Any]]:
     return terms
 
 
-@rare
 class TestScheduler:
     """Workers of one job, in racks of ten nodes."""
 

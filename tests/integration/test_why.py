@@ -13,11 +13,12 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import KEEP_RUNNING
 from tests.support.jobs import REMOVE, changed
 from tests.support.paths import MANIFESTS
+from tests.support.samples import rare
 from tests.support.stuck import page
 from tests.support.stuck.cases import CASES, HOLDS_THE_QUEUE, TEAM, Case
 from tests.support.stuck.world import World, stuck
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
