@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
 from tests.support.installation import service
 from tests.support.installation.service import example
+from webhook.installation.doctor.checks.configurations import GUARDED
 from webhook.installation.registration import BY_REGISTER, MADE_BY, NAME, RESOURCES
 
 PI = assets().upstream_examples["pi"]
@@ -142,3 +144,27 @@ def test_cut_short_it_still_removes_itself(cluster: Cluster) -> None:
                 process.send_signal(signal.SIGINT)
     assert process.returncode == 128 + signal.SIGINT
     assert configurations(cluster) == {}
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_a_dangerous_configuration_is_told(cluster: Cluster) -> None:
+    hook = {
+        "name": GUARDED,
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        # No request is for these.
+        "rules": [
+            {"apiGroups": ["none.example.com"], "apiVersions": ["*"], "operations": ["*"], "resources": ["none"]}
+        ],
+    }
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration"}
+    cluster.kubectl("create", "-f", "-", stdin={**kind, "metadata": {"name": NAME}, "webhooks": [hook]})
+    with service.running(cluster, register=False) as replica:
+
+        def told() -> bool:
+            with urllib.request.urlopen(f"{replica.ops_url}/readyz", timeout=10) as reply:
+                return b"[!]secret-hook-unguarded" in reply.read()
+
+        cluster.wait_for("the concern", told)

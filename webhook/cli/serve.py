@@ -130,12 +130,10 @@ def serve(
       2    could not start; the message says why
       130  ended at once by a second signal (143: SIGTERM)
     """
-    with _without_trusted_cas(), _for_good():
-        # Here, so that --help and completion are quick.
-        from webhook.policy.in_force import policy_model  # noqa: PLC0415
-        from webhook.server.process import ServeSettings, run  # noqa: PLC0415
-
-        policy_model().model_rebuild()  # imports every rule
+    # Looking through what is imported here for garbage takes a tenth of the start. `run` switches it on again.
+    gc.disable()
+    with _without_trusted_cas():
+        from webhook.server.process import ServeSettings, run  # noqa: PLC0415 - keeps --help and completion quick
 
     host = "127.0.0.1" if register else "0.0.0.0"  # noqa: S104 - in a pod every address is the pod's own
     sys.exit(
@@ -149,20 +147,6 @@ def serve(
             )
         )
     )
-
-
-@contextmanager
-def _for_good() -> Iterator[None]:
-    """What is made in this block is never looked through for garbage: it lives until the end, and there is much of it.
-
-    Looking through it takes a fifth of the start.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 @contextmanager

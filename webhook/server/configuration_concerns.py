@@ -1,4 +1,4 @@
-"""Once at its start the service looks at how the API server is configured to call it.
+"""Once, when it is ready, the service looks at how the API server is configured to call it.
 
 Each concern goes to the log, and for as long as the process lives to a metric and to `/readyz`, which passes all the
 same; `mpijob-webhook doctor` finds more.

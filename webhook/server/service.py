@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from ssl import SSLContext
+from typing import Final
 
 from aiohttp import web
 
@@ -47,8 +49,14 @@ from webhook.server.telemetry import Telemetry
 
 # How long registering waits for the caches to fill.
 SETTLE_SECONDS = 10.0
-# From when all is read until the webhook configurations are looked at: by then a probe has found the service ready.
-BEFORE_CONCERNS_SECONDS = 1.0
+# From when all is read until the webhook configurations are looked at, which needs much of `doctor`: more than between
+# two probes, so that it does not hold up the start.
+BEFORE_CONCERNS_SECONDS = 3.0
+# What reviews need where an option is set.
+_ONLY_WHERE_ON: Final[dict[str, Callable[[ServeSettings], bool]]] = {
+    "webhook.server.conversions": lambda settings: settings.conversion,
+    "webhook.admission.trainer.pipeline": lambda settings: settings.trainer,
+}
 # Connections to the port with health and metrics: probes, and those who scrape it.
 MOST_OPS = 64
 
@@ -132,6 +140,8 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     However the block ends, the ports are closed and the configurations are removed from the cluster.
     """
     serve_settings.check(settings)
+    for module in (name for name, on in _ONLY_WHERE_ON.items() if on(settings)):
+        import_module(module)  # now, and not while reviews wait
     base, trusted = _policy(settings.policy), _policy_keys(settings.policy_keys)
     keys = KeyPool(
         size=settings.ssh_keys_ready,
@@ -349,9 +359,8 @@ async def _follow_cluster(
         await link.settled.wait()
         service.settled.set()
         await asyncio.sleep(BEFORE_CONCERNS_SECONDS)
-        # Needs much of `doctor`, for which a replica that is not ready yet has no time.
-        from webhook.server import configuration_concerns  # noqa: PLC0415
-
+        # In a thread, so that reviews go on.
+        configuration_concerns = await asyncio.to_thread(import_module, "webhook.server.configuration_concerns")
         await configuration_concerns.report_concerns(link.api, telemetry, service.readiness)
 
     stack.callback(asyncio.create_task(settle()).cancel)

@@ -153,6 +153,17 @@ def test_what_serve_loads_is_never_looked_through_for_garbage_and_what_it_makes_
     assert done.stdout == "True True 0\n"
 
 
+def test_what_reviews_need_where_an_option_is_set_is_there_before_they_come() -> None:
+    code = (
+        "import sys; from webhook.cli.main import main\n"
+        "addresses = ['--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0']\n"
+        "try: main(['serve', '--conversion', '--trainer', '--policy', '/no/such/file', *addresses])\n"
+        "finally: print({'webhook.server.conversions', 'webhook.admission.trainer.pipeline'} <= {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "True\n"
+
+
 def test_serve_loads_neither_the_cas_of_the_system_nor_what_it_needs_later_or_never(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

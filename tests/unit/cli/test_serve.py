@@ -26,7 +26,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[process.ServeSettin
 
     monkeypatch.setattr(process, "run", run)
     yield seen
-    gc.unfreeze()  # here the process goes on
+    gc.enable()  # as the true one does
 
 
 def test_serve_by_default(served: list[process.ServeSettings]) -> None:
