@@ -7,7 +7,7 @@ RUN := $(BIN)/python -W error
 # Each process has a control plane of its own, and a file's tests stay together.
 # One more than the usual two cores: tests also wait. CI, where a failure costs more, has two.
 PROCESSES ?= $(if $(filter true,$(CI)),2,3)
-PYTEST := $(BIN)/pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # A run of many thousand tests on a machine of others: what fails there is tried once more, and named at the end.
 ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
@@ -31,12 +31,12 @@ install: $(VENV)/.installed  ## Make .venv with everything that development need
 demo: install  ## Show the main job on an embedded default: neither Go nor a cluster is needed.
 	@$(BIN)/mpijob-webhook demo
 
-test: lint types  ## Lint, types and every test, against a real control plane: PROCESSES=3.
+test: lint types  ## Lint, types and the tests, against a real control plane: PROCESSES=3.
 	@$(BIN)/python -m tests.controlplane.build
 	@$(PYTEST) $(ONCE_MORE)
 
 test-long: export CI := true
-test-long: test  ## The same with all of what is drawn or repeated, as CI does it.
+test-long: test  ## The same with what is slow and rarely breaks, and all of what is drawn or repeated, as CI does it.
 
 lint: install  ## ruff and the import contracts.
 	@$(BIN)/ruff check .

@@ -33,6 +33,7 @@ NONE: Final = "none"
 GO: Final = "Go, allows only"
 REPLAYED: Final = "our patch, replayed"
 ONE_LABEL: Final = "a patch of one label, replayed"
+NO_PATCH: Final = "no patch, replayed"
 WITHIN: Final = 1.0
 """How many ms more than the Go server's our median may be."""
 EACH: Final = 10
@@ -177,6 +178,13 @@ def one_label(reply: bytes) -> bytes:
     return json.dumps(review).encode()
 
 
+def no_patch(reply: bytes) -> bytes:
+    """The same reply without a patch."""
+    review = json.loads(reply)
+    review["response"] = {"uid": review["response"]["uid"], "allowed": True}
+    return json.dumps(review).encode()
+
+
 def budgets(times: Mapping[str, Sequence[float]]) -> list[Budget]:
     """Each hook of ours beside the Go server that only allows."""
     return [
@@ -205,6 +213,7 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Section:
         patch = reply(mutate, servers.ca)
         replayed = f"https://{servers.replayed('replayed', patch).address}/"
         smallest = f"https://{servers.replayed('one-label', one_label(patch)).address}/"
+        none = f"https://{servers.replayed('no-patch', no_patch(patch)).address}/"
         places = [
             Place(label=NONE, hooks={}),
             Place(label=GO, hooks={"Validating": f"https://{servers.yardstick(programs).address}/"}),
@@ -212,6 +221,7 @@ def measure(arguments: argparse.Namespace, progress: Progress) -> Section:
             Place(label="mutate", hooks={"Mutating": mutate}),
             Place(label=REPLAYED, hooks={"Mutating": replayed}),
             Place(label=ONE_LABEL, hooks={"Mutating": smallest}),
+            Place(label=NO_PATCH, hooks={"Mutating": none}),
             Place(label="validate and mutate", hooks={"Validating": validate, "Mutating": mutate}),
         ]
         if "opa" not in arguments.without:

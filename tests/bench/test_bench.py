@@ -81,9 +81,9 @@ def test_each_hook_is_called_by_the_api_server(monkeypatch: pytest.MonkeyPatch) 
     found = added_latency.measure(QUICK, Progress(StringIO()))
     assert [line[0] for line in found.tables[0].lines[1:]] == [
         "none", "Go, allows only", "validate", "mutate", "our patch, replayed", "a patch of one label, replayed",
-        "validate and mutate",
+        "no patch, replayed", "validate and mutate",
     ]  # fmt: skip
-    assert lines(found) == 8 + 3
+    assert lines(found) == 9 + 3
 
 
 @rare

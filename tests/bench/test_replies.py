@@ -13,7 +13,7 @@ from webhook.injections import REGISTRY as INJECTIONS
 from webhook.rules import REGISTRY as RULES
 from webhook.rules import worker_count
 
-# For who changes the comparison.
+# Rules that fall silent fail other tests: this is about the comparison.
 pytestmark = rare
 
 FEW = 3000

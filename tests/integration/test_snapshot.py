@@ -16,7 +16,6 @@ from tests.support import jobs
 from tests.support.installation import inventory
 from tests.support.installation.inventory import PLACES, TEAM
 from tests.support.live_views import viewing
-from tests.support.samples import rare
 from webhook.admission import pipelines
 from webhook.admission.decision import Decision
 from webhook.cli import files
@@ -25,8 +24,6 @@ from webhook.cluster.resource import Resource
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import UNKNOWN, ClusterView
-
-pytestmark = rare
 
 LOOK_AT_CLUSTER = {
     "accelerator-available", "child-names", "ever-fits", "limit-range", "local-queue", "priority", "references",

@@ -26,7 +26,7 @@ from webhook.cluster.snapshot import Snapshot
 from webhook.kit.context import Context
 from webhook.predict.volcano import min_resources
 
-pytestmark = [rare, pytest.mark.timeout(600), pytest.mark.built(volcano.RECIPE)]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.built(volcano.RECIPE)]
 
 POLICIES = "mpijob-webhook"
 QUEUES = f"queues.{volcano.GROUP}"
@@ -212,6 +212,7 @@ def coscheduling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield running
 
 
+@rare
 def test_a_pod_group_of_the_coscheduling_plugin(coscheduling: Cluster) -> None:
     namespace = coscheduling.create_namespace()
     label = "scheduling.x-k8s.io/pod-group"

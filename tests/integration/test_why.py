@@ -18,7 +18,7 @@ from tests.support.stuck import page
 from tests.support.stuck.cases import CASES, HOLDS_THE_QUEUE, TEAM, Case
 from tests.support.stuck.world import World, stuck
 
-pytestmark = [rare, pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +126,7 @@ def test_who_may_read_little_is_told_what_was_not_read(world: World) -> None:
         assert f"not read: {what} (no permission to" in found.stdout
 
 
+@rare
 def test_the_first_line_names_the_cause(world: World) -> None:
     """The table in the documentation is what came; at last, since the operator is ended for it."""
     lines = world.first_lines()
