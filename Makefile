@@ -74,6 +74,7 @@ burst: install  ## A key of its own for each of a thousand jobs that are created
 	@MPIJOB_SSH_JOBS=1000 $(BIN)/pytest tests/integration/test_ssh_burst.py
 	@$(BIN)/python -m tests.bench.ssh_keys
 
+lives: export CI := true
 lives: install  ## The whole life of 500 jobs under two replicas, one killed: Events, metrics, NetworkPolicies.
 	@MPIJOB_LIVES=72 $(BIN)/pytest tests/integration/test_job_lives.py tests/integration/test_network_policies.py -k "metrics or every_look"
 

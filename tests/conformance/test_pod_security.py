@@ -20,7 +20,7 @@ from tests.controlplane.cluster import Cluster
 from tests.support.api_client import DRY_RUN, Client, at_a_time, client
 from tests.support.pod_security.edges import all_containers
 from tests.support.pod_security.pods import compliant_pod, pod
-from tests.support.samples import sample
+from tests.support.samples import rare, sample
 from webhook.predict.pod_security import LATEST, Level, Version, evaluate, labels, messages
 from webhook.predict.pod_security.pod import convert
 from webhook.predict.pod_security.standard import checks
@@ -247,6 +247,7 @@ async def test_labels(cluster: Cluster) -> None:
             assert audited[namespace][labels.PREFIX + "enforce-policy"] == str(policy.enforce), given
 
 
+@rare
 async def test_an_older_api_server(cluster: Cluster) -> None:
     """`latest`, and versions that it does not know, mean the API server's own version. Last, for it restarts it."""
     restart(cluster, "--emulated-version=1.33")
