@@ -11,7 +11,7 @@ from datetime import date, datetime
 from functools import partial
 from http import HTTPStatus
 from time import monotonic
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from webhook.admission import policy_review
 from webhook.admission.injected_before import InjectedBefore
@@ -29,9 +29,11 @@ from webhook.kit.own_rules import Answers, Outcome, Unanswered
 from webhook.policy.in_force import PolicySet
 from webhook.policy.signature import Keys
 from webhook.server import clock, requests
-from webhook.server.recorder import Recorder
 from webhook.server.requests import MAX_TARGET, Refused, Reply, Request, expect_client, expect_review
 from webhook.server.telemetry import Telemetry
+
+if TYPE_CHECKING:
+    from webhook.server.recorder import Recorder
 
 T = TypeVar("T")
 # The rest of the time that the API server waits is for the network.
@@ -180,7 +182,7 @@ class ReviewHandler:
             self._record(self.recorder, asked, decision)
         return reply
 
-    def _record(self, recorder: Recorder, asked: AdmissionRequest, decision: Decision) -> None:
+    def _record(self, recorder: "Recorder", asked: AdmissionRequest, decision: Decision) -> None:
         namespace = self.view.get(NAMESPACES, asked.namespace)
         recorder.offer(asked, decision, None if isinstance(namespace, Answer) else namespace.labels, self.now())
 

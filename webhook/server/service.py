@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from ssl import SSLContext
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
@@ -42,10 +42,12 @@ from webhook.server.connections import Connections, most_connections
 from webhook.server.http_protocol import HttpServer
 from webhook.server.ops import AskedCheck, Readiness
 from webhook.server.ports import ListenError, Port, listen
-from webhook.server.recorder import Recorder
 from webhook.server.reviews import ReviewHandler
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
+
+if TYPE_CHECKING:
+    from webhook.server.recorder import Recorder
 
 # How long registering waits for the caches to fill.
 SETTLE_SECONDS = 10.0
@@ -221,8 +223,10 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
 
 def _recorded(
     settings: ServeSettings, folder: Path, handler: ReviewHandler, telemetry: Telemetry, readiness: Readiness
-) -> AbstractContextManager[Recorder]:
+) -> "AbstractContextManager[Recorder]":
     """A record of the reviews, while the block lasts."""
+    from webhook.server.recorder import Recorder  # noqa: PLC0415 - most services record nothing
+
     recorder = handler.recorder = Recorder(
         folder,
         most_bytes=settings.record_mebibytes * 2**20,
