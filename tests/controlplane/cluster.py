@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from tests.controlplane import kueue
 from tests.controlplane.control_plane import ControlPlane
 from tests.controlplane.nodes import stages
-from tests.controlplane.process import free_port, responds, wait_for
+from tests.controlplane.process import PATIENCE, free_port, responds, wait_for
 
 OPERATOR = "mpi-operator"  # its namespace, ServiceAccount, role and lease all have this name
 T = TypeVar("T")
@@ -120,7 +120,7 @@ class Cluster(ControlPlane):
             self.kubectl("create", "serviceaccount", "default", "-n", name)
         return name
 
-    def wait_for(self, what: str, probe: Callable[[], T | None], *, timeout: float = 30) -> T:
+    def wait_for(self, what: str, probe: Callable[[], T | None], *, timeout: float = PATIENCE) -> T:
         """process.wait_for, whose TimeoutError then also shows the log of any part of the cluster that has ended."""
 
         def ended() -> str:

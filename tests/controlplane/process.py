@@ -22,6 +22,8 @@ from typing import TypeVar
 # Below those that outgoing connections take, 32768 and up on Linux.
 BLOCK = 128
 BLOCKS = range(20000, 32768 - BLOCK, BLOCK)
+# Seconds. Long for a busy machine: a test that waits for what never comes fails anyway.
+PATIENCE = 90
 GUARD = Path(__file__).with_name("guard.py")
 T = TypeVar("T")
 
@@ -113,7 +115,7 @@ def wait_for(
     what: str,
     probe: Callable[[], T | None],
     *,
-    timeout: float = 30,
+    timeout: float = PATIENCE,
     every: float = 0.1,
     detail: Callable[[], str] | None = None,
 ) -> T:
