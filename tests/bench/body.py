@@ -18,6 +18,8 @@ EXAMPLE = Path(__file__).parents[2] / "manifests" / "examples" / "horovod-gpu.ya
 JOBS = 200
 MANY_JOBS = 1000
 """So many that none of their templates is still remembered when it comes again, as for jobs that are all new."""
+CREATIONS = 5
+"""So many times each of them is created: its validating review has another uid each time."""
 CREATED = "2026-03-02T09:30:00Z"
 # What the CRD's schema fills in before any webhook sees the object.
 SPEC_DEFAULTS = {
@@ -116,8 +118,9 @@ def mutate_bodies(jobs: int | None = None) -> bytes:
 
 
 def validate_bodies(jobs: int | None = None) -> bytes:
-    """The same with validating reviews."""
-    return b"".join(validate_body(user_job(number)) + b"\n" for number in range(jobs or JOBS))
+    """The same with validating reviews; the JOBS are created several times."""
+    times = range(1 if jobs else CREATIONS)
+    return b"".join(validate_body(user_job(number), time) + b"\n" for time in times for number in range(jobs or JOBS))
 
 
 def mutate_body(job: Mapping[str, Any]) -> bytes:
@@ -135,16 +138,16 @@ def mutate_body(job: Mapping[str, Any]) -> bytes:
     return _review(defaulted)
 
 
-def validate_body(job: Mapping[str, Any]) -> bytes:
-    """What the validating hook gets then: with our changes and the identity that the API server gives. The
-    managedFields are those of before, it brings them up to date afterwards."""
+def validate_body(job: Mapping[str, Any], time: int = 0) -> bytes:
+    """What the validating hook gets then: with our changes and the identity that the API server gives it each `time`.
+    The managedFields are those of before, it brings them up to date afterwards."""
     policy = pipelines.load_policy(None)
     request = review.decode(mutate_body(job))
     decision = pipelines.mutate(request, policy=policy, view=NothingKnown())
     if decision.document is None:
         raise ValueError(f"the job of the benchmarks was not mutated: {decision.skipped}")
     changed = decision.document
-    created: dict[str, Any] = {"creationTimestamp": CREATED, "generation": 1, "uid": _uid("job", changed)}
+    created: dict[str, Any] = {"creationTimestamp": CREATED, "generation": 1, "uid": _uid(f"job-{time}", changed)}
     created["managedFields"] = json.loads(bytes(request.object))["metadata"]["managedFields"]
     return _review(changed | {"metadata": changed["metadata"] | created})
 
@@ -156,7 +159,7 @@ def _review(job: Mapping[str, Any]) -> bytes:
     kind = {"group": group, "version": version, "kind": job["kind"]}
     resource = {"group": group, "version": version, "resource": "mpijobs"}
     request = {
-        "uid": _uid("request", job),
+        "uid": _uid(f"request/{job['metadata'].get('uid', '')}", job),
         "kind": kind,
         "resource": resource,
         "requestKind": kind,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.bench.body import JOBS, mutate_body, validate_body
+from tests.bench.body import CREATIONS, JOBS, mutate_body, validate_body
 from tests.bench.cluster_objects import PLACES, Size, collections, job
 from tests.bench.cluster_size import serving
 from webhook.cluster.resource import WatchedPlace
@@ -42,5 +42,6 @@ def kubeconfig(folder: Path, size: Size | None = None) -> Iterator[Path]:
 def write_bodies(validate: Path, mutate: Path) -> None:
     """Reviews of new jobs in those namespaces, all that they refer to being there."""
     jobs = [job(number, SIZE.namespace(number), queued=False) for number in range(SIZE.jobs, SIZE.jobs + JOBS)]
-    validate.write_bytes(b"".join(validate_body(each) + b"\n" for each in jobs))
+    created = (validate_body(each, time) for time in range(CREATIONS) for each in jobs)
+    validate.write_bytes(b"".join(each + b"\n" for each in created))
     mutate.write_bytes(b"".join(mutate_body(each) + b"\n" for each in jobs))

@@ -20,7 +20,7 @@ from tests.bench.instruction_counter import Count, NoCounterError
 from tests.bench.machine import this_machine
 from tests.bench.report import markdown, text
 from webhook.admission import left_alone, pipelines, record, required, too_large
-from webhook.admission.injected_before import InjectedBefore
+from webhook.admission.decided_before import DecidedBefore
 from webhook.api import document, mpijob, review, written
 from webhook.cluster.view import NothingKnown
 from webhook.kit import written_templates
@@ -35,7 +35,8 @@ ROUNDS: Final = 5
 WHOLE: Final = "whole review"
 AGAIN: Final = "whole review that came before"
 _TODAY: Final = date(2026, 1, 1)
-_before: Final = InjectedBefore()
+_mutated: Final = DecidedBefore()
+_validated: Final = DecidedBefore()
 
 
 def validating(data: bytes, policy: Policy) -> Iterator[str]:
@@ -104,15 +105,22 @@ def _whole_mutating(data: bytes, policy: Policy) -> Iterator[str]:
     yield WHOLE
 
 
-def _mutating_again(data: bytes, policy: Policy) -> Iterator[str]:
+def _validating_again(data: bytes, policy: Policy) -> Iterator[str]:
     request = review.decode(data)
-    decision = _before.mutate(request, policy=policy, view=NothingKnown())
+    decision = _validated.validate(request, policy=policy, view=NothingKnown(), today=_TODAY)
     review.encode(decision.response(request.uid))
     yield AGAIN
 
 
-HOOKS: Final[Mapping[str, tuple[Callable[[], bytes], Sequence[Stages]]]] = {
-    "validate": (body.validate_bodies, (_whole_validating, validating)),
+def _mutating_again(data: bytes, policy: Policy) -> Iterator[str]:
+    request = review.decode(data)
+    decision = _mutated.mutate(request, policy=policy, view=NothingKnown())
+    review.encode(decision.response(request.uid))
+    yield AGAIN
+
+
+HOOKS: Final[Mapping[str, tuple[Callable[[int], bytes], Sequence[Stages]]]] = {
+    "validate": (body.validate_bodies, (_whole_validating, validating, _validating_again)),
     "mutate": (body.mutate_bodies, (_whole_mutating, mutating, _mutating_again)),
 }
 
@@ -144,7 +152,7 @@ def figures(count: Count) -> dict[str, dict[str, int]]:
     policy = pipelines.load_policy(None)
     found: dict[str, dict[str, int]] = {}
     for hook, (bodies, ways) in HOOKS.items():
-        reviews = bodies().splitlines()
+        reviews = bodies(body.JOBS).splitlines()
         found[hook] = {}
         for stages in ways:
             found[hook] |= measured(stages, reviews, policy, count)

@@ -15,6 +15,8 @@ FULL = ", 10,000 jobs cached"
 """What their names end with where their caches are full."""
 NEW = ", every job new"
 """Where no template comes again while it is remembered."""
+OFF = ", nothing on"
+"""Where every rule and injection is off, and a review is received, read, answered and logged."""
 HEADINGS = ("server", "load", "requests/s", "of Go", "p50 ms", "p99 ms", "p99.9 ms", "CPU µs", "peak MiB")
 
 

@@ -1,6 +1,7 @@
 """Throughput, latency and memory of the service beside servers in Go: one that only allows, and those of peers."""
 
 import argparse
+import json
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from tests.bench import body, engines, full_caches, pod_security, report
 from tests.bench.environment import environment
 from tests.bench.machine import two_cores
 from tests.bench.measure import Generator, Load, Sample
-from tests.bench.report import FULL, NEW, POD_SECURITY, YARDSTICK, Row
+from tests.bench.report import FULL, NEW, OFF, POD_SECURITY, YARDSTICK, Row
 from tests.bench.revision import tree
 from tests.bench.section import Section, Table
 from tests.bench.servers import Server, Servers
@@ -20,6 +21,8 @@ from tests.controlplane.assets import Assets, assets
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.process import ControlPlaneError
 from tests.controlplane.progress import Progress
+from webhook import injections, rules
+from webhook.policy.document import API_VERSION, KIND
 
 # As fast as the server answers; the rates of the latency budgets.
 RATES = (None, 100, 1000)
@@ -28,8 +31,16 @@ LOAD_LIMIT = 0.9
 # Cores: above it, what others did on the machine shows in the figures.
 BUSY = 0.1
 ALLOWED = '"allowed":true'
+PATCHED = '"patchType":"JSONPatch"'
 PEERS = ("pod-security", "opa", "kyverno", "new", "caches")
 """What `--without` may leave out."""
+
+NOTHING_ON = {
+    "apiVersion": API_VERSION,
+    "kind": KIND,
+    "rules": {rule: {"action": "off"} for rule in rules.REGISTRY},
+    "injections": {injection: {"enabled": False} for injection in injections.REGISTRY},
+}
 
 Subjects = dict[str, tuple[Server, Load]]
 """Every server, with what it is asked, by the name that it has in the table."""
@@ -118,7 +129,12 @@ class Bench:
         return {POD_SECURITY: (server, Load(path="/?timeout=10s", bodies=pods, expect=ALLOWED))}
 
     def ours(
-        self, suffix: str = "", *flags: str | Path, reviews: tuple[Path, Path] | None = None, **how: Path
+        self,
+        suffix: str = "",
+        *flags: str | Path,
+        reviews: tuple[Path, Path] | None = None,
+        patched: str = PATCHED,
+        **how: Path,
     ) -> Subjects:
         """Our two hooks, each in a process of its own; `suffix` ends their names."""
         validate, mutate = reviews or self.reviews()
@@ -130,16 +146,21 @@ class Bench:
             ),
             f"mutate{suffix}": (
                 self.servers.service(f"mutate{name}", *flags, **how),
-                Load(path="/mutate-mpijob?timeout=10s", bodies=mutate, expect='"patchType":"JSONPatch"'),
+                Load(path="/mutate-mpijob?timeout=10s", bodies=mutate, expect=patched),
             ),
         }
 
     def new(self) -> Subjects:
-        """The same with jobs of which no template is remembered."""
+        """The same with jobs of which no template is remembered; also with every rule and injection off, for what is
+        left to them.
+        """
         reviews = self.folder / "validate-new.json", self.folder / "mutate-new.json"
         for file, bodies in zip(reviews, (body.validate_bodies, body.mutate_bodies), strict=True):
             file.write_bytes(bodies(body.MANY_JOBS))
-        return self.ours(NEW, reviews=reviews)
+        policy = self.folder / "nothing-on.json"
+        policy.write_text(json.dumps(NOTHING_ON))
+        nothing_on = self.ours(NEW + OFF, "--policy", policy, reviews=reviews, patched=ALLOWED)
+        return self.ours(NEW, reviews=reviews) | nothing_on
 
     def full(self) -> Subjects:
         """The same with 10,000 jobs in 1,000 namespaces cached."""

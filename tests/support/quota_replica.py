@@ -197,6 +197,6 @@ def deciding(document: Json, before: Json | None) -> Callable[[ClusterView], Dec
         found = assess(job, ctx)
         short = found is not None and found.shortages()
         denied = [Finding("resource-quota", Violation("", "full", fix=""))] if short else []
-        return Decision(denied=denied, reservation=reservation_of(job, ctx, job.metadata.uid))
+        return Decision(denied=denied, reservation=reservation_of(job, ctx))
 
     return decide

@@ -69,11 +69,12 @@ def decide(
     time_left: Callable[[], float],
     granted: Mapping[str, bool] | None = None,
     answers: Answers = own_rules.NO_ANSWERS,
-    injecting: Callable[..., Decision] | None = None,
+    mutating: Callable[..., Decision] | None = None,
+    validating: Callable[..., Decision] | None = None,
 ) -> Decision:
     """The decision of the pipeline behind `hook`, for every kind of review that a configuration could send here.
 
-    `injecting` stands for `mutate`.
+    `mutating` and `validating` stand for `mutate` and `validate`.
     """
     kind = request.kind
     if request.operation not in {"CREATE", "UPDATE"}:
@@ -87,9 +88,9 @@ def decide(
     namespace = view.get(NAMESPACES, request.namespace)
     policy = policies.for_namespace(namespace)
     if hook == "mutate":
-        decision = (injecting or mutate)(request, policy=policy, view=view)
+        decision = (mutating or mutate)(request, policy=policy, view=view)
     else:
-        decision = validate(
+        decision = (validating or validate)(
             request, policy=policy, view=view, today=today, granted=granted, answers=answers, time_left=time_left
         )
     decision.policy = policy.identity
@@ -189,6 +190,7 @@ def validate(
     answers: Answers = own_rules.NO_ANSWERS,
     time_left: Callable[[], float] = lambda: float("inf"),
     alike: bool = True,
+    handed: Callable[[MPIJob], MPIJob] = lambda job: job,
 ) -> Decision:
     """Every violation in one decision; `time_left` gives the seconds until the API server stops waiting.
 
@@ -196,7 +198,8 @@ def validate(
     by. `granted` says, for each rule that the job asks to be exempted from, whether the requester may. Where that is
     missing the decision names the rule in `requested`, for the caller to find out and call again. `answers` are what
     came of the policy's own rules: Unanswered when there are some and no answer. DeadlineExceeded when the time is up.
-    Jobs of one spec are not judged `alike` where rules of the policy look at more than the job.
+    Jobs of one spec are not judged `alike` where rules of the policy look at more than the job. What is `handed` to the
+    rules may note which fields they look at.
     """
     if unread := too_large.unread(request.object):
         return _too_large(Decision(name=request.name), unread, policy)
@@ -205,7 +208,7 @@ def validate(
     except ShapeError as error:
         review.confirm(request)
         return _wrong_shape(request.name, error, policy)
-    job = mpijob.apply_operator_defaults(job)
+    job = handed(mpijob.apply_operator_defaults(job))
     decision = Decision(name=_name(request, job))
     old = _old(request) if request.operation == "UPDATE" else None
     decision.skipped = reason_to_check_nothing(request, job, old, policy, view)
@@ -242,7 +245,7 @@ def validate(
     decision.put_worst_first()
     decision.refused_gpus = refused_gpus.of(decision, job, ctx)
     if policy.action(QUOTA_RULE) is Action.DENY:
-        decision.reservation = reservation_of(job, ctx, job.metadata.uid)
+        decision.reservation = reservation_of(job, ctx)
     return decision
 
 

@@ -1,6 +1,7 @@
 """An MPIJob as the JSON object that it is, to be written into, beside the job that is read: both of one text."""
 
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType, structs
@@ -29,6 +30,9 @@ class _Metadata(msgspec.Struct, forbid_unknown_fields=True, rename="camel", gc=F
     managed_fields: Raw | UnsetType = UNSET
 
 
+_ANEW: Final = frozenset({"managed_fields", "uid", "creation_timestamp"})
+
+
 class _Document(msgspec.Struct, forbid_unknown_fields=True, rename="camel", gc=False):
     api_version: Any = UNSET
     kind: Any = UNSET
@@ -37,7 +41,7 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True, rename="camel", gc=F
     status: Raw | UnsetType = UNSET
 
 
-def _in_texts(kind: type[msgspec.Struct], **other: type[msgspec.Struct]) -> type[msgspec.Struct]:
+def _in_texts(kind: type[msgspec.Struct], **other: type) -> type[msgspec.Struct]:
     """`kind` with its fields as they stand in the JSON, but for `other` types."""
     fields = [
         (each.name, other.get(each.name, Raw), msgspec.field(default=Raw(), name=each.encode_name))
@@ -47,7 +51,8 @@ def _in_texts(kind: type[msgspec.Struct], **other: type[msgspec.Struct]) -> type
 
 
 _usual = msgspec.json.Decoder(_Document)
-_texts = msgspec.json.Decoder(_in_texts(_Document, metadata=_in_texts(_Metadata)))
+_texts = msgspec.json.Decoder(_in_texts(_Document, metadata=_in_texts(_Metadata, uid=str)))
+_described = attrgetter(*(name for name in _Metadata.__struct_fields__ if name not in _ANEW))
 _parts = msgspec.json.Decoder(dict[str, Raw])
 _metadata = msgspec.json.Decoder(dict[str, Raw] | None)
 
@@ -64,15 +69,15 @@ def decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
 
 
 def texts(data: bytes | Raw) -> tuple[bytes, ...]:
-    """The JSON of each field of an object and of its metadata, but for `managedFields`.
+    """The JSON of each field of an object and of its metadata, but for what the API server gives each object anew:
+    `managedFields`, `uid` and `creationTimestamp`.
 
-    DecodeError for one that has others, or no metadata.
+    DecodeError for one that has others, or no metadata, or a uid that is no text.
     """
     api_version, kind, metadata, spec, status = structs.astuple(_texts.decode(data))
     if isinstance(metadata, Raw):
         raise msgspec.DecodeError("no metadata")
-    *described, _ = structs.astuple(metadata)
-    return tuple(map(bytes, (api_version, kind, *described, spec, status)))
+    return tuple(map(bytes, (api_version, kind, *_described(metadata), spec, status)))
 
 
 def _decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from webhook.admission import policy_review
-from webhook.admission.injected_before import InjectedBefore
+from webhook.admission.decided_before import DecidedBefore
 from webhook.admission.own_rules import NO_ANSWERS
 from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
 from webhook.api import review
@@ -110,7 +110,7 @@ class ReviewHandler:
         self._timeout = timeout
         self._clients = frozenset(clients)
         self._own_rules = own_rules or Evaluator()
-        self._injected = InjectedBefore()
+        self._mutated, self._validated = DecidedBefore(), DecidedBefore()
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
         self._policy_keys = policy_keys
@@ -285,7 +285,8 @@ class ReviewHandler:
             from webhook.admission.trainer import pipeline  # noqa: PLC0415 - most have no TrainJobs
 
             return pipeline.decide(request, **known)
-        return decide(hook, request, answers=answers, injecting=self._injected.mutate, **known)
+        before: dict[str, Any] = {"mutating": self._mutated.mutate, "validating": self._validated.validate}
+        return decide(hook, request, answers=answers, **before, **known)
 
     async def _ssh_keys(self, asked: AdmissionRequest, request: Request) -> Reply:
         """A key pair for the Secret of a job; NoKey when none is ready in time: then the operator tries again."""

@@ -22,11 +22,11 @@ from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 
 try:
-    from webhook.admission.injected_before import InjectedBefore
+    from webhook.admission.decided_before import DecidedBefore
 except ImportError:  # an older tree
     KNOWN: dict[str, Any] = {}
 else:
-    KNOWN = {"injecting": InjectedBefore().mutate}
+    KNOWN = {"mutating": DecidedBefore().mutate, "validating": DecidedBefore().validate}
 
 TODAY = date(2026, 3, 2)
 OTHERS = "another", "x" * 50

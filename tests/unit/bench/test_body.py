@@ -53,10 +53,11 @@ def test_objects_have_sorted_keys_as_go_writes_them() -> None:
 
 
 def test_every_review_is_another_one() -> None:
-    for bodies in (body.mutate_bodies(), body.validate_bodies()):
+    for bodies, times in ((body.mutate_bodies(), 1), (body.validate_bodies(), body.CREATIONS)):
         requests = [review.decode(line) for line in bodies.splitlines()]
-        assert len(requests) == body.JOBS
-        for seen in ({r.uid for r in requests}, {r.name for r in requests}, {r.namespace for r in requests}):
+        assert len(requests) == len({r.uid for r in requests}) == body.JOBS * times
+        assert len({bytes(r.object) for r in requests}) == body.JOBS * times
+        for seen in ({r.name for r in requests}, {r.namespace for r in requests}):
             assert len(seen) == body.JOBS
 
 

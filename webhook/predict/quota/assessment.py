@@ -141,13 +141,13 @@ def _gets_no_pods(job: MPIJob, ctx: Context) -> bool:
     return ctx.operation == "UPDATE" and (status.ended or (not status.conditions and refused(job)))
 
 
-def reservation_of(job: MPIJob, ctx: Context, uid: str) -> Reservation | None:
+def reservation_of(job: MPIJob, ctx: Context) -> Reservation | None:
     """What the admitted job will take, its existing pods included; None when no quota counts any of it.
 
     A suspended job takes no pods yet: resuming it is another review.
     """
     quotas = namespace_quotas(ctx)
-    if not quotas or not job.managed_here or _gets_no_pods(job, ctx) or _refused_for_its_name(job, ctx, uid):
+    if not quotas or not job.managed_here or _gets_no_pods(job, ctx) or _refused_for_its_name(job, ctx):
         return None
     demand = _whole(job, ctx, quotas)
     if job.suspended:
@@ -155,7 +155,7 @@ def reservation_of(job: MPIJob, ctx: Context, uid: str) -> Reservation | None:
     if not _counted(demand, quotas):
         return None
     return Reservation(
-        uid=uid,
+        uid=job.metadata.uid,
         name=holder(job),
         new=ctx.operation == "CREATE",
         pods=tuple(ReservedPods(part.role, part.count, _limited(part.charges, quotas)) for part in demand.parts),
@@ -163,13 +163,13 @@ def reservation_of(job: MPIJob, ctx: Context, uid: str) -> Reservation | None:
     )
 
 
-def _refused_for_its_name(job: MPIJob, ctx: Context, uid: str) -> bool:
+def _refused_for_its_name(job: MPIJob, ctx: Context) -> bool:
     """Whether the API server will refuse the job anyway, because another one has its name."""
     if ctx.operation != "CREATE":
         return False
     kind: Resource[Any, Any] = TRAIN_JOBS if is_train_job(job) else MPI_JOBS
     stored = ctx.view.get(kind, (ctx.namespace, job.metadata.name))
-    return isinstance(stored, MPIJobRecord | TrainJobRecord) and stored.uid != uid
+    return isinstance(stored, MPIJobRecord | TrainJobRecord) and stored.uid != job.metadata.uid
 
 
 def _limited(charges: tuple[Charge, ...], quotas: Quotas) -> tuple[Charge, ...]:

@@ -26,8 +26,8 @@ def context(view: Snapshot, **fields: Any) -> Context:
 
 
 def reservation(changes: Json, view: Snapshot, **fields: Any) -> Any:
-    job, ctx = defaulted(changed(changes)), context(view, **fields)
-    return reservation_of(job, ctx, "u1")
+    job, ctx = defaulted(changed({"metadata.uid": "u1", **changes})), context(view, **fields)
+    return reservation_of(job, ctx)
 
 
 def test_a_reservation_has_all_pods_of_the_job() -> None:
