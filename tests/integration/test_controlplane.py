@@ -71,9 +71,13 @@ def test_upstream_example_applies(cluster: Cluster, namespace: str, example: str
     ids=" ".join,
 )
 def test_get_is_what_kubectl_shows(cluster: Cluster, what: tuple[str, ...]) -> None:
-    shown = json.loads(cluster.kubectl("get", *what, "-o", "json").stdout)
-    found = cluster.get(*what)
-    assert found.get("items", found) == shown.get("items", shown)
+    def same() -> bool:
+        shown = json.loads(cluster.kubectl("get", *what, "-o", "json").stdout)
+        found = cluster.get(*what)
+        return bool(found.get("items", found) == shown.get("items", shown))
+
+    # Namespaces of other tests may end between the two.
+    cluster.wait_for("the same", same)
 
 
 @pytest.mark.parametrize("what", [("namespace", "nothing"), ("nothings",)], ids=" ".join)

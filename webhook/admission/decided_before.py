@@ -1,54 +1,68 @@
 """What was decided about a job is decided about the same job again, without any rule or injection being asked.
 
-Jobs come again: as a dry run and then in earnest, from a pipeline each night, with `generateName`, after they have been
-deleted. What a job gets, and what is said of it, follows from its text, from who asks and on which day, from the policy
-and from what the cluster was asked for. Where all of that is the same, so is the reply. Of the text, what each object
-gets anew from the API server does not count: `managedFields` and `creationTimestamp`, which nobody reads, and the uid
-where nobody has looked at it. The name counts: messages have it, and `topology` writes it into the job.
+Jobs come again: as a dry run and then in earnest, from a pipeline each night, after they have been deleted. What a job
+gets, and what is said of it, follows from its text, from who asks and on which day, from the policy and from what the
+cluster was asked for. Where all of that is the same, so is the reply. Of the text, `managedFields` do not count, since
+nobody reads them; nor does in a validating review what each object gets anew from the API server: `creationTimestamp`,
+and the uid where nobody has looked at it. The name counts: messages have it, and `topology` writes it into the job.
 
 It is kept the second time, for most jobs come once. Nothing is kept where a plug-in or an own rule of the policy
 decides, which may look at anything, where a quota counts the job or the requester's rights are asked for, nor of an
-update.
+update. Any pod can send reviews, in anybody's name: what it sends has to lead to what the same bytes would lead to from
+an API server, and to take no more memory than is counted.
 """
 
 from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any, Final
+from weakref import ref
 
 import msgspec
 from msgspec import structs
 
 from webhook.admission import own_rules, pipelines, too_large
-from webhook.admission.decision import Decision
-from webhook.api import document
+from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.api.mpijob import MPIJob, ObjectMeta
-from webhook.api.review import AdmissionRequest
+from webhook.api.review import AdmissionRequest, AdmissionResponse
+from webhook.api.same_text import SameText, same_text
 from webhook.cluster import asked
 from webhook.cluster.asked import AskedView, Facts
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.view import Answer, ClusterView
 from webhook.kit.own_rules import Answers
+from webhook.kit.settings import Action
 from webhook.policy.in_force import Policy
 
-# Bytes: of one object, and about of memory for all that is kept.
+# Bytes: of one object, and of who asks and where; about of memory for one decision, and for all of them.
 LARGEST: Final = 32 * 1024
-MOST_IN_ALL: Final = 6 * 1024 * 1024
-# Names of jobs that came.
+MOST_OF_ONE: Final = 128 * 1024
+MOST_IN_ALL: Final = 8 * 1024 * 1024
+# Jobs that came, by their names and specs.
 MOST_SEEN: Final = 512
-# What is kept of a job beside its text and the reply, and of each answer of the cluster.
+# Findings of one job, whatever they lead to.
+MOST_FOUND: Final = 50
+# What is kept of a job beside its text and the reply; of a finding; and of an answer of the cluster, beside what it
+# shows of itself, of which each character takes up to so many bytes.
 _OF_A_JOB: Final = 4 * 1024
-_OF_AN_ANSWER: Final = 128
+_OF_A_FINDING: Final = 1024
+_OF_AN_ANSWER: Final = 256
+_OF_A_CHARACTER: Final = 6
+_SPEC: Final = b'"spec":'
 
-_Key = tuple[str | bytes, ...]
+_Key = tuple[bytes, int]
+"""Who asks where, and the hash of the spec: whether the text is the same is found out by comparing."""
 
 
 class _Known(msgspec.Struct, frozen=True):
-    policy: Policy
+    text: SameText
+    policy: "ref[Policy]"
+    """It may have been replaced."""
     today: date | None
     """Where the day counts, by which exemptions expire."""
     facts: Facts
     """What the cluster was asked for."""
     decision: Decision
+    size: int
 
 
 class DecidedBefore:
@@ -62,16 +76,19 @@ class DecidedBefore:
 
     def mutate(self, request: AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
         """As `pipelines.mutate`, but for `patch` and `document`: of these the decision may have none."""
-        key = self._key(request, policy)
-        if known := self._holding(key, policy, view):
+        text = _text(request, policy)
+        key = self._key(request, text)
+        known = self._recalled(key, text, policy, view)
+        if known is not None:
             return known
         if key is None:
             return pipelines.mutate(request, policy=policy, view=view)
         noting = AskedView(view)
         decision = pipelines.mutate(request, policy=policy, view=noting)
-        if decision.skipped or any(entry.plugin for entry, _ in policy.injections):
-            return decision
-        return self._kept(key, policy, noting, decision)
+        if not decision.skipped and not any(entry.plugin for entry, _ in policy.injections):
+            same = same_text(text, anew=False)
+            decision = self._kept(decision, key=key, text=same, policy=policy, noting=noting)
+        return decision
 
     def validate(
         self,
@@ -85,10 +102,13 @@ class DecidedBefore:
         time_left: Callable[[], float] = lambda: float("inf"),
     ) -> Decision:
         """As `pipelines.validate`."""
-        key = None
-        if granted is None and not policy.own_rules and not _has_quotas(view, request.namespace):
-            key = self._key(request, policy)
-        if known := self._holding(key, policy, view, today):
+        text = b""
+        # A name that was generated does not come again.
+        if request.name and granted is None and not policy.own_rules and not _has_quotas(request, policy, view):
+            text = _text(request, policy)
+        key = self._key(request, text)
+        known = self._recalled(key, text, policy, view, today)
+        if known is not None:
             if time_left() < pipelines.RESERVE:
                 raise pipelines.DeadlineExceeded("decided before")
             return known
@@ -100,67 +120,97 @@ class DecidedBefore:
         decision = pipelines.validate(
             request, policy=policy, view=noting, today=today, time_left=time_left, handed=handed
         )
-        if (
+        if not (
             decision.skipped
             or decision.requested
             or decision.reservation
             or handed.metadata.looks
             or any(rule.plugin for rule, _, _ in policy.rules)
+            or any(required.plugin for required, _ in policy.required)
         ):
-            return decision
-        return self._kept(key, policy, noting, decision, today)
+            same = same_text(text, anew=True)
+            decision = self._kept(decision, key=key, text=same, policy=policy, noting=noting, today=today)
+        return decision
 
-    def _key(self, request: AdmissionRequest, policy: Policy) -> _Key | None:
-        """All that a decision depends on, but for the policy, the day and the cluster; None for what is not kept."""
-        if request.operation != "CREATE" or self._is_new(request):
+    def _key(self, request: AdmissionRequest, text: bytes) -> _Key | None:
+        """Who asks where for which spec; None for a job of which nothing is kept, or that is new.
+
+        It is new if it did not come before, not long ago: most jobs come once.
+        """
+        if not text:
             return None
-        if len(memoryview(request.object)) > LARGEST or too_large.as_a_whole(request.object, policy):
-            return None
-        try:
-            texts = document.texts(request.object)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        spec = hash(text[text.find(_SPEC) :])
+        seen = hash((request.namespace, request.name, spec))
+        if seen not in self._seen:
+            if len(self._seen) >= MOST_SEEN:
+                self._seen.clear()
+            self._seen.add(seen)
             return None
         user = request.user_info
-        groups = msgspec.json.encode(user.groups)
-        return request.namespace, request.name, request.sub_resource, user.username, groups, *texts
+        asking = request.namespace, request.name, request.sub_resource, user.username, user.groups
+        try:
+            who = msgspec.json.encode(asking)
+        except UnicodeError:
+            return None
+        return (who, spec) if len(who) <= LARGEST else None
 
-    def _is_new(self, request: AdmissionRequest) -> bool:
-        """Whether no job of its name came before, not long ago; found out before its text is looked at."""
-        name = hash((request.namespace, request.name))
-        if name in self._seen:
-            return False
-        if len(self._seen) >= MOST_SEEN:
-            self._seen.clear()
-        self._seen.add(name)
-        return True
-
-    def _holding(
-        self, key: _Key | None, policy: Policy, view: ClusterView, today: date | None = None
+    def _recalled(
+        self, key: _Key | None, text: bytes, policy: Policy, view: ClusterView, today: date | None = None
     ) -> Decision | None:
         """What was decided, if it would be decided again."""
         known = self._known.get(key) if key is not None else None
-        if known is None or known.policy is not policy or known.today != today or not asked.hold(known.facts, view):
-            return None
-        return known.decision
+        if (
+            known is not None
+            and known.policy() is policy
+            and known.today == today
+            and known.text.matches(text)
+            and asked.hold(known.facts, view)
+        ):
+            return known.decision
+        return None
 
     def _kept(
-        self, key: _Key, policy: Policy, noting: AskedView, decision: Decision, today: date | None = None
+        self,
+        decision: Decision,
+        *,
+        key: _Key,
+        text: SameText | None,
+        policy: Policy,
+        noting: AskedView,
+        today: date | None = None,
     ) -> Decision:
         """The decision, kept for the next time where all that it depends on is known."""
-        if not noting.complete:
+        found = len(decision.denied) + len(decision.warned) + len(decision.audited) + len(decision.exempted)
+        if text is None or not noting.complete or found > MOST_FOUND:
             return decision
         decision.policy = policy.identity
         decision = decision.for_others()
-        said = decision.response("")
-        refusal = said.status.message if said.status is not None else ""
-        texts = *key, bytes(said.patch or b""), refusal, *said.warnings, *said.audit_annotations.values()
-        size = _OF_A_JOB + sum(map(len, texts)) + _OF_AN_ANSWER * len(noting.facts)
+        size = text.length + _size(key, decision.response(""), noting.facts) + _OF_A_FINDING * found
+        if size > MOST_OF_ONE:
+            return decision
+        if (before := self._known.pop(key, None)) is not None:
+            self.size -= before.size
         if self.size + size > MOST_IN_ALL:
             self._known.clear()
             self.size = 0
-        self._known[key] = _Known(policy, today, noting.facts, decision)
+        self._known[key] = _Known(text, ref(policy), today, noting.facts, decision, size)
         self.size += size
         return decision
+
+
+def _text(request: AdmissionRequest, policy: Policy) -> bytes:
+    """The object's, if it may be kept; else none."""
+    text = bytes(request.object)
+    kept = request.operation == "CREATE" and len(text) <= LARGEST and not too_large.as_a_whole(request.object, policy)
+    return text if kept else b""
+
+
+def _size(key: _Key, said: AdmissionResponse, facts: Facts) -> int:
+    """Bytes of memory, about."""
+    texts = len(key[0]) + len(bytes(said.patch or b""))
+    told = len(msgspec.json.encode((said.status, said.warnings, said.audit_annotations)))
+    answers = sum(_OF_AN_ANSWER + _OF_A_CHARACTER * len(repr(answer)) for answer in facts.values())
+    return _OF_A_JOB + texts + 2 * told + answers
 
 
 def _noted(metadata: "_Metadata") -> str:
@@ -190,6 +240,8 @@ class _Handed:
         return job
 
 
-def _has_quotas(view: ClusterView, namespace: str) -> bool:
-    found = view.within(RESOURCE_QUOTAS, namespace)
+def _has_quotas(request: AdmissionRequest, policy: Policy, view: ClusterView) -> bool:
+    if policy.action(QUOTA_RULE) is Action.OFF:
+        return False
+    found = view.within(RESOURCE_QUOTAS, request.namespace)
     return not isinstance(found, Answer) and bool(found)

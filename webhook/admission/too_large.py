@@ -24,8 +24,10 @@ def findings(job: MPIJob, ctx: Context, policy: Policy) -> list[Finding]:
 
 
 def as_a_whole(document: msgspec.Raw, policy: Policy) -> bool:
-    """Whether that is so for the bytes of the object alone, `managedFields` and all."""
-    return job_size.whole(document, _bounds(policy)) is not None
+    """Whether the bytes of the object, `managedFields` and all, are beyond the rule's bounds, whatever it leads to."""
+    settings = policy.settings(job_size.RULE)
+    bounds = settings if isinstance(settings, job_size.Settings) else job_size.CEILING
+    return job_size.whole(document, bounds) is not None
 
 
 def unread(document: msgspec.Raw) -> list[Finding]:

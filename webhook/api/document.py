@@ -1,7 +1,6 @@
 """An MPIJob as the JSON object that it is, to be written into, beside the job that is read: both of one text."""
 
-from operator import attrgetter
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType, structs
@@ -30,9 +29,6 @@ class _Metadata(msgspec.Struct, forbid_unknown_fields=True, rename="camel", gc=F
     managed_fields: Raw | UnsetType = UNSET
 
 
-_ANEW: Final = frozenset({"managed_fields", "uid", "creation_timestamp"})
-
-
 class _Document(msgspec.Struct, forbid_unknown_fields=True, rename="camel", gc=False):
     api_version: Any = UNSET
     kind: Any = UNSET
@@ -41,18 +37,7 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True, rename="camel", gc=F
     status: Raw | UnsetType = UNSET
 
 
-def _in_texts(kind: type[msgspec.Struct], **other: type) -> type[msgspec.Struct]:
-    """`kind` with its fields as they stand in the JSON, but for `other` types."""
-    fields = [
-        (each.name, other.get(each.name, Raw), msgspec.field(default=Raw(), name=each.encode_name))
-        for each in structs.fields(kind)
-    ]
-    return msgspec.defstruct(kind.__name__, fields, forbid_unknown_fields=True, gc=False)
-
-
 _usual = msgspec.json.Decoder(_Document)
-_texts = msgspec.json.Decoder(_in_texts(_Document, metadata=_in_texts(_Metadata, uid=str)))
-_described = attrgetter(*(name for name in _Metadata.__struct_fields__ if name not in _ANEW))
 _parts = msgspec.json.Decoder(dict[str, Raw])
 _metadata = msgspec.json.Decoder(dict[str, Raw] | None)
 
@@ -66,18 +51,6 @@ def decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:
         return _decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return mpijob.decode(data), object_of(data)  # these have the words
-
-
-def texts(data: bytes | Raw) -> tuple[bytes, ...]:
-    """The JSON of each field of an object and of its metadata, but for what the API server gives each object anew:
-    `managedFields`, `uid` and `creationTimestamp`.
-
-    DecodeError for one that has others, or no metadata, or a uid that is no text.
-    """
-    api_version, kind, metadata, spec, status = structs.astuple(_texts.decode(data))
-    if isinstance(metadata, Raw):
-        raise msgspec.DecodeError("no metadata")
-    return tuple(map(bytes, (api_version, kind, *_described(metadata), spec, status)))
 
 
 def _decode(data: bytes | Raw) -> tuple[MPIJob, dict[str, Any]]:

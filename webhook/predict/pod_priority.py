@@ -33,4 +33,4 @@ def default_class(view: ClusterView) -> PriorityClass | Unknown:
     if classes is UNKNOWN:
         return UNKNOWN
     candidates = (each for each in classes.values() if each.global_default)
-    return min(candidates, key=lambda each: each.value, default=NO_CLASS)
+    return min(candidates, key=lambda each: (each.value, each.name), default=NO_CLASS)

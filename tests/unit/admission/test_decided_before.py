@@ -1,6 +1,8 @@
 """What was decided about a job is decided about the same job again without asking, and no reply is another for it."""
 
+import gc
 import json
+import weakref
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -21,7 +23,7 @@ from tests.support.samples import sample
 from webhook.admission import decided_before, pipelines
 from webhook.admission.decided_before import DecidedBefore
 from webhook.admission.pipelines import Hook
-from webhook.api import review
+from webhook.api import review, written
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import Snapshot
@@ -217,9 +219,8 @@ def test_what_was_decided_is_no_reply_when_the_time_is_up() -> None:
         decided("validate", asked.before, request(JOB), asked.policy, NothingKnown(), time_left=lambda: 0.01)
 
 
-@both
-def test_what_the_api_server_gives_each_object_anew_does_not_count(kind: type[Asked]) -> None:
-    asked = kind()
+def test_what_the_api_server_gives_each_object_anew_does_not_count() -> None:
+    asked = AskedRule()
     jobs = [
         changed(
             {
@@ -232,6 +233,22 @@ def test_what_the_api_server_gives_each_object_anew_does_not_count(kind: type[As
         for second in range(4)
     ]
     assert [asked.again(job) for job in jobs] == [1, 1, 0, 0]
+
+
+@both
+def test_who_manages_which_field_and_when_does_not_count(kind: type[Asked]) -> None:
+    asked = kind()
+    managed = [
+        changed({"metadata.managedFields": [{"manager": "kubectl", "time": f"2026-03-02T09:30:0{second}Z"}]}, JOB)
+        for second in range(4)
+    ]
+    assert [asked.again(job) for job in managed] == [1, 1, 0, 0]
+
+
+def test_a_mutating_review_with_a_uid_is_another() -> None:
+    asked = Asked()
+    asked.known()
+    assert asked.again(changed({"metadata.uid": "u-9"}, JOB)) == 1
 
 
 def test_a_rule_that_looks_at_the_uid_is_asked() -> None:
@@ -251,10 +268,9 @@ def test_a_uid_that_is_none_is_a_fault_after_good_ones(uid: Any) -> None:
     ("job", "fields"),
     [
         (JOB, {"old": changed({"spec.slotsPerWorker": 7}, JOB)}),
-        (changed({"metadata.unknown": 1}, JOB), {}),
         (changed({"metadata.annotations": {"long": "x" * decided_before.LARGEST}}, JOB), {}),
     ],
-    ids=["update", "unknown field", "large"],
+    ids=["update", "large"],
 )
 def test_what_is_not_kept(kind: type[Asked], job: dict[str, Any], fields: dict[str, Any]) -> None:
     asked = kind()
@@ -316,6 +332,98 @@ def test_what_is_no_text_in_a_job_of_a_wrong_shape(part: str) -> None:
         broken = request(job)
         broken.object = msgspec.Raw(bytes(broken.object).replace(b'"mine"', b'"' + wrong + b'"'))
         same_reply("validate", before, broken, policy, NothingKnown())
+
+
+@pytest.mark.parametrize(
+    ("written", "twice"),
+    [
+        (b'"name":"train"', b'"name":5,"name":"train"'),
+        (b'"metadata":{', b'"metadata":{"name":5},"metadata":{'),
+        (b'"kind":"MPIJob"', b'"kind":5,"kind":"MPIJob"'),
+    ],
+)
+def test_a_key_that_is_there_twice_spoils_nothing(written: bytes, twice: bytes) -> None:
+    """What decides reads the first of them, and what remembers might read the last."""
+    for hook in ("mutate", "validate"):
+        before, policy = DecidedBefore(), load_policy(None)
+        forged = request(JOB)
+        forged.object = msgspec.Raw(bytes(forged.object).replace(written, twice, 1))
+        for asked in (forged, request(JOB), forged):
+            same_reply(hook, before, asked, policy, NothingKnown())
+
+
+@pytest.mark.parametrize("settings", [{"maxBytes": 1400}, {"maxBytes": 1400, "action": "warn"}, {"maxNested": 30}])
+def test_what_is_said_of_the_size_is_said_with_other_managed_fields_too(settings: dict[str, Any]) -> None:
+    before = DecidedBefore()
+    for mode in ("enforce", "warn", "audit"):
+        policy = load_policy(json.dumps(cases.HEAD | {"mode": mode, "rules": {"job-size": settings}}))
+        for padding in ("x" * 2000, "[" * 2000, "x", "x"):
+            job = changed({"metadata.managedFields": [{"manager": padding}]}, JOB)
+            for hook in ("mutate", "validate"):
+                same_reply(hook, before, request(job), policy, NothingKnown())
+
+
+def test_nothing_is_kept_where_an_injection_of_a_plug_in_is_required() -> None:
+    asked = Asked(plugin="theirs")
+    ((entry, _),) = asked.policy.injections
+    required = ((entry, InjectionSettings(required=Action.WARN)),)
+    policy = replace(asked.policy, injections=required, rules=())
+    for _ in range(3):
+        decided("validate", asked.before, request(JOB), policy, NothingKnown())
+    assert (asked.times, asked.before.size) == (3, 0)
+
+
+def test_many_findings_are_not_kept() -> None:
+    policy = load_policy(json.dumps(cases.HEAD | {"mode": "warn"}))
+    limits = {f"example.com/r{number}": "wrong" for number in range(decided_before.MOST_FOUND + 1)}
+    job = changed({"Worker.template.spec.containers.0.resources.limits": limits}, JOB)
+    before = DecidedBefore()
+    for _ in range(3):
+        decision = decided("validate", before, request(job), policy, NothingKnown())
+        assert len(decision.warned) > decided_before.MOST_FOUND
+    assert before.size == 0
+
+
+@both
+def test_long_names_and_large_answers_are_not_kept(kind: type[Asked]) -> None:
+    asked = kind()
+    for _ in range(3):
+        asked.again(username="\N{SNOWMAN}" * decided_before.LARGEST)
+    annotations = {f"a{number}": "" for number in range(4000)}
+    view = Snapshot([TEAM | {"metadata": {"name": "team", "annotations": annotations}}])
+    large = kind(lambda _, ctx: ctx.view.get(NAMESPACES, "team"))
+    for _ in range(3):
+        large.again(view=view)
+    assert asked.before.size == large.before.size == 0
+
+
+@both
+def test_what_is_kept_in_place_of_another_is_counted_once(kind: type[Asked]) -> None:
+    asked = kind(lambda _, ctx: ctx.view.get(NAMESPACES, "team"))
+    asked.known(Snapshot([TEAM]))
+    size = asked.before.size
+    for _ in range(5):
+        assert asked.again(view=Snapshot([OTHER_TEAM])) == 1
+        assert asked.again(view=Snapshot([OTHER_TEAM])) == 0
+        assert asked.again(view=Snapshot([TEAM])) == 1
+    assert asked.before.size == size
+
+
+def test_a_job_with_a_generated_name_is_new() -> None:
+    asked = AskedRule()
+    for number in range(4):
+        asked.again(changed({"metadata.generateName": "train-", "metadata.name": f"train-{number}"}, JOB), name="")
+    assert asked.before.size == 0
+
+
+def test_a_policy_that_was_replaced_is_not_kept() -> None:
+    asked = AskedRule()
+    asked.known()
+    gone = weakref.ref(asked.policy)
+    asked.policy = load_policy(None)
+    written.known.clear()  # what is known of a spec has its policy
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_job_that_is_too_large_with_its_managed_fields_gets_nothing() -> None:
