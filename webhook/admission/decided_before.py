@@ -12,6 +12,7 @@ update. Any pod can send reviews, in anybody's name: what it sends has to lead t
 an API server, and to take no more memory than is counted.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any, Final
@@ -39,6 +40,8 @@ MOST_OF_ONE: Final = 128 * 1024
 MOST_IN_ALL: Final = 8 * 1024 * 1024
 # Jobs that came, by their names and specs.
 MOST_SEEN: Final = 512
+# So often the cluster changes between two reviews of a job until it is no longer remembered: that would cost more.
+MOST_LOST: Final = 3
 # Findings of one job, whatever they lead to.
 MOST_FOUND: Final = 50
 # What is kept of a job beside its text and the reply; of a finding; and of an answer of the cluster, beside what it
@@ -71,6 +74,7 @@ class DecidedBefore:
     def __init__(self) -> None:
         self._known: dict[_Key, _Known] = {}
         self._seen: set[int] = set()
+        self._lost: Counter[_Key] = Counter()
         self.size = 0
         """Bytes, about."""
 
@@ -144,6 +148,7 @@ class DecidedBefore:
         if seen not in self._seen:
             if len(self._seen) >= MOST_SEEN:
                 self._seen.clear()
+                self._lost.clear()
             self._seen.add(seen)
             return None
         user = request.user_info
@@ -152,22 +157,22 @@ class DecidedBefore:
             who = msgspec.json.encode(asking)
         except UnicodeError:
             return None
-        return (who, spec) if len(who) <= LARGEST else None
+        key = who, spec
+        return key if len(who) <= LARGEST and self._lost[key] < MOST_LOST else None
 
     def _recalled(
         self, key: _Key | None, text: bytes, policy: Policy, view: ClusterView, today: date | None = None
     ) -> Decision | None:
         """What was decided, if it would be decided again."""
         known = self._known.get(key) if key is not None else None
-        if (
-            known is not None
-            and known.policy() is policy
-            and known.today == today
-            and known.text.matches(text)
-            and asked.hold(known.facts, view)
-        ):
-            return known.decision
-        return None
+        if known is None or key is None or known.policy() is not policy or known.today != today:
+            return None
+        if not known.text.matches(text):
+            return None
+        if not asked.hold(known.facts, view):
+            self._lost[key] += 1
+            return None
+        return known.decision
 
     def _kept(
         self,
