@@ -74,7 +74,7 @@ class DecidedBefore:
     def __init__(self) -> None:
         self._known: dict[_Key, _Known] = {}
         self._seen: set[int] = set()
-        self._lost: Counter[_Key] = Counter()
+        self._lost: Counter[int] = Counter()
         self.size = 0
         """Bytes, about."""
 
@@ -158,7 +158,7 @@ class DecidedBefore:
         except UnicodeError:
             return None
         key = who, spec
-        return key if len(who) <= LARGEST and self._lost[key] < MOST_LOST else None
+        return key if len(who) <= LARGEST and self._lost[hash(key)] < MOST_LOST else None
 
     def _recalled(
         self, key: _Key | None, text: bytes, policy: Policy, view: ClusterView, today: date | None = None
@@ -170,7 +170,9 @@ class DecidedBefore:
         if not known.text.matches(text):
             return None
         if not asked.hold(known.facts, view):
-            self._lost[key] += 1
+            if len(self._lost) >= MOST_SEEN:
+                self._lost.clear()
+            self._lost[hash(key)] += 1
             return None
         return known.decision
 

@@ -414,6 +414,10 @@ def test_where_the_cluster_changes_all_the_time_nothing_is_noted_any_more(kind: 
     for number in range(decided_before.MOST_LOST + 2):
         asked.again(view=views[number % 2])
     assert [asked.again(view=views[0]) for _ in range(3)] == [1, 1, 1]
+    for number in range(decided_before.MOST_SEEN):
+        for view in (*views, *views):
+            asked.again(view=view, username=f"user-{number}")
+    assert len(asked.before._lost) <= decided_before.MOST_SEEN
 
 
 def test_a_job_with_a_generated_name_is_new() -> None:
