@@ -13,6 +13,7 @@ from webhook.admission import record
 from webhook.admission.messages import Finding
 from webhook.admission.places import Lists
 from webhook.api.annotations import INJECTED
+from webhook.api.document import object_of
 from webhook.api.mpijob import MPIJob
 from webhook.kit.settings import Action
 
@@ -40,7 +41,7 @@ def _authors(wanted: Collection[tuple[str, ...]], job: MPIJob, document: msgspec
     meant = [(tokens, place) for place in recorded if (tokens := tuple(place.tokens)) in wanted]
     if not meant:
         return {}
-    written, lists = msgspec.json.decode(document), Lists()
+    written, lists = object_of(document), Lists()
     return {tokens: place.author for tokens, place in meant if lists.value(written, place) is not None}
 
 

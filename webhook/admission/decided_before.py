@@ -13,8 +13,9 @@ an API server, and to take no more memory than is counted.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import Any, Final
 from weakref import ref
 
@@ -23,6 +24,7 @@ from msgspec import structs
 
 from webhook.admission import own_rules, pipelines, too_large
 from webhook.admission.decision import QUOTA_RULE, Decision
+from webhook.admission.messages import Finding
 from webhook.api.mpijob import MPIJob, ObjectMeta
 from webhook.api.review import AdmissionRequest, AdmissionResponse
 from webhook.api.same_text import SameText, same_text
@@ -40,15 +42,15 @@ MOST_OF_ONE: Final = 128 * 1024
 MOST_IN_ALL: Final = 8 * 1024 * 1024
 # Jobs that came, by their names and specs.
 MOST_SEEN: Final = 512
-# So often the cluster changes between two reviews of a job until it is no longer remembered: that would cost more.
-MOST_LOST: Final = 3
+# So often in a row a job is noted in vain, since it comes with another text or finds another cluster, or is not kept.
+MOST_IN_VAIN: Final = 3
 # Findings of one job, whatever they lead to.
 MOST_FOUND: Final = 50
-# What is kept of a job beside its text and the reply; of a finding; and of an answer of the cluster, beside what it
-# shows of itself, of which each character takes up to so many bytes.
+# What is kept of a job beside its text and the reply; of a finding; of a question to the cluster; and the most that a
+# character takes of what these show of themselves.
 _OF_A_JOB: Final = 4 * 1024
 _OF_A_FINDING: Final = 1024
-_OF_AN_ANSWER: Final = 256
+_OF_A_QUESTION: Final = 256
 _OF_A_CHARACTER: Final = 6
 _SPEC: Final = b'"spec":'
 
@@ -74,7 +76,7 @@ class DecidedBefore:
     def __init__(self) -> None:
         self._known: dict[_Key, _Known] = {}
         self._seen: set[int] = set()
-        self._lost: Counter[int] = Counter()
+        self._in_vain: Counter[int] = Counter()
         self.size = 0
         """Bytes, about."""
 
@@ -90,7 +92,7 @@ class DecidedBefore:
         noting = AskedView(view)
         decision = pipelines.mutate(request, policy=policy, view=noting)
         if not decision.skipped and not any(entry.plugin for entry, _ in policy.injections):
-            same = same_text(text, anew=False)
+            same = partial(same_text, text, anew=False)
             decision = self._kept(decision, key=key, text=same, policy=policy, noting=noting)
         return decision
 
@@ -132,7 +134,7 @@ class DecidedBefore:
             or any(rule.plugin for rule, _, _ in policy.rules)
             or any(required.plugin for required, _ in policy.required)
         ):
-            same = same_text(text, anew=True)
+            same = partial(same_text, text, anew=True)
             decision = self._kept(decision, key=key, text=same, policy=policy, noting=noting, today=today)
         return decision
 
@@ -148,7 +150,7 @@ class DecidedBefore:
         if seen not in self._seen:
             if len(self._seen) >= MOST_SEEN:
                 self._seen.clear()
-                self._lost.clear()
+                self._in_vain.clear()
             self._seen.add(seen)
             return None
         user = request.user_info
@@ -158,41 +160,45 @@ class DecidedBefore:
         except UnicodeError:
             return None
         key = who, spec
-        return key if len(who) <= LARGEST and self._lost[hash(key)] < MOST_LOST else None
+        return key if len(who) <= LARGEST and self._in_vain[hash(key)] < MOST_IN_VAIN else None
 
     def _recalled(
         self, key: _Key | None, text: bytes, policy: Policy, view: ClusterView, today: date | None = None
     ) -> Decision | None:
         """What was decided, if it would be decided again."""
         known = self._known.get(key) if key is not None else None
-        if known is None or key is None or known.policy() is not policy or known.today != today:
-            return None
-        if not known.text.matches(text):
-            return None
-        if not asked.hold(known.facts, view):
-            if len(self._lost) >= MOST_SEEN:
-                self._lost.clear()
-            self._lost[hash(key)] += 1
-            return None
-        return known.decision
+        if (
+            known is not None
+            and known.policy() is policy
+            and known.today == today
+            and known.text.matches(text)
+            and asked.hold(known.facts, view)
+        ):
+            self._in_vain.pop(hash(key), None)
+            return known.decision
+        if key is not None:
+            if len(self._in_vain) >= MOST_SEEN:
+                self._in_vain.clear()
+            self._in_vain[hash(key)] += 1
+        return None
 
     def _kept(
         self,
         decision: Decision,
         *,
         key: _Key,
-        text: SameText | None,
+        text: Callable[[], SameText | None],
         policy: Policy,
         noting: AskedView,
         today: date | None = None,
     ) -> Decision:
         """The decision, kept for the next time where all that it depends on is known."""
-        found = len(decision.denied) + len(decision.warned) + len(decision.audited) + len(decision.exempted)
-        if text is None or not noting.complete or found > MOST_FOUND:
+        found = [*decision.denied, *decision.warned, *decision.audited, *(finding for finding, _ in decision.exempted)]
+        if len(found) > MOST_FOUND or not noting.complete or (same := text()) is None:
             return decision
         decision.policy = policy.identity
         decision = decision.for_others()
-        size = text.length + _size(key, decision.response(""), noting.facts) + _OF_A_FINDING * found
+        size = _OF_A_JOB + same.length + len(repr(key)) + _size(decision.response(""), found, noting.facts)
         if size > MOST_OF_ONE:
             return decision
         if (before := self._known.pop(key, None)) is not None:
@@ -200,7 +206,7 @@ class DecidedBefore:
         if self.size + size > MOST_IN_ALL:
             self._known.clear()
             self.size = 0
-        self._known[key] = _Known(text, ref(policy), today, noting.facts, decision, size)
+        self._known[key] = _Known(same, ref(policy), today, noting.facts, decision, size)
         self.size += size
         return decision
 
@@ -212,12 +218,13 @@ def _text(request: AdmissionRequest, policy: Policy) -> bytes:
     return text if kept else b""
 
 
-def _size(key: _Key, said: AdmissionResponse, facts: Facts) -> int:
+def _size(said: AdmissionResponse, found: Sequence[Finding], facts: Facts) -> int:
     """Bytes of memory, about."""
-    texts = len(key[0]) + len(bytes(said.patch or b""))
-    told = len(msgspec.json.encode((said.status, said.warnings, said.audit_annotations)))
-    answers = sum(_OF_AN_ANSWER + _OF_A_CHARACTER * len(repr(answer)) for answer in facts.values())
-    return _OF_A_JOB + texts + 2 * told + answers
+    shown = repr((said.status, said.warnings, said.audit_annotations))
+    shown += "".join(f"{each.violation.path}{each.violation.message}{each.violation.fix}" for each in found)
+    shown += "".join(f"{about[1:]}{answer!r}" for (_, about), answer in facts.items())
+    fixed = len(bytes(said.patch or b"")) + _OF_A_FINDING * len(found) + _OF_A_QUESTION * len(facts)
+    return fixed + _OF_A_CHARACTER * len(shown)
 
 
 def _noted(metadata: "_Metadata") -> str:

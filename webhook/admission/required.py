@@ -14,7 +14,7 @@ import msgspec
 from webhook.admission import places
 from webhook.admission.messages import Finding
 from webhook.admission.places import Lists
-from webhook.api import mpijob
+from webhook.api import document, mpijob
 from webhook.kit.context import Context
 from webhook.kit.patch import Addition, PatchBuilder, PatchConflict, Path
 from webhook.kit.settings import Action
@@ -41,7 +41,7 @@ def missing(
     if not policy.required:
         return
     job = mpijob.decode(ctx.document)  # as it is: without the operator's defaults
-    builder = PatchBuilder(msgspec.json.decode(ctx.document))
+    builder = PatchBuilder(document.object_of(ctx.document))
     before: Any = None if stored is None else msgspec.json.decode(stored)
     fix = _FIX_CLAIMED.format(claimed) if claimed else _FIX
     lists = Lists()

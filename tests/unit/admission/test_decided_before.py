@@ -17,12 +17,13 @@ from msgspec import structs
 
 from tests.bench.replies import cases
 from tests.bench.replies.record import _policy as policy_set
-from tests.support.jobs import GOOD, changed, request
+from tests.support.jobs import changed, request
 from tests.support.nodes import node
 from tests.support.samples import sample
 from webhook.admission import decided_before, pipelines
 from webhook.admission.decided_before import DecidedBefore
 from webhook.admission.pipelines import Hook
+from webhook.admission.places import checksum
 from webhook.api import review, written
 from webhook.api.mpijob import MPIJob
 from webhook.cluster.resources.namespaces import NAMESPACES
@@ -256,11 +257,31 @@ def test_a_rule_that_looks_at_the_uid_is_asked() -> None:
     assert [asked.again() for _ in range(4)] == [1] * 4
 
 
-@pytest.mark.parametrize("uid", [5, None, {}], ids=str)
-def test_a_uid_that_is_none_is_a_fault_after_good_ones(uid: Any) -> None:
-    asked = AskedRule()
-    asked.known()
-    assert [asked.again(changed({"metadata.uid": uid}, JOB)) for _ in range(3)] == [0] * 3
+@pytest.mark.parametrize("uid", [b"123456789", b'"1234"67', b'"12345\xff7"', b'"","a":""'], ids=str)
+def test_a_uid_that_no_api_server_writes_is_read_after_good_ones(uid: bytes) -> None:
+    before, policy = DecidedBefore(), load_policy(None)
+    good = request(changed({"metadata.uid": "1234567"}, JOB))
+    for _ in range(3):
+        same_reply("validate", before, good, policy, NothingKnown())
+    broken = structs.replace(good, object=msgspec.Raw(bytes(good.object).replace(b'"1234567"', uid)))
+    same_reply("validate", before, broken, policy, NothingKnown())
+
+
+@pytest.mark.parametrize("policy", [{}, {"topology": {"required": "deny"}}], ids=str)
+@pytest.mark.parametrize("managed", [b'"\xff"', b"1e400", b'"kub', b"[[[]]", b'"k","'], ids=str)
+def test_managed_fields_that_no_api_server_writes(managed: bytes, policy: dict[str, Any]) -> None:
+    known = load_policy(json.dumps(cases.HEAD | {"injections": policy}))
+    place = "/spec/mpiReplicaSpecs/Worker/template/spec/containers/0/resources/limits/cpu"
+    record = {"training.openshift.io/injected": json.dumps({"launcher-resources": [f"{place} {checksum('wrong')}"]})}
+    limits = {"cpu": "wrong"}
+    for hook in ("mutate", "validate"):
+        before = DecidedBefore()
+        job = {"metadata.managedFields": [{"manager": "kub"}], "metadata.annotations": record}
+        good = request(changed({**job, "Worker.template.spec.containers.0.resources.limits": limits}, JOB))
+        for _ in range(3):
+            same_reply(hook, before, good, known, NothingKnown())
+        forged = bytes(good.object).replace(b'"kub"', managed.ljust(5))
+        same_reply(hook, before, structs.replace(good, object=msgspec.Raw(forged)), known, NothingKnown())
 
 
 @both
@@ -407,17 +428,50 @@ def test_what_is_kept_in_place_of_another_is_counted_once(kind: type[Asked]) -> 
         assert asked.before.size == size
 
 
+def _counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows with each review that is noted."""
+    noted: list[int] = []
+    view = decided_before.AskedView
+    monkeypatch.setattr(decided_before, "AskedView", lambda asked: noted.append(1) or view(asked))
+    return noted
+
+
+VIEWS = Snapshot([TEAM]), Snapshot([OTHER_TEAM])
+
+
 @both
-def test_where_the_cluster_changes_all_the_time_nothing_is_noted_any_more(kind: type[Asked]) -> None:
+@pytest.mark.parametrize("why", ["cluster", "text", "too large"])
+def test_what_is_noted_in_vain_is_not_noted_for_long(
+    kind: type[Asked], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = _counted(monkeypatch)
     asked = kind(lambda _, ctx: ctx.view.get(NAMESPACES, "team"))
-    views = Snapshot([TEAM]), Snapshot([OTHER_TEAM])
-    for number in range(decided_before.MOST_LOST + 2):
-        asked.again(view=views[number % 2])
-    assert [asked.again(view=views[0]) for _ in range(3)] == [1, 1, 1]
-    for number in range(decided_before.MOST_SEEN):
-        for view in (*views, *views):
+    for number in range(9):
+        labels = {"build": str(number)} if why == "text" else {}
+        annotations = {"note": "x" * 20_000} if why == "too large" else {}
+        job = changed({"metadata.labels": labels, "metadata.annotations": annotations}, JOB)
+        with monkeypatch.context() as patch:
+            patch.setattr(decided_before, "MOST_OF_ONE", 10_000)
+            asked.again(job, view=VIEWS[number % 2 if why == "cluster" else 0])
+    assert len(noted) == decided_before.MOST_IN_VAIN
+
+
+@both
+def test_what_is_recalled_between_is_noted_again_and_again(kind: type[Asked]) -> None:
+    asked = kind(lambda _, ctx: ctx.view.get(NAMESPACES, "team"))
+    asked.known(VIEWS[0])
+    for number in range(9):
+        assert [asked.again(view=VIEWS[1 - number % 2]) for _ in range(2)] == [1, 0]
+
+
+@both
+def test_what_was_in_vain_is_counted_of_so_many_jobs(kind: type[Asked], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decided_before, "MOST_SEEN", 5)
+    asked = kind(lambda _, ctx: ctx.view.get(NAMESPACES, "team"))
+    for number in range(20):
+        for view in VIEWS * 2:
             asked.again(view=view, username=f"user-{number}")
-    assert len(asked.before._lost) <= decided_before.MOST_SEEN
+        assert len(asked.before._in_vain) <= 5
 
 
 def test_a_job_with_a_generated_name_is_new() -> None:
@@ -570,9 +624,9 @@ def test_an_object_that_is_no_json_is_refused_after_good_ones(hook: str) -> None
     before, policy = DecidedBefore(), load_policy(None)
     for _ in range(2):
         decided(hook, before, request(JOB), policy, NothingKnown())
-    broken = request(JOB)
-    broken.object = msgspec.Raw(bytes(broken.object)[:-1])
-    with pytest.raises(review.ReviewError):
-        review.confirm(broken)
-    same_reply(hook, before, broken, policy, NothingKnown())
-    assert GOOD["metadata"]["name"] == "train"
+    for end in (b"", b"x"):
+        broken = request(JOB)
+        broken.object = msgspec.Raw(bytes(broken.object)[:-1] + end)
+        with pytest.raises(review.ReviewError):
+            review.confirm(broken)
+        same_reply(hook, before, broken, policy, NothingKnown())
