@@ -81,6 +81,7 @@ class SelfManaged:
         self._wake = asyncio.Event()
         self._serving = asyncio.Event()
         self._state = State()  # as last read
+        self._bundles: Sequence[Bundle] = ()  # as last read and understood
         # The CA that each caBundle was last seen to trust.
         self._held: dict[str, str] = {}
         self._some_trust = True
@@ -141,6 +142,8 @@ class SelfManaged:
             if reason != self.last_error:
                 self.last_error = reason
                 self._tell(Notice("CertificateProblem", self.last_error, warning=True))
+            # Nor because nothing can be read: leaves go on by the CA that the caBundles trusted.
+            self._look_after_leaf(self._state, self._bundles, self.now)
         else:
             if self.last_error:
                 self._tell(Notice("CertificatesRecovered", "the certificates are looked after again"))
@@ -163,6 +166,7 @@ class SelfManaged:
             now = self._time(secret, ours)
             state = self._state = load(secret.data)
             self._look_after_leaf(state, bundles, now)
+            self._bundles = bundles
             self._notice_trust(bundles)
             self._notice_state(state)
             try:

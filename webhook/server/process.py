@@ -16,8 +16,8 @@ from webhook.server.log import Batch, LibraryLog, make_log
 from webhook.server.service import ServeSettings, StartError, running
 from webhook.server.telemetry import Telemetry
 
-# Objects that are looked through for garbage at once, and how many times as many are less often. That takes half a
-# millisecond; 10,000 at once took four, in the review of one of a hundred jobs that are new.
+# Objects that are looked through for garbage at once, and how many times as many are less often. A review waits half a
+# millisecond for it. With 10,000 at once the slowest of a hundred new jobs at 100/s took 5.1 ms, in place of 2.7.
 PORTIONS = 1_000, 2, 300
 
 

@@ -123,11 +123,11 @@ def test_texts_that_match_are_the_same_object_but_for_what_does_not_count(pairs:
     known = same_text(one, anew=anew)
     if known is None or not known.matches(two):
         return
-    left_out = {"managedFields", *(("uid", "creationTimestamp") if anew else ())}
-    metadata: list[Any] = []
-    for each in (one, two):
-        found = json.loads(each, object_pairs_hook=lambda pairs: pairs)
-        (fields,) = [value for key, value in found if key == "metadata"]
-        metadata.append([(key, None if key in left_out else value) for key, value in fields])
-        assert all(isinstance(value, str) for key, value in fields if anew and key in {"uid", "creationTimestamp"})
-    assert metadata[0] == metadata[1]
+    anew_too = {"uid", "creationTimestamp"} if anew else set()
+    read = [json.loads(each, object_pairs_hook=list) for each in (one, two)]
+    fields = [value for found in read for key, value in found if key == "metadata"]
+    for (key, mine), (same_key, theirs) in zip(*fields, strict=True):
+        assert key == same_key
+        if mine != theirs:
+            assert key in {"managedFields", *anew_too}
+            assert type(mine) is type(theirs) is (list if key == "managedFields" else str)

@@ -221,8 +221,11 @@ async def test_trust_is_what_the_live_bundles_say():
     clock.now += 11 * DAY
     await one.reconcile()
     assert one.trusted  # as far as is known
-    clock.now += DAY
+    clock.now = one.leaf_not_after
     assert not one.trusted  # it has expired
+    clock.now = one.ca_not_after
+    await one.reconcile()
+    assert not one.trusted, "a CA that has expired signs nothing"
 
 
 async def test_problems_are_told_once():
@@ -272,6 +275,22 @@ async def test_leaves_go_on_while_the_secret_is_deleted():
     assert one.leaf.issuer == leaf.issuer
     assert "LeafIssued" in told.reasons()
     assert cluster.data is None
+
+
+@pytest.mark.parametrize("what", ["read the Secret", "read caBundles"])
+async def test_leaves_go_on_while_nothing_can_be_read(what):
+    """An API server that is gone for longer than a leaf lives calls with what it trusted, once it is back."""
+    cluster, clock, one, told = await ready()
+    leaf = one.leaf
+    cluster.forbidden = {what}
+    for _ in range(12):
+        clock.now += SETTINGS.leaf_lifetime / 3
+        await one.reconcile()
+        assert one.last_error
+        assert one.trusted
+        assert accepted(cluster, one, clock.now) == EVERY
+    assert (one.leaf != leaf, one.leaf.issuer) == (True, leaf.issuer)
+    assert told.reasons().count("LeafIssued") > 3
 
 
 async def test_one_that_starts_while_the_secret_recovers_does_not_wait():
