@@ -2,6 +2,7 @@
 
 import base64
 import json
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from certs.authority import Authority
+from certs.pem import load_certificates
 from certs.state import load as load_state
 from tests.controlplane.cluster import Cluster
 from tests.support.installation.balancer import Backend, Balancer
@@ -133,11 +135,18 @@ def test_nothing_is_lost_when_the_api_server_restarts(deployment: Deployment, re
         time.sleep(1)
         deployment.cluster.stop_apiserver()
         time.sleep(7)
+        assert all(map(_is_valid, deployment.balancer.backends))
         deployment.cluster.start_apiserver()
         time.sleep(3)
     report("API server restart", load)
     assert [answer for answer in load.failed if "failed calling webhook" in answer] == []
     assert load.lost == []
+
+
+def _is_valid(backend: Backend) -> bool:
+    """Whether the certificate that it serves has not expired."""
+    served = load_certificates(ssl.get_server_certificate(("127.0.0.1", backend.port), timeout=30).encode())
+    return served[0].not_valid_after_utc > datetime.now(UTC)
 
 
 def _make_last(deployment: Deployment) -> None:
