@@ -34,7 +34,8 @@ def test_verdicts_and_what_is_told_of_faults(tmp_path: Path) -> None:
         rule(SLOW, id="slow"),
     )
     path.write_text(document(*rules))
-    with live(policy=path) as service:
+    # To start the worker that evaluates takes seconds on a busy machine.
+    with live(policy=path, timeout_seconds=30) as service:
         for _ in range(2):
             answer = service.post("/validate-mpijob?timeout=30s", GOOD).answer
             assert [cause["message"] for cause in answer["status"]["details"]["causes"]] == [
