@@ -81,7 +81,7 @@ class SelfManaged:
         self._wake = asyncio.Event()
         self._serving = asyncio.Event()
         self._state = State()  # as last read
-        self._bundles: Sequence[Bundle] = ()  # as last read and understood
+        self._bundles: Sequence[Bundle] = ()  # as last read
         # The CA that each caBundle was last seen to trust.
         self._held: dict[str, str] = {}
         self._some_trust = True
@@ -142,8 +142,10 @@ class SelfManaged:
             if reason != self.last_error:
                 self.last_error = reason
                 self._tell(Notice("CertificateProblem", self.last_error, warning=True))
-            # Nor because nothing can be read: leaves go on by the CA that the caBundles trusted.
+            # Nobody may be kept out because somebody deleted the Secret, or the API server cannot be read: leaves go on
+            # by the CA that the caBundles trusted.
             self._look_after_leaf(self._state, self._bundles, self.now)
+            self._notice_trust(self._bundles)
         else:
             if self.last_error:
                 self._tell(Notice("CertificatesRecovered", "the certificates are looked after again"))
@@ -155,18 +157,14 @@ class SelfManaged:
         for _ in range(MOST_STEPS):
             # The clock is read before the Secret, so a leaf never outlives the CA that signed it.
             ours = self._clock()
-            bundles = await self._store.read_bundles()
+            bundles = self._bundles = await self._store.read_bundles()
             secret = await self._store.read_secret()
             if secret is None:
                 self.phase = Phase.MISSING
-                # Nobody may be kept out because somebody deleted it: leaves go on by the CA that the caBundles trust.
-                self._look_after_leaf(self._state, bundles, ours + self.clock_offset)
-                self._notice_trust(bundles)
                 raise StoreError(NO_SECRET)
             now = self._time(secret, ours)
             state = self._state = load(secret.data)
             self._look_after_leaf(state, bundles, now)
-            self._bundles = bundles
             self._notice_trust(bundles)
             self._notice_state(state)
             try:

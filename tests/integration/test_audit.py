@@ -131,8 +131,8 @@ def test_reports_are_written_where_others_look_for_them(cluster: Cluster, accoun
         cluster.wait_for("the word about it", lambda: missing in replica.ops("/readyz") or None, timeout=60)
         cluster.wait_for("the first audit", lambda: metric(replica, namespace) == 1 or None, timeout=60)
         install(cluster, kyverno / KYVERNOS)
-        cluster.wait_for("the kind", lambda: missing not in replica.ops("/readyz") or None, timeout=90)
-        found = cluster.wait_for("a report", lambda: reports(cluster, namespace, "policyreports"), timeout=90)
+        cluster.wait_for("the kind", lambda: missing not in replica.ops("/readyz") or None)
+        found = cluster.wait_for("a report", lambda: reports(cluster, namespace, "policyreports"))
         assert set(found) == {"large"}
         assert found["large"]["summary"]["fail"] >= 1
         assert "worker-count" in {each["rule"] for each in found["large"]["results"]}
@@ -152,13 +152,13 @@ def test_reports_are_written_where_others_look_for_them(cluster: Cluster, accoun
 
     install(cluster, open_reports / OPEN)
     with running(cluster, account, "--audit-reports", name="reports-3"):
-        found = cluster.wait_for("a report", lambda: reports(cluster, namespace, "reports"), timeout=90)
+        found = cluster.wait_for("a report", lambda: reports(cluster, namespace, "reports"))
         assert found["large"]["apiVersion"] == "openreports.io/v1alpha1"
         assert found["large"]["results"]
-        cluster.wait_for("one kind", lambda: not reports(cluster, namespace, "policyreports") or None, timeout=90)
+        cluster.wait_for("one kind", lambda: not reports(cluster, namespace, "policyreports") or None)
         # The garbage collector takes it.
         cluster.kubectl("delete", "mpijob", "large", "-n", namespace)
-        cluster.wait_for("the end", lambda: not reports(cluster, namespace, "reports") or None, timeout=90)
+        cluster.wait_for("the end", lambda: not reports(cluster, namespace, "reports") or None)
     for what in ("reports.openreports.io", "policyreports.wgpolicyk8s.io"):
         assert default_overlay.may(cluster, "delete", what)
         for verb in ("get", "update", "deletecollection"):

@@ -115,7 +115,7 @@ def test_without_its_right_nothing_is_told_and_the_administrator_is(cluster: Clu
         assert told(cluster, namespace) == {}
         # It goes on trying.
         cluster.apply(load_all(RIGHTS.read_text()))
-        cluster.wait_for("the Event", lambda: told(cluster, namespace) or None, timeout=90)
+        cluster.wait_for("the Event", lambda: told(cluster, namespace) or None)
         assert told(cluster, namespace) == {("told", OVER): 1}
     assert default_overlay.may(cluster, "create", "events.events.k8s.io")
     for verb in ("get", "list", "update", "delete"):

@@ -136,7 +136,7 @@ def test_without_its_rights_none_is_made_and_the_administrator_is_told(cluster: 
         assert "readyz check passed" in replica.ops("/readyz")
         assert policies(cluster, namespace) == {}
         cluster.apply(load_all(RIGHTS.read_text()))
-        cluster.wait_for("the NetworkPolicy", partial(made, cluster, namespace, "train"), timeout=90)
+        cluster.wait_for("the NetworkPolicy", partial(made, cluster, namespace, "train"))
     granted = [("get", "list", "watch", "create", "patch"), ("create",)]
     assert [each for each in everything if default_overlay.may(cluster, *each)] == [
         (verb, what)

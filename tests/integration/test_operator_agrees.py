@@ -71,7 +71,7 @@ def test_what_the_operator_refuses_is_refused_at_creation(operator_cluster: Clus
         events = cluster.get("events", "-n", namespace, "--field-selector=reason=ValidationError")["items"]
         return {event["involvedObject"]["name"]: event["message"] for event in events}
 
-    cluster.wait_for("a complaint about each job", lambda: set(complaints()) >= set(REFUSED) or None, timeout=90)
+    cluster.wait_for("a complaint about each job", lambda: set(complaints()) >= set(REFUSED) or None)
     messages = complaints()
     for name, (_, path) in REFUSED.items():
         assert path in messages[name], messages[name]

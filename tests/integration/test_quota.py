@@ -120,11 +120,11 @@ def assert_settled(cluster: Cluster, namespace: str, held: int) -> None:
     """Each job that was stored has all its pods, the quota counts them, and nothing else is left behind."""
     stored = cluster.get("mpijobs", "-n", namespace)["items"]
     assert len(stored) == held
-    cluster.wait_for("all workers", lambda: workers(cluster, namespace) == held * 2 or None, timeout=90)
+    cluster.wait_for("all workers", lambda: workers(cluster, namespace) == held * 2 or None)
     cluster.wait_for("the quota", lambda: used(cluster, namespace) == held * GPUS or None)
     names = {each["metadata"]["name"] for each in stored}
     assert {each["metadata"]["name"] for each in cluster.get("services", "-n", namespace)["items"]} == names
-    cluster.wait_for("an empty ledger", lambda: not ledgers(cluster) or None, timeout=90)
+    cluster.wait_for("an empty ledger", lambda: not ledgers(cluster) or None)
 
 
 def workers(cluster: Cluster, namespace: str) -> int:

@@ -107,7 +107,7 @@ def test_a_former_job_of_the_same_name(operator_cluster: Cluster, replica: Repli
     operator_cluster.wait_for("the service to see it", lambda: warned(replica, made, "former job") or None)
     operator_cluster.kubectl("delete", "mpijob", "train", "-n", namespace)
     # The garbage collector looks for new kinds every 30 s.
-    operator_cluster.wait_for("the end", lambda: not warned(replica, made, "former job") or None, timeout=90)
+    operator_cluster.wait_for("the end", lambda: not warned(replica, made, "former job") or None)
     operator_cluster.kubectl("create", "-f", "-", stdin=made)
 
 

@@ -41,7 +41,7 @@ class Job:
         def reached() -> bool | None:
             return has_condition(self.get(), condition) or None
 
-        self.cluster.wait_for(f"the job to be {condition}", reached, timeout=90)
+        self.cluster.wait_for(f"the job to be {condition}", reached)
 
     def wait_for_workers(self, count: int) -> None:
         selector = "training.kubeflow.org/job-role=worker"
@@ -50,7 +50,7 @@ class Job:
             pods = self.cluster.get("pods", "-n", self.namespace, "-l", selector)["items"]
             return len([pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]) == count or None
 
-        self.cluster.wait_for(f"{count} workers", counted, timeout=90)
+        self.cluster.wait_for(f"{count} workers", counted)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from msgspec import Raw, structs
 
 # What is in a uid or a time beside letters and digits: nothing that ends a text, or means anything else in it.
 _BETWEEN: Final = b"-:."
+# Lists and objects in `managedFields`: readers of JSON give up at a depth of 1,000.
 _MOST_NESTED: Final = 500
 _ANOTHER: Final = b'["another"]'
 
@@ -34,7 +35,7 @@ _objects: Final = msgspec.json.Decoder(_Object)
 
 
 class SameText(msgspec.Struct, frozen=True, gc=False):
-    """What one object's JSON was compared to."""
+    """One object's JSON, with which others are compared."""
 
     length: int
     parts: tuple[tuple[int, int, bytes], ...]
