@@ -1,0 +1,47 @@
+"""Replicas that manage their certificates themselves, and what they tell."""
+
+from random import Random
+
+from certs.self_managed import SelfManaged
+from certs.settings import RotationSettings
+from tests.support.ca_store import DAY, Clock, Cluster
+from tests.support.trust import accepts
+
+HOST = "webhook.training.svc"
+SETTINGS = RotationSettings(name="test CA", ca_lifetime=90 * DAY, leaf_lifetime=12 * DAY)
+
+
+class Told(list):
+    """The notices, and the reasons since the last look."""
+
+    def reasons(self):
+        reasons = [notice.reason for notice in self]
+        self.clear()
+        return reasons
+
+
+def replica(cluster, clock, *, told=None, settings=SETTINGS, hosts=(HOST,), **kwargs):
+    told = Told() if told is None else told
+    return SelfManaged(cluster, hosts, settings=settings, clock=clock, listener=told.append, random=Random(1), **kwargs)
+
+
+async def ready(**kwargs):
+    """A cluster in good order, its clock, its one replica, and what that tells."""
+    clock, told = Clock(), Told()
+    cluster = Cluster(**kwargs)
+    one = replica(cluster, clock, told=told)
+    await one.reconcile()
+    told.clear()
+    return cluster, clock, one, told
+
+
+def accepted(cluster, one, now):
+    """By which objects' clients the leaf is accepted."""
+    return {
+        name
+        for name, pems in cluster.bundles.items()
+        if all(accepts(pem, one.leaf.certificate_pem, host=HOST, now=now) for pem in pems)
+    }
+
+
+EVERY = {"validating", "mutating"}

@@ -1,0 +1,141 @@
+"""`mpijob-webhook check`: namespaces, policies and the snapshot of a cluster."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+
+from tests.support.checking import NAMESPACE, POLICY, Check, as_json
+from tests.support.jobs import GOOD, REMOVE, changed
+from tests.support.object_api import fake_api, kubeconfig
+from tests.support.policies import HEADER, configmap
+from webhook.cli import published_schema
+
+
+def test_namespaces(check: Check) -> None:
+    homeless = changed({"metadata.namespace": REMOVE})
+    assert as_json(check("a.yaml", "-o", "json", a_yaml=homeless))[0]["namespace"] == "default"
+    assert as_json(check("a.yaml", "-o", "json", "-n", "team-b"))[0]["namespace"] == "team-b"
+    assert as_json(check("a.yaml", "-o", "json", "-n", "team-b", a_yaml=GOOD))[0]["namespace"] == "team-a"
+
+
+def test_the_namespace_is_that_of_the_context(check: Check, tmp_path: Path) -> None:
+    job = {**GOOD, "metadata": {"name": "train"}}
+    with fake_api() as api:
+        contexts = [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "team-z"}}]
+        config = str(kubeconfig(tmp_path / "config", api.url, contexts=contexts))
+        fields = {"apiVersion": {}, "kind": {}, "spec": {"x-kubernetes-preserve-unknown-fields": True}}
+        schema = {"properties": fields, "x-kubernetes-group-version-kind": [{"kind": "MPIJob"}]}
+        api.objects[published_schema.OPENAPI] = {"components": {"schemas": {"MPIJob": schema}}}
+        result = check("a.yaml", "--kubeconfig", config, a_yaml=job)
+        assert result.stdout.startswith("a.yaml: team-z/train: ")
+        asked = [path for _, path in api.calls if "/namespaces/team-" in path]
+        assert asked
+        assert all("/namespaces/team-z" in path for path in asked)
+        given = check("a.yaml", "--kubeconfig", config, "--namespace", "team-a", a_yaml=job)
+        assert given.stdout.startswith("a.yaml: team-a/train: ")
+
+
+def test_a_namespace_that_is_not_there(check: Check) -> None:
+    job = {**GOOD, "metadata": {"name": "train"}}
+    result = check("a.yaml", "--cluster", "c.yaml", "-n", "taem-a", a_yaml=job, c_yaml=NAMESPACE)
+    assert result.exit_code == 0
+    said = '"taem-a" does not exist, but team-a does; the API server takes no job there before it is created'
+    assert f"  warning: namespace: {said}\n" in result.stdout
+    result = check("a.yaml", "--cluster", "c.yaml", "-n", "other", a_yaml=job, c_yaml=NAMESPACE)
+    said = '"other" does not exist; the API server takes no job there before it is created'
+    assert f"  warning: namespace: {said}\n" in result.stdout
+    assert "namespace:" not in check("a.yaml", "--cluster", "c.yaml", "-n", "team-a").stdout
+    assert "namespace:" not in check("a.yaml", "-n", "other").stdout
+
+
+def test_the_policies_in_the_file_of_the_cluster_count(check: Check) -> None:
+    policy = configmap("base", f"{POLICY}rules: {{worker-count: {{max: 3}}}}")
+    only_b = configmap("b", f"{POLICY}priority: 1\nnamespaces: {{matchLabels: {{x: z}}}}\nmode: warn")
+    items = {"kind": "List", "items": [NAMESPACE, policy, only_b]}
+    result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=items)
+    assert result.exit_code == 1
+    assert "4 workers, at most 3 allowed" in result.stdout
+    assert "policies" not in result.stderr
+    assert "limitranges, localqueues, nodes" in result.stderr
+    assert "(not in c.yaml)" in result.stderr
+    assert check("a.yaml", "--cluster", "c.yaml", "--policy-namespace", "other").exit_code == 0
+    assert check("a.yaml", "--cluster", "c.yaml", "--policy", "p.yaml", p_yaml=POLICY).exit_code == 0
+
+
+def test_why_something_is_not_known_is_what_the_snapshot_says(check: Check) -> None:
+    unknown = {"nodes in team-a": "forbidden: no", "localqueues": "not installed", "policies": "gone"}
+    head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": {}, "unknown": unknown}
+    result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml=head)
+    assert "not judged: what depends on nodes (no permission to read them)\n" in result.stderr
+    assert "not judged: what depends on policies (gone)\n" in result.stderr
+    assert "localqueues" not in result.stderr, "the service knows no more of them"
+
+
+def in_configmap(document: str) -> str:
+    """As the ready-made policies are shipped."""
+    head = "# For all.\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: few}\ndata:\n  policy.yaml: |\n"
+    return head + indent(document, "    ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        in_configmap(f"{POLICY}rules: {{worker-count: {{max: 3}}}}"),
+        json.dumps(configmap("few", f"{POLICY}rules: {{worker-count: {{max: 3}}}}")),
+    ],
+)
+def test_a_policy_in_its_configmap(check: Check, text: str) -> None:
+    result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=text)
+    assert result.exit_code == 1
+    assert "4 workers, at most 3 allowed" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (in_configmap(f"{POLICY}mode: x\n"), "p.yaml: line 9: mode: must be enforce, warn or audit"),
+        (json.dumps(configmap("few", f"{POLICY}mode: x\n")), "p.yaml: mode: must be enforce, warn or audit"),
+        (
+            "kind: ConfigMap\ndata: {a.yaml: x}",
+            "p.yaml: the document: is missing: it belongs under the key policy.yaml",
+        ),
+        ("kind: ConfigMap\ndata: 5", "p.yaml: the document: is missing: it belongs under the key policy.yaml of data"),
+        ("kind: ConfigMap\ndata: {policy.yaml: {mode: warn}}", "p.yaml: the document: must be text: write"),
+        (f"{POLICY}mode: x\n---\n{POLICY}priority: x", "p.yaml: line 7: priority: "),
+        ("kind: ConfigMap\n".encode("utf-16"), "p.yaml: the document: "),
+        (b"kind: ConfigMap\ndata: {policy.yaml: \xff}", "p.yaml: the document: "),
+    ],
+)
+def test_a_broken_policy_in_its_configmap(check: Check, text: str | bytes, said: str) -> None:
+    result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=text)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+def test_several_policies_in_one_file_layer_in_every_namespace(check: Check) -> None:
+    low = in_configmap(f"{POLICY}rules: {{worker-count: {{max: 3}}}}")
+    high = f"{POLICY}priority: 5\nnamespaces: {{matchLabels: {{a: b}}}}\nrules: {{gpus: {{max: 1}}}}"
+    result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=f"{high}\n---\n{low}")
+    assert result.exit_code == 1
+    assert "4 workers, at most 3 allowed" in result.stdout
+    assert "2 GPUs, at most 1 allowed" in result.stdout
+
+
+def test_policy(check: Check) -> None:
+    result = check("a.yaml", "--policy", "p.yaml", a_yaml=GOOD, p_yaml=f"{POLICY}rules: {{worker-count: {{max: 3}}}}")
+    assert result.exit_code == 1
+    assert "4 workers, at most 3 allowed" in result.stdout
+
+
+def test_which_policies_decided_is_said(check: Check) -> None:
+    text = f"{HEADER}rules: {{worker-count: {{max: 3}}}}\n"
+    result = check("job.yaml", "--policy", "policy.yaml", job_yaml=GOOD, policy_yaml=text)
+    digest = sha256(text.encode()).hexdigest()
+    assert f"decided by: policy sha256:{digest[:12]}" in result.stdout
+    (verdict,) = as_json(check("job.yaml", "--policy", "policy.yaml", "-o", "json", job_yaml=GOOD, policy_yaml=text))
+    assert verdict["policies"] == [{"name": "policy", "resourceVersion": "", "digest": digest}]
+    (verdict,) = as_json(check("job.yaml", "-o", "json", job_yaml=GOOD))
+    assert verdict["policies"] == []

@@ -1,0 +1,171 @@
+"""Bodies: large, slow, in pieces; and peers that never read."""
+
+from http import HTTPStatus
+
+import pytest
+
+from tests.support import jobs
+from tests.support.live_service import head, live
+from tests.support.reviews_to_send import GOOD
+from webhook.server import http_protocol, requests, reviews
+from webhook.server.requests import MAX_BODY
+
+
+def padded(size):
+    return GOOD + b" " * (size - len(GOOD))
+
+
+def test_a_body_as_large_as_the_api_server_sends(shared):
+    assert shared.post("/validate-mpijob", padded(MAX_BODY)).status == 200
+
+
+def test_a_body_beyond_the_limit(shared):
+    response = shared.post("/validate-mpijob", padded(MAX_BODY + 1))
+    assert (response.status, response.body) == (413, b"the body is larger than 7340032 bytes\n")
+
+
+def test_a_length_beyond_the_limit_is_refused_before_the_body_comes(shared):
+    connection = shared.connect()
+    connection.send(head("/validate-mpijob", content_length=str(10**12)))
+    assert connection.receive().status == 413
+    connection.close()
+
+
+def chunks(body, size):
+    for start in range(0, len(body), size):
+        piece = body[start : start + size]
+        yield b"%x\r\n%b\r\n" % (len(piece), piece)
+    yield b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "size", "status"),
+    [(GOOD, 1, 200), (GOOD, 1000, 200), (padded(MAX_BODY), 2**20, 200), (padded(MAX_BODY + 1), 2**20, 413)],
+    ids=["bytes", "kilobytes", "at the limit", "beyond the limit"],
+)
+def test_chunked_uploads(shared, body, size, status):
+    connection = shared.connect()
+    connection.send(head("/validate-mpijob", transfer_encoding="chunked"), *chunks(body, size))
+    assert connection.receive().status == status
+    connection.close()
+
+
+def test_broken_chunks_are_a_400(shared):
+    connection = shared.connect()
+    connection.send(head("/validate-mpijob", transfer_encoding="chunked"), b"5\r\n{", b"}}}}\r\nxyz\r\n")
+    assert connection.receive().status == 400
+    connection.close()
+
+
+def test_a_body_in_many_small_pieces(connection):
+    connection.send(head("/validate-mpijob", content_length=str(len(GOOD))))
+    for start in range(0, len(GOOD), 100):
+        connection.send(GOOD[start : start + 100])
+    assert connection.receive().status == 200
+
+
+def test_a_client_that_asks_before_it_sends(connection):
+    connection.send(head("/validate-mpijob", content_length=str(len(GOOD)), expect="100-continue"))
+    assert connection.receive().status == 100
+    connection.send(GOOD)
+    assert connection.receive().status == 200
+
+
+@pytest.mark.parametrize("sent", [b"", GOOD[:100]], ids=["nothing", "the beginning"])
+def test_a_body_that_does_not_come_is_a_504(sent):
+    with live() as service:
+        connection = service.connect()
+        connection.send(head("/validate-mpijob?timeout=50ms", content_length=str(len(GOOD))), sent)
+        response = connection.receive()
+        connection.close()
+        assert (response.status, response.body) == (504, b"no verdict within 0.04 s\n")
+        assert service.metric("deadline_exceeded_total", webhook="validate") == 1
+        assert service.metric("in_flight") == 0
+
+
+def test_a_client_that_goes_away_in_the_middle():
+    with live() as service:
+        connection = service.connect()
+        connection.send(head("/mutate-mpijob", content_length=str(len(GOOD))), GOOD[:100])
+        service.wait_until(lambda: service.service.server.in_flight == 1)
+        connection.close()
+        service.wait_until(lambda: service.log("refused"))
+        (line,) = service.log("refused")
+        assert (line["code"], line["reason"], line["level"]) == (400, "the body broke off", "warning")
+        assert service.metric("internal_errors_total", webhook="mutate") == 0
+        assert service.post("/mutate-mpijob", GOOD).status == 200
+
+
+def test_half_sent_bodies_keep_nobody_out():
+    """64 of them closed the service for seven seconds, again and again."""
+    with live() as service:
+        slow = [service.connect() for _ in range(100)]
+        for connection in slow:
+            connection.send(head("/validate-mpijob", content_length=str(len(GOOD))), GOOD[:10])
+        service.wait_until(lambda: service.service.server.in_flight == 100)
+        assert service.metric("in_flight") == 100
+        assert service.post("/validate-mpijob", GOOD).status == 200
+        for connection in slow:
+            connection.send(GOOD[10:])
+            assert connection.receive().status == 200
+            connection.close()
+        assert service.metric("in_flight") == 0
+
+
+def test_large_bodies_have_a_bound_all_together():
+    with live() as service:
+        budget = service.service.server.memory
+        budget.in_all = budget.of_one_peer = 300_000
+        slow = service.connect()
+        slow.send(head("/validate-mpijob", content_length="200001"), b" " * 200_000)
+        service.wait_until(lambda: budget.held.total() >= 190_000)
+        large = service.post("/validate-mpijob", b" " * 200_000 + GOOD)
+        assert (large.status, large.body) == (503, b"too many large bodies at once\n")
+        assert service.metric("shed_total", webhook="validate") == 1
+        assert service.log("refused") == []
+        assert service.post("/validate-mpijob", GOOD).status == 200
+        slow.close()
+        service.wait_until(lambda: not budget.held)
+        assert service.post("/validate-mpijob", b" " * 200_000 + GOOD).status == 200
+        assert budget.held == {}
+
+
+def test_a_peer_that_sends_and_never_reads_is_cut_off(monkeypatch):
+    """One such connection took 480 MB: replies were kept for it without end."""
+    monkeypatch.setattr(http_protocol, "SEND_SECONDS", 0.2)
+    with live() as service:
+        connection = service.connect()
+        request = head("/mutate-mpijob", content_length=str(len(GOOD))) + GOOD
+        connection.socket.settimeout(60)
+        with pytest.raises(OSError, match=r"reset|Broken pipe|EOF"):
+            connection.send(*[request] * 20_000)
+        reviews = 'mpijob_webhook_reviews_total{decision="allowed"'
+        answered = sum(float(line.split()[-1]) for line in service.ops("/metrics").splitlines() if reviews in line)
+        # What the sockets hold, and not much more.
+        assert answered < 10_000
+        assert service.post("/mutate-mpijob", GOOD).status == 200
+        connection.close()
+
+
+def test_a_peer_that_never_reads_its_refusals_is_cut_off_too(monkeypatch):
+    """It would hold its connection for ever, and a share of those that everybody has."""
+
+    def refusing(*_):
+        raise requests.Refused(HTTPStatus.NOT_FOUND, "x" * 20_000)
+
+    monkeypatch.setattr(http_protocol, "SEND_SECONDS", 0.2)
+    with live() as service:
+        connection = service.connect()
+        connection.socket.settimeout(60)
+        monkeypatch.setattr(reviews, "expect_review", refusing)
+        with pytest.raises(OSError, match=r"reset|Broken pipe|EOF"):
+            connection.send(*[head("/validate-mpijob", content_length="0")] * 100_000)
+        monkeypatch.undo()
+        assert service.post("/mutate-mpijob", GOOD).status == 200
+        connection.close()
+
+
+@pytest.mark.parametrize("size", [257, 2**20])
+def test_a_uid_of_any_length_is_not_sent_back(connection, size):
+    response = connection.post("/validate-mpijob", jobs.body(jobs.GOOD, uid="u" * size))
+    assert (response.status, len(response.body) < 200) == (400, True)

@@ -1,0 +1,112 @@
+"""Deadlines of reviews, and those that wait for the cluster."""
+
+import asyncio
+
+import pytest
+
+from tests.support import quota_objects
+from tests.support.live_service import head, live
+from tests.support.reviews_to_send import GOOD, exempting
+from webhook.client.calls import ClusterError
+
+
+@pytest.mark.parametrize(
+    ("timeout", "status"), [("1ms", 504), ("30s", 200), ("", 200), ("soon", 200), ("-1s", 200), ("0s", 200)]
+)
+def test_the_clients_timeout(connection, timeout, status):
+    assert connection.post(f"/validate-mpijob?timeout={timeout}", GOOD).status == status
+
+
+def test_our_own_timeout_counts_where_it_is_shorter():
+    with live(timeout_seconds=0.001) as service:
+        response = service.post("/validate-mpijob?timeout=30s", GOOD)
+        assert (response.status, response.body) == (504, b"no verdict within 0.0008 s\n")
+        assert service.log("refused")[-1]["code"] == 504
+
+
+class SlowCluster:
+    """A cluster of which everything takes as long as the test wants."""
+
+    def __init__(self):
+        self.over = asyncio.Event()
+        self.cancelled = 0
+        self.asked = 0
+
+    async def _wait(self):
+        self.asked += 1
+        try:
+            await self.over.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+
+    async def may_exempt(self, request, rules):
+        await self._wait()
+        return dict.fromkeys(rules, True)
+
+    async def policy_impact(self, before, after, *, today, time_left):
+        await self._wait()
+        return ["it would change nothing"]
+
+
+GPUS = {"requests.nvidia.com/gpu": 8}
+QUOTA = quota_objects.quota(GPUS)
+
+
+def test_reviews_that_wait_for_the_cluster_keep_no_others_out():
+    """64 reviews that waited for a SubjectAccessReview closed the service to everybody."""
+    with live(max_in_flight=3) as service:
+        cluster = service.service.handler.cluster = SlowCluster()
+        waiting = [service.connect() for _ in range(3)]
+        for connection in waiting:
+            body = exempting()
+            connection.send(head("/validate-mpijob", content_length=str(len(body))), body)
+        service.wait_until(lambda: cluster.asked == 3)
+        assert service.post("/validate-mpijob", GOOD).status == 200
+        more = service.post("/validate-mpijob", exempting())
+        assert (more.status, more.body) == (503, b"too many reviews wait for the cluster\n")
+        assert service.metric("shed_total", webhook="validate") == 1
+        service.loop.call_soon_threadsafe(cluster.over.set)
+        for connection in waiting:
+            assert connection.receive().answer["allowed"] is True
+            connection.close()
+
+
+def test_the_cluster_gets_what_is_left_of_the_requests_own_time():
+    with live() as service:
+        cluster = service.service.handler.cluster = SlowCluster()
+        response = service.post("/validate-mpijob?timeout=1s", exempting())
+        assert (response.status, response.body) == (504, b"no verdict within 0.8 s\n")
+        assert (cluster.asked, cluster.cancelled) == (1, 1)
+        assert service.metric("deadline_exceeded_total", webhook="validate") == 1
+
+
+def test_a_cluster_that_does_not_answer_is_counted_and_logged_as_that():
+    class Broken(SlowCluster):
+        async def may_exempt(self, request, rules):
+            raise ClusterError("it is away")
+
+    with live() as service:
+        service.service.handler.cluster = Broken()
+        assert service.post("/validate-mpijob", exempting()).status == 503
+        assert service.metric("cluster_errors_total", webhook="validate") == 1
+        assert service.metric("shed_total", webhook="validate") == 0
+        (line,) = service.log("refused")
+        assert (line["code"], line["reason"]) == (503, "the cluster does not answer")
+        assert service.metric("review_duration_seconds_count", webhook="validate") == 1
+
+
+@pytest.mark.parametrize("usable", [True, False])
+def test_what_is_reserved_is_asked_of_the_ledger_and_of_the_cache_only_where_that_fails(usable):
+    class Quotas(SlowCluster):
+        async def by_quota(self, namespace, decide, *, first, writes, seconds):
+            if not usable:
+                raise ClusterError("it is away")
+            return decide(quota_objects.cluster(QUOTA))
+
+    with live() as service:
+        service.service.handler.cluster = Quotas()
+        service.service.handler.view = quota_objects.cluster(QUOTA, quota_objects.reserved("other", GPUS, 1))
+        answer = service.post("/validate-mpijob", GOOD).answer
+        assert answer["allowed"] is usable
+        assert usable or "Quota exceeded" in answer["status"]["message"]
