@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from certs.pem import CertificateError, fingerprint, load_pair
+from certs.pem import NO_EXTENSION, CertificateError, fingerprint, load_pair
 
 # A verifier whose clock is a little behind ours must not find the certificate "not yet valid".
 CLOCK_SKEW = timedelta(minutes=5)
@@ -61,7 +61,7 @@ class Authority:
         try:
             ca = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
             certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
-        except (x509.ExtensionNotFound, x509.DuplicateExtension, x509.UnsupportedGeneralNameType, ValueError):
+        except NO_EXTENSION:
             ca = False
         if not ca:
             raise CertificateError("the certificate is not that of a CA")

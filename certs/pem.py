@@ -9,6 +9,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import NameOID
 
+# What reading an extension raises where it is not there, or damaged.
+NO_EXTENSION = (x509.ExtensionNotFound, x509.DuplicateExtension, x509.UnsupportedGeneralNameType, ValueError)
+
 
 class CertificateError(ValueError):
     """A certificate or key that cannot be used; the message says why."""
@@ -17,9 +20,18 @@ class CertificateError(ValueError):
 def load_certificates(pem: bytes) -> tuple[x509.Certificate, ...]:
     """All certificates in `pem`, at least one; CertificateError when there is none or one is damaged."""
     try:
-        return tuple(x509.load_pem_x509_certificates(pem))
+        found = tuple(x509.load_pem_x509_certificates(pem))
+        for certificate in found:
+            # The library reads no part of a certificate before it is asked for it.
+            _ = (
+                certificate.subject,
+                certificate.issuer,
+                certificate.not_valid_before_utc,
+                certificate.not_valid_after_utc,
+            )
     except (ValueError, x509.InvalidVersion):
         raise CertificateError("the certificate is not PEM, or damaged") from None
+    return found
 
 
 def load_private_key(pem: bytes) -> PrivateKeyTypes:
@@ -35,7 +47,11 @@ def load_private_key(pem: bytes) -> PrivateKeyTypes:
 def load_pair(chain_pem: bytes, key_pem: bytes) -> tuple[tuple[x509.Certificate, ...], PrivateKeyTypes]:
     """The chain (leaf first) and the leaf's key; CertificateError unless the key belongs to the first certificate."""
     chain, key = load_certificates(chain_pem), load_private_key(key_pem)
-    if key.public_key() != chain[0].public_key():
+    try:
+        belongs = key.public_key() == chain[0].public_key()
+    except (ValueError, UnsupportedAlgorithm):  # the key within a certificate is read no sooner
+        raise CertificateError("the certificate is not PEM, or damaged") from None
+    if not belongs:
         raise CertificateError("the private key does not belong to the certificate")
     return chain, key
 
@@ -68,7 +84,7 @@ def hosts(certificate: x509.Certificate) -> tuple[str, ...]:
     """The DNS names and IP addresses of the certificate's subject alternative name."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (x509.ExtensionNotFound, ValueError):
+    except NO_EXTENSION:
         return ()
     addresses = map(str, names.get_values_for_type(x509.IPAddress))
     return (*names.get_values_for_type(x509.DNSName), *addresses)
@@ -96,6 +112,6 @@ def chains_to(chain: Sequence[x509.Certificate], roots: Sequence[x509.Certificat
 def _issued(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
     try:
         certificate.verify_directly_issued_by(issuer)
-    except (ValueError, TypeError, InvalidSignature):
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
         return False
     return True

@@ -142,15 +142,25 @@ class SelfManaged:
             if reason != self.last_error:
                 self.last_error = reason
                 self._tell(Notice("CertificateProblem", self.last_error, warning=True))
-            # Nobody may be kept out because somebody deleted the Secret, or the API server cannot be read: leaves go on
-            # by the CA that the caBundles trusted.
-            self._look_after_leaf(self._state, self._bundles, self.now)
-            self._notice_trust(self._bundles)
+            self._go_on()
         else:
             if self.last_error:
                 self._tell(Notice("CertificatesRecovered", "the certificates are looked after again"))
             self.last_error = None
         self._after_pass()
+
+    def _go_on(self) -> None:
+        """Leaves go on by the CA that the caBundles trusted, whatever fails.
+
+        Nobody may be kept out because somebody deleted the Secret, or the API server cannot be read; nor those who
+        trust the leaf because others, whose caBundle cannot be mended, do not.
+        """
+        bundles = self._bundles
+        if self.leaf and signer(self._state, bundles, self.now) is None:
+            others = lacking(bundles, self.leaf.issuer)
+            bundles = [bundle for bundle in bundles if bundle not in others] or bundles
+        self._look_after_leaf(self._state, bundles, self.now)
+        self._notice_trust(self._bundles)
 
     async def _steps(self) -> None:
         failed: dict[str, str] = {}  # why a caBundle could not be written

@@ -119,6 +119,21 @@ async def test_leaves_go_on_while_nothing_can_be_read(what):
     assert told.reasons().count("LeafIssued") > 3
 
 
+async def test_leaves_go_on_without_the_secret_for_those_who_trust_them():
+    """One caBundle was emptied and cannot be written: that keeps its own clients out, and no others."""
+    cluster, clock, one, _ = await ready()
+    issuer = one.leaf.issuer
+    cluster.forbidden = {"write mutating"}
+    cluster.overwrite("mutating", b"")
+    for secret in (cluster.data, None):
+        cluster.data = secret
+        for _ in range(6):
+            clock.now += SETTINGS.leaf_lifetime / 3
+            await one.reconcile()
+            assert (one.trusted, one.untrusting, one.leaf.issuer) == (True, ("mutating",), issuer)
+            assert accepted(cluster, one, clock.now) == {"validating"}
+
+
 async def test_one_that_starts_while_the_secret_recovers_does_not_wait():
     cluster, clock, one, _ = await ready()
     cluster.set_data({})
