@@ -51,10 +51,22 @@ def test_what_does_not_fit_is_named_and_the_text_never_grows_beyond_its_bound() 
     assert len(decode(text)) + len(left_out) == 5_000
 
 
-def test_one_job_does_not_take_all_the_room() -> None:
-    greedy = Charge(PodTraits(), {f"requests.example.com/resource-{number}": 1 for number in range(300)})
-    text, left_out = encode([entry("greedy", greedy), entry("modest")])
-    assert left_out == ["greedy"]
+RESOURCES = Charge(PodTraits(), {f"requests.example.com/resource-{number}": 1 for number in range(300)})
+
+
+@pytest.mark.parametrize(
+    "greedy",
+    [
+        entry("greedy", RESOURCES),
+        entry("greedy" * 2_000),
+        LedgerEntry(Reservation("u" * 20_000, "greedy"), 7.0),
+        LedgerEntry(Reservation("u", "greedy"), 7.0, instead_of=("u" * 36,) * 300),
+    ],
+    ids=["resources", "name", "uid", "uids before"],
+)
+def test_one_job_does_not_take_all_the_room(greedy: LedgerEntry) -> None:
+    text, left_out = encode([greedy, entry("modest")])
+    assert left_out == [greedy.reservation.name]
     assert len(text) < MOST_OF_ONE_JOB
     assert [each.reservation.name for each in decode(text)] == ["modest"]
 

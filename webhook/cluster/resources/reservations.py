@@ -90,7 +90,7 @@ class Lease(Wire):
 
 # An object's annotations have room for 256 KiB (apimachinery `pkg/api/validation`, TotalAnnotationSizeLimitB).
 MOST_BYTES = 250_000
-# Of what one job adds to the table: a job with hundreds of resources must not keep the others out.
+# Of what one job adds: a job with hundreds of resources, or a name without end, must not keep the others out.
 MOST_OF_ONE_JOB = 10_000
 
 _Row = tuple[str, tuple[Charge, ...]]
@@ -137,11 +137,11 @@ def encode(entries: Iterable[LedgerEntry], room: int = MOST_BYTES) -> tuple[str,
         expires = round(entry.expires, 1)
         row = _Job(wanted.uid, wanted.name, expires, takes, wanted.new, entry.unjudged, entry.instead_of)
         job = msgspec.json.encode(row)
-        adds = sum(len(row) + 1 for row in new)
-        if adds > MOST_OF_ONE_JOB or size + adds + len(job) + 1 > room:
+        adds = sum(len(row) + 1 for row in new) + len(job) + 1
+        if adds > MOST_OF_ONE_JOB or size + adds > room:
             left_out.append(wanted.name)
             continue
-        size += adds + len(job) + 1
+        size += adds
         numbers |= new
         table += new
         jobs.append(job)
