@@ -10,9 +10,11 @@ from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrad
 from webhook.server.memory import Claim
 from webhook.server.requests import MAX_BODY, Refused, Request, broken_off, too_large
 
-# Bytes of a request that are not of its body, but for the framing of chunks: one of a single byte has five more.
+# Bytes of a request that are not of its body, but for the framing of chunks: one of a single byte has five more. Each
+# takes time, and nobody sends a large body byte by byte: there is framing for so many.
 MAX_HEAD: Final = 32 * 1024
 FRAMING: Final = 5
+CHUNKS: Final = 256 * 1024
 # The headers that anybody asks for.
 READ: Final = frozenset({b"content-type", b"content-encoding", b"content-length", b"expect"})
 
@@ -50,7 +52,8 @@ class RequestReader:
         except HttpParserError:
             refused = broken_off() if self._in_body else Refused(HTTPStatus.BAD_REQUEST, "this is not HTTP")
         else:
-            if self._received <= MAX_HEAD + (1 + FRAMING) * self._request.size:
+            size = self._request.size
+            if self._received <= MAX_HEAD + size + FRAMING * min(size, CHUNKS):
                 return
             refused = Refused(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the head is too large")
         if self._in_body:
@@ -95,7 +98,7 @@ class RequestReader:
             except Refused as refused:
                 request.refuse(refused)
             else:
-                request.pieces.append(piece)
+                request.add(piece)
 
     def _make_room(self, request: Request) -> None:
         if request.size > MAX_BODY:

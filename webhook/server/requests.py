@@ -13,6 +13,8 @@ from webhook.server.memory import Claim, NoRoom
 
 # Two objects of 3 MB and what goes with them: controller-runtime's limit too (`pkg/webhook/admission/http.go`).
 MAX_BODY = 7 * 1024**2
+# A body in pieces of no fewer bytes takes hardly more than it has.
+SMALL_PIECE = 4096
 # Of what a refusal quotes.
 MAX_DETAIL = 1000
 JSON = "application/json"
@@ -92,8 +94,8 @@ class Request:
     deadline: float = 0.0
     """When the client would not get the answer in time any more."""
     asked: Target = Target(hook=None, timeout=None)
-    pieces: list[bytes] = field(default_factory=list)
-    """Of the body."""
+    pieces: list[bytes | bytearray] = field(default_factory=list)
+    """Of the body; small ones are gathered, for each takes some fifty bytes more than it has."""
     size: int = 0
     """Of all of them."""
     claim: Claim | None = None
@@ -105,8 +107,19 @@ class Request:
     @property
     def body(self) -> bytes:
         """The whole body."""
-        self.pieces[:] = [b"".join(self.pieces)]  # two of them would take more than is counted
-        return self.pieces[0]
+        body = b"".join(self.pieces)
+        self.pieces[:] = [body]  # two of them would take more than is counted
+        return body
+
+    def add(self, piece: bytes) -> None:
+        """Another piece of the body has come."""
+        pieces = self.pieces
+        if not pieces or len(piece) >= SMALL_PIECE:
+            pieces.append(piece)
+        elif isinstance(last := pieces[-1], bytearray):
+            last += piece
+        else:
+            pieces.append(bytearray(piece))
 
     def hold(self, size: int) -> None:
         """Take memory for `size` bytes in all, until its reply is sent; Refused where there is none."""

@@ -1,11 +1,12 @@
 """Where one request ends and the next begins is beyond doubt, or nothing more is read."""
 
 import gc
+import tracemalloc
 
 import pytest
 
 from tests.support.http_requests import read
-from webhook.server.http_reader import MAX_HEAD, RequestReader
+from webhook.server.http_reader import CHUNKS, MAX_HEAD, RequestReader
 from webhook.server.memory import SMALL, MemoryBudget
 from webhook.server.requests import MAX_BODY, Request
 
@@ -133,6 +134,34 @@ def test_bodies_of_one_byte_at_a_time() -> None:
     text = request(CHUNKED) + b"1\r\na\r\n" * 100_000 + b"0\r\n\r\n"
     found = read(*(text[start : start + 4000] for start in range(0, len(text), 4000)), SECOND)
     assert [len(body) for _, _, body in found.complete] == [100_000, 0]
+
+
+def test_a_body_in_more_chunks_than_anybody_sends() -> None:
+    """Each takes as much time as some hundred bytes."""
+    for size, times, stopped in (
+        (1, CHUNKS // 1000 - 10, ""),
+        (1, CHUNKS // 1000 + 50, "the head is too large"),
+        (100, 50, ""),
+    ):
+        more = b"%x\r\n%b\r\n" % (size, b"a" * size) * 1000
+        assert read(request(CHUNKED), *[more] * times).stopped == stopped
+
+
+@pytest.mark.parametrize("sizes", [(1,), (2,), (100,), (1, 5000), (3000, 5000)])
+def test_a_body_takes_as_much_memory_as_it_has_bytes(sizes: tuple[int, ...]) -> None:
+    """In chunks of two bytes it took 27 times as much."""
+    some = b"".join(b"%x\r\n%b\r\n" % (size, b"ab" * (size // 2) + b"c" * (size % 2)) for size in sizes)
+    tracemalloc.start()
+    try:
+        found = read(request(CHUNKED), *[some * (20_000 // len(some))] * 20)
+        gc.collect()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    (one,) = found.requests
+    assert one.refused is None
+    assert one.size > 50_000
+    assert held < 1.2 * one.size + 20_000
 
 
 def test_a_body_is_kept_as_far_as_it_may_be() -> None:
