@@ -134,6 +134,8 @@ class ReviewHandler:
         hook = request.asked.hook
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
         try:
+            if monotonic() > request.deadline:
+                raise DeadlineExceeded("before it began")
             if hook == "convert":
                 from webhook.server import conversions  # noqa: PLC0415 - most have no jobs of older versions
 

@@ -6,8 +6,10 @@ import pytest
 
 from tests.support import quota_objects
 from tests.support.live_service import head, live
-from tests.support.reviews_to_send import GOOD, exempting
+from tests.support.reviews_to_send import GOOD, HOOKS, exempting
+from webhook.api import review
 from webhook.client.calls import ClusterError
+from webhook.server import reviews
 
 
 @pytest.mark.parametrize(
@@ -15,6 +17,20 @@ from webhook.client.calls import ClusterError
 )
 def test_the_clients_timeout(connection, timeout, status):
     assert connection.post(f"/validate-mpijob?timeout={timeout}", GOOD).status == status
+
+
+@pytest.mark.parametrize("path", HOOKS)
+def test_no_work_begins_after_the_deadline(path, monkeypatch):
+    """Whatever a client had sent at once was worked off, though nobody waited for it any more."""
+    begun = []
+    decode = review.decode
+    monkeypatch.setattr(reviews.review, "decode", lambda body: begun.append(body) or decode(body))
+    with live() as service:
+        response = service.post(f"{path}?timeout=1ns", GOOD)
+        assert (response.status, response.body) == (504, b"no verdict within 8e-10 s\n")
+        assert begun == []
+        assert service.post(path, GOOD).status == 200
+        assert len(begun) == 1
 
 
 def test_our_own_timeout_counts_where_it_is_shorter():
