@@ -15,6 +15,7 @@ Make = Callable[[int], Job]
 
 SPEC = "Worker.template.spec"
 CONTAINER = f"{SPEC}.containers.0"
+LAUNCHED = "Launcher.template.spec.containers.0"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _NODE = f"{SPEC}.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
 _POD = f"{SPEC}.affinity.podAffinity.{REQUIRED}"
@@ -40,6 +41,13 @@ def _deep(path: str, opening: str, closing: Any) -> Make:
         return changed({path: [value] * max(length // 800, 1)})
 
     return make
+
+
+def _script(begin: str, word: str) -> Make:
+    """A script of the launcher's with so many words."""
+    return lambda length: changed(
+        {f"{LAUNCHED}.command": ["sh", "-c", begin + word * (length // len(word))], f"{LAUNCHED}.args": []}
+    )
 
 
 def _container(index: int) -> Job:
@@ -85,10 +93,12 @@ SHAPES: Mapping[str, Make] = {
     "ports": _many(f"{CONTAINER}.ports", 30, lambda index: {"containerPort": index % 65535, "name": f"p{index}"}),
     "host ports": _many(f"{CONTAINER}.ports", 30, lambda index: {"containerPort": 22, "hostPort": index % 65535}),
     "command": _many(f"{CONTAINER}.command", 5, lambda index: "-x"),
-    "mpirun line": _many("Launcher.template.spec.containers.0.command", 6, lambda i: "mpirun" if i == 0 else "-x=A"),
-    "mpirun variables": _many(
-        "Launcher.template.spec.containers.0.command", 12, lambda i: "mpirun" if i == 0 else "-x" if i % 2 else f"A{i}"
-    ),
+    "mpirun line": _many(f"{LAUNCHED}.command", 6, lambda i: "mpirun" if i == 0 else "-x=A"),
+    "mpirun variables": _many(f"{LAUNCHED}.command", 12, lambda i: "mpirun" if i == 0 else "-x" if i % 2 else f"A{i}"),
+    "mpirun script": _script("mpirun ", "-v "),
+    "mpirun among the words of mpirun": _script("env mpirun " * 20, "ab "),
+    "mpirun among the options of mpirun": _script("mpirun " + "--mca env mpirun " * 19, "-v "),
+    "characters of four bytes": lambda length: changed({f"{CONTAINER}.command": ["\N{ROCKET}" + "x" * length]}),
     "resources": _keys(f"{CONTAINER}.resources.limits", 24, "1"),
     "accelerators": _keys(f"{CONTAINER}.resources.limits", 24, "1", key="nvidia.com/gpu{}"),
     "tolerations": _many(f"{SPEC}.tolerations", 50, lambda index: {"key": f"k{index}", "operator": "Exists"}),

@@ -8,6 +8,7 @@ the policy, and rules that found something. So is every rule about an update.
 """
 
 from collections.abc import Iterable
+from hashlib import blake2b
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -25,6 +26,11 @@ from webhook.rules import Rule, job_size
 # Watching costs as much as judging once more: what comes as a dry run and in earnest does not pay for it.
 TIMES: Final = 3
 _KEY: Final = "quiet"
+# What is known of a spec is kept with it, in the room that `written` counts for specs: so many characters of names, and
+# questions to the cluster; and so many bytes of labels and annotations, of more a digest.
+MOST_OF_NAMES: Final = 1024
+MOST_ASKED: Final = 64
+_MOST_DESCRIBED: Final = 512
 # It measures the whole object.
 _NEVER: Final = frozenset({job_size.RULE})
 
@@ -82,8 +88,8 @@ class Like(msgspec.Struct):
 
     policy: Policy
     namespace: str
-    labels: dict[str, str] | None
-    annotations: dict[str, str] | None
+    described: bytes
+    """Labels and annotations, or a digest of them."""
     rules: Asked
     came: int = 0
     facts: Facts = {}
@@ -99,8 +105,7 @@ class Like(msgspec.Struct):
         return (
             policy is self.policy
             and ctx.namespace == self.namespace
-            and job.metadata.labels == self.labels
-            and job.metadata.annotations == self.annotations
+            and _described(job) == self.described
             and asked.hold(self.facts, ctx.view)
         )
 
@@ -131,6 +136,8 @@ class Like(msgspec.Struct):
                 left.append(each)
             else:
                 facts |= view.facts
+        if len(facts) + len(facts_of_name) > MOST_ASKED:
+            return
         # The facts first: another thread may judge a job like it.
         self.facts, self.facts_of_name = facts, facts_of_name
         self.rules, self.rules_of_name = tuple(left), tuple(of_name)
@@ -138,16 +145,25 @@ class Like(msgspec.Struct):
 
 
 def jobs_like(job: MPIJob, ctx: Context, policy: Policy) -> Like | None:
-    """What is known of jobs with its spec; None for an update, and where the job is held against other bounds."""
+    """What is known of jobs with its spec; None for an update, where the job is held against other bounds, and where
+    its names are longer than any.
+    """
     if ctx.operation != "CREATE" or ctx.admitted is not policy.admitted:
+        return None
+    if len(ctx.namespace) + sum(map(len, _name(job))) > MOST_OF_NAMES:
         return None
     kept = job.spec.__dict__
     like: Like | None = kept.get(_KEY)
     if like is None or not like.includes(job, ctx, policy):
-        metadata = job.metadata
-        like = kept[_KEY] = Like(policy, ctx.namespace, metadata.labels, metadata.annotations, policy.rules)
+        like = kept[_KEY] = Like(policy, ctx.namespace, _described(job), policy.rules)
     like.came += 1
     return like
+
+
+def _described(job: MPIJob) -> bytes:
+    metadata = job.metadata
+    written = msgspec.json.encode((metadata.labels, metadata.annotations))
+    return blake2b(written, digest_size=32).digest() if len(written) > _MOST_DESCRIBED else written
 
 
 def _name(job: MPIJob) -> tuple[str, str, str]:

@@ -59,7 +59,8 @@ _STARTERS: Final = frozenset(
 _LAUNCHERS: Final = frozenset(("mpirun", "mpiexec", *_OWN_DIALECT))
 SHELLS: Final = frozenset(("sh", "ash", "bash", "dash", "ksh", "zsh"))
 
-_NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
+NAMES: Final = ("mpirun", "mpiexec", "orterun", "prterun", "horovodrun")
+"""Every call has one of them in its text."""
 _PROGRAM: Final = re.compile(r"(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun)(?=[ \t\\])")
 # What may stand before it where a shell expects a command: an operator or keyword, assignments, a folder.
 _BEFORE: Final = re.compile(
@@ -150,17 +151,22 @@ def _calls(script: str, implementation: str | None) -> Iterator[Invocation]:
     mentions = list(islice(_mentions(script[:MAX_SCRIPT_LENGTH]), MAX_CALLS + 1))
     # A here-document holds lines that may never run.
     readable = len(script) <= MAX_SCRIPT_LENGTH and len(mentions) <= MAX_CALLS and "<<" not in script
+    # A call may stand among the words of another, but not each among those of all before: what is remembered of a
+    # template may not be many times the template.
+    room = 2 * len(script.split()) if len(mentions) > 1 else MAX_WORDS
     for start in mentions:
         first = max(script.rfind("\n", 0, start), start - _BEFORE_MAX_LENGTH, 0)
         program = _PROGRAM.match(script, start)
         if readable and program and _BEFORE.search(script, first, start):
-            yield _read(program[0], _words(script, program.end()), implementation)
+            call = _read(program[0], _words(script, program.end()), implementation)
+            room -= len(call.words)
+            yield call if room >= 0 else Invocation("mpirun")
         else:
             yield Invocation("mpirun")
 
 
 def _mentions(script: str) -> Iterator[int]:
-    for name in _NAMES:
+    for name in NAMES:
         start = script.find(name)
         while start >= 0:
             yield start

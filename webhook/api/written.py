@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import structs
 
-from webhook.api import mpijob
+from webhook.api import mpijob, mpirun
 from webhook.api.mpijob import Int32, MPIJob, MPIJobSpec, ReplicaSpec
 from webhook.api.pod import PodTemplate
 
@@ -58,6 +58,16 @@ _MOST_OF_ONE: Final = 128 * 1024
 _MOST_IN_ALL: Final = 12 * 1024 * 1024
 # What a spec takes beside its text and its templates.
 _OF_A_SPEC: Final = 4 * 1024
+# What a mapping or a list takes, a text, and a word behind a call of mpirun, which `mpirun` takes apart. A byte is
+# kept, and read: of a text with other characters than Latin-1's as four bytes, and as UTF-8 when it is written.
+_OF_A_LIST: Final = 128
+_OF_A_TEXT: Final = 32
+_OF_A_WORD: Final = 128
+_OF_A_BYTE: Final = 2
+_OF_A_WIDE_BYTE: Final = 6
+_ESCAPED: Final = rb"\u00"
+_IN_CALLS: Final = (*(name.encode() for name in mpirun.NAMES), _ESCAPED)
+_BETWEEN_WORDS: Final = (b" ", rb"\t", rb"\\", _ESCAPED)
 
 
 class _Known:
@@ -68,7 +78,8 @@ class _Known:
     def __init__(self) -> None:
         self._specs: dict[bytes, tuple[MPIJobSpec, Templates]] = {}
         self._templates: dict[bytes, PodTemplate] = {}
-        self._size = 0
+        self.size = 0
+        """Bytes, about."""
 
     def spec(self, text: bytes) -> tuple[MPIJobSpec, Templates]:
         """The spec in `text`, and its templates."""
@@ -76,8 +87,11 @@ class _Known:
         if found is None:
             found = _read_spec(text)
             # With templates that are too large it is so too.
-            if self._templates.keys() >= {*found[1].values()} and self._has_room(2 * len(text) + _OF_A_SPEC):
-                self._specs[text] = found
+            templates = found[1].values()
+            if self._templates.keys() >= {*templates}:
+                size = _size(text) - sum(_size(template) - len(template) for template in templates)
+                if self._has_room(size + _OF_A_SPEC):
+                    self._specs[text] = found
         return found
 
     def read(self, text: bytes) -> PodTemplate:
@@ -85,25 +99,41 @@ class _Known:
         template = self._templates.get(text)
         if template is None:
             template = _template.decode(text)
-            # The text and what is in it; and what mappings, lists and texts take besides, with what is worked out of
-            # them.
-            if self._has_room(2 * len(text) + 128 * (text.count(b"{") + text.count(b"[")) + 32 * text.count(b'"')):
+            if self._has_room(_size(text), _of_calls(text)):
                 self._templates[text] = template
         return template
 
-    def _has_room(self, size: int) -> bool:
+    def _has_room(self, size: int, of_calls: int = 0) -> bool:
         if size > _MOST_OF_ONE:
             return False
-        if self._size + size > _MOST_IN_ALL:
+        size += of_calls
+        if self.size + size > _MOST_IN_ALL:
             self.clear()
-        self._size += size
+        self.size += size
         return True
 
     def clear(self) -> None:
         """Forget them."""
         self._specs.clear()
         self._templates.clear()
-        self._size = 0
+        self.size = 0
+
+
+def _size(text: bytes) -> int:
+    """Bytes of memory, about: of the text, of what is read of it, and of what is worked out of that."""
+    # Other escapes than these are of other characters than Latin-1's.
+    narrow = text.isascii() and text.count(rb"\u") == text.count(_ESCAPED)
+    of_a_byte = _OF_A_BYTE if narrow else _OF_A_WIDE_BYTE
+    lists = text.count(b"{") + text.count(b"[")
+    return of_a_byte * len(text) + _OF_A_LIST * lists + _OF_A_TEXT * text.count(b'"')
+
+
+def _of_calls(text: bytes) -> int:
+    """What the calls of mpirun and its like take besides, in a template with a script."""
+    if not any(part in text for part in _IN_CALLS):
+        return 0
+    words = sum(text.count(between) for between in _BETWEEN_WORDS)
+    return _OF_A_WORD * min(words, mpirun.MAX_CALLS * mpirun.MAX_WORDS)
 
 
 known: Final = _Known()

@@ -167,6 +167,26 @@ def test_it_is_asked_about_updates_and_under_another_policy() -> None:
     assert asked.times == before + 1
 
 
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+def test_long_labels_and_annotations_have_to_be_the_same_too(field: str) -> None:
+    asked = Asked(lambda job, _: job.spec)
+    for other in ("", "a"):
+        texts = {"note": "x" * 10_000 + other}
+        came = [asked.again(number, **{f"metadata_{field}": texts}) for number in range(quiet.TIMES + 1)]
+        assert came == [1] * (quiet.TIMES - 1) + [2, 0]
+
+
+def test_a_rule_is_always_asked_where_it_asks_the_cluster_for_much_or_a_name_is_long() -> None:
+    def look(_: MPIJob, ctx: Context) -> None:
+        for number in range(quiet.MOST_ASKED + 1):
+            ctx.view.get(NAMESPACES, f"team-{number}")
+
+    asked = Asked(look)
+    assert all(asked.again(number) for number in range(8))
+    asked = Asked(lambda job, _: job.spec)
+    assert all(asked.again(metadata_generateName="x" * quiet.MOST_OF_NAMES) for _ in range(8))
+
+
 @pytest.fixture(scope="module")
 def drawn() -> tuple[list[PolicySet], list[Snapshot]]:
     """Policies and clusters."""

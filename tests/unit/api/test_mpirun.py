@@ -133,6 +133,10 @@ def test_other_launchers(line: str, implementation: str, expected: int | None) -
         ("mpirun -np 4 x\n" * MAX_CALLS, [4] * MAX_CALLS),
         ("mpirun -np 4 x\n" * (MAX_CALLS + 1), [None] * (MAX_CALLS + 1)),
         ("mpirun -np 4 " + "-v " * MAX_WORDS + "x", [None]),
+        (("mpirun -np 4 " + "-v " * (MAX_WORDS - 10) + "x\n") * 5, [4] * 5),
+        # The words of one call are those of the next too: not of many.
+        ("mpirun -np 4 env mpirun -np 2 x", [4, 2]),
+        ("env mpirun -np 4 " * 10 + "x", [4, 4] + [None] * 8),
     ],
 )
 def test_scripts(script: str, expected: list[int | None]) -> None:
