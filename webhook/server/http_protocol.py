@@ -18,6 +18,7 @@ from webhook.server.connections import Connections
 from webhook.server.http_reader import RequestReader
 from webhook.server.memory import SMALL, MemoryBudget
 from webhook.server.requests import Application, Refused, Reply, Request, broken_off
+from webhook.server.turns import Turns
 
 # Seconds. Go clients keep an idle connection for 90: none is closed just when they send another request.
 KEEPALIVE_SECONDS: Final = 200.0
@@ -37,6 +38,7 @@ class HttpServer:
         self.application = application
         self.of_port = of_port
         self.memory = MemoryBudget()
+        self.turns = Turns()
         self.draining = False
         """Each reply closes its connection."""
         self.in_flight = 0
@@ -89,6 +91,8 @@ class HttpProtocol(asyncio.Protocol):
         """Those whose head is there and that have no reply; of the last the body may be missing."""
         self._work: Task[Reply] | None = None
         """Waits for the reply to the first."""
+        self._in_line = False
+        """The first is complete, and it is not the turn of its address."""
         self._unsent = memoryview(b"")
         """Of the reply to the first, while the client does not read."""
         self._writing_paused = self._reading_paused = False
@@ -100,6 +104,7 @@ class HttpProtocol(asyncio.Protocol):
         self.transport = cast("Transport", transport)  # uvloop's is one by its methods alone
         self.transport.set_write_buffer_limits(SMALL)
         self._peer = str((transport.get_extra_info("peername") or [""])[0])
+        self._address = self._server.turns.of(self._peer)
         self._certificate: Mapping[str, Any] = transport.get_extra_info("peercert") or {}
         self._reader = RequestReader(self._begun, lambda: self._server.memory.claim(self._peer))
         self._connection = self._server.of_port.of(self)
@@ -173,22 +178,32 @@ class HttpProtocol(asyncio.Protocol):
 
     def _go_on(self) -> None:
         """Answer the first request as soon as all of it is there."""
-        if self._requests and self._work is None and not self._writing_paused and self.transport is not None:
+        at_work = self._in_line or self._work is not None
+        if self._requests and not at_work and not self._writing_paused and self.transport is not None:
             request = self._requests[0]
             if request.refused is not None:
                 self._reply(self._application.refuse(request, request.refused))
             elif request.complete:
                 self._stop_timer()
-                answer = self._application.answer(request)
-                if isinstance(answer, Reply):
-                    self._reply(answer)
-                else:
-                    self._work = self._loop.create_task(answer)
-                    self._work.add_done_callback(self._answered)
+                self._in_line = True
+                self._server.turns.take(self._address, self._answer)
             elif self._timer is None:
                 self._start_timer(request.deadline - monotonic(), self._too_late)
                 if request.headers.pop(b"expect", b"").lower() == b"100-continue":
                     self.transport.write(CONTINUE)
+        self._pace()
+
+    def _answer(self) -> None:
+        """Answer the first request, which is complete, unless its connection has ended."""
+        self._in_line = False
+        if not self._requests:
+            return
+        answer = self._application.answer(self._requests[0])
+        if isinstance(answer, Reply):
+            self._reply(answer)
+        else:
+            self._work = self._loop.create_task(answer)
+            self._work.add_done_callback(self._answered)
         self._pace()
 
     def _pace(self) -> None:
