@@ -111,7 +111,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     On UPDATE only what was injected at creation and has been lost comes back (see `restore`): `kubectl apply` replaces
     whole lists of a custom resource, and Kueue stops a running job whose containers differ from those that it admitted.
     """
-    if too_large.unread(request.object):
+    if too_large.unread(request.object) or (request.operation == "UPDATE" and too_large.unread(request.old_object)):
         return Decision(name=request.name, skipped=too_large.INJECT_NOTHING)
     stored = None
     try:

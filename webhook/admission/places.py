@@ -13,12 +13,19 @@ from zlib import crc32
 import msgspec
 
 from webhook.api.mpijob import LAUNCHER, WORKER
-from webhook.api.networks import NETWORKS, NetworksError, parse
+from webhook.api.networks import NETWORKS, Network, NetworksError, parse
 from webhook.kit.patch import Addition, Path, escaped, pointer, template_path
 
 APPENDED: Final = "-"
 _CHECKSUM_LENGTH: Final = 8
 _SHORT: Final = 64
+# Anyone may write a record. What is in the places of a real one is part of the stored job and of the new one, each of
+# 1.5 MiB at most; what is beyond this many bytes counts as gone.
+_MOST_READ: Final = 4 * 1024 * 1024
+_OF_ITEM: Final = 128  # to look at an item of a list takes about as long as to read so many bytes
+# Far beyond any pod: each network takes a device or an address.
+_MOST_COMMAS: Final = 256
+_LONGEST_NETWORKS: Final = 16 * 1024
 _TEMPLATES: Final = tuple((role, f"{pointer(template_path(role))}/") for role in (LAUNCHER, WORKER))
 
 
@@ -55,17 +62,25 @@ def shortened(whole: str) -> str:
     return whole
 
 
+def networks(text: str) -> list[Network]:
+    """The networks that an annotation lists; NetworksError where it cannot be read, or is longer than any of a pod."""
+    if len(text) > _LONGEST_NETWORKS or text.count(",") > _MOST_COMMAS:
+        raise NetworksError("is too long")
+    return parse(text)
+
+
 class Lists:
     """Finds items of lists by what stands for them in a place; each list is indexed once."""
 
     def __init__(self) -> None:
         self._indices: dict[tuple[int, str], dict[object, int]] = {}
+        self._room = _MOST_READ
 
     def value(self, document: Any, place: RecordedPlace) -> Any:
         """What `place` names in `document`, None where that is not there, or not as it was injected."""
         *above, last = place.tokens
         value = self.at(document, [*above, place.checksum if last == APPENDED else last])
-        return None if value is None or checksum(value) != place.checksum else value
+        return None if value is None or self._checksum(value) != place.checksum else value
 
     def at(self, document: Any, tokens: Iterable[str]) -> Any:
         """What `tokens` name in `document`, None where that is not there."""
@@ -111,7 +126,7 @@ class Lists:
         index = self._indices.get((id(text), NETWORKS))
         if index is None:
             try:
-                index = {str(network): position for position, network in enumerate(parse(text))}
+                index = {str(network): position for position, network in enumerate(networks(text))}
             except NetworksError:
                 index = {}
             self._indices[id(text), NETWORKS] = index
@@ -125,16 +140,24 @@ class Lists:
             key, name = "", token
         index = self._indices.get((id(items), key))
         if index is None:
-            index = self._indices[id(items), key] = dict(_named(items, key))
+            self._room -= _OF_ITEM * len(items)
+            index = self._indices[id(items), key] = dict(self._named(items, key)) if self._room >= 0 else {}
         return index.get(name)
 
+    def _named(self, items: list[Any], key: str) -> Iterator[tuple[object, int]]:
+        """(what stands for it, position) of each item: its checksum where `key` is empty."""
+        for position, item in enumerate(items):
+            name = self._checksum(item) if not key else item.get(key) if isinstance(item, dict) else None
+            if isinstance(name, str | int):
+                yield str(name), position
 
-def _named(items: list[Any], key: str) -> Iterator[tuple[object, int]]:
-    """(what stands for it, position) of each item: its checksum where `key` is empty."""
-    for position, item in enumerate(items):
-        name = checksum(item) if not key else item.get(key) if isinstance(item, dict) else None
-        if isinstance(name, str | int):
-            yield str(name), position
+    def _checksum(self, value: object) -> str | None:
+        """None once there is no room for more."""
+        if self._room < 0:
+            return None
+        encoded = _encoder.encode(value)
+        self._room -= len(encoded)
+        return _of_bytes(encoded)
 
 
 def of(additions: Iterable[Addition], document: Any) -> Iterator[RecordedPlace]:
@@ -197,4 +220,8 @@ _encoder = msgspec.json.Encoder(order="sorted")
 
 def checksum(value: object) -> str:
     """What tells an unchanged value from a changed one."""
-    return f"{crc32(_encoder.encode(value)):08x}"
+    return _of_bytes(_encoder.encode(value))
+
+
+def _of_bytes(encoded: bytes) -> str:
+    return f"{crc32(encoded):08x}"

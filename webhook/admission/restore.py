@@ -16,10 +16,10 @@ from typing import Any, Final
 import msgspec
 
 from webhook.admission import record
-from webhook.admission.places import APPENDED, Lists, RecordedPlace
+from webhook.admission.places import APPENDED, Lists, RecordedPlace, networks
 from webhook.admission.wishes import Inject, Told, Value, Wishes
 from webhook.api.annotations import INJECTED
-from webhook.api.networks import NETWORKS, NetworksError, extended, parse
+from webhook.api.networks import NETWORKS, NetworksError, extended
 from webhook.kit.patch import PatchBuilder, Path
 
 # What the API server has filled in already where a file drops these fields (the CRD's schema).
@@ -120,12 +120,13 @@ def _put(place: RecordedPlace, value: Any, lists: Lists, stored: Any, builder: P
 
 def _attach(builder: PatchBuilder, where: Path, network: str) -> bool:
     text = builder.get(where)
+    if where[-1] != NETWORKS or (text is not None and not isinstance(text, str)):
+        return False
     try:
-        there = parse(text) if isinstance(text, str) else []
-        wanted = parse(network)
+        there, wanted = networks(text or ""), networks(network)
     except NetworksError:
         return False
-    if where[-1] != NETWORKS or (text is not None and not isinstance(text, str)) or wanted[0] in there:
+    if wanted[0] in there:
         return False
     return builder.extend_text(where, extended(text or "", wanted), (network,))
 
