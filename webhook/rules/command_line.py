@@ -38,6 +38,10 @@ _EXPANDED: Final = re.compile(r"[$`]")
 _OF_A_SHELL: Final = re.compile(r"[$`;&|<>\n]")
 # A longer list leaves a warning no room for it.
 _ROOM: Final = 24
+# And no more of a text is split: that goes character by character.
+_READ: Final = 256
+_LISTED: Final = 50
+_BLANKS: Final = " \t\r\n"
 
 
 class Settings(RuleSettings):
@@ -80,18 +84,28 @@ def _program(command: Sequence[str], argv: Sequence[str], path: str) -> Iterator
 
 def _words(command: Sequence[str]) -> str:
     """The beginning of the list that was meant."""
-    try:
-        words = shlex.split(command[0])
-    except ValueError:
-        words = command[0].split()
+    text = command[0].strip(_BLANKS)
+    cut = len(text) > _READ
+    words = _split(text[:_READ], cut=cut)
     quoted = [json.dumps(shortened(word, _ROOM), ensure_ascii=False) for word in words]
     shown = quoted[:1]
     for word in quoted[1:]:
         if len(", ".join((*shown, word))) > _ROOM:
             break
         shown.append(word)
-    whole = len(shown) == len(quoted) and len(command) == 1
+    whole = len(shown) == len(quoted) and len(command) == 1 and not cut
     return f"[{', '.join(shown)}{'' if whole else ', ...'}]"
+
+
+def _split(text: str, *, cut: bool) -> list[str]:
+    """Its words as a shell reads them; of a text that was `cut` without the last, unless it is the only one."""
+    reader, words = shlex.shlex(text, posix=True), list[str]()
+    reader.whitespace_split, reader.commenters = True, ""
+    try:
+        words += reader
+    except ValueError:  # a quotation that does not end
+        return words if cut and words else text.split()
+    return words[:-1] or words if cut else words
 
 
 def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
@@ -101,7 +115,8 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     certain = spoken is OPEN_MPI and is_all_that_runs(launcher, call)
     words = call.unread.split()
     if len(words) > 1 and words[0] in spoken.options:
-        fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words)}."
+        more = ", ..." if len(words) > _LISTED else ""
+        fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:_LISTED])}{more}."
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
     for name, values in call.options or ():

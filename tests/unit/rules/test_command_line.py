@@ -1,5 +1,6 @@
 """Commands that start nothing; `tests/conformance/test_open_mpi_slots.py` has what mpirun makes of numbers."""
 
+import shlex
 from typing import Any
 
 import pytest
@@ -79,6 +80,38 @@ def test_a_command_in_one_word(command: list[str], fix: str) -> None:
     [violation] = check(command)
     assert found([violation]) == [f"(advice) {WHERE}.command: {UNSPLIT}"]
     assert violation.fix == fix
+
+
+@pytest.mark.parametrize(
+    ("command", "fix"),
+    [
+        ("python -c 'import torch {}' x", 'Write ["python", "-c", ...].'),
+        ("run -x 'not ended {}", 'Write ["run", "-x", ...].'),
+        ("a {} b", 'Write ["a", ...].'),
+        ("{} b", 'Write ["' + "x" * 21 + '...", ...].'),
+        ("'{} b", "Write [\"'" + "x" * 20 + '...", ...].'),
+        ("   {blanks}a b{blanks}  ", 'Write ["a", "b"].'),
+        ("a{blanks}b", 'Write ["a", ...].'),
+        ("{blanks}", "Write []."),
+    ],
+)
+def test_a_long_command_in_one_word(command: str, fix: str) -> None:
+    [violation] = check([command.format("x" * 100_000, blanks=" " * 100_000)])
+    assert violation.fix == fix
+
+
+@pytest.mark.parametrize("length", [1, 100, 255, 256, 257, 5_000])
+def test_only_the_beginning_of_a_command_is_split(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths: list[int] = []
+
+    class Split(shlex.shlex):
+        def __init__(self, text: str, **options: Any) -> None:
+            lengths.append(len(text))
+            super().__init__(text, **options)
+
+    monkeypatch.setattr(shlex, "shlex", Split)
+    check(["x " * length])
+    assert lengths == [min(2 * length - 1, 256)]
 
 
 def test_every_container_is_looked_at() -> None:
