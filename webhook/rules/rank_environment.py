@@ -10,6 +10,7 @@ the worker runs more than sshd: a script may pass variables on in ways of its ow
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, Final
@@ -112,10 +113,14 @@ class _PassedOn(msgspec.Struct):
     """The names after `-x`; `*` at the end of one stands for any text."""
     assigned: set[str] = msgspec.field(default_factory=set)
     """The names that they give a value themselves."""
+    starts: list[str] = msgspec.field(default_factory=list)
+    """What stands before a `*` in `exported`, in order, and none that begins with another."""
 
     def exports(self, name: str) -> bool:
         """Whether `-x` names the variable."""
-        return name in self.exported or any(one[-1:] == "*" and name.startswith(one[:-1]) for one in self.exported)
+        # The last that is not behind the name is the only one with which it may begin.
+        place = bisect_right(self.starts, name)
+        return name in self.exported or (place > 0 and name.startswith(self.starts[place - 1]))
 
 
 @remembered
@@ -134,6 +139,9 @@ def _passed_on(launcher: PodTemplate, calls: Sequence[Invocation]) -> _PassedOn 
                     found.exported.add("*" if "$" in name else name)
                 if equals or option in PAIRS:
                     found.assigned.add(name)
+    for start in sorted(name[:-1] for name in found.exported if name[-1:] == "*"):
+        if not found.starts or not start.startswith(found.starts[-1]):
+            found.starts.append(start)
     return found
 
 
