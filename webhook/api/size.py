@@ -11,6 +11,8 @@ from webhook.api.mpijob import MPIJob
 from webhook.api.networks import NETWORKS
 from webhook.api.pod import Container, PodAffinity, PodSpec, PodTemplate, TemplateMeta
 from webhook.api.remembered import remembered
+from webhook.api.requirements import ResourceRequirements
+from webhook.api.volume import Volume
 
 
 class Size(NamedTuple):
@@ -145,8 +147,7 @@ def _of_template(template: PodTemplate) -> tuple[int, ...]:
     """How much there is of each of `_IN_TEMPLATE`."""
     metadata, spec = template.metadata or _NO_METADATA, template.spec or _NO_SPEC
     resources = len(spec.overhead or ()) + len(spec.resource_claims or ())
-    if spec.resources is not None:
-        resources += len(spec.resources.requests or ()) + len(spec.resources.limits or ())
+    resources += _amounts(spec.resources) + sum(map(_of_claim, spec.volumes or ()))
     return (
         len(metadata.labels or ()),
         len(metadata.annotations or ()),
@@ -174,10 +175,20 @@ def _of_containers(containers: Sequence[Container]) -> tuple[int, ...]:
         ports += len(container.ports or ())
         mounts += len(container.volume_mounts or ())
         if (wanted := container.resources) is not None:
-            resources += len(wanted.requests or ()) + len(wanted.limits or ()) + len(wanted.claims or ())
+            resources += _amounts(wanted) + len(wanted.claims or ())
         if (security := container.security_context) is not None and (capabilities := security.capabilities) is not None:
             resources += len(capabilities.add or ()) + len(capabilities.drop or ())
     return len(containers), arguments, env, ports, mounts, resources
+
+
+def _of_claim(volume: Volume) -> int:
+    """The requests and limits of the claim that is made for a volume."""
+    claim = volume.ephemeral and volume.ephemeral.volume_claim_template
+    return _amounts(claim.spec.resources) if claim and claim.spec else 0
+
+
+def _amounts(resources: ResourceRequirements | None) -> int:
+    return 0 if resources is None else len(resources.requests or ()) + len(resources.limits or ())
 
 
 def _references(spec: PodSpec) -> int:

@@ -43,7 +43,9 @@ class Settings(RuleSettings):
     max_arguments: int = _most(2000, 5000, "Words of `command` and `args` of all containers of a template")
     max_env: int = _most(1000, 2000, "Items of `env` and `envFrom` of all containers of a template")
     max_resources: int = _most(
-        500, 1000, "Requests, limits, claims and capabilities of all containers of a template, together"
+        500,
+        1000,
+        "Requests, limits, claims and capabilities of all containers of a template, and as many of its volumes",
     )
     max_ports: int = _most(200, 1000, "Ports of all containers of a template")
     max_mounts: int = _most(500, 2000, "Volume mounts of all containers of a template")

@@ -23,6 +23,10 @@ TERM = {"matchExpressions": [{"key": "a", "operator": "In", "values": ["a", "b"]
 POD_TERM = {"topologyKey": "a", "namespaces": ["x", "y"]}
 
 
+def claim(**resources: Any) -> Json:
+    return {"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {"resources": resources}}}}
+
+
 def node_terms(terms: Any) -> Json:
     return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
 
@@ -80,6 +84,11 @@ def test_the_words() -> None:
             {f"{SPEC}.overhead": KEYS, f"{SPEC}.resourceClaims": [{}], f"{SPEC}.resources": {"limits": {"cpu": 1}}},
             {"maxResources": 10},
             f"{AT}.spec: 11 resources and claims, 10",
+        ),
+        (
+            {f"{SPEC}.volumes": [claim(requests=KEYS), claim(limits=KEYS, requests={"a": 1}), {"name": "x"}]},
+            {"maxResources": 18},
+            f"{AT}.spec: 19 resources and claims, 18",
         ),
         (
             {"spec.runPolicy.schedulingPolicy.minResources": KEYS},
