@@ -1,4 +1,4 @@
-"""How much memory the records of a resource may take, where tenants decide how many there are and how large."""
+"""How much the records of a resource may take, where others decide how many there are and how large."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable
@@ -14,7 +14,7 @@ class Full(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget(Generic[T]):
-    """What records may take, in bytes."""
+    """What records may take: in bytes, or in whatever else `size` counts."""
 
     size: Callable[[T], int]
     of_one: int

@@ -2,12 +2,25 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.limit_ranges import limit_range, shown
+from tests.support.logs import Log
 from webhook.api import quantity
 from webhook.api.bounds import Bounds
-from webhook.cluster.resources.limit_ranges import CONTAINER, LIMIT_RANGES, POD, LimitRange, bounds, defaults
+from webhook.client.live_view import kinds
+from webhook.client.store import Store
+from webhook.client.wire import Metadata
+from webhook.cluster.resources.limit_ranges import (
+    CONTAINER,
+    LIMIT_RANGES,
+    MAX_ENTRIES,
+    POD,
+    LimitRange,
+    bounds,
+    defaults,
+)
 from webhook.cluster.resources.runtime_classes import RUNTIME_CLASSES, RuntimeClass
 from webhook.cluster.snapshot import Snapshot, SnapshotError
 from webhook.cluster.view import UNKNOWN
@@ -84,3 +97,24 @@ def test_one_that_cannot_be_read() -> None:
 def test_overhead(overhead: Json, expected: Json | None) -> None:
     made = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "kata"}, **overhead}
     assert Snapshot([made]).get(RUNTIME_CLASSES, "kata") == RuntimeClass("kata", expected)
+
+
+def test_more_than_any_is_unknown_in_its_namespace_alone() -> None:
+    """Each is compared with each container of a job."""
+    (kind,) = kinds(LIMIT_RANGES, {})
+    store = Store(kind, log=Log())
+
+    def put(name: str, namespace: str, names: int) -> None:
+        item = {"type": "Container", "max": {f"x.example.com/r{number}": 1 for number in range(names)}}
+        made = {**limit_range(name, item), "metadata": {"name": name, "namespace": namespace}}
+        store.put(
+            Metadata(name=name, namespace=namespace, resource_version="1"), msgspec.Raw(msgspec.json.encode(made))
+        )
+
+    # Of each name a bound and a default.
+    for name, namespace, names in (("a", "team-a", MAX_ENTRIES // 2 - 1), ("b", "team-a", 1), ("c", "team-b", 1)):
+        put(name, namespace, names)
+    assert not store.unreadable
+    put("d", "team-a", 1)
+    put("e", "team-c", MAX_ENTRIES // 2 + 1)
+    assert store.unreadable == {("team-a", "d"), ("team-c", "e")}

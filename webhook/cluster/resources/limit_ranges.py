@@ -1,13 +1,15 @@
 """LimitRanges: what containers, pods and claims of a namespace may ask for, and what containers get by default."""
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from webhook.api.bounds import Bounds
 from webhook.api.pod_resources import Amounts, parse_amounts
 from webhook.api.quantity import Quantity
+from webhook.cluster.budget import Budget
 from webhook.cluster.resource import Wire, namespaced
 
 CONTAINER = "Container"
@@ -65,7 +67,16 @@ def _record(found: _LimitRange) -> LimitRange:
     return LimitRange(found.metadata.namespace, name, by_type, default_limits, default_requests)
 
 
-LIMIT_RANGES = namespaced("limitranges", "LimitRange", "v1", wire=_LimitRange, record=_record)
+def _entries(found: LimitRange) -> int:
+    """How many bounds and defaults it has: each is compared with each container of a job."""
+    return len(found.default_requests) + sum(map(len, found.bounds.values()))
+
+
+# Far beyond those in use, which have a dozen; memory is the administrators' own, who write them.
+MAX_ENTRIES: Final = 500
+_BUDGET: Final[Budget[LimitRange]] = Budget(size=_entries, of_one=MAX_ENTRIES, of_group=MAX_ENTRIES, in_all=sys.maxsize)
+
+LIMIT_RANGES = namespaced("limitranges", "LimitRange", "v1", wire=_LimitRange, record=_record, budget=_BUDGET)
 
 
 class Defaults(NamedTuple):
