@@ -3,6 +3,7 @@
 `STRINGS` are jobs with one text of so many bytes, in every field that is read and takes a text.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -31,6 +32,29 @@ def _keys(path: str, size: int, value: Any, *, key: str = "x.example.com/k{}") -
     return lambda length: changed({path: {key.format(index): value for index in range(max(length // size, 1))}})
 
 
+def _long(path: str, text: Callable[[int], str], *, item: Callable[[str], Any] = lambda text: text) -> Make:
+    """As many items with a text of some 120 kB, which `job-size` admits, as `length` asks for."""
+
+    def make(length: int) -> Job:
+        count = min(max(length // 120_000, 1), 8)
+        return changed({path: [item(text(length // count)) for _ in range(count)]})
+
+    return make
+
+
+def _record(*places: str) -> Callable[[int], Job]:
+    """A record of 128 places in a volume with many items, which `job-size` does not count."""
+
+    def make(length: int) -> Job:
+        items = [{"key": f"k{index}", "path": f"{index:040}"} for index in range(max(length // 70, 1))]
+        recorded = [place.format(index) for index in range(128 // len(places)) for place in places]
+        text = json.dumps({"istio": recorded})
+        volume = {"name": "v", "configMap": {"name": "c", "items": items}}
+        return changed({"metadata.annotations": {INJECTED: text}, f"{SPEC}.volumes": [volume]})
+
+    return make
+
+
 def _deep(path: str, opening: str, closing: Any) -> Make:
     """One value inside the other, two hundred deep: what JSON readers bear. As often as `length` asks for."""
 
@@ -56,6 +80,17 @@ def _container(index: int) -> Job:
 
 def _expression(index: int) -> Job:
     return {"key": f"x.example.com/k{index}", "operator": "In", "values": ["a"]}
+
+
+def _exports(length: int) -> str:
+    """A script of so many characters with few calls of mpirun, each of which exports by many patterns."""
+    words = [f"{'mpirun ' if index % 330 == 0 else ''}-x {index:x}*" for index in range(length // 8)]
+    return "\n".join(f"{' '.join(words[start : start + 330])} a" for start in range(0, len(words), 330))
+
+
+def _claim(**resources: Any) -> Job:
+    claim = {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"], "resources": resources}}}
+    return changed({f"{SPEC}.volumes": [{"name": "v", "ephemeral": claim}]})
 
 
 SHAPES: Mapping[str, Make] = {
@@ -139,6 +174,29 @@ SHAPES: Mapping[str, Make] = {
     ),
     "a record of injections": lambda length: changed(
         {"metadata.annotations": {INJECTED: '{"istio":[' + '"/a 00",' * (length // 10) + '"/b 00"]}'}}
+    ),
+    "a record of one place": _record("/spec 00000000"),
+    "a record of nested places": _record(
+        "/spec 0000000{}", "Worker:/spec 0000000{}", "Worker:/spec/volumes 0000000{}", "Worker:/spec/volumes/name=v 0{}"
+    ),
+    "a record of keys of lists": _record("Worker:/spec/volumes/0/configMap/items/k{}=a 0"),
+    "a record of items of lists": _record("Worker:/spec/volumes/0/configMap/items/- 0000000{}"),
+    "words with blanks": _long(
+        f"{SPEC}.containers",
+        lambda length: "x " + "y" * length,
+        item=lambda text: {"name": "c", "image": "registry.example.com/ml/train:1.4", "command": [text]},
+    ),
+    "claim requests": lambda length: _claim(requests={f"k{index}": "1" for index in range(length // 13)}),
+    "claim limits that are no quantities": lambda length: _claim(
+        limits={f"k{index}": "x" for index in range(length // 13)}
+    ),
+    "exports and variables": lambda length: changed(
+        {
+            "Launcher.template.spec.containers.0.command": ["sh", "-c", _exports(min(length // 2, 32_000))],
+            "Launcher.template.spec.containers.0.env": [
+                {"name": f"NCCL_{index}", "value": "1"} for index in range(min(length // 80, 1000))
+            ],
+        }
     ),
     "owners": _many("metadata.ownerReferences", 30, lambda index: {"kind": "Pod", "name": f"p{index}"}),
     "replica keys": lambda length: changed(

@@ -1,8 +1,5 @@
 """A job that is too large to judge: refused before anything else looks at it, whatever the policy says of the rule."""
 
-import gc
-import json
-import sys
 from datetime import date
 from typing import Any
 
@@ -11,13 +8,15 @@ import pytest
 from tests.bench.replies.cases import clusters
 from tests.support.hostile import SHAPES
 from tests.support.jobs import REMOVE, changed, request
+from tests.support.limit_ranges import limit_range
 from tests.support.policies import HEADER
+from tests.support.steps import calls, reviews
 from webhook.admission import pipelines, too_large
 from webhook.admission.pipelines import Decision, load_policy
 from webhook.api import written
+from webhook.cluster.resources.limit_ranges import MAX_ENTRIES
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import ClusterView, NothingKnown
-from webhook.predict.pod_template import resources
 from webhook.rules import REGISTRY
 
 SPEC = "Worker.template.spec"
@@ -147,28 +146,6 @@ def test_pods_of_a_job_without_any(missing: str) -> None:
     assert not too_large.same_pods(request(changed({missing: REMOVE}), old=changed()))
 
 
-def calls(job: Any, policy: pipelines.Policy, view: ClusterView) -> int:
-    """How many functions the reviews of a job call, of Python and of C: that depends on no machine's speed."""
-    count = 0
-
-    def see(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in {"call", "c_call"}
-
-    # As if it were the first job of its kind.
-    written.known.clear()
-    resources._known_faults.cache_clear()
-    before = sys.getprofile()
-    gc.disable()
-    sys.setprofile(see)
-    try:
-        reviews(job, policy, view)
-    finally:
-        sys.setprofile(before)
-        gc.enable()
-    return count
-
-
 CEILINGS = policy("rules: {job-size: {action: 'off'}}")
 ALONE = policy(
     "rules: {"
@@ -177,22 +154,16 @@ ALONE = policy(
 )
 VIEWS = [NothingKnown(), Snapshot(clusters()[1])]
 SMALL, BEYOND = 2_500, 300_000
-# What is far beyond a bound with so many bytes.
-LARGE = sorted(
-    SHAPES.keys()
-    - {"a record of injections", "deep amounts", "deep claims", "deep lists", "deep mappings"}
-    - {"owners", "sysctls", "unknown fields", "pod affinity terms"}
-)
-
-
-def reviews(job: Any, policy: pipelines.Policy, view: ClusterView) -> None:
-    job["metadata"]["namespace"] = "team-0000"
-    older = json.loads(json.dumps(job))
-    older["spec"]["slotsPerWorker"] = 5
-    for fields in ({}, {"old": older}):
-        asked = request(job, **fields)
-        pipelines.mutate(asked, policy=policy, view=view)
-        pipelines.validate(asked, policy=policy, view=view, today=date.min)
+# What has no bound of its own, or none that so many bytes are far beyond.
+UNCOUNTED = {name for name in SHAPES if name.startswith(("a record", "deep"))} | {
+    "exports and variables",
+    "owners",
+    "pod affinity terms",
+    "sysctls",
+    "unknown fields",
+    "words with blanks",
+}
+LARGE = sorted(SHAPES.keys() - UNCOUNTED)
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=["nothing known", "a cluster"])
@@ -214,3 +185,24 @@ def test_a_job_that_is_too_large_costs_nothing_for_further_rules(shape: str) -> 
     reviews(job, ALONE, VIEWS[1])
     assert rules(validate(job)) == {"job-size"}
     assert calls(job, DEFAULTS, VIEWS[1]) < calls(job, ALONE, VIEWS[1]) + 100
+
+
+# Of four reviews. A function takes some 50 to 200 ns, and a review has 250 ms.
+MOST_CALLS = 2_000_000
+
+
+@pytest.mark.parametrize("shape", sorted(UNCOUNTED))
+def test_no_megabyte_takes_more_than_so_many_steps(shape: str) -> None:
+    assert calls(SHAPES[shape](900_000), DEFAULTS, VIEWS[1]) < MOST_CALLS
+
+
+@pytest.mark.parametrize("item", ["Container", "Pod"])
+def test_the_widest_limit_range_takes_only_so_many_steps(item: str) -> None:
+    """Of containers each name counts twice: as a bound, and as the default that comes of it."""
+    names = MAX_ENTRIES // 2 if item == "Container" else MAX_ENTRIES
+    most = {f"x.example.com/r{number}": "2" for number in range(names)}
+    wide = {**limit_range("wide"), "metadata": {"name": "wide", "namespace": "team-0000"}}
+    wide["spec"] = {"limits": [{"type": item, "min": most, "max": most}]}
+    job = with_containers(50)
+    job["spec"]["mpiReplicaSpecs"]["Launcher"] = job["spec"]["mpiReplicaSpecs"]["Worker"]
+    assert calls(job, DEFAULTS, Snapshot([*clusters()[1], wide])) < MOST_CALLS

@@ -1,0 +1,45 @@
+"""How much is done in the reviews of a job, counted in calls of functions: that depends on no machine's speed."""
+
+import gc
+import json
+import sys
+from datetime import date
+from typing import Any
+
+from tests.support.jobs import request
+from webhook.admission import pipelines
+from webhook.api import written
+from webhook.cluster.view import ClusterView
+from webhook.predict.pod_template import resources
+
+
+def calls(job: Any, policy: pipelines.Policy, view: ClusterView) -> int:
+    """How many functions the reviews of a job call, of Python and of C."""
+    count = 0
+
+    def see(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    # As if it were the first job of its kind.
+    written.known.clear()
+    resources._known_faults.cache_clear()
+    before = sys.getprofile()
+    gc.disable()
+    sys.setprofile(see)
+    try:
+        reviews(job, policy, view)
+    finally:
+        sys.setprofile(before)
+        gc.enable()
+    return count
+
+
+def reviews(job: Any, policy: pipelines.Policy, view: ClusterView) -> None:
+    job["metadata"]["namespace"] = "team-0000"
+    older = json.loads(json.dumps(job))
+    older["spec"]["slotsPerWorker"] = 5
+    for fields in ({}, {"old": older}):
+        asked = request(job, **fields)
+        pipelines.mutate(asked, policy=policy, view=view)
+        pipelines.validate(asked, policy=policy, view=view, today=date.min)
