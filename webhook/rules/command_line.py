@@ -115,8 +115,8 @@ def _call(call: Invocation, job: MPIJob, ctx: Context) -> Iterator[Violation]:
     certain = spoken is OPEN_MPI and is_all_that_runs(launcher, call)
     words = call.unread.split()
     if len(words) > 1 and words[0] in spoken.options:
-        more = ", ..." if len(words) > _LISTED else ""
-        fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:_LISTED])}{more}."
+        more = ", ..." if len(words) > _LISTED else "."
+        fix = f"Split it: {', '.join(json.dumps(word, ensure_ascii=False) for word in words[:_LISTED])}{more}"
         fault = f'"{shortened(call.unread)}" is one word, and no option'
         yield Violation(_place(launcher, call.unread), fault, fix, advisory=not certain)
     for name, values in call.options or ():

@@ -114,6 +114,11 @@ def test_only_the_beginning_of_a_command_is_split(length: int, monkeypatch: pyte
     assert lengths == [min(2 * length - 1, 256)]
 
 
+def test_of_an_option_with_many_words_the_first_are_named() -> None:
+    [violation] = check(["mpirun", "-np" + " 4" * 50_000, "train"])
+    assert violation.fix == 'Split it: "-np"' + ', "4"' * 49 + ", ..."
+
+
 def test_every_container_is_looked_at() -> None:
     one = {"name": "x", "command": ["sleep 1"]}
     result = violations(ID, {f"{WORKER}.command": ["/usr/sbin/sshd -De"], "Worker.template.spec.initContainers": [one]})
