@@ -1,6 +1,7 @@
 """What tests share. Tests import from here, never from each other.
 
 - Jobs: `jobs` (a good one, changed at dotted paths), `strategies` and `any_job` (generated), `corpus*` (tests/corpus).
+- Hostile: `hostile` (jobs), `hostile_texts` (against regular expressions).
 - One rule or injection on a job: `rule_checks`; `injecting`, with what holds for all injections in `promises`.
 - Objects in short: `kueue_objects`, `quota_objects`, `limit_ranges`, `namespaces`, `networks`, `policies`,
   `secret_reviews`, `doctor_facts`; generated ones in `worlds/` and `pod_security/`.

@@ -17,7 +17,7 @@ from webhook.api.document import object_of
 from webhook.api.mpijob import MPIJob
 from webhook.kit.settings import Action
 
-_PART = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
+_PART = re.compile(r"\[([^\]]*)\]?|([^.\[]+)")
 _FIX = "Write your own value there, or ask your administrator."
 
 

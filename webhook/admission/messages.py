@@ -28,7 +28,7 @@ MAX_LISTED = 50
 _WHERE = (f" (kubectl get mpijob NAME -o yaml; {PROGRAM} explain NAME)", f" ({PROGRAM} explain NAME)")
 
 _PATH_PART = re.compile(r"\[[^\]]*\]?|[^\[][^.\[]*")
-_IN_PARENTHESES = re.compile(r" \((.*\)|.*$)")
+_IN_PARENTHESES = re.compile(r" \((.*\)|.*$)", re.DOTALL)
 ROLE_DEPTH = 3  # spec, mpiReplicaSpecs, [Worker]
 
 

@@ -13,7 +13,8 @@ from webhook.rules import CauseReason
 
 _BOUNDS: Final = "limit-range"
 _OF_AMOUNTS: Final = frozenset({"pod-template", "gpus"})
-_PAIR: Final = re.compile(r"(.+\.resources)\.(?:limits|requests)\[(.+)\]")
+# The first of these in a path is not looked for again: the name of a resource may hold very many.
+_PAIR: Final = re.compile(r"(?>(.+?\.resources)\.(?:limits|requests)\[)(.+)\]", re.DOTALL)
 
 
 def told_once(denied: Iterable[Finding]) -> list[Finding]:

@@ -23,7 +23,7 @@ _KEPT_VARIABLES: Final = re.compile(
 _SECRET: Final = re.compile(
     r"(?i)((?:pass(?:word|wd|phrase)|(?<=[-_])(?:pass|pwd)|(?:secret|private)[-_]?key|secret|token"
     r"|(?:api|access)[-_]?key|credentials?|authorization)(?:[-_][\w-]{0,40})?\\*['\"]?\s{0,8}[=:\s]\s{0,8})"
-    r"(?!\(redacted\))\\*(?:\"[^\"]*\"|'[^']*'|['\"]?(?:(?:basic|bearer|token)\s+)?[^\s,;'\"]+)"
+    r"(?!\(redacted\))(?>\\*(?:\"[^\"]*\"|'[^']*'|['\"]?(?:(?:basic|bearer|token)\s+)?[^\s,;'\"]+))"
     r"|(?<=://)[^/\s@]{1,512}(?=@)"
 )
 # Mappings whose values belong to the driver of a volume.

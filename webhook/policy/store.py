@@ -28,7 +28,7 @@ MISSING = f"is missing: it belongs under the key {KEY} of data"
 
 # A block in which each line of the embedded document is a line of the file.
 # What makes a text a policy, in YAML and in JSON.
-_DOCUMENT: Final = re.compile(rf"""(?:^|[{{,])\s*["']?kind["']?:\s*["']?{KIND}\b""", re.MULTILINE)
+_DOCUMENT: Final = re.compile(rf"""(?:^|[{{,])[ \t]*["']?kind["']?:[ \t]*["']?{KIND}\b""", re.MULTILINE)
 _BLOCK: Final = re.compile(r"""["']?policy\.yaml["']?:\s+\|[-+0-9]*\s*(#.*)?""")
 
 State = Literal["current", "last-good", "unusable"]
@@ -172,7 +172,9 @@ def misplaced(data: Mapping[str, object]) -> str:
     """The key under which a document stands that belongs under KEY, empty where none does."""
     if KEY in data:
         return ""
-    return next((key for key, text in data.items() if isinstance(text, str) and _DOCUMENT.search(text)), "")
+    return next(
+        (key for key, text in data.items() if isinstance(text, str) and _DOCUMENT.search(text, 0, MAX_LENGTH)), ""
+    )
 
 
 def read_from(data: Mapping[str, object], model: type[PolicyDocument]) -> PolicyDocument:

@@ -31,6 +31,7 @@ def most_gpus(loaded: Loaded) -> int:
         ({"a": "x", "base.yaml": GOOD}, "base.yaml"),
         ({"base.json": '{"apiVersion": "x", "kind": "MPIJobPolicy"}'}, "base.json"),
         ({"base.json": '{\n  "kind":"MPIJobPolicy"\n}'}, "base.json"),
+        ({"base.yaml": "#" * store.MAX_LENGTH + "\n" + GOOD}, ""),
         ({"notes": "kind: MPIJobPolicyX\nabout a kind MPIJobPolicy", "n": 1}, ""),
         ({}, ""),
     ],

@@ -15,7 +15,8 @@ _NOT_OF_RE2: Final = re.compile(r"\(\?(?:[=!>#(]|<[=!]|P=|[ims-]*[aLux])|(?<!\\)
 _NOT_AS_IN_RE2: Final = re.compile(r"\[:\^?[a-z]+:\]|(?<!\\)\{,[0-9]*\}")
 _MANY_LINES: Final = re.compile(r"\(\?[is]*m")
 _ANY_CASE: Final = re.compile(r"\(\?[ms]*i")
-_ESCAPE_OR_CLASS_OR_END: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
+# A class that does not end makes the whole expression a broken one, and need not be told from one that does.
+_ESCAPE_OR_CLASS_OR_END: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]?|\$", re.DOTALL)
 
 
 @lru_cache(maxsize=256)

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-_LAST: Final = re.compile(r"(?:\[[^\]]*\]|\.[^.\[\]]+)$")
 _PATHS: Final = (
     r"\bspec\.(?:mpiReplicaSpecs|slotsPerWorker|runLauncherAsWorker|sshAuthMountPath|mpiImplementation|runPolicy)"
     r"(?:\[[^\]]*\]|\.\w+)*"
@@ -40,10 +39,10 @@ class Places:
         """Where it was written."""
         rest = ""
         while path not in self._known:
-            last = _LAST.search(path)
-            if last is None:
+            end = _start_of_last(path)
+            if end < 0:
                 return Place(path + rest)
-            path, rest = path[: last.start()], last[0] + rest
+            path, rest = path[:end], path[end:] + rest
         place = self._known[path]
         return place._replace(path=place.path + rest)
 
@@ -67,3 +66,11 @@ class Places:
             after = (" node" if count == 1 else " nodes") if found["after"] else ""
             return f"{noun}{count}{after}"
         return _NAMES.get(found[0], found[0])
+
+
+def _start_of_last(path: str) -> int:
+    """Where the last part of a path begins, `.name` or `[key]`; below 0 where there is none."""
+    if path.endswith("]"):
+        return path.find("[", path.rfind("]", 0, -1) + 1)
+    start = path.rfind(".")
+    return start if start < len(path) - 1 and start > max(path.rfind("["), path.rfind("]")) else -1

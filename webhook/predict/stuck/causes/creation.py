@@ -20,6 +20,8 @@ class _Refusal(NamedTuple):
     passes: bool = False
 
 
+# What Kubernetes lets a component say. Patterns look for the middle of it, so a long one would take its square.
+LONGEST_MESSAGE: Final = 1024
 _REFUSALS: Final = (
     _Refusal(
         re.compile(r"exceeded quota: (?P<said>.*)"),
@@ -114,7 +116,7 @@ def _refused(events: Iterator[Json], whose: str) -> Iterator[Cause]:
     event = next(events, None)
     if event is None:
         return
-    message = loose.text(event, "message")
+    message = loose.text(event, "message")[:LONGEST_MESSAGE]
     for refusal in (*_REFUSALS, _ANY):
         if found := refusal.pattern.search(message):
             text = cut(f"{whose} cannot be created, {refusal.text.format(said=found['said'])}")

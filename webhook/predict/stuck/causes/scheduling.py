@@ -13,7 +13,9 @@ from webhook.predict.stuck.sight import Json, Sight, listed
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _NO_CLAIM: Final = re.compile(r'persistentvolumeclaim "(?P<claim>[^"]+)" (?P<how>not found|bound to non-existent.*)')
-_NODES: Final = re.compile(r"\d+/\d+ nodes are available: (?P<why>.*?)(?:\. preemption:.*|\. no new claims.*)?$")
+_NODES: Final = re.compile(
+    r"(?<!\d)\d+/\d+ nodes are available: (?P<why>.*?)(?:\. preemption:.*|\. no new claims.*)?$", re.MULTILINE
+)
 _ROOM: Final = re.compile(r"Insufficient (\S+?)[.,]?(?: |$)|Too many pods")
 _ACCELERATORS: Final = frozenset({"accelerator-available", "tier"})
 
