@@ -93,8 +93,8 @@ class PolicyVerdict:
             )
             for fault in faults
         ]
-        causes[0].message = first_of(causes[0].message, len(self.error.faults))
-        more = len(self.error.faults) - len(faults)
+        more = len(self.error.faults) - len(faults) + self.error.more
+        causes[0].message = first_of(causes[0].message, len(faults) + more)
         lines = [*(_cut(str(fault)) for fault in faults), *([f"... and {more} more"] if more else [])]
         details = StatusDetails(name=self.name, kind="ConfigMap", causes=causes)
         message = "\n".join([f'policy "{self.name}" is broken, and refused:', *lines])
@@ -129,13 +129,13 @@ def verdict_on(
         return verdict
     try:
         data = new.data or {}
-        found = store.read_from(data, policy_model())
+        found = store.read_from(data, policy_model(), MAX_LISTED)
         if keys is not None:
             newest = max((layer.serial for layer in policies.layers if layer.name == verdict.name), default=0)
             store.expect_signed(verdict.name, data[store.KEY], new.metadata.signature, keys, newest=newest)
     except PolicyError as error:
         # Without its traceback: that leads to the verdict, and what was read would go with neither for minutes.
-        verdict.error = PolicyError(*error.faults)
+        verdict.error = PolicyError(*error.faults, more=error.more)
         return verdict
     layer = Layer(verdict.name, found, new.metadata.resource_version, layers.digest_of(data[store.KEY]))
     verdict.document, verdict.text = found, data[store.KEY]

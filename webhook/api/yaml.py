@@ -6,7 +6,7 @@ instead of a silent loss. Aliases and depth are bounded, so that a few lines can
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from math import isfinite
 from typing import Any, Final
 
@@ -21,6 +21,8 @@ try:
 except ImportError:  # without libyaml, as in a browser: slower, and other words for what is wrong
     from yaml import SafeDumper as _SafeDumper  # type: ignore[assignment]
     from yaml import SafeLoader as _Loader  # type: ignore[assignment]
+
+Path = tuple[str | int, ...]
 
 # Values that aliases may repeat in one document: real files repeat a few hundred.
 MAX_ALIASED: Final = 100_000
@@ -83,24 +85,31 @@ def split(text: str | bytes) -> list[str]:
     return parts
 
 
-def lines(text: str | bytes) -> dict[tuple[str | int, ...], int]:
-    """The line (from 1) of each value of the first document in `text`, by path; `load_all` must have accepted it."""
-    found: dict[tuple[str | int, ...], int] = {}
-    _note_lines(next(yaml.compose_all(_readable(text), Loader=_Loader)), (), found)
+def lines(text: str | bytes, to: Iterable[Path] | None = None) -> dict[Path, int]:
+    """The line (from 1) of each value of the first document in `text`, by path; `load_all` must have accepted it.
+
+    With `to` of those alone that are on the way to these paths.
+    """
+    found: dict[Path, int] = {}
+    wanted = None if to is None else {path[:end] for path in to for end in range(len(path) + 1)}
+    _note_lines(next(yaml.compose_all(_readable(text), Loader=_Loader)), (), found, wanted)
     return found
 
 
-def _note_lines(node: yaml.Node, path: tuple[str | int, ...], found: dict[tuple[str | int, ...], int]) -> None:
+def _note_lines(node: yaml.Node, path: Path, found: dict[Path, int], wanted: Set[Path] | None) -> None:
     if path in found or len(found) > MAX_ALIASED:
         return  # an alias, seen at its anchor
     found[path] = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            _note_lines(value, (*path, key.value), found)
-            found[*path, key.value] = key.start_mark.line + 1
+            inner = (*path, key.value)
+            if wanted is None or inner in wanted:
+                _note_lines(value, inner, found, wanted)
+                found[inner] = key.start_mark.line + 1
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            _note_lines(item, (*path, index), found)
+            if wanted is None or (*path, index) in wanted:
+                _note_lines(item, (*path, index), found, wanted)
 
 
 def _readable(text: str | bytes) -> str:

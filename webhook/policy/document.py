@@ -1,6 +1,6 @@
 """The policy document (`kind: MPIJobPolicy`), assembled from the settings of every rule and injection."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal, Protocol
@@ -62,11 +62,12 @@ class PolicyFault:
 
 
 class PolicyError(ValueError):
-    """The document cannot be used; its text has a line for each fault."""
+    """The document cannot be used; its text has a line for each fault. Of very many not all may be told: `more`."""
 
-    def __init__(self, *faults: PolicyFault) -> None:
-        super().__init__("\n".join(map(str, faults)))
+    def __init__(self, *faults: PolicyFault, more: int = 0) -> None:
+        super().__init__("\n".join([*map(str, faults), *([f"... and {more} more"] if more else [])]))
         self.faults = faults
+        self.more = more
 
 
 class Described(Protocol):
@@ -211,8 +212,8 @@ def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]
     )
 
 
-def load(text: str | bytes, model: type[PolicyDocument]) -> PolicyDocument:
-    """The document in YAML `text`; PolicyError that names each field and what is wrong with it."""
+def load(text: str | bytes, model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
+    """The document in YAML `text`; PolicyError that names fields (with `most` so many) and what is wrong there."""
     try:
         documents = yaml.load_all(text)
     except yaml.YamlError as error:
@@ -231,17 +232,18 @@ def load(text: str | bytes, model: type[PolicyDocument]) -> PolicyDocument:
     try:
         document = model.model_validate(documents[0])
     except ValidationError as error:
-        lines = yaml.lines(text)
-        raise PolicyError(*(_fault(*found, lines) for found in faults.of(error, model))) from None
+        found, more = faults.first(error, model, most)
+        raise PolicyError(*faults_at(found, text), more=more) from None
     if (count := len(document.own_rules)) > MAX_RULES:
         reason = f"has {count:,} rules, at most {MAX_RULES} are taken"
-        raise PolicyError(_fault(("rules", PREFIX), reason, yaml.lines(text)))
+        raise PolicyError(*faults_at([(("rules", PREFIX), reason)], text))
     return document
 
 
-def fault_at(location: faults.Location, reason: str, text: str) -> PolicyFault:
-    """What is wrong with the value at `location` of the document in YAML `text`."""
-    return _fault(location, reason, yaml.lines(text))
+def faults_at(found: Sequence[tuple[faults.Location, str]], text: str | bytes) -> list[PolicyFault]:
+    """What is wrong (where, and why) with values of the document in YAML `text`."""
+    lines = yaml.lines(text, to=[location for location, _ in found]) if found else {}
+    return [_fault(location, reason, lines) for location, reason in found]
 
 
 def _section(name: str, entries: Mapping[str, Described], description: str, *, own_rules: bool = False) -> Any:

@@ -5,8 +5,9 @@ This is the one place where the faults that pydantic finds get their words.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
+from itertools import islice
 from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -30,32 +31,47 @@ _NO_MAPPING: Final = frozenset({"model_type", "model_attributes_type", "dict_typ
 
 def of(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[Location, str]]:
     """Where and why, for each fault that `model` found; what one mistake led to is one fault."""
+    return iter(first(error, model)[0])
+
+
+def first(
+    error: ValidationError, model: type[BaseModel], most: int | None = None
+) -> tuple[list[tuple[Location, str]], int]:
+    """The first faults, at most `most` of them where that is given, and how many more there are.
+
+    To find the words for one takes a part of a millisecond, and a document may have tens of thousands.
+    """
     faults = error.errors(include_url=False)
     broken = {fault["loc"][:end] for fault in faults for end in range(len(fault["loc"]))}
     left_out = dict(_left_out(faults, model))
-    for fault in faults:
+    told = [
+        fault
+        for fault in faults
+        if not (fault["type"] == "extra_forbidden" and fault["loc"] in left_out)
+        and not (fault["type"] == "too_short" and fault["loc"] in broken)  # an entry that is broken does not count
+    ]
+    found: list[tuple[Location, str]] = []
+    for fault in told[:most]:
         location: Location = fault["loc"]
-        if location in left_out and fault["type"] == "extra_forbidden":
-            continue
-        if fault["type"] == "too_short" and location in broken:
-            continue  # an entry that is broken does not count
         reason = _reason(fault, location, model)
         if members := [str(member[-1]) for member, owner in left_out.items() if owner == location]:
             reason = f"{INDENTED} {', '.join(members[:_LISTED])} {'belongs' if len(members) == 1 else 'belong'} to it"
-        yield location, reason
+        found.append((location, reason))
+    return found, len(told) - len(found)
 
 
 def _left_out(faults: Iterable[Any], model: type[BaseModel]) -> Iterator[tuple[Location, Location]]:
     """(setting, owner) of settings that stand beside an empty mapping of which they are: indented too little."""
     empty = [fault["loc"] for fault in faults if fault["type"] in _NO_MAPPING and fault["input"] is None]
-    known = [(owner, _fields(_at(model, owner))) for owner in empty]
+    beside: dict[Location, list[tuple[Location, Collection[str]]]] = {}
+    for owner in empty:
+        if owner and isinstance(owner[-1], str):  # beside an entry of a list stand entries
+            beside.setdefault(owner[:-1], []).append((owner, _fields(_at(model, owner))))
     for fault in faults:
         location = fault["loc"]
         if fault["type"] == "extra_forbidden":
-            for owner, fields in known:
-                if location[:-1] == owner[:-1] and location[-1] in fields:
-                    yield location, owner
-                    break
+            owners = (owner for owner, fields in beside.get(location[:-1], ()) if location[-1] in fields)
+            yield from ((location, owner) for owner in islice(owners, 1))
 
 
 def _reason(fault: Mapping[str, Any], location: Location, model: type[BaseModel]) -> str:

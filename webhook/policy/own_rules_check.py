@@ -7,7 +7,8 @@ import msgspec
 
 from webhook.kit.own_rules import PREFIX, Evaluate, Expression, Outcome, Question, encode
 from webhook.kit.settings import Action
-from webhook.policy.document import PolicyDocument, PolicyFault, fault_at
+from webhook.policy.document import PolicyDocument, PolicyFault, faults_at
+from webhook.policy.faults import Location
 
 # What no other job would mend.
 _ALWAYS: Final = ("no matching overload", "is of the type", "it takes more than")
@@ -24,15 +25,16 @@ class Checked(NamedTuple):
 
 def check(document: PolicyDocument, text: str, evaluate: Evaluate) -> Checked:
     """What is wrong with the own rules of the document in YAML `text`."""
-    found, notes = [], []
+    found: list[tuple[Location, str]] = []
+    notes: list[str] = []
     for ((index, name), _), outcome in _tried(document, evaluate):
         if outcome.written_wrong or any(sign in outcome.fault.lower() for sign in _ALWAYS):
-            found.append(fault_at(("rules", PREFIX, index, name), outcome.fault, text))
+            found.append((("rules", PREFIX, index, name), outcome.fault))
         elif outcome.fault:
             rule = document.own_rules[index]
             leads_to = "such a job is refused" if rule.on_error == "deny" else "such a job is let through"
             notes.append(f"rules.{PREFIX}[{index}].{name}: a usual job gives it no value, {leads_to}: {outcome.fault}")
-    return Checked(tuple(found), tuple(notes))
+    return Checked(tuple(faults_at(found, text)), tuple(notes))
 
 
 def check_each(document: PolicyDocument, evaluate: Evaluate) -> dict[str, str]:

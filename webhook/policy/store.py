@@ -24,6 +24,9 @@ KEY = "policy.yaml"
 # A policy with every setting has a few kilobytes; parsing must not hold up admission.
 MAX_LENGTH = 256 * 1024
 
+# Of a broken one that is told in an Event and the log.
+MOST_FAULTS: Final = 50
+
 MISSING = f"is missing: it belongs under the key {KEY} of data"
 
 # A block in which each line of the embedded document is a line of the file.
@@ -84,7 +87,7 @@ def load(
             ("last-good", remembered.get(source.name), signed),
         ):
             try:
-                found = read(text, model)
+                found = read(text, model, MOST_FAULTS)
                 if keys is not None:
                     expect_signed(source.name, text or "", written, keys, newest=serial_of(signed))
             except UnsignedPolicy as error:
@@ -177,20 +180,23 @@ def misplaced(data: Mapping[str, object]) -> str:
     )
 
 
-def read_from(data: Mapping[str, object], model: type[PolicyDocument]) -> PolicyDocument:
-    """The document in a ConfigMap's data; PolicyError for a broken one, or one under another key."""
+def read_from(data: Mapping[str, object], model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
+    """The document in a ConfigMap's data; PolicyError for a broken one, or one under another key.
+
+    With `most` it tells so many of its faults alone.
+    """
     text = data.get(KEY)
     if KEY not in data and (near := misplaced(data) or closest_name(KEY, data)):
         raise PolicyError(PolicyFault("", f"{MISSING}; did you write {near} for it?"))
     if text is not None and not isinstance(text, str):
         raise PolicyError(PolicyFault("", f"must be text: write `{KEY}: |`, and the document below it, indented"))
-    return read(text, model)
+    return read(text, model, most)
 
 
-def read(text: str | None, model: type[PolicyDocument]) -> PolicyDocument:
+def read(text: str | None, model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
     """The document in a ConfigMap's text; PolicyError for a broken one."""
     if text is None:
         raise PolicyError(PolicyFault("", MISSING))
     if len(text) > MAX_LENGTH:
         raise PolicyError(PolicyFault("", f"has {len(text):,} characters, at most {MAX_LENGTH:,} are read"))
-    return document.load(text, model)
+    return document.load(text, model, most)
