@@ -1,6 +1,6 @@
 """Whether a finding is excused: by the policy, or because the requester may exempt jobs and this one asks for it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -15,7 +15,7 @@ from webhook.injections import Caution
 from webhook.kit.context import Context
 from webhook.kit.own_rules import PREFIX, is_own
 from webhook.policy.document import PolicyDocument
-from webhook.policy.exemptions import EVERY_RULE, REASON, asked_rules, names_rule
+from webhook.policy.exemptions import EVERY_RULE, REASON, Exemption, asked_rules, names_rule
 from webhook.policy.in_force import Policy
 from webhook.rules import Violation
 
@@ -42,8 +42,8 @@ def excuse_for(
 ) -> ExemptionVerdict:
     """Whether the finding is excused: the policy's exemptions come first, then the job's annotation."""
     ended: date | None = None
-    for exemption in policy.exemptions:
-        if exemption.covers(finding.rule, namespace=ctx.namespace, username=ctx.username, groups=ctx.groups):
+    for exemption in _concerned(policy, ctx):
+        if names_rule(exemption.rules, finding.rule):
             if not exemption.expired(today):
                 return ExemptionVerdict(finding, reason=exemption.reason)
             ended = exemption.expires
@@ -99,6 +99,22 @@ def cautions(job: MPIJob, ctx: Context) -> Iterator[Caution]:
     known = {*rules.REGISTRY, required.RULE, EVERY_RULE, PREFIX}
     unknown = [entry for entry in asked if entry not in known and not is_own(entry)]
     yield from opt_out.misplaced(unknown, opt_out.RULES, opt_out.INJECTIONS)
+
+
+def _concerned(policy: PolicyDocument, ctx: Context) -> Sequence[Exemption]:
+    """The policy's exemptions that are for this request, looked for once in a review: it has many findings."""
+    if not policy.exemptions:
+        return ()
+    key = ("exempting", id(policy))
+    if key not in ctx.memo:
+        groups = frozenset(ctx.groups)
+        ctx.memo[key] = [
+            each
+            for each in policy.exemptions
+            if each.concerns(namespace=ctx.namespace, username=ctx.username, groups=groups)
+        ]
+    concerned: Sequence[Exemption] = ctx.memo[key]
+    return concerned
 
 
 def _asked(job: MPIJob, ctx: Context) -> dict[str, None]:

@@ -17,7 +17,9 @@ from webhook.cli.main import main
 from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES
 from webhook.kit.importance import Importance
 from webhook.plugins import loading
+from webhook.policy.bounds import MAX_ENTRIES, MAX_VALUES
 from webhook.policy.document import PolicyDocument
+from webhook.policy.own_rules import MAX_RULES
 from webhook.predict.pod_security.table import table
 from webhook.rules import REGISTRY
 from webhook.server.audit_telemetry import AUDIT_METRICS
@@ -162,13 +164,14 @@ exists: an update only restores what the record on the stored job names, the ann
 `training.openshift.io/injected`. A warning names the injections that did something; a job goes without those in its
 annotation `training.openshift.io/skip`, unless the policy says otherwise. Which injections are enabled is in the
 [policy document](policy.md).""",
-    "policy": """\
+    "policy": f"""\
 What an administrator enforces and injects, in [ConfigMaps](../administrators.md#policies) or with `--policy FILE`.
 A setting of a rule or an injection that has a single value may
 [come from the Namespace](../administrators.md#values-from-the-namespace) instead.
 `apiVersion` and `kind` must be there; the rest is as in the documents of lower priority, and at last at its default,
 where the document says nothing. A document with an unknown field or a value out of range is refused as a whole, with
-the field and the reason.""",
+the field and the reason. A list or a mapping takes up to {MAX_ENTRIES:,} entries (`rules.custom` {MAX_RULES}), a
+document {MAX_VALUES:,} values in all.""",
     "metrics": f"""\
 At `/metrics` of the operations port, with the standard `process_*` metrics beside them. No label names a namespace, a
 user or a job.

@@ -21,9 +21,9 @@ from webhook.api.labels import Selector
 from webhook.api.text import visible
 from webhook.kit.own_rules import PREFIX, is_own
 from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settings
-from webhook.policy import faults
+from webhook.policy import bounds, faults
 from webhook.policy.exemptions import EVERY_RULE, Exemption
-from webhook.policy.own_rules import MAX_RULES, OwnRule, OwnRules
+from webhook.policy.own_rules import OwnRule, OwnRules
 from webhook.policy.staging import ALL, MomentOrNone, StagedRules
 
 API_VERSION: Literal["policy.training.openshift.io/v1"] = "policy.training.openshift.io/v1"
@@ -229,15 +229,13 @@ def load(text: str | bytes, model: type[PolicyDocument], most: int | None = None
     ]
     if missing:
         raise PolicyError(*missing)
+    if too_much := bounds.beyond(documents[0]):
+        raise PolicyError(*faults_at(too_much, text))
     try:
-        document = model.model_validate(documents[0])
+        return model.model_validate(documents[0])
     except ValidationError as error:
         found, more = faults.first(error, model, most)
         raise PolicyError(*faults_at(found, text), more=more) from None
-    if (count := len(document.own_rules)) > MAX_RULES:
-        reason = f"has {count:,} rules, at most {MAX_RULES} are taken"
-        raise PolicyError(*faults_at([(("rules", PREFIX), reason)], text))
-    return document
 
 
 def faults_at(found: Sequence[tuple[faults.Location, str]], text: str | bytes) -> list[PolicyFault]:

@@ -1,6 +1,6 @@
 """Exemptions: who need not follow which rules, where, until when, and why."""
 
-from collections.abc import Collection, Container
+from collections.abc import Container, Set
 from datetime import date
 from typing import Annotated
 
@@ -56,17 +56,15 @@ class Exemption(Settings):
             )
         return self
 
-    def covers(self, rule_id: str, *, namespace: str, username: str, groups: Collection[str]) -> bool:
-        """Whether it is about this rule and this request; `expires` is not looked at."""
-        if not names_rule(self.rules, rule_id):
-            return False
+    def concerns(self, *, namespace: str, username: str, groups: Set[str]) -> bool:
+        """Whether it is about this request; `rules` and `expires` are not looked at."""
         if self.namespaces and namespace not in self.namespaces:
             return False
         if not (self.users or self.groups or self.service_accounts):
             return True
         return (
             username in self.users
-            or any(group in self.groups for group in groups)
+            or any(group in groups for group in self.groups)
             or username.removeprefix(SERVICE_ACCOUNT).replace(":", "/") in self._accounts(username)
         )
 

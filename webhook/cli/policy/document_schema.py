@@ -15,6 +15,7 @@ from webhook.cli.policy.suite_document import SuiteDocument
 from webhook.injections import Injection
 from webhook.kit.own_rules import PREFIX
 from webhook.kit.parameters import Parameter
+from webhook.policy.bounds import MAX_ENTRIES
 from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.exemptions import EVERY_RULE
 from webhook.policy.in_force import policy_model
@@ -90,7 +91,7 @@ def json_schema() -> dict[str, Any]:
         properties[name]["examples"] = [example]
     whole = {**schema, "$defs": {name: definitions[name] for name in sorted(_used(schema, definitions))}}
     head = {"$schema": DIALECT, "$id": ID, "title": KIND, "type": "object", "required": ["apiVersion", "kind"]}
-    bare: dict[str, Any] = _without_titles(whole)
+    bare: dict[str, Any] = _bounded(_without_titles(whole))
     return head | bare
 
 
@@ -195,6 +196,27 @@ def _used(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> set[str]
 
 def _inlined(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in resolved(schema, definitions).items() if key != "$ref"}
+
+
+def _bounded(schema: Any) -> Any:
+    """With how many entries lists and mappings may have."""
+    if isinstance(schema, list):
+        return [_bounded(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    bound: dict[str, Any] = {}
+    if schema.get("type") == "array":
+        bound = {"maxItems": MAX_ENTRIES}
+    elif schema.get("type") == "object" and schema.get("additionalProperties"):
+        bound = {"maxProperties": MAX_ENTRIES}
+    return bound | {
+        key: {name: _bounded(field) for name, field in value.items()}
+        if key in {"properties", "$defs"}
+        else value
+        if key in {"default", "examples", "enum"}
+        else _bounded(value)
+        for key, value in schema.items()
+    }
 
 
 def _without_titles(schema: Any) -> Any:

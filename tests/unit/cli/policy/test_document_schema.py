@@ -53,6 +53,7 @@ KEYWORDS: dict[str, Callable[[Any, Any, dict[str, Any]], bool]] = {
     "maximum": lambda value, wanted, _: not isinstance(value, int) or value <= wanted,
     "minItems": lambda value, wanted, _: not isinstance(value, list) or len(value) >= wanted,
     "maxItems": lambda value, wanted, _: not isinstance(value, list) or len(value) <= wanted,
+    "maxProperties": lambda value, wanted, _: not isinstance(value, dict) or len(value) <= wanted,
     "minLength": lambda value, wanted, _: not isinstance(value, str) or len(value) >= wanted,
     "maxLength": lambda value, wanted, _: not isinstance(value, str) or len(value) <= wanted,
     "pattern": lambda value, wanted, _: not isinstance(value, str) or re.search(wanted, value) is not None,

@@ -1,0 +1,83 @@
+"""What a policy document may hold of everything: reviews walk over it, so that none may take long."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.policies import HEADER
+from webhook.cli.policy.document_schema import json_schema
+from webhook.policy import bounds, document, store
+from webhook.policy.document import PolicyError
+from webhook.policy.in_force import policy_model
+from webhook.policy.store import PolicySource
+
+
+def listed(count: int) -> str:
+    return f"[{', '.join(f'n{number}' for number in range(count))}]"
+
+
+def exemptions(count: int) -> str:
+    return "exemptions:\n" + '  - {rules: ["*"], users: [a], reason: r}\n' * count
+
+
+def mapped(count: int) -> str:
+    return "{" + ", ".join(f"n{number}: a" for number in range(count)) + "}"
+
+
+# With so many, and where the list or mapping stands.
+TEXTS = {
+    "exemptions": exemptions,
+    "exemptions[0].users": lambda count: f"exemptions: [{{rules: [gpus], users: {listed(count)}, reason: r}}]",
+    "exemptions[0].namespaces": lambda count: (
+        f"exemptions: [{{rules: [gpus], namespaces: {listed(count)}, reason: r}}]"
+    ),
+    "staged": lambda count: "staged:\n" + "  - {rules: [gpus], enforceShare: 5}\n" * count,
+    "controllers": lambda count: f"controllers: {listed(count)}",
+    "params": lambda count: f"params: {mapped(count)}",
+    "params.a.b": lambda count: f"params: {{a: {{b: {listed(count)}}}}}",
+    "namespaces.matchLabels": lambda count: f"namespaces: {{matchLabels: {mapped(count)}}}",
+    "rules.priority.allowed": lambda count: f"rules: {{priority: {{allowed: {listed(count)}}}}}",
+    "injections.labels.job": lambda count: f"injections: {{labels: {{job: {mapped(count)}}}}}",
+}
+
+
+@pytest.mark.parametrize("field", TEXTS)
+def test_so_many_are_taken_and_not_one_more(field: str) -> None:
+    document.load(HEADER + TEXTS[field](bounds.MAX_ENTRIES), policy_model())
+    with pytest.raises(PolicyError, match=r"has 1,001 entries, at most 1,000 are taken") as caught:
+        document.load(HEADER + TEXTS[field](bounds.MAX_ENTRIES + 1), policy_model())
+    (fault,) = caught.value.faults
+    assert fault.field == field
+    assert fault.line is not None
+
+
+def test_all_lists_together() -> None:
+    def text(count: int) -> str:
+        return "params:\n" + "".join(f"  a{number}: {listed(900)}\n" for number in range(count))
+
+    document.load(HEADER + text(22), policy_model())
+    with pytest.raises(PolicyError, match="the document: has more than 20,000 values in all"):
+        document.load(HEADER + text(23), policy_model())
+
+
+def test_a_stored_one_beyond_it_is_a_broken_one() -> None:
+    stored = PolicySource("base", "u", "2", HEADER + exemptions(1001))
+    good = HEADER + exemptions(2)
+    loaded = store.load([stored], {"base": good}, policy_model())
+    assert loaded.states == {"base": "last-good"}
+    assert loaded.errors == {"base": "line 3: exemptions: has 1,001 entries, at most 1,000 are taken"}
+    assert store.load([stored], {}, policy_model()).states == {"base": "unusable"}
+
+
+def test_editors_know_it() -> None:
+    def missing(schema: Any, path: str = "") -> list[str]:
+        if isinstance(schema, list):
+            return [found for each in schema for found in missing(each, path)]
+        if not isinstance(schema, dict):
+            return []
+        unbounded = schema.get("type") == "array" and schema.get("maxItems", 0) not in range(1, 1001)
+        inner = {key: value for key, value in schema.items() if key not in {"default", "examples", "enum"}}
+        return [path] * unbounded + [found for key, each in inner.items() for found in missing(each, f"{path}.{key}")]
+
+    assert missing(json_schema()) == []
+    assert json_schema()["properties"]["params"]["maxProperties"] == bounds.MAX_ENTRIES

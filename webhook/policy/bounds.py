@@ -1,0 +1,31 @@
+"""How much a policy document may hold: reviews walk over its lists, and none may take long."""
+
+from typing import Any, Final
+
+from webhook.kit.own_rules import PREFIX
+from webhook.policy.faults import Location
+from webhook.policy.own_rules import MAX_RULES
+
+# Those of several documents that add up may be more together.
+MAX_ENTRIES: Final = 1_000
+MAX_VALUES: Final = 20_000
+
+
+def beyond(document: Any) -> list[tuple[Location, str]]:
+    """Where, and why, what was read from YAML is too much for a policy: before anything else looks at it."""
+    found: list[tuple[Location, str]] = []
+    places: list[tuple[Location, Any]] = [((), document)]
+    values = 0
+    for path, value in places:  # it grows on the way
+        if not isinstance(value, dict | list):
+            continue
+        what, most = ("rules", MAX_RULES) if path == ("rules", PREFIX) else ("entries", MAX_ENTRIES)
+        if len(value) > most:
+            found.append((path, f"has {len(value):,} {what}, at most {most:,} are taken"))
+            continue
+        values += len(value)
+        if values > MAX_VALUES:
+            return [*found, ((), f"has more than {MAX_VALUES:,} values in all")]
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        places += [((*path, key), each) for key, each in inner]
+    return found
