@@ -52,14 +52,15 @@ class YamlError(ValueError):
     """The text is not YAML, or not YAML that can be used; the message has line and column."""
 
 
-def load_all(text: str | bytes) -> list[Any]:
+def load_all(text: str | bytes, most: int | None = None) -> list[Any]:
     """Every document in `text` as JSON values, empty ones left out; YamlError for what cannot be read.
 
-    Mappings have text as keys, numbers are finite. Values that an alias repeats are the same objects.
+    Mappings have text as keys, numbers are finite. Values that an alias repeats are the same objects. With `most` a
+    document of more keys and values is an error, and no more of it is read.
     """
     try:
         readable = _readable(text)
-        return list(_documents(yaml.parse(readable, Loader=_Loader)))
+        return list(_documents(yaml.parse(readable, Loader=_Loader), most))
     except yaml.YAMLError as error:
         raise YamlError(words(error, readable)) from None
     except UnicodeError:
@@ -167,10 +168,10 @@ _Dumper.add_representer(str, _text)
 _FastDumper.add_representer(str, _text)
 
 
-def _documents(stream: Iterator[events.Event]) -> Iterator[Any]:
+def _documents(stream: Iterator[events.Event], most: int | None = None) -> Iterator[Any]:
     for event in stream:
         if isinstance(event, events.DocumentStartEvent):
-            document = _Document(stream).value(next(stream))
+            document = _Document(stream, most).value(next(stream))
             if document is not None:
                 yield document
 
@@ -178,8 +179,9 @@ def _documents(stream: Iterator[events.Event]) -> Iterator[Any]:
 class _Document:
     """Builds one document from the parser's events; `anchors` holds finished values with their expanded size."""
 
-    def __init__(self, stream: Iterator[events.Event]) -> None:
+    def __init__(self, stream: Iterator[events.Event], most: int | None = None) -> None:
         self.stream = stream
+        self.most = most
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.size = self.aliased = self.depth = 0
 
@@ -191,6 +193,8 @@ class _Document:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise _error(f"nested deeper than {MAX_DEPTH} levels", event)
+        if self.most is not None and self.size > self.most:
+            raise _error(f"has more than {self.most:,} keys and values in all", event)
         if isinstance(event, events.ScalarEvent):
             value = _scalar(event)
         elif isinstance(event, events.SequenceStartEvent):

@@ -171,7 +171,7 @@ A setting of a rule or an injection that has a single value may
 `apiVersion` and `kind` must be there; the rest is as in the documents of lower priority, and at last at its default,
 where the document says nothing. A document with an unknown field or a value out of range is refused as a whole, with
 the field and the reason. A list or a mapping takes up to {MAX_ENTRIES:,} entries (`rules.custom` {MAX_RULES}), a
-document {MAX_VALUES:,} values in all.""",
+document {MAX_VALUES:,} keys and values in all.""",
     "metrics": f"""\
 At `/metrics` of the operations port, with the standard `process_*` metrics beside them. No label names a namespace, a
 user or a job.

@@ -8,6 +8,7 @@ from webhook.policy.own_rules import MAX_RULES
 
 # Those of several documents that add up may be more together.
 MAX_ENTRIES: Final = 1_000
+# Keys and values: to read one takes microseconds.
 MAX_VALUES: Final = 20_000
 
 
@@ -15,7 +16,6 @@ def beyond(document: Any) -> list[tuple[Location, str]]:
     """Where, and why, what was read from YAML is too much for a policy: before anything else looks at it."""
     found: list[tuple[Location, str]] = []
     places: list[tuple[Location, Any]] = [((), document)]
-    values = 0
     for path, value in places:  # it grows on the way
         if not isinstance(value, dict | list):
             continue
@@ -23,9 +23,6 @@ def beyond(document: Any) -> list[tuple[Location, str]]:
         if len(value) > most:
             found.append((path, f"has {len(value):,} {what}, at most {most:,} are taken"))
             continue
-        values += len(value)
-        if values > MAX_VALUES:
-            return [*found, ((), f"has more than {MAX_VALUES:,} values in all")]
         inner = value.items() if isinstance(value, dict) else enumerate(value)
         places += [((*path, key), each) for key, each in inner]
     return found

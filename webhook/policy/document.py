@@ -215,7 +215,7 @@ def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]
 def load(text: str | bytes, model: type[PolicyDocument], most: int | None = None) -> PolicyDocument:
     """The document in YAML `text`; PolicyError that names fields (with `most` so many) and what is wrong there."""
     try:
-        documents = yaml.load_all(text)
+        documents = yaml.load_all(text, bounds.MAX_VALUES)
     except yaml.YamlError as error:
         raise PolicyError(PolicyFault("", str(error))) from None
     if len(documents) != 1 or not isinstance(documents[0], dict):
