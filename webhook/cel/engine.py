@@ -7,15 +7,17 @@ namespace of that job, as another tenant's jobs are not to go without a rule for
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
+from math import inf
 from time import monotonic
 from typing import Final, Protocol
 
 import msgspec
 
-from webhook.cel.process import CannotStart, Worker, WorkerEnded
+from webhook.cel.process import SILENCE_SECONDS, CannotStart, Worker, WorkerEnded
 from webhook.kit.own_rules import Expression, Outcome, Question, encode
 
 NOT_INSTALLED: Final = "own rules need the package cel-expr-python, which is not installed here"
+LATE: Final = "what evaluates own rules did not answer in time"
 FIRST_REST: Final = 10.0
 LONGEST_REST: Final = 600.0
 # Seconds until a worker that could not be started is started again.
@@ -34,8 +36,8 @@ class Asked(Protocol):
         """Whether it can be asked."""
         ...
 
-    def ask(self, question: bytes) -> bytes:
-        """The answer; WorkerEnded."""
+    def ask(self, question: bytes, seconds: float) -> bytes:
+        """The answer; WorkerEnded where there is none within so many seconds."""
         ...
 
     def end(self) -> None:
@@ -74,14 +76,17 @@ class Engine:
         self._resting: dict[tuple[str, Expression], _Rest] = {}  # by namespace
         self._down = (0.0, "")  # until when no worker is started, and why
 
-    def evaluate(self, question: bytes) -> tuple[Outcome, ...]:
-        """What came of each expression of the question, in their order; never raises."""
+    def evaluate(self, question: bytes, seconds: float = inf) -> tuple[Outcome, ...]:
+        """What came of each expression of the question, in their order; never raises.
+
+        All of them have so many seconds together, to which the start of the worker does not count.
+        """
         asked = _questions.decode(question)
         if not self._installed():
             return tuple(Outcome(fault=NOT_INSTALLED, written_wrong=True) for _ in asked.expressions)
         namespace = _namespace(asked)
         found = {each: Outcome(fault=rest.why) for each in asked.expressions if (rest := self._rest(namespace, each))}
-        found |= self._evaluate(asked, [each for each in asked.expressions if each not in found])
+        found |= self._evaluate(asked, [each for each in asked.expressions if each not in found], seconds)
         return tuple(found[each] for each in asked.expressions)
 
     def close(self) -> None:
@@ -90,22 +95,31 @@ class Engine:
             self._worker.end()
             self._worker = None
 
-    def _evaluate(self, asked: Question, expressions: list[Expression]) -> dict[Expression, Outcome]:
-        if not expressions:
-            return {}
+    def _evaluate(self, asked: Question, expressions: list[Expression], seconds: float) -> dict[Expression, Outcome]:
+        if not expressions or seconds <= 0:
+            return dict.fromkeys(expressions, Outcome(fault=LATE))
+        question = encode(msgspec.structs.replace(asked, expressions=tuple(expressions)))
         try:
-            answer = self._ask(encode(msgspec.structs.replace(asked, expressions=tuple(expressions))))
+            worker = self._running()
         except CannotStart as error:
             return dict.fromkeys(expressions, Outcome(fault=f"nothing can be evaluated: {error}"))
+        until = self._clock() + seconds
+        try:
+            answer = worker.ask(question, min(seconds, SILENCE_SECONDS))
         except WorkerEnded as ended:
+            self._worker = None
+            self.ended += 1
             if len(expressions) > 1:
-                alone = (self._evaluate(asked, [each]) for each in expressions)
+                alone = (self._evaluate(asked, [each], until - self._clock()) for each in expressions)
                 return {each: outcome for found in alone for each, outcome in found.items()}
-            self._send_to_rest(_namespace(asked), expressions[0], str(ended))
-            return {expressions[0]: Outcome(fault=str(ended))}
+            late = self._clock() >= until  # then it may have had less time than any expression has
+            if not late:
+                self._send_to_rest(_namespace(asked), expressions[0], str(ended))
+            return {expressions[0]: Outcome(fault=LATE if late else str(ended))}
         return dict(zip(expressions, _outcomes.decode(answer), strict=True))
 
-    def _ask(self, question: bytes) -> bytes:
+    def _running(self) -> Asked:
+        """The worker, started where there is none; CannotStart."""
         until, why = self._down
         if self._worker is not None and not self._worker.alive:  # no expression did that
             self.close()
@@ -117,12 +131,7 @@ class Engine:
             except CannotStart as error:
                 self._down = (self._clock() + _AGAIN, str(error))
                 raise
-        try:
-            return self._worker.ask(question)
-        except WorkerEnded:
-            self._worker = None
-            self.ended += 1
-            raise
+        return self._worker
 
     def _rest(self, namespace: str, expression: Expression) -> _Rest | None:
         found = self._resting.get((namespace, expression))

@@ -62,14 +62,14 @@ class Worker:
         """Whether it can be asked: something else may have ended it."""
         return self._process.poll() is None
 
-    def ask(self, question: bytes) -> bytes:
-        """The answer; WorkerEnded when there is none, and then there is no worker any more."""
+    def ask(self, question: bytes, seconds: float = SILENCE_SECONDS) -> bytes:
+        """The answer; WorkerEnded when there is none in time, and then there is no worker any more."""
         try:
-            self._socket.settimeout(SILENCE_SECONDS)
+            self._socket.settimeout(seconds)
             self._socket.sendall(LENGTH.pack(len(question)) + question)
             return self._receive()
         except (OSError, EOFError) as error:
-            silent = isinstance(error, TimeoutError)
+            silent = seconds if isinstance(error, TimeoutError) else None
             self.end()
             raise WorkerEnded(_why(self._process.returncode, silent=silent)) from None
 
@@ -95,9 +95,9 @@ class Worker:
         return bytes(found)
 
 
-def _why(code: int, *, silent: bool) -> str:
-    if silent:
-        return f"no value within {SILENCE_SECONDS:g} s"
+def _why(code: int, *, silent: float | None) -> str:
+    if silent is not None:
+        return f"no value within {silent:.3g} s"
     if code == -signal.SIGPROF:
         return f"it takes more than {SECONDS:g} s of processor time"
     if code < 0 and -code not in _OUT_OF_MEMORY:

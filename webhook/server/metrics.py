@@ -103,7 +103,7 @@ METRICS = (
         "counter",
         ("webhook",),
         "Reviews refused with 503 because too many like them were at work: large bodies, those that wait for the "
-        "cluster, those that wait for an SSH key.",
+        "cluster, for own rules or for an SSH key.",
     ),
     Metric(
         PREFIX + "cluster_errors_total",

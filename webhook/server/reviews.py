@@ -20,6 +20,7 @@ from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.cel.evaluator import Evaluator
+from webhook.cel.line import Busy
 from webhook.client.calls import ClusterError
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import Answer, ClusterView
@@ -38,8 +39,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # The rest of the time that the API server waits is for the network.
 SHARE_OF_TIMEOUT = 0.8
-# Own rules that have no value by then are the policy's fault, and cost no review: the rest of the time is for it.
+# Own rules that have no value after so much of it, from when their turn came, are the policy's fault, and cost no
+# review: the rest of the time is for it.
 SHARE_OF_OWN_RULES = 0.5
+# Their turn comes within so much of it, or there is no verdict: what nobody has looked at is no fault of the policy.
+SHARE_OF_WAITING = 0.75
 # Changes of policies that are replayed on the existing jobs at once.
 MAX_REPLAYS = 2
 
@@ -169,7 +173,7 @@ class ReviewHandler:
         if isinstance(error, ClusterError):
             refused = Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster does not answer", str(error))
             return self.refuse(request, refused)
-        if isinstance(error, NoKey):
+        if isinstance(error, NoKey | Busy):
             return self.refuse(request, Refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error), shed=True))
         if isinstance(error, DeadlineExceeded):
             return self.refuse(request, request.too_late())
@@ -203,8 +207,8 @@ class ReviewHandler:
         answers: dict[bytes, tuple[Outcome, ...]] = {}
         while True:
             if question is not None:
-                seconds = SHARE_OF_OWN_RULES * max(0, request.deadline - monotonic())
-                answers[question] = await self._own_rules.evaluate(question, seconds)
+                request.hold(request.size + sum(map(len, (question, *answers))))
+                answers[question] = await self._evaluated(question, asked.namespace, request.deadline)
             decide_with = partial(self._decide, hook, asked, request.deadline, granted=granted, answers=answers)
             try:
                 decision = decision or decide_with(self.view)
@@ -238,12 +242,13 @@ class ReviewHandler:
             except ClusterError:  # which the ledger has counted
                 return decide_with(self.view)
 
-    async def _evaluated(self, evaluated: Awaitable[T], deadline: float) -> T:
-        try:
-            async with asyncio.timeout(max(0, deadline - monotonic())):
-                return await evaluated
-        except TimeoutError:
-            raise DeadlineExceeded("own rules") from None
+    async def _evaluated(self, question: bytes, namespace: str, deadline: float) -> tuple[Outcome, ...]:
+        """What came of own rules; Busy, or DeadlineExceeded, where they did not have their whole share of time."""
+        left = max(0, deadline - monotonic())
+        evaluated = self._own_rules.evaluate(
+            question, namespace=namespace, wait=SHARE_OF_WAITING * left, seconds=SHARE_OF_OWN_RULES * left
+        )
+        return await _by(deadline, evaluated)
 
     @contextmanager
     def _waiting_for_cluster(self) -> Iterator[None]:
@@ -311,7 +316,9 @@ class ReviewHandler:
             keys=self._policy_keys,
         )
         if verdict.document is not None and verdict.document.own_rules:
-            await self._evaluated(self._own_rules.run(verdict.try_own_rules), request.deadline)
+            left = max(0, request.deadline - monotonic())
+            tried = self._own_rules.run(verdict.try_own_rules, namespace=asked.namespace, seconds=left)
+            await _by(request.deadline, tried)
         if verdict.after is not None and self.cluster is not None:
             verdict.notes[:0] = await self._policy_impact(self.cluster, verdict.after, request.deadline)
         response = verdict.response
@@ -340,3 +347,11 @@ class ReviewHandler:
             content_type=b"text/plain; charset=utf-8",
             headers=b"Allow: POST\r\n" if refused.status == HTTPStatus.METHOD_NOT_ALLOWED else b"",
         )
+
+
+async def _by(deadline: float, evaluated: Awaitable[T]) -> T:
+    try:
+        async with asyncio.timeout(max(0, deadline - monotonic())):
+            return await evaluated
+    except TimeoutError:
+        raise DeadlineExceeded("own rules") from None

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.support.own_rules import question
-from webhook.cel.engine import FIRST_REST, NOT_INSTALLED, Engine
+from webhook.cel.engine import FIRST_REST, LATE, NOT_INSTALLED, Engine
 from webhook.cel.process import CannotStart, WorkerEnded
 from webhook.kit.own_rules import Expression, Outcome, Question, encode
 
@@ -24,7 +24,7 @@ class Worker:
         Worker.started += 1
         Worker.asked = getattr(Worker, "asked", [])
 
-    def ask(self, data: bytes) -> bytes:
+    def ask(self, data: bytes, seconds: float) -> bytes:
         expressions = msgspec.json.decode(data, type=Question).expressions
         Worker.asked.append([each.source for each in expressions])
         if any(each.source == "bomb" for each in expressions):
@@ -122,6 +122,49 @@ def test_a_worker_that_does_not_start_is_the_fault_of_no_expression() -> None:
     now = 10.0
     ask(engine, "true")
     assert tries == 2
+
+
+class Slow(Worker):
+    """Each question takes all the time that it may, at most so many seconds."""
+
+    now = 0.0
+    most = 5.0
+
+    def ask(self, data: bytes, seconds: float) -> bytes:
+        Slow.now += min(seconds, Slow.most)
+        Worker.asked.append([each.source for each in msgspec.json.decode(data, type=Question).expressions])
+        raise WorkerEnded("it takes more than 0.25 s of processor time")
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Engine:
+    monkeypatch.setattr(Slow, "now", 0.0)
+    return Engine(Slow, clock=lambda: Slow.now, installed=lambda: True)
+
+
+def test_many_expressions_have_their_time_together(slow: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each was asked alone, however long that took, and everybody else waited."""
+    monkeypatch.setattr(Slow, "most", 0.25)
+    sources = [f"bomb {i}" for i in range(100)]
+    found = slow.evaluate(encode(question(*sources)), seconds=1.0)
+    assert Worker.asked == [sources, ["bomb 0"], ["bomb 1"], ["bomb 2"]]
+    assert [each.fault for each in found[:2]] == ["it takes more than 0.25 s of processor time"] * 2
+    assert {each.fault for each in found[2:]} == {LATE}
+
+
+def test_what_had_less_time_than_an_expression_has_does_not_rest(slow: Engine) -> None:
+    for _ in range(2):
+        assert slow.evaluate(encode(question("true")), seconds=0.1) == (Outcome(fault=LATE),)
+    assert Worker.asked == [["true"]] * 2
+
+
+def test_the_start_of_the_worker_takes_none_of_that_time(slow: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start() -> Worker:
+        Slow.now += 20
+        return Worker()
+
+    monkeypatch.setattr(slow, "_start", start)
+    assert slow.evaluate(encode(question("true")), seconds=1.0) == (HOLDS,)
 
 
 def test_where_the_package_is_missing_every_expression_is_refused() -> None:

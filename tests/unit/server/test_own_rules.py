@@ -2,16 +2,18 @@
 
 import json
 import threading
+from math import inf
 from pathlib import Path
 
 import pytest
 
 from tests.support import jobs
-from tests.support.live_service import live
+from tests.support.live_service import head, live
 from tests.support.own_rules import document, rule
 from webhook.cel import evaluator
-from webhook.cel.engine import Engine
+from webhook.cel.engine import LATE, Engine
 from webhook.kit.own_rules import Outcome
+from webhook.server import reviews
 
 GOOD = jobs.body(jobs.GOOD)
 SLOW = "'" + "a" * 40 + "'.find('(a+)+b') == ''"
@@ -59,15 +61,17 @@ def test_verdicts_and_what_is_told_of_faults(tmp_path: Path) -> None:
 
 
 class Stuck(Engine):
-    """Does not answer until the test ends."""
+    """Does not answer until the test says so."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.begun = 0
         self.end = threading.Event()
 
-    def evaluate(self, question: bytes) -> tuple[Outcome, ...]:
+    def evaluate(self, question: bytes, seconds: float = inf) -> tuple[Outcome, ...]:
+        self.begun += 1
         self.end.wait()
-        return super().evaluate(question)
+        return super().evaluate(question, seconds)
 
 
 def test_an_engine_that_hangs_costs_own_rules_and_no_review(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,10 +85,63 @@ def test_an_engine_that_hangs_costs_own_rules_and_no_review(tmp_path: Path, monk
         finally:
             stuck.end.set()
     assert [cause["message"] for cause in answer["status"]["details"]["causes"]] == [
-        f"it cannot be found out whether the rule is kept ({evaluator.LATE}). Ask your administrator: the policy says"
+        f"it cannot be found out whether the rule is kept ({LATE}). Ask your administrator: the policy says"
         " that a job is refused then. [custom/strict]"
     ]
-    assert answer["auditAnnotations"]["rule-faults"] == f"custom/lax: {evaluator.LATE}; custom/strict: {evaluator.LATE}"
+    assert answer["auditAnnotations"]["rule-faults"] == f"custom/lax: {LATE}; custom/strict: {LATE}"
+
+
+def test_what_had_no_turn_is_neither_let_through_nor_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It had no value, so with a flood of costly jobs beside it a forbidden one came in."""
+    stuck = Stuck()
+    monkeypatch.setattr(evaluator, "Engine", lambda: stuck)
+    path = tmp_path / "policy.yaml"
+    path.write_text(document(rule("false", id="lax"), rule("true", id="strict", onError="deny")))
+    with live(policy=path) as service:
+        try:
+            costly = service.connect()
+            costly.send(head("/validate-mpijob?timeout=30s", content_length=str(len(GOOD))), GOOD)
+            service.wait_until(lambda: stuck.begun == 1)
+            behind = service.post("/validate-mpijob?timeout=1s", GOOD)
+            assert (behind.status, behind.body) == (503, b"too many reviews wait for own rules\n")
+            assert service.metric("shed_total", webhook="validate") == 1
+            assert service.metric("own_rule_faults_total", rule="custom/lax") == 0
+        finally:
+            stuck.end.set()
+        assert costly.receive().answer["allowed"] is False
+        costly.close()
+        assert stuck.begun == 1, "nobody waits for it any more"
+
+
+def test_without_its_whole_share_of_time_it_is_no_fault_of_the_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waits long on purpose has little time left, and comes past no rule by that."""
+    stuck = Stuck()
+    monkeypatch.setattr(evaluator, "Engine", lambda: stuck)
+    monkeypatch.setattr(reviews, "SHARE_OF_OWN_RULES", 2)  # as after a turn that came late
+    path = tmp_path / "policy.yaml"
+    path.write_text(document(rule("false", id="lax")))
+    with live(policy=path) as service:
+        try:
+            response = service.post("/validate-mpijob?timeout=500ms", GOOD)
+        finally:
+            stuck.end.set()
+        assert (response.status, response.body) == (504, b"no verdict within 0.4 s\n")
+
+
+def test_what_waits_counts_to_the_memory_for_bodies(tmp_path: Path) -> None:
+    """The question has the whole job once more."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(document(rule("true", id="any")))
+    large = jobs.body(jobs.changed({"metadata.annotations": {"x": "y" * 100_000}}))
+    with live(policy=path) as service:
+        service.service.server.memory.of_one_peer = len(large) + 50_000
+        refused = service.post("/validate-mpijob", large)
+        assert (refused.status, refused.body) == (503, b"too many large bodies at once\n")
+        service.service.server.memory.of_one_peer = 2 * len(large) + 50_000
+        assert service.post("/validate-mpijob", large).status == 200
+        assert not service.service.server.memory.held
 
 
 def test_a_policy_that_cannot_be_evaluated_is_refused_when_it_is_applied() -> None:
