@@ -56,7 +56,9 @@ def test_all_lists_together() -> None:
         return "params:\n" + "".join(f"  a{number}: {listed(900)}\n" for number in range(count))
 
     document.load(HEADER + text(22), policy_model())
-    with pytest.raises(PolicyError, match=r"the document: line 26, column \d+: has more than 20,000 keys and values in all"):
+    with pytest.raises(
+        PolicyError, match=r"the document: line 26, column \d+: has more than 20,000 keys and values in all"
+    ):
         document.load(HEADER + text(23), policy_model())
 
 
