@@ -9,7 +9,8 @@ The requests of a connection are answered one after the other, and while one tha
 import asyncio
 from asyncio import BaseTransport, Task, TimerHandle, Transport
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from http import HTTPStatus
 from time import monotonic
 from typing import Any, Final, cast
@@ -113,11 +114,12 @@ class HttpProtocol(asyncio.Protocol):
         self._server.connections.add(self)
 
     def connection_lost(self, _: Exception | None) -> None:
-        """It has ended, and with it the requests that are not at work."""
+        """It has ended, and with it its requests: else work for nobody would gather while it waits for its turn."""
         self._server.connections.discard(self)
         self.transport = None
         self._keeping.cancel()
         self._stop_timer()
+        self.give_up()
         self._unsent = memoryview(b"")
         if self._requests and not self._requests[-1].complete and not self._requests[-1].refused:
             self._application.refuse(self._requests[-1], broken_off())
@@ -198,13 +200,17 @@ class HttpProtocol(asyncio.Protocol):
         self._in_line = False
         if not self._requests:
             return
-        answer = self._application.answer(self._requests[0])
-        if isinstance(answer, Reply):
-            self._reply(answer)
-        else:
-            self._work = self._loop.create_task(answer)
-            self._work.add_done_callback(self._answered)
-        self._pace()
+        try:
+            answer = self._application.answer(self._requests[0])
+            if isinstance(answer, Reply):
+                self._reply(answer)
+            else:
+                self._work = self._loop.create_task(self._server.turns.paced(self._address, answer))
+                self._work.add_done_callback(partial(self._answered, answer))
+            self._pace()
+        except Exception:
+            self._break_off()
+            raise
 
     def _pace(self) -> None:
         """Read no more while a request that is complete waits for its reply."""
@@ -251,14 +257,24 @@ class HttpProtocol(asyncio.Protocol):
         elif self._requests:  # not at once: others have their turn
             self._loop.call_soon(self._go_on)
 
-    def _answered(self, work: Task[Reply]) -> None:
+    def _answered(self, answer: Coroutine[Any, Any, Reply], work: Task[Reply]) -> None:
         self._work = None
         if work.cancelled():
+            answer.close()  # which may not have begun
             self._forget(self._requests.popleft())
             self._abort()
         else:
-            self._reply(work.result())
-            self._pace()
+            try:
+                self._reply(work.result())
+                self._pace()
+            except Exception:
+                self._break_off()
+                raise
+
+    def _break_off(self) -> None:
+        """After a fault of ours: nothing would ever answer what waits here."""
+        self._read_no_more()
+        self._abort()
 
     def _stays(self, request: Request) -> bool:
         """Whether more may follow on the connection."""

@@ -143,23 +143,26 @@ class ReviewHandler:
             if hook == "convert":
                 from webhook.server import conversions  # noqa: PLC0415 - most have no jobs of older versions
 
-                return self._in_time(request, conversions.converted(request, self._telemetry))
+                return self._in_time(request, partial(conversions.converted, request, self._telemetry))
             asked = review.decode(request.body)
             if hook in {"policy", "ssh-keys"}:
                 answer = self._review_policy if hook == "policy" else self._ssh_keys
-                return self._in_time(request, answer(asked, request))
+                return self._in_time(request, partial(answer, asked, request))
             decision = self._decide(hook, asked, request.deadline, self.view)
             if self.cluster is None or not (decision.depends_on_quota or decision.requested):
                 return self._decided(hook, request, asked, decision)
-            return self._in_time(request, self._settled(hook, request, asked, decision))
+            return self._in_time(request, partial(self._settled, hook, request, asked, decision))
         except Unanswered as unanswered:
-            return self._in_time(request, self._settled(hook, request, asked, question=unanswered.question))
+            settled = partial(self._settled, hook, request, asked, question=unanswered.question)
+            return self._in_time(request, settled)
         except Exception as error:  # noqa: BLE001 - see there
             return self._without_decision(request, error)
 
-    async def _in_time(self, request: Request, reply: Awaitable[Reply]) -> Reply:
+    async def _in_time(self, request: Request, answer: Callable[[], Awaitable[Reply]]) -> Reply:
         try:
-            return await reply
+            if monotonic() > request.deadline:
+                raise DeadlineExceeded("before it began")
+            return await answer()
         except Exception as error:  # noqa: BLE001 - see there
             return self._without_decision(request, error)
 

@@ -46,6 +46,23 @@ class Slow:
         return Reply(refused.reason.encode(), status=refused.status)
 
 
+class Failing(Slow):
+    """An application with a fault, and what it was asked."""
+
+    def __init__(self, *, later: bool) -> None:
+        super().__init__()
+        self._at_once = not later
+
+    def answer(self, _: Request) -> Any:
+        self.asked += 1
+        if self._at_once:
+            raise RuntimeError
+        return self._fail()
+
+    async def _fail(self) -> Reply:
+        raise RuntimeError
+
+
 class Large:
     """An application whose replies are far larger than what the sockets hold."""
 
@@ -110,7 +127,7 @@ def test_while_a_request_waits_no_more_are_read(running: Live, slow: Slow) -> No
     connection.close()
     end(running, slow)
     running.wait_until(lambda: not running.service.server.connections)
-    assert running.metric("in_flight") == 0
+    running.wait_until(lambda: running.metric("in_flight") == 0)
 
 
 def test_requests_ahead_have_a_bound(running: Live, slow: Slow) -> None:
@@ -132,8 +149,37 @@ def test_a_client_that_goes_away_while_its_request_waits(running: Live, slow: Sl
     running.wait_until(lambda: slow.asked == 1)
     connection.close()
     end(running, slow)
-    running.wait_until(lambda: not running.service.server.connections)
-    assert (running.metric("in_flight"), slow.asked, slow.refused) == (0, 1, ["the body broke off"])
+    running.wait_until(lambda: running.metric("in_flight") == 0)
+    assert (slow.asked, slow.refused) == (1, ["the body broke off"])
+
+
+def test_what_a_client_asked_for_that_went_away_is_given_up(running: Live, slow: Slow) -> None:
+    connection = running.connect()
+    connection.send(review())
+    running.wait_until(lambda: slow.asked == 1)
+    for each in [*running.service.server.connections]:
+        running.loop.call_soon_threadsafe(each.transport.abort)
+    running.wait_until(lambda: running.metric("in_flight") == 0)
+    assert not slow.over.is_set()
+    connection.close()
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_fault_of_ours_ends_its_connection_and_no_other(running: Live, later: bool) -> None:
+    server = running.service.server
+    application, failing = server.application, Failing(later=later)
+    server.application = failing
+    connection = running.connect()
+    connection.send(review() * 3)
+    assert connection.closed
+    running.wait_until(lambda: running.metric("in_flight") == 0)
+    assert failing.asked == 1
+    server.application = application
+    other = running.connect()
+    other.send(review())
+    assert other.receive().status == 200
+    for each in (connection, other):
+        each.close()
 
 
 def test_a_service_that_ends_waits_for_nobody() -> None:

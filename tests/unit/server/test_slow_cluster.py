@@ -1,6 +1,7 @@
 """Deadlines of reviews, and those that wait for the cluster."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.support.reviews_to_send import GOOD, HOOKS, exempting
 from webhook.api import review
 from webhook.client.calls import ClusterError
 from webhook.server import reviews
+from webhook.server.requests import Request, parse
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,17 @@ def test_no_work_begins_after_the_deadline(path, monkeypatch):
         assert begun == []
         assert service.post(path, GOOD).status == 200
         assert len(begun) == 1
+
+
+def test_no_work_begins_that_had_to_wait_for_its_turn_until_after_the_deadline(monkeypatch):
+    with live() as service:
+        handler = service.service.handler
+        monkeypatch.setattr(handler, "_review_policy", pytest.fail)
+        now = time.monotonic()
+        request = Request(started=now, deadline=now + 60, asked=parse("/validate-policy"), pieces=[GOOD])
+        work = handler.answer(request)
+        request.deadline = now
+        assert asyncio.run(work).status == 504
 
 
 def test_our_own_timeout_counts_where_it_is_shorter():

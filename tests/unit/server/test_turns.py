@@ -5,6 +5,7 @@ import gc
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,7 @@ class Answering:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float = 2 * SHARE) -> None:
         self.turns = Turns()
         self.order = ""
+        self.work: list[asyncio.Future[str]] = []
         self._now = 0.0
         self._seconds = seconds
         self._kept = {peer: self.turns.of(peer) for peer in "abc"}
@@ -33,6 +35,26 @@ class Answering:
         """Those of a turn of the loop: each letter is the address of one."""
         for peer in peers:
             self.turns.take(self._kept[peer], lambda peer=peer: self._answer(peer))
+
+    def start(self, peers: str, steps: int = 1) -> None:
+        """The same, of requests whose replies take so many steps."""
+        for peer in peers:
+            self.turns.take(self._kept[peer], lambda peer=peer: self._begin(peer, steps))
+
+    def _begin(self, peer: str, steps: int) -> None:
+        self.work.append(asyncio.ensure_future(self.turns.paced(self._kept[peer], self._later(peer, steps))))
+
+    async def _later(self, peer: str, steps: int) -> str:
+        for step in range(steps):
+            if step:
+                await asyncio.sleep(0)
+            self._answer(peer)
+        return peer
+
+    def fail(self, peers: str) -> None:
+        """The same, of requests that no reply comes of."""
+        for peer in peers:
+            self.turns.take(self._kept[peer], lambda: self._now / 0)
 
     def _answer(self, peer: str) -> None:
         self._now += self._seconds
@@ -83,6 +105,93 @@ def test_what_takes_little_is_answered_at_once(monkeypatch: pytest.MonkeyPatch) 
 
     at_once, *_, last = asyncio.run(run())
     assert (at_once, last) == (10, 75)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_others_come_between_the_steps_of_one_address(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    """A reply that has to be waited for took nothing of the share of its address."""
+
+    async def run() -> str:
+        answering = Answering(monkeypatch)
+        answering.start("aaaaa", steps)
+        for _ in range(6):
+            await answering.rounds(1)
+            answering.send("b")
+        await answering.rounds(50)
+        assert [each.result() for each in answering.work] == ["a"] * 5
+        return answering.order
+
+    order = asyncio.run(run())
+    assert "aa" not in order.rstrip("a")
+    assert (order.count("a"), order.count("b")) == (5 * steps, 6)
+
+
+def test_steps_that_take_little_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> str:
+        answering = Answering(monkeypatch, SHARE / 100)
+        answering.start("a" * 25)
+        await answering.rounds(1)
+        return answering.order
+
+    assert asyncio.run(run()) == "a" * 25
+
+
+def test_work_gets_what_it_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values, exceptions and the end of its time, whether it is its turn or not."""
+
+    async def asking(answer: "asyncio.Future[str]") -> str:
+        try:
+            async with asyncio.timeout(0.01):
+                return await answer
+        except (ValueError, TimeoutError) as error:
+            return type(error).__name__
+
+    async def run() -> list[str]:
+        answering = Answering(monkeypatch)
+        address = answering.turns.of("a")
+        answers: list[asyncio.Future[str]] = [asyncio.Future() for _ in range(3)]
+        work = [asyncio.ensure_future(answering.turns.paced(address, asking(each))) for each in answers]
+        await answering.rounds(1)
+        answering.send("a")
+        assert address.over
+        answers[0].set_result("value")
+        answers[1].set_exception(ValueError())
+        return await asyncio.gather(*work)
+
+    assert asyncio.run(run()) == ["value", "ValueError", "TimeoutError"]
+
+
+def test_work_that_is_given_up_before_its_turn_takes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> str:
+        answering = Answering(monkeypatch)
+        answering.start("aaa")
+        await answering.rounds(1)
+        answering.work[1].cancel()
+        await answering.rounds(10)
+        assert answering.work[1].cancelled()
+        return answering.order
+
+    assert asyncio.run(run()) == "aa"
+
+
+def test_an_exception_keeps_nobody_from_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every address in line stayed there for ever."""
+    told = []
+
+    async def run() -> str:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(type(context["exception"])))
+        answering = Answering(monkeypatch)
+        answering.send("ab")
+        answering.fail("ab")
+        answering.send("ab")
+        await answering.rounds(10)
+        answering.fail("a")
+        answering.send("ab")
+        await answering.rounds(10)
+        return answering.order
+
+    assert asyncio.run(run()) == "ababab"
+    assert told == [ZeroDivisionError] * 3
 
 
 def test_an_address_without_connections_is_forgotten() -> None:
@@ -139,7 +248,7 @@ class Noting:
     def expect(self, request: Request) -> None:
         request.deadline = request.started + 60
 
-    def answer(self, request: Request) -> Reply:
+    def answer(self, request: Request) -> Any:
         self.order.append(request.peer)
         return Reply(b"")
 
@@ -147,10 +256,27 @@ class Noting:
         return Reply(b"", status=refused.status)
 
 
+class NotingLater(Noting):
+    """One whose replies have to be waited for, and take a share each; the clock stands still but for that."""
+
+    now = 0.0
+
+    def answer(self, request: Request) -> Any:
+        return self._later(request)
+
+    async def _later(self, request: Request) -> Reply:
+        self.now += SHARE
+        return super().answer(request)
+
+
+@pytest.mark.parametrize("made", [Noting, NotingLater])
 def test_one_request_of_another_is_not_behind_those_of_many_connections(
-    strict: Live, monkeypatch: pytest.MonkeyPatch
+    strict: Live, monkeypatch: pytest.MonkeyPatch, made: type[Noting]
 ) -> None:
-    noting = strict.service.server.application = Noting()
+    noting = strict.service.server.application = made()
+    if isinstance(noting, NotingLater):
+        monkeypatch.setattr(turns, "SHARE", SHARE)
+        monkeypatch.setattr(turns, "monotonic", lambda: noting.now)
     many = [strict.connect() for _ in range(30)]
     connect = socket.create_connection
     monkeypatch.setattr(socket, "create_connection", lambda *a, **k: connect(*a, source_address=("127.0.0.2", 0), **k))
