@@ -189,9 +189,10 @@ By the other rules the policy keeps GPUs back for others. Who tries again is cou
 At `/metrics/jobs` of the operations port, with `--job-metrics`; `deadline_remaining_seconds` is there with
 `--deadline-events`. The label `namespace` is the job's: it needs `honorLabels` where it is scraped. At most
 {MOST_NAMESPACES} namespaces have their names, all others are `{BEYOND}`: in counters the first that a replica meets
-have them, in gauges the first by name of those that have jobs now. An accelerator is what the rule `gpus` takes for one
-by default, and `resource` is its name there: `nvidia.com/mig-*` for all MIG profiles, and the resource of the class for
-devices that pods get by claims of their own, as far as the number is in the ResourceClaimTemplate.
+have them, of verdicts the first that it knows to exist, in gauges the first by name of those that have jobs now. An
+accelerator is what the rule `gpus` takes for one by default, and `resource` is its name there: `nvidia.com/mig-*` for
+all MIG profiles, and the resource of the class for devices that pods get by claims of their own, as far as the number
+is in the ResourceClaimTemplate.
 
 Every replica reports all jobs. So take `max by (namespace) (...)` of the replicas, of counters after `rate`; a `sum`
 counts each job as often as there are replicas. Only verdicts (`mpijob_webhook_namespace_*`) are those of one replica,

@@ -104,7 +104,7 @@ class JobTelemetry:
         """From now on count what happens to jobs, once all have been seen, and tell how many there are."""
         _Happenings(lives, self.registry)
         self.registry.register(_Standing(lives, view))
-        self._verdicts = NamespaceVerdicts(self.registry)
+        self._verdicts = NamespaceVerdicts(self.registry, view)
 
     def decided(self, namespace: str, decision: Decision) -> None:
         """Count a verdict, if that was asked for."""

@@ -5,7 +5,9 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from webhook.admission.pipelines import Decision
-from webhook.companions.job_metrics import MOST_NAMESPACES, Labels
+from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.view import Answer, ClusterView
+from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES, Labels
 from webhook.server.metrics import PREFIX, Metric
 from webhook.server.tallies import Tally
 
@@ -28,17 +30,21 @@ VERDICT_METRICS: Final = (VERDICTS, RESULTS)
 
 
 class NamespaceVerdicts:
-    """The counters; names that anyone may send take no room from those of the jobs that exist."""
+    """The counters. Only namespaces that exist are named: whoever reaches the port may send any text for one."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, view: ClusterView) -> None:
+        self._view = view
         self._namespaces = Labels(MOST_NAMESPACES)
         self._verdicts, self._results = (
             Tally(metric.name, metric.help, metric.labels, registry=registry) for metric in VERDICT_METRICS
         )
 
     def count(self, namespace: str, decision: Decision) -> None:
-        """Count one verdict, and what led to it."""
-        label = self._namespaces.bounded(namespace)
+        """Count one verdict on a job, and what led to it."""
+        if decision.skipped:
+            return
+        found = self._view.get(NAMESPACES, namespace)
+        label = BEYOND if isinstance(found, Answer) else self._namespaces.bounded(namespace)
         self._verdicts.add((label, "allowed" if decision.allowed else "denied"))
         for action, findings in (("deny", decision.denied), ("warn", decision.warned), ("audit", decision.audited)):
             for finding in findings:

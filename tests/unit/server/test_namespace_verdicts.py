@@ -1,6 +1,7 @@
 """Verdicts by namespace: told where metrics of jobs are, and never for more namespaces than a bound."""
 
 from datetime import date
+from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
@@ -8,7 +9,8 @@ from prometheus_client import generate_latest
 from tests.support import jobs
 from tests.support.job_lives import Seen
 from webhook.admission import pipelines
-from webhook.cluster.view import NothingKnown
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
+from webhook.cluster.view import ABSENT, UNKNOWN, NothingKnown
 from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES
 from webhook.companions.job_watches import JOB_LIVES
 from webhook.server.metrics import PREFIX
@@ -17,10 +19,18 @@ from webhook.server.telemetry import Telemetry
 POLICY = pipelines.load_policy(None)
 
 
+class Teams(NothingKnown):
+    """A cluster of namespaces that are called `team-`, and of one that is not known yet."""
+
+    def get(self, resource: object, key: Any) -> Any:
+        assert resource is NAMESPACES
+        return UNKNOWN if key == "new" else Namespace(key, {}) if key.startswith("team-") else ABSENT
+
+
 @pytest.fixture
 def telemetry() -> Telemetry:
     found = Telemetry()
-    found.jobs.follow(Seen(JOB_LIVES), NothingKnown())  # type: ignore[arg-type]  # they have what is asked
+    found.jobs.follow(Seen(JOB_LIVES), Teams())  # type: ignore[arg-type]  # they have what is asked
     return found
 
 
@@ -52,6 +62,25 @@ def test_names_of_namespaces_are_few(telemetry: Telemetry) -> None:
         review(telemetry, f"team-{number}")
     assert value(telemetry, "reviews", namespace=f"team-{MOST_NAMESPACES}", decision="allowed") is None
     assert value(telemetry, "reviews", namespace=BEYOND, decision="allowed") == 2
+
+
+def test_names_that_anyone_may_invent_take_no_room(telemetry: Telemetry) -> None:
+    """They took megabytes each, for good, and the names of those that there are."""
+    for number in range(MOST_NAMESPACES):
+        review(telemetry, f"invented-{number}" * 1000)
+    review(telemetry, "new")
+    review(telemetry, "team-a")
+    assert value(telemetry, "reviews", namespace="team-a", decision="allowed") == 1
+    assert value(telemetry, "reviews", namespace=BEYOND, decision="allowed") == MOST_NAMESPACES + 1
+    assert b"new" not in generate_latest(telemetry.jobs.registry)
+    assert len(generate_latest(telemetry.jobs.registry)) < 10_000
+
+
+def test_what_is_not_judged_is_not_counted(telemetry: Telemetry) -> None:
+    review(telemetry, "team-a", operation="DELETE")
+    request = jobs.request(jobs.GOOD, namespace="team-a")
+    telemetry.decided("validate", request, pipelines.Decision(skipped="not an MPIJob"), 0.001)
+    assert b"team-a" not in generate_latest(telemetry.jobs.registry)
 
 
 def test_without_metrics_of_jobs_no_namespace_is_named() -> None:
