@@ -34,6 +34,7 @@ from webhook.server.log import MAX_LOGGED, DecisionLine, describe, make_log
 from webhook.server.metrics import BUCKETS, METRICS, PREFIX, Metric
 from webhook.server.own_rule_faults import OwnRuleFaults
 from webhook.server.plugin_telemetry import PluginTelemetry
+from webhook.server.refusal_log import Refusal, RefusalLog
 from webhook.server.tallies import Durations, Tally
 
 # In this format they would be gauges beside each counter and histogram: a third more series, which nobody asks for.
@@ -99,6 +100,7 @@ class Telemetry:
         self._recorded: AskedCounter = made["recorded_reviews_total"]
         self.plugins = PluginTelemetry(made["plugins"], made["plugin_failures_total"], self.log)
         self.jobs = JobTelemetry()
+        self._refusals = RefusalLog(self.log)
         self._begin()
         made["build_info"].labels(__version__, platform.python_version()).set(1)
 
@@ -278,7 +280,7 @@ class Telemetry:
             self._deadline_exceeded.labels(webhook).inc()
         elif status < HTTPStatus.INTERNAL_SERVER_ERROR:
             self._bad_requests.labels(status.value).inc()
-        self.log.warning("refused", webhook=webhook, code=status.value, reason=reason, peer=peer)
+        self._refusals.tell(Refusal(webhook, status.value, reason, peer))
 
     def failed(self, webhook: str, error: Exception) -> None:
         """Count and log a fault of ours."""
