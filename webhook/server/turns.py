@@ -100,7 +100,8 @@ class Turns:
         except Exception as error:  # noqa: BLE001 - those that wait must have their turn
             context = {"message": "a request was not answered", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
-        self._spend(address, monotonic() - began)
+        finally:
+            self._spend(address, monotonic() - began)
 
     def _spend(self, address: Address, seconds: float) -> None:
         """Take so much of the share of an address; one that has had all of it gets in line."""
@@ -114,8 +115,12 @@ class Turns:
     def _next(self) -> None:
         address = self._over[0]
         address.spent, address.over = 0.0, False
-        while address.waiting and not address.over:
-            self._call(address, address.waiting.popleft())
-        self._over.popleft()
-        if self._over:
-            asyncio.get_running_loop().call_soon(self._next)
+        try:
+            while address.waiting and not address.over:
+                self._call(address, address.waiting.popleft())
+        finally:
+            if address.waiting:  # also where something was raised that is no Exception
+                self._spend(address, SHARE)
+            self._over.popleft()
+            if self._over:
+                asyncio.get_running_loop().call_soon(self._next)

@@ -4,13 +4,14 @@ import asyncio
 import gc
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.support import jobs
 from tests.support.live_service import Live, head, live
+from webhook.plugins.guard import OutOfTime
 from webhook.server import turns
 from webhook.server.requests import Refused, Reply, Request
 from webhook.server.turns import SHARE, Turns
@@ -192,6 +193,26 @@ def test_an_exception_keeps_nobody_from_a_turn(monkeypatch: pytest.MonkeyPatch) 
 
     assert asyncio.run(run()) == "ababab"
     assert told == [ZeroDivisionError] * 3
+
+
+async def test_nor_does_what_is_no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a plug-in's time is none, and may come late."""
+
+    def late() -> None:
+        raise OutOfTime
+
+    answering = Answering(monkeypatch)
+    due: list[Callable[[], None]] = []
+    monkeypatch.setattr(asyncio.get_running_loop(), "call_soon", due.append)
+    answering.send("ab")
+    answering.turns.take(answering._kept["a"], late)
+    answering.send("a")
+    with pytest.raises(OutOfTime):
+        due.pop()()
+    while due:
+        due.pop()()
+    monkeypatch.undo()
+    assert answering.order == "aba"
 
 
 def test_an_address_without_connections_is_forgotten() -> None:
