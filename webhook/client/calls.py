@@ -102,7 +102,10 @@ class Client:
         headers = {"Accept": accept}
         if method == "PATCH":
             headers["Content-Type"] = patch or (JSON_PATCH if isinstance(body, list) else APPLY)
-        return _json(await self._authorised(method, path, body, headers))
+        answer = _json(await self._authorised(method, path, body, headers))
+        if answer is None:
+            raise ClusterError(f"what answers at {self.host} is no API server")
+        return answer
 
     async def text(self, path: str) -> str:
         """What is at `path`, such as a log, where it is no JSON; ClusterError when there is nothing."""
@@ -135,7 +138,7 @@ class Client:
         with suppress(KeyError, ValueError):
             self._hear(parsedate_to_datetime(response.response.headers["Date"]), sent)
         if not 200 <= response.status < 300:
-            raise ApiError(response.status, self._refusal(response.status, _json(data)))
+            raise ApiError(response.status, self._refusal(response.status, _json(data) or {}))
         return bytes(data)
 
     async def close(self) -> None:
@@ -202,12 +205,13 @@ def _proxy(host: str) -> str | None:
     return None if proxy_bypass(url.hostname or "") else getproxies().get(url.scheme)
 
 
-def _json(data: bytes) -> dict[str, Any]:
-    with suppress(msgspec.DecodeError):
+def _json(data: bytes) -> dict[str, Any] | None:
+    """The JSON object that `data` is; None for anything else."""
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         answer = msgspec.json.decode(data)
         if isinstance(answer, dict):
             return answer
-    return {}
+    return None
 
 
 def _words(error: BaseException) -> str:

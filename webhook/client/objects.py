@@ -23,11 +23,14 @@ class Caller(Protocol):
 async def get(api: Caller, path: str) -> KubernetesObject | None:
     """The object at `path`, None for one that does not exist; ClusterError when that is unknown."""
     try:
-        return await api.request("GET", path)
+        found = await api.request("GET", path)
     except ApiError as error:
         if error.status == 404:
             return None
         raise
+    if not isinstance(found.get("metadata"), dict):
+        raise ClusterError(f"what answers for {path} is no API server")
+    return found
 
 
 async def listed(api: Client, path: str, *, metadata_only: bool = False, **query: str) -> list[KubernetesObject]:

@@ -80,3 +80,44 @@ async def test_a_single_object(tmp_path: Path) -> None:
                 await get(api, "/api/v1/namespaces/team-c")
         finally:
             await api.close()
+
+
+NO_OBJECTS = ["", "hello", "<html>", "null", "[]", '"a"', b'{"a": "\xff"}', '{"a": ' + "[" * 100_000]
+
+
+async def answered(folder: Path, body: str | bytes, ask: Any, **options: Any) -> Any:
+    """What `ask` finds of a client whose API server answers everything so."""
+    api = FakeApi()
+    api.lists = [answer(body, **options)]
+    async with RawTestServer(api.handle) as server:
+        client = await calls.connect(kubeconfig(folder / "config", str(server.make_url("")).rstrip("/")))
+        try:
+            return await ask(client)
+        finally:
+            await client.close()
+
+
+@pytest.mark.parametrize("body", NO_OBJECTS)
+@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+async def test_an_answer_that_is_no_object_is_a_failed_call(tmp_path: Path, body: str | bytes, method: str) -> None:
+    """Whoever asked took it for an object without fields, or met an error that nobody expects of a call."""
+    with pytest.raises(ClusterError, match=r"^what answers at http://127\.0\.0\.1:\d+ is no API server$"):
+        await answered(tmp_path, body, lambda client: client.request(method, "/api/v1/namespaces/team-a"))
+
+
+@pytest.mark.parametrize("body", NO_OBJECTS)
+async def test_a_refusal_needs_no_object(tmp_path: Path, body: str | bytes) -> None:
+    with pytest.raises(ApiError, match=r"refuses: no reason given \(502\)") as caught:
+        await answered(tmp_path, body, lambda client: client.request("GET", "/version"), status=502)
+    assert caught.value.status == 502
+
+
+@pytest.mark.parametrize("body", ["{}", '{"metadata": null}', '{"metadata": []}', '{"kind": "Status"}'])
+async def test_what_has_no_metadata_is_no_object_of_a_cluster(tmp_path: Path, body: str) -> None:
+    with pytest.raises(ClusterError, match=r"^what answers for /api/v1/namespaces/team-a is no API server$"):
+        await answered(tmp_path, body, lambda client: get(client, "/api/v1/namespaces/team-a"))
+
+
+async def test_an_answer_without_metadata_may_be_asked_for(tmp_path: Path) -> None:
+    """Such as the version, or what a deletion says."""
+    assert await answered(tmp_path, "{}", lambda client: client.request("GET", "/version")) == {}

@@ -55,6 +55,7 @@ class Answers:
 
 
 SLICES = {
+    "metadata": {"resourceVersion": "7"},
     "items": [
         {
             "ports": [{"name": "review", "port": 8443}, {"name": "ops", "port": 8081}],
@@ -66,7 +67,7 @@ SLICES = {
         },
         {"ports": [{"name": "review", "port": 8443}], "endpoints": [{"addresses": ["2001:db8::1"]}]},
         {"ports": None, "endpoints": None},
-    ]
+    ],
 }
 SERVICE: Any = HEALTHY.service
 EXTERNAL = {"metadata": {"name": "s"}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
