@@ -124,5 +124,7 @@ def refusal(data: bytes | msgspec.Raw, *, code: int = 0, retry_after: float = 0)
 
 def place(error: Exception) -> str:
     """The type of an error and where it was raised, without its text, which may quote an object."""
+    while isinstance(error, ExceptionGroup):  # the group itself is raised where nothing has failed
+        error = error.exceptions[0]
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {frame.filename}:{frame.lineno}"

@@ -1,25 +1,45 @@
 """Work beside reviews: what fails there is logged and begun again, and never ends the service."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 from webhook.client import wire
 
 RESTART_SECONDS: Final = 5.0
+# Work that has gone on for so long is told of no more.
+STEADY_SECONDS: Final = 60.0
 
 
 @asynccontextmanager
-async def in_background(name: str, work: Callable[[], Coroutine[Any, Any, object]], *, log: Any) -> AsyncIterator[None]:
-    """Run `work` until the block ends; begin again if it fails."""
+async def in_background(
+    name: str,
+    work: Callable[[], Coroutine[Any, Any, object]],
+    *,
+    log: Any,
+    faults: MutableMapping[str, str] | None = None,
+) -> AsyncIterator[None]:
+    """Run `work` until it is done or the block ends; begin again if it fails.
+
+    `faults` has under `name` how it failed, for the operator, until it has gone on for a while.
+    """
+    known = {} if faults is None else faults
 
     async def again_and_again() -> None:
         while True:
+            steady = asyncio.get_running_loop().call_later(STEADY_SECONDS, known.pop, name, None)
             try:
                 await work()
             except Exception as error:  # noqa: BLE001 - nobody else would begin it again
-                log.error(name, fault=wire.place(error))  # noqa: TRY400 - no text of objects
+                fault = wire.place(error)
+                known[name] = f"it failed and was begun again: {fault}"
+                log.error(name, fault=fault)  # noqa: TRY400 - no text of objects
+            else:
+                known.pop(name, None)
+                return
+            finally:
+                steady.cancel()
             await asyncio.sleep(RESTART_SECONDS)
 
     async with at_work(again_and_again):

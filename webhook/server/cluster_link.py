@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 from webhook.policy.signature import Keys
 from webhook.policy.store import Loaded
+from webhook.server.background import in_background
 from webhook.server.policy_impact import policy_impact
 from webhook.server.policy_watch import PolicyWatch, policies
 
@@ -51,6 +52,8 @@ class ClusterLink:
     """Verdicts on quotas that hold for all replicas."""
     own_rules: Evaluator
     """What evaluates the policies' own rules."""
+    faults: dict[str, str] = field(default_factory=dict)
+    """What of all this has failed and was begun again, and how."""
 
     async def first_answer(self, seconds: float) -> None:
         """Return once everything is settled, or reading namespaces has failed, or this long has passed."""
@@ -62,7 +65,8 @@ class ClusterLink:
     def concerns(self) -> dict[str, str]:
         """What cannot be read of the cluster, for the operator: reviews are answered all the same."""
         found = {f"unknown-{name}": f"nothing is known of {name}: {why}" for name, why in self.view.faults().items()}
-        return found | self.policies.concerns()
+        begun_again = {f"background-{name}": fault for name, fault in self.faults.items()}
+        return found | self.policies.concerns() | begun_again
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
         """For each rule whether the requester may exempt jobs from it; ClusterError when that is unknown."""
@@ -141,8 +145,6 @@ async def linked(
             ledger,
             own_rules or Evaluator(),
         )
-        work = (view.run(), configmaps.run(), policy_watch.run(), ledger.run())
-        tasks = [asyncio.create_task(each) for each in work]
 
         async def settle() -> None:
             await view.settled()
@@ -152,15 +154,17 @@ async def linked(
             await policy_watch.loaded()
             link.settled.set()
 
-        tasks.append(asyncio.create_task(settle()))
-        try:
+        work = {
+            "caches": view.run,
+            "policy-list": configmaps.run,
+            "policies": policy_watch.run,
+            "quota-ledger": ledger.run,
+            "first-lists": settle,
+        }
+        async with AsyncExitStack() as running:
+            running.push_async_callback(ledger.close)
+            for name, run in work.items():
+                await running.enter_async_context(in_background(name, run, log=log, faults=link.faults))
             yield link
-        finally:
-            for task in tasks:
-                task.cancel()
-            for task in tasks:
-                with suppress(asyncio.CancelledError):
-                    await task
-            await ledger.close()
     finally:
         await api.close()

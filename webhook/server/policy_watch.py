@@ -137,10 +137,15 @@ class PolicyWatch:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            await self._recall()
-            outcome = self._load()
-            self._loaded.set()
-            if not await self._report(outcome):
+            try:
+                await self._recall()
+                outcome = self._load()
+                self._loaded.set()
+                done = await self._report(outcome)
+            except BaseException:
+                self._changed.set()  # whoever begins again must not wait for the next change
+                raise
+            if not done:
                 asyncio.get_running_loop().call_later(RETRY, self._changed.set)
 
     def _load(self) -> Loaded:

@@ -1,6 +1,8 @@
 """Work in the background: begun again when it fails, and over when the service is."""
 
 import asyncio
+import re
+from collections.abc import Callable
 
 import pytest
 
@@ -24,3 +26,76 @@ async def test_work_that_fails_is_begun_again(monkeypatch: pytest.MonkeyPatch) -
     await asyncio.sleep(0)
     assert runs == ended
     assert all("object" not in line["fault"] for line in log.events("certificates"))
+
+
+async def test_work_that_is_done_is_not_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "RESTART_SECONDS", 0)
+    runs = []
+
+    async def work() -> None:
+        runs.append(1)
+
+    async with background.in_background("first answers", work, log=Log()):
+        for _ in range(10):
+            await asyncio.sleep(0)
+    assert runs == [1]
+
+
+async def test_a_fault_is_told_until_the_work_has_gone_on_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "RESTART_SECONDS", 0)
+    log, faults, runs = Log(), dict[str, str](), []
+    steady: list[Callable[[], object]] = []
+
+    class Handle:
+        cancel = steady.clear
+
+    def later(seconds: float, callback: Callable[..., object], *arguments: object) -> Handle:
+        assert seconds == background.STEADY_SECONDS
+        steady.append(lambda: callback(*arguments))
+        return Handle()
+
+    async def work() -> None:
+        runs.append(1)
+        if len(runs) < 3:
+            raise KeyError("the text of an object")
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "call_later", later, raising=False)
+    async with background.in_background("policies", work, log=log, faults=faults):
+        await until_soon(lambda: len(runs) == 3)
+        [(name, told)] = faults.items()
+        assert name == "policies"
+        assert told.startswith("it failed and was begun again: KeyError at ")
+        assert "object" not in told
+        [now] = steady  # of the two that failed none is left
+        now()
+        assert faults == {}
+    assert len(log.events("policies")) == 2
+
+
+async def test_the_place_of_a_fault_in_a_group_is_where_it_was_raised() -> None:
+    """Work of several parts told of the group, and of nothing that had failed."""
+    log = Log()
+
+    async def part() -> None:
+        raise KeyError("the text of an object")
+
+    async def work() -> None:
+        async with asyncio.TaskGroup() as outer:
+
+            async def inner() -> None:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(part())
+
+            outer.create_task(inner())
+
+    async with background.in_background("policies", work, log=log):
+        await until_soon(lambda: log.lines)
+    [line] = log.events("policies")
+    assert re.fullmatch(rf"KeyError at {re.escape(__file__)}:\d+", line["fault"])
+
+
+async def until_soon(condition: Callable[[], object]) -> None:
+    """Give way to others until `condition` holds, without the loop's clock."""
+    while not condition():  # noqa: ASYNC110 - nobody tells
+        await asyncio.sleep(0)

@@ -17,6 +17,7 @@ from webhook.cluster.contents import Contents
 from webhook.installation.policy_keys import public_keys
 from webhook.policy.in_force import PolicySet
 from webhook.policy.store import REMEMBERED, Loaded, PolicySource
+from webhook.server import background
 from webhook.server.policy_watch import PolicyWatch, policies
 
 GOOD = HEADER + "rules: {gpus: {max: 4}}"
@@ -170,6 +171,23 @@ async def test_a_deleted_one_is_forgotten() -> None:
         await settle()
         assert applied[-1][0].layers == ()
     assert api.remembered == {}
+
+
+async def test_after_a_fault_of_ours_policies_are_followed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task had ended without a word, and no later policy was applied."""
+    monkeypatch.setattr(background, "RESTART_SECONDS", 0)
+    watch, log, applied = FakeWatch(), Log(), list[Any]()
+    api = Api(ApiError(404, "none yet"), KeyError("metadata"))
+    made: Any = PolicyWatch
+    policies = made(watch=watch, api=api, namespace="ns", apply=lambda *it: applied.append(it), log=log)
+    async with background.in_background("policies", policies.run, log=log):
+        watch.now(a=GOOD)
+        await settle()
+        assert api.remembered == {"a": GOOD}, "what failed is done again, without another change"
+        watch.now(a=GOOD, b=GOOD)
+        await settle()
+    assert applied[-1][1].states == {"a": "current", "b": "current"}
+    assert [line["fault"].split(" at ")[0] for line in log.events("policies")] == ["KeyError"]
 
 
 @asynccontextmanager
