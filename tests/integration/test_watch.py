@@ -132,7 +132,8 @@ async def test_a_frozen_api_server_is_noticed_and_found_again(
             await watch.settled()
             os.kill(frozen, signal.SIGSTOP)
             try:
-                await until(lambda: watch.restarts[FaultReason.STALLED] >= 2)
+                # The kernel still accepts connections, and then nobody says hello.
+                await until(lambda: watch.restarts[FaultReason.STALLED] and watch.restarts[FaultReason.UNREACHABLE])
             finally:
                 os.kill(frozen, signal.SIGCONT)
             cluster.kubectl("create", "namespace", "thawed")

@@ -15,6 +15,7 @@ from aiohttp import (
     ClientResponse,
     ClientResponseError,
     ClientTimeout,
+    ConnectionTimeoutError,
 )
 from aiohttp.http_exceptions import BadHttpMessage
 from msgspec import Raw
@@ -115,6 +116,8 @@ class Connection:
                 yield response
             finally:
                 _give_up(response)
+        except ConnectionTimeoutError:
+            raise WatchFault(FaultReason.UNREACHABLE, "no connection in time") from None
         except TimeoutError:
             raise WatchFault(FaultReason.STALLED, "no answer in time") from None
         except ClientConnectorError as error:

@@ -10,6 +10,8 @@ from webhook.client.wire import FaultReason, Item, Page, WatchFault
 
 # What a page that is too large, or too slow, is divided by.
 SMALLER: Final = 4
+# An API server keeps the state that a list began with for some minutes, in which nobody reads so many pages.
+MAX_PAGES: Final = 50_000
 # So many objects, or bytes of JSON, are decoded at a stretch: reviews wait for that long, a few milliseconds.
 SLICE_OBJECTS: Final = 50
 SLICE_BYTES: Final = 512 * 2**10
@@ -26,7 +28,8 @@ async def pages(
     """
     # Not with resourceVersion=0: API servers then ignore `limit`, and may answer with the past.
     parameters = {"limit": str(limit)} | {name: value for name, value in query.items() if value}
-    while True:
+    followed: set[int] = set()  # hashes: tokens can be long
+    while len(followed) < MAX_PAGES:
         try:
             page = await fetch(f"{path}?{urlencode(parameters)}")
         except WatchFault as fault:
@@ -39,9 +42,11 @@ async def pages(
         token = page.metadata.token
         if not token:
             return
-        if token == parameters.get("continue"):
+        if hash(token) in followed:
             raise WatchFault(FaultReason.GARBAGE, "a list without version or end")
+        followed.add(hash(token))
         parameters["continue"] = token
+    raise WatchFault(FaultReason.GARBAGE, f"a list of more than {MAX_PAGES} pages")
 
 
 def slices(items: Sequence[Raw]) -> Iterator[Sequence[Raw]]:

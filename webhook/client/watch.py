@@ -26,6 +26,8 @@ DENIED_DELAY = 300  # after BELIEVED refusals for want of a right: each is a lin
 STEADY = 60  # a watch that went well for so long resets the count of failures
 WATCH_SECONDS = (240, 300)  # at random, so that replicas and kinds do not all come back at once
 RELIST_AFTER = 600  # a watch that is silent for so long is checked with a list
+# Objects. Pages that do not come in time get smaller down to this: so few come over any connection that is of use.
+LEAST_PAGE = 16
 
 # Only so many refusals in a row are believed: just after its start an API server refuses everything to everybody.
 BELIEVED = 3
@@ -150,6 +152,7 @@ class Watch(Generic[K, T]):
         """Read all objects, page by page, then replace the store's contents at once."""
         contents = self.store.contents()
         version = ""
+        larger = min(self.kind.page, self._page_size * 2)
         try:
             async for page in pages(self._page, self.kind.path, limit=self._page_size, **self._selectors):
                 for some in slices(page.items or ()):
@@ -159,8 +162,11 @@ class Watch(Generic[K, T]):
                 version = version or page.metadata.resource_version
         except WatchFault as fault:
             if fault.reason is FaultReason.STALLED:
-                self._page_size = max(1, self._page_size // SMALLER)
+                self._page_size = max(min(LEAST_PAGE, self.kind.page), self._page_size // SMALLER)
+            elif fault.reason is FaultReason.EXPIRED:  # so many pages took longer than their token lives
+                self._page_size = larger
             raise
+        self._page_size = larger  # what has stalled may have been an outage
         self._version = version
         self.synced = True
         self._refusals = 0

@@ -144,6 +144,19 @@ async def test_a_server_with_a_foreign_certificate_is_unreachable(tmp_path: Path
     )
 
 
+@pytest.mark.parametrize("talks", ["page", "watch"])
+async def test_a_server_that_lets_nobody_in_is_unreachable(monkeypatch: pytest.MonkeyPatch, talks: str) -> None:
+    """Packets are dropped, or the kernel of a frozen server still accepts: nothing says that an answer is too large."""
+    monkeypatch.setattr(connection, "CONNECT_TIMEOUT", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as frozen:
+        async with client(f"https://127.0.0.1:{frozen.getsockname()[1]}") as api:
+            link = Connection(api)
+            asked = link.page("/things") if talks == "page" else link.watch("/things?watch=true", 250).__aenter__()
+            with pytest.raises(WatchFault) as caught:
+                await asked
+    assert (caught.value.reason, str(caught.value)) == (FaultReason.UNREACHABLE, "unreachable: no connection in time")
+
+
 async def test_the_token_is_sent() -> None:
     async with serving() as (api, link):
         link._api.configuration.api_key["BearerToken"] = "bearer abc"

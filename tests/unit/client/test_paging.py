@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from tests.support.watch_api import page, serving, thing
+from webhook.client import paging
 from webhook.client.paging import pages
 from webhook.client.wire import Page, PageMetadata, WatchFault
 
@@ -49,6 +50,25 @@ async def test_a_page_is_handed_on_before_the_next_is_asked_for() -> None:
 async def test_a_token_that_comes_again_is_a_list_without_end() -> None:
     with pytest.raises(WatchFault, match="garbage: a list without version or end"):
         await items(Fetch((["a"], "t"), (["b"], "t")))
+
+
+async def test_tokens_that_take_turns_are_a_list_without_end() -> None:
+    """They were followed for ever, as fast as answers came."""
+    fetch = Fetch(*[(["a"], "t1"), (["b"], "t2")] * 50)
+    with pytest.raises(WatchFault, match="garbage: a list without version or end"):
+        await items(fetch)
+    assert len(fetch.asked) == 3
+
+
+async def test_no_list_has_more_pages_than_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However new each token is."""
+    assert paging.MAX_PAGES >= 50_000, "with the smallest pages too every cluster can be read"
+    monkeypatch.setattr(paging, "MAX_PAGES", 50)
+    fetch = Fetch(*((["a"], f"t{number}") for number in range(51)))
+    with pytest.raises(WatchFault, match="garbage: a list of more than 50 pages"):
+        await items(fetch)
+    assert len(fetch.asked) == 50
+    assert len(await items(Fetch(*((["a"], f"t{number}") for number in range(49)), (["b"], "")))) == 50
 
 
 async def test_a_page_without_version_is_none_of_an_api_server() -> None:

@@ -1,11 +1,8 @@
 """Whatever an API server, or something in its place, does: the records stay, the requests stay few, and it recovers."""
 
-import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from msgspec import Raw
 
 from tests.support.watch_api import (
     answer,
@@ -22,8 +19,7 @@ from tests.support.watch_api import (
 from tests.support.watching import THINGS, Thing, World
 from webhook.client import connection
 from webhook.client.connection import Connection
-from webhook.client.paging import SLICE_BYTES, SLICE_OBJECTS, slices
-from webhook.client.store import Kind, by_name
+from webhook.client.store import Kind
 from webhook.client.watch import BELIEVED, DENIED_DELAY
 from webhook.client.wire import FaultReason
 from webhook.cluster.view import ABSENT
@@ -167,69 +163,6 @@ async def test_what_has_no_bounds_is_cut_off(
     watch = world.watch()
     await world.spend(watch, 60)
     assert set(watch.restarts) == {FaultReason.GARBAGE if watches else FaultReason.TOO_LARGE}
-
-
-async def test_a_page_that_is_too_large_is_asked_for_again_with_fewer_objects(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection, "MAX_PAGE", 10_000)
-    large = {name: thing(name, data="x" * 6_000) for name in "abcd"}
-    world.api.lists = [
-        page(*large.values()),
-        page(large["a"], token="t1"),
-        page(large["b"], large["c"], token="t2"),
-        page(large["b"], token="t3"),
-        page(thing("e")),
-    ]
-    watch = world.watch(replace(THINGS, page=16))
-    world.start(watch)
-    await world.until(lambda: watch.synced)
-    asked = [(query["limit"], query.get("continue")) for query in world.api.queries(watch=False)]
-    assert asked == [("16", None), ("4", None), ("4", "t1"), ("1", "t1"), ("1", "t3")]
-    assert set(watch.store.records) == set("abe")
-    assert (watch.restarts, world.time.sleeps) == ({}, [])
-
-
-async def test_after_a_page_that_does_not_come_the_pages_are_smaller(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection, "PAGE_TIMEOUT", 0.5)
-    world.api.lists = [stream(), stream(), page(thing("a"))]
-    watch = world.watch(replace(THINGS, page=16))
-    world.start(watch)
-    await world.until(lambda: watch.synced)
-    assert [query["limit"] for query in world.api.queries(watch=False)] == ["16", "4", "1"]
-    assert watch.restarts == {FaultReason.STALLED: 2}
-
-
-async def test_others_go_on_while_a_large_page_is_decoded(world: World) -> None:
-    world.api.lists = [page(*(thing(f"thing-{number}") for number in range(500)))]
-    turns = 0
-
-    async def others() -> None:
-        nonlocal turns
-        while not watch.synced:
-            turns += bool(decoded)
-            await asyncio.sleep(0)
-
-    decoded: list[object] = []
-
-    def count(data: Any) -> None:
-        decoded.append(data)
-
-    watch = world.watch(Kind("things", THINGS.path, key=by_name, project=count))
-    world.start(watch)
-    await others()
-    assert len(decoded) == 500
-    assert turns >= 500 // SLICE_OBJECTS
-
-
-def test_a_slice_has_few_objects_and_few_bytes() -> None:
-    small, large = Raw(b"{}"), Raw(b" " * SLICE_BYTES)
-    items = [small] * (SLICE_OBJECTS + 1) + [large, large, small]
-    assert [len(some) for some in slices(items)] == [SLICE_OBJECTS, 2, 1, 1]
-    assert [item for some in slices(items) for item in some] == items
-    assert list(slices([])) == []
 
 
 async def test_a_line_may_be_as_large_as_an_object_can_be(world: World) -> None:
