@@ -3,7 +3,6 @@
 What one of them needs is imported when it is started: a service runs few of them, and the start has little time.
 """
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from webhook.client.watch import Watch
+from webhook.companions.companion import Companion
 from webhook.companions.network_policy import NAME, RULE
 from webhook.companions.paced import PacedClient
 from webhook.companions.reconciler import Reconciler
@@ -39,16 +39,7 @@ class Surroundings:
 async def start_companions(stack: AsyncExitStack, around: Surroundings) -> list[Callable[[], None]]:
     """Run until `stack` ends what the settings ask for; what is returned is to be called when policies have changed."""
     if around.settings.remove_keys:
-        from webhook.companions.ssh.removal import KeyRemoval  # noqa: PLC0415
-
-        removal = KeyRemoval(
-            api=around.link.api,
-            view=around.link.view,
-            namespace=around.settings.policy_namespace,
-            log=around.telemetry.log,
-            on_give_up=lambda reason: around.readiness.concern("keys-left", reason),
-        )
-        stack.callback(asyncio.create_task(removal.run()).cancel)
+        await start_key_removal(stack, around)
     await start_job_lives(stack, around)
     on_policies = []
     if around.settings.audit or around.settings.audit_reports:
@@ -58,6 +49,22 @@ async def start_companions(stack: AsyncExitStack, around: Surroundings) -> list[
     else:
         around.readiness.concerns_of(lambda: not_made(around.policies()))
     return on_policies
+
+
+async def start_key_removal(stack: AsyncExitStack, around: Surroundings) -> None:
+    """Delete the SSH keys of jobs that have ended."""
+    from webhook.companions.ssh.removal import KeyRemoval  # noqa: PLC0415
+
+    link, log, api = around.link, around.telemetry.log, PacedClient(around.link.api)
+    namespace = around.settings.policy_namespace
+    removal = KeyRemoval(api=api, view=link.view, namespace=namespace, now=link.api.now, log=log)
+    _tell_of(around, removal, api)
+
+    async def begin() -> None:
+        await link.read.wait()  # before, nothing is known of any job
+        await removal.run()
+
+    await stack.enter_async_context(in_background(removal.name, begin, log=log, faults=link.faults))
 
 
 async def start_job_lives(stack: AsyncExitStack, around: Surroundings) -> None:
@@ -155,10 +162,15 @@ async def run_reconciler(
     work: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> None:
     """Run a reconciler, or the `work` around it, and the watches that only it needs, until `stack` ends."""
-    around.telemetry.companion(reconciler, api)
+    _tell_of(around, reconciler, api)
     await run_watch(stack, around, *watches)
-    around.readiness.concerns_of(lambda: {reconciler.name: reconciler.problem} if reconciler.problem else {})
     await stack.enter_async_context(in_background(reconciler.name, work or reconciler.run, log=around.telemetry.log))
+
+
+def _tell_of(around: Surroundings, companion: Companion, api: PacedClient) -> None:
+    """How a companion does is measured, and what is wrong with it is a concern."""
+    around.telemetry.companion(companion, api)
+    around.readiness.concerns_of(lambda: {companion.name: companion.problem} if companion.problem else {})
 
 
 def not_made(policies: PolicySet) -> dict[str, str]:

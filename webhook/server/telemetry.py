@@ -23,8 +23,8 @@ from webhook.admission.pipelines import Decision
 from webhook.api.review import AdmissionRequest, AdmissionResponse
 from webhook.client import wire
 from webhook.client.watch import Watch
+from webhook.companions.companion import Companion
 from webhook.companions.paced import PacedClient
-from webhook.companions.reconciler import Reconciler
 from webhook.companions.reservations.ledger import OUTCOMES
 from webhook.server import requests
 from webhook.server.asked_counter import AskedCounter
@@ -165,15 +165,15 @@ class Telemetry:
         """From now on ask `ended` for the number whenever the metrics are read."""
         self._own_rule_workers.ask(value=ended)
 
-    def companion(self, reconciler: Reconciler[Any], api: PacedClient) -> None:
+    def companion(self, companion: Companion, api: PacedClient) -> None:
         """From now on ask a companion how it does whenever the metrics are read."""
-        name = reconciler.name
-        for result in reconciler.results:
-            value = partial(reconciler.results.__getitem__, result)
+        name = companion.name
+        for result in companion.results:
+            value = partial(companion.results.__getitem__, result)
             self._companions["companion_reconciles_total"].ask(name, result, value=value)
         self._companions["companion_requests_total"].ask(name, value=lambda: api.requests)
-        self._companions["companion_waiting"].labels(name).set_function(lambda: reconciler.waiting)
-        self._companions["companion_failing"].labels(name).set_function(lambda: reconciler.failing)
+        self._companions["companion_waiting"].labels(name).set_function(lambda: companion.waiting)
+        self._companions["companion_failing"].labels(name).set_function(lambda: companion.failing)
 
     def deadline_events(self, outcomes: Mapping[str, int]) -> None:
         """From now on ask `outcomes` how often which came whenever the metrics are read."""

@@ -1,5 +1,6 @@
 """What companions watch is run, measured, and told of where it cannot be read."""
 
+import asyncio
 from contextlib import AsyncExitStack
 from types import SimpleNamespace
 from typing import Any
@@ -11,10 +12,13 @@ from tests.support.logs import Log
 from tests.support.policies import layer
 from tests.support.watch_api import until
 from webhook.client.calls import ApiError
+from webhook.cluster.view import NothingKnown
 from webhook.companions.job_watches import LAUNCHERS
 from webhook.companions.reconciler import Reconciler
+from webhook.companions.ssh.removal import KeyRemoval
 from webhook.policy.in_force import PolicySet
-from webhook.server.companions import not_made, run_reconciler, run_watch
+from webhook.server import background
+from webhook.server.companions import not_made, run_reconciler, run_watch, start_key_removal
 from webhook.server.ops import Readiness
 from webhook.server.telemetry import Telemetry
 
@@ -85,3 +89,36 @@ async def test_how_a_companion_does_is_measured_and_told() -> None:
         assert (value("requests_total"), value("failing"), value("waiting")) == (7, 1, 0)
         told = "[!]tests: 1 failed and will be tried again; the last: no right\nreadyz check passed\n"
         assert readiness.report() == told
+
+
+async def test_the_removal_of_keys_is_measured_and_told_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ended without a word on an answer that it did not expect."""
+    monkeypatch.setattr(background, "RESTART_SECONDS", 0)
+    runs = []
+
+    async def run(_: object) -> None:
+        runs.append(1)
+        if len(runs) == 1:
+            raise KeyError("metadata")
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(KeyRemoval, "run", run)
+    telemetry, readiness, faults = Telemetry(Log()), Readiness(), dict[str, str]()
+    api = SimpleNamespace(now=lambda: 0.0)
+    link = SimpleNamespace(api=api, view=NothingKnown(), read=asyncio.Event(), faults=faults)
+    settings = SimpleNamespace(policy_namespace="own")
+    around: Any = SimpleNamespace(telemetry=telemetry, readiness=readiness, link=link, settings=settings)
+    async with AsyncExitStack() as stack:
+        await start_key_removal(stack, around)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert runs == [], "nothing is known yet"
+        link.read.set()
+        await until(lambda: len(runs) == 2)
+    assert list(faults) == ["key-removal"]
+    for name in ("waiting", "failing", "requests_total"):
+        value = telemetry.registry.get_sample_value(f"mpijob_webhook_companion_{name}", {"companion": "key-removal"})
+        assert value == 0
+    assert readiness.report() == "readyz check passed\n"
+    monkeypatch.setattr(KeyRemoval, "problem", "1 failed and will be tried again; the last: oops")
+    assert readiness.report().startswith("[!]key-removal: 1 failed and will be tried again; the last: oops\n")

@@ -7,8 +7,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from webhook import PROGRAM
-from webhook.client.calls import ApiError, Client, ClusterError
+from webhook.client.calls import ApiError, ClusterError
 from webhook.client.objects import get
+from webhook.companions.paced import PacedClient
 
 NAME: Final = f"{PROGRAM}-key-removal"
 ANNOTATION: Final = "training.openshift.io/removed-until"
@@ -17,7 +18,7 @@ ANNOTATION: Final = "training.openshift.io/removed-until"
 class RemovedUntil:
     """A moment in RFC 3339, in UTC; empty where none is remembered. Whatever fails only means more work next time."""
 
-    def __init__(self, api: Client, namespace: str) -> None:
+    def __init__(self, api: PacedClient, namespace: str) -> None:
         self._api = api
         self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace, safe='')}/leases"
 

@@ -9,7 +9,9 @@ from tests.support.logs import Log
 from webhook.client.calls import ApiError, ClusterError
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
-from webhook.companions.ssh.removal import DENIALS, KeyRemoval
+from webhook.companions.paced import PacedClient
+from webhook.companions.reconciler import LAST_DELAY
+from webhook.companions.ssh.removal import AT_MOST_FAILED, DENIALS, EVERY_SECONDS, KeyRemoval
 from webhook.companions.ssh.removed_until import ANNOTATION, NAME
 
 ENDED = "2026-01-01T00:00:00Z"
@@ -26,11 +28,13 @@ class Api:
         self.lease: dict[str, Any] | None = None
         self.deletions: list[str] = []
         self.attempts = 0
+        self.tried: list[str] = []
         self.failures: dict[str, Exception] = {}
         self.between = lambda: None
+        self.time = NOW
 
     def now(self) -> float:
-        return NOW
+        return self.time
 
     def add(self, name: str, uid: str = "") -> None:
         """A job and its Secret are there."""
@@ -53,6 +57,7 @@ class Api:
             return {"metadata": {"uid": self.jobs[name]}}
         assert (method, path) == ("DELETE", f"/api/v1/namespaces/team-a/secrets/{name}-ssh")
         self.attempts += 1
+        self.tried.append(name)
         if name in self.failures:
             raise self.failures[name]
         if body != {"dryRun": ["All"]}:
@@ -81,12 +86,9 @@ class World:
 
     def __init__(self, api: Api, *jobs: dict[str, Any]) -> None:
         self.log = Log()
-        self.given_up: list[str] = []
         made: Any = KeyRemoval
         view = Snapshot(jobs)
-        self.removal: KeyRemoval = made(
-            api=api, view=view, namespace="own", log=self.log, on_give_up=self.given_up.append
-        )
+        self.removal: KeyRemoval = made(api=api, view=view, namespace="own", now=api.now, log=self.log)
 
 
 @pytest.fixture
@@ -182,17 +184,70 @@ async def test_what_cannot_be_remembered_is_done_again_next_time(api: Api, monke
     assert api.deletions == ["secret-of-uid-good"]
 
 
-@pytest.mark.parametrize("error", [ApiError(500, "oops"), ClusterError("the API server does not answer")])
-async def test_what_cannot_be_deleted_is_tried_again_and_told(api: Api, error: Exception) -> None:
+LEFT = "SSH keys of ended jobs are left"
+
+
+@pytest.mark.parametrize(
+    "error", [ApiError(500, "oops"), ClusterError("the API server does not answer"), KeyError("metadata")]
+)
+async def test_what_cannot_be_deleted_is_tried_again_and_told_once(api: Api, error: Exception) -> None:
     api.failures["good"] = error
     world = World(api, job("good", "Succeeded"))
-    task = asyncio.create_task(world.removal.run(every=0))
-    await until(lambda: api.attempts > DENIALS + 1)
+    for _ in range(5):
+        await world.removal.sweep()
+        api.time += LAST_DELAY
+    assert api.attempts == 5
+    [(level, event, told)] = world.log.lines
+    assert (level, event, told["namespace"], told["job"]) == ("warning", LEFT, "team-a", "good")
+    reason = told["reason"]
+    assert reason.startswith("KeyError at ") if isinstance(error, KeyError) else reason == str(error)
+    assert world.removal.problem == f"1 failed and will be tried again; the last: {reason}"
+    assert world.removal.failing == 1
     api.failures.clear()
-    await until(lambda: world.log.told[-1] == "SSH keys removed")
-    task.cancel()
-    assert world.log.lines[0] == ("warning", "SSH keys of ended jobs are left", {"reason": str(error)})
-    assert world.given_up == []
+    await world.removal.sweep()
+    assert world.log.told[1:] == ["SSH keys removed"]
+    assert (world.removal.problem, world.removal.failing, world.removal.waiting) == ("", 0, 0)
+    assert world.removal.results == {"failed": 5, "done": 1}
+
+
+async def test_what_fails_is_tried_later_each_time_and_others_go_on(api: Api) -> None:
+    """Each sweep asked again for every job that had ever failed."""
+    api.failures["bad"] = ApiError(500, "oops")
+    world = World(api, job("bad", "Failed"))
+    pauses, last = [], NOW
+    for _ in range(100):
+        await world.removal.sweep()
+        if api.attempts > len(pauses):
+            pauses.append(api.time - last)
+            last = api.time
+        api.time += EVERY_SECONDS
+    assert pauses == [0, 10, 20, 40, 80, 160, 300, 300]
+    world.removal._view = Snapshot([job("bad", "Failed"), job("good", "Succeeded")])
+    await world.removal.sweep()
+    assert api.deletions == ["secret-of-uid-good"]
+
+
+async def test_where_everything_fails_a_sweep_soon_ends_and_begins_with_what_has_not_failed(api: Api) -> None:
+    """Ten thousand jobs that had ended were ten thousand calls in each sweep, on each replica."""
+    names = [f"job-{number}" for number in range(10 * AT_MOST_FAILED)]
+    api.failures = dict.fromkeys(names, ApiError(500, "oops"))
+    world = World(api, *(job(name, "Failed") for name in names))
+    for sweep in range(1, 11):
+        await world.removal.sweep()
+        assert api.attempts == sweep * AT_MOST_FAILED
+        assert world.removal.waiting == len(names) - api.attempts
+    assert sorted(api.tried) == sorted(names)
+    assert world.removal.failing == len(names)
+
+
+async def test_without_an_answer_a_sweep_ends_at_once(api: Api) -> None:
+    """Each call would take its whole time."""
+    api.failures = dict.fromkeys(["good", "bad"], ClusterError("the API server does not answer"))
+    world = World(api, job("good", "Succeeded"), job("bad", "Failed"))
+    await world.removal.sweep()
+    assert api.attempts == 1
+    await world.removal.sweep()
+    assert sorted(api.tried) == ["bad", "good"]
 
 
 async def test_without_the_right_it_gives_up_and_says_so(api: Api) -> None:
@@ -201,15 +256,43 @@ async def test_without_the_right_it_gives_up_and_says_so(api: Api) -> None:
     async with asyncio.timeout(10):
         await world.removal.run(every=0)
     assert api.attempts == DENIALS
-    assert world.given_up == ["the right to delete Secrets is missing, so SSH keys of ended jobs are left"]
-    assert world.log.told[-1] == "SSH keys are not removed any more"
+    assert world.removal.problem == "the right to delete Secrets is missing, so SSH keys of ended jobs are left"
+    assert world.removal.failing == 1
+    assert world.log.told == [LEFT, "SSH keys are not removed any more"]
 
 
-async def test_nothing_is_known(api: Api) -> None:
-    world = World(api)
-    world.removal._view = NothingKnown()
-    await world.removal.sweep()
+async def test_that_nothing_is_known_is_told_once(api: Api) -> None:
+    world = World(api, job("good", "Succeeded"))
+    known, world.removal._view = world.removal._view, NothingKnown()
+    task = asyncio.create_task(world.removal.run(every=0))
+    await until(lambda: world.removal.problem)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    reason = "it is not known which jobs have ended"
+    assert (world.removal.problem, world.log.lines) == (reason, [("warning", LEFT, {"reason": reason})])
     assert api.attempts == 0
+    world.removal._view = known
+    await until(lambda: not world.removal.problem)
+    assert api.deletions == ["secret-of-uid-good"]
+    task.cancel()
+
+
+async def test_calls_wait_for_their_turn(api: Api) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    caller: Any = api
+    names = [f"job-{number}" for number in range(20)]
+    for name in names:
+        api.add(name)
+    world = World(api, *(job(name, "Failed") for name in names))
+    paced = PacedClient(caller, rate=10, burst=5, sleep=sleep, clock=lambda: 0.0)
+    world.removal = KeyRemoval(api=paced, view=world.removal._view, namespace="own", now=api.now, log=world.log)
+    await world.removal.sweep()
+    assert len(api.deletions) == 20
+    assert paced.requests == len(slept) + 5
 
 
 async def until(condition: Any) -> None:
