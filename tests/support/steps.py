@@ -3,6 +3,7 @@
 import gc
 import json
 import sys
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
@@ -15,20 +16,25 @@ from webhook.predict.pod_template import resources
 
 def calls(job: Any, policy: pipelines.Policy, view: ClusterView) -> int:
     """How many functions the reviews of a job call, of Python and of C."""
+    # As if it were the first job of its kind.
+    written.known.clear()
+    resources._known_faults.cache_clear()
+    return calls_of(lambda: reviews(job, policy, view))
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """How many functions are called, of Python and of C."""
     count = 0
 
     def see(frame: Any, event: str, argument: Any) -> None:
         nonlocal count
         count += event in {"call", "c_call"}
 
-    # As if it were the first job of its kind.
-    written.known.clear()
-    resources._known_faults.cache_clear()
     before = sys.getprofile()
     gc.disable()
     sys.setprofile(see)
     try:
-        reviews(job, policy, view)
+        work()
     finally:
         sys.setprofile(before)
         gc.enable()

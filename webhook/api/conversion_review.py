@@ -48,6 +48,10 @@ class _Reply(msgspec.Struct, rename="camel", gc=False):
 
 _review = msgspec.json.Decoder(_Review)
 _object = msgspec.json.Decoder(dict[str, Any])
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_annotations = msgspec.json.Decoder(dict[str, str] | None)
+_string = msgspec.json.Decoder(str)
+_NOTHING: Final = msgspec.Raw(b"null")
 _encoder = msgspec.json.Encoder()
 
 
@@ -73,6 +77,36 @@ def document(written: msgspec.Raw) -> dict[str, Any]:
         return _object.decode(written)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise ReviewError(f"not a ConversionReview: in an object: {error}") from None
+
+
+def opened(written: msgspec.Raw) -> dict[str, Any]:
+    """One of the objects with no more of it decoded than says what it is: the values of its spec are as they came.
+
+    So much of an object of any size takes a few milliseconds.
+    """
+    try:
+        found: dict[str, Any] = dict(_members.decode(written))
+        for key in ("apiVersion", "kind"):
+            found[key] = _text(found.get(key))
+        if "spec" in found:
+            found["spec"] = _opened(found["spec"])
+        if isinstance(metadata := _opened(found.get("metadata", _NOTHING)), dict):
+            found["metadata"] = {key: _text(value) for key, value in metadata.items()}
+            if "annotations" in metadata:
+                found["metadata"]["annotations"] = _annotations.decode(metadata["annotations"])
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise ReviewError(f"not a ConversionReview: in an object: {error}") from None
+    return found
+
+
+def _opened(value: msgspec.Raw) -> Any:
+    """A mapping with its values as they came; anything else as it came."""
+    return _members.decode(value) if bytes(value)[:1] == b"{" else value
+
+
+def _text(value: Any) -> Any:
+    """The text, or as it came what is none."""
+    return _string.decode(value) if isinstance(value, msgspec.Raw) and bytes(value)[:1] == b'"' else value
 
 
 def raw(document: dict[str, Any]) -> msgspec.Raw:

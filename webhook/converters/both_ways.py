@@ -8,6 +8,9 @@ What changes a job after it was written, such as an injection, is shown in the o
 what the job says, v2beta1's is shown as it is, and what v1alpha1 has of its own beside it. All is decided by converting
 the older spec again: so whatever an older version shows leads back to the very same job.
 
+A job that is too large for all this is shown as it is, which takes no look at its pods. What was sent in an older
+version and is too large is refused; where it is stored, a stand-in has its place.
+
 Only fields whose type is checked here come out of an annotation, where anybody may write: all else the API server holds
 against the schema of the version, and nobody can hide there what the operator, or an older client, could not read.
 """
@@ -69,8 +72,11 @@ _shown = msgspec.json.Decoder(_Shown)
 _written = msgspec.json.Decoder(_Written)
 
 
-def convert(document: Document, version: str) -> Document:
-    """The object in another version; ConversionError for what cannot be one of that version. `document` stays."""
+def convert(document: Document, version: str, *, too_large: str = "") -> Document:
+    """The object in another version; ConversionError for what cannot be one of that version. `document` stays.
+
+    What is `too_large`, as it says why, may come with values of its spec that are not decoded.
+    """
     was = document.get("apiVersion")
     for each in (was, version):
         if each not in (API_VERSION, *OLDER_VERSIONS):
@@ -79,23 +85,27 @@ def convert(document: Document, version: str) -> Document:
         raise ConversionError("kind", "is not MPIJob")
     if was == version:
         return document
-    new = document if was == API_VERSION else _from_older(document)
-    return new if version == API_VERSION else _to_older(new, version)
+    new = document if was == API_VERSION else _from_older(document, too_large)
+    return new if version == API_VERSION else _to_older(new, version, too_large)
 
 
-def _from_older(document: Document) -> Document:
+def _from_older(document: Document, too_large: str) -> Document:
     version, spec, annotations = document["apiVersion"], document.get("spec"), _annotations(document)
     stored = _is_stored(document)
-    for fault in older_types.faults(version, None if stored else spec):
-        if fault.of_type:  # which the API server would not see any more where the conversion takes it out
-            raise ConversionError(fault.path, fault.text)
     shown = _decoded(_shown, annotations.pop(SHOWN, None))
     if shown is None or not _readable(shown.spec):
         shown = _Shown()
     written = _written_as(annotations, version)
-    if isinstance(spec, dict) and shown.as_it_is and _own(spec) == _own(written.spec if written else None):
-        new = {**{key: value for key, value in spec.items() if key not in _OLDER_FIELDS}, **shown.spec}
-    else:
+    if too_large:
+        new = _of_shown(spec, shown, written) or ({**NO_JOB, **shown.spec} if stored else None)
+        if new is None:
+            raise ConversionError("spec", too_large)
+        return _document(document, API_VERSION, new, annotations)
+    for fault in older_types.faults(version, None if stored else spec):
+        if fault.of_type:  # which the API server would not see any more where the conversion takes it out
+            raise ConversionError(fault.path, fault.text)
+    new = _of_shown(spec, shown, written)
+    if new is None:
         if shown.as_it_is:
             spec, shown = _own_alone(spec, written), _Shown(shown.spec)
         new = {**_converted(version, spec, stored=stored), **shown.spec}
@@ -108,14 +118,21 @@ def _from_older(document: Document) -> Document:
     return _document(document, API_VERSION, new, annotations)
 
 
-def _to_older(document: Document, version: str) -> Document:
+def _of_shown(spec: Any, shown: _Shown, written: _Written | None) -> Document | None:
+    """The spec that is shown as it is; None where it is not, or where an older client changed its own fields."""
+    if not isinstance(spec, dict) or not shown.as_it_is or _own(spec) != _own(written.spec if written else None):
+        return None
+    return {**{key: value for key, value in spec.items() if key not in _OLDER_FIELDS}, **shown.spec}
+
+
+def _to_older(document: Document, version: str, too_large: str) -> Document:
     spec, annotations = document.get("spec"), _annotations(document)
     new = spec if isinstance(spec, dict) else {}
     written = _written_as(annotations, version)
-    if written is not None and _converted(version, written.spec, stored=True) == new:
+    if not too_large and written is not None and _converted(version, written.spec, stored=True) == new:
         del annotations[WRITTEN_AS]
         return _document(document, version, written.spec, annotations)
-    older, shown = _older(version, new, written)
+    older, shown = _as_it_is(new, written) if too_large else _older(version, new, written)
     if shown != _Shown():
         annotations[SHOWN] = msgspec.json.encode(shown).decode()
     return _document(document, version, older, annotations)
@@ -127,7 +144,7 @@ def _older(version: str, new: Document, written: _Written | None) -> tuple[Any, 
     if written is not None:
         bases.insert(0, merge(written.spec, _converted(version, written.spec, stored=True), new))
     for base in bases:
-        older = {key: value for key, value in base.items() if key not in NEW_FIELDS} if isinstance(base, dict) else {}
+        older = _without_new(base) if isinstance(base, dict) else {}
         try:
             again = _converted(version, older, stored=False)
         except ConversionError:
@@ -135,20 +152,37 @@ def _older(version: str, new: Document, written: _Written | None) -> tuple[Any, 
         beside: Document = {key: new[key] for key in NEW_FIELDS if key in new and again.get(key) != new[key]}
         if {**again, **beside} == new:
             return older, _Shown(beside)
-    older = {key: value for key, value in new.items() if key not in NEW_FIELDS}
-    beside = {key: new[key] for key in NEW_FIELDS if key in new}
-    return {**_own(written.spec if written else None), **older}, _Shown(beside, as_it_is=True)
+    return _as_it_is(new, written)
+
+
+def _as_it_is(new: Document, written: _Written | None) -> tuple[Document, _Shown]:
+    """The same with the fields of v2beta1."""
+    beside: Document = {key: new[key] for key in NEW_FIELDS if key in new}
+    return {**_own(written.spec if written else None), **_without_new(new)}, _Shown(beside, as_it_is=True)
+
+
+def _without_new(spec: Document) -> Document:
+    return {key: value for key, value in spec.items() if key not in NEW_FIELDS}
 
 
 def _shows(version: str, new: Document, written: _Written | None, spec: Any, *, as_it_is: bool) -> bool:
     """Whether the job would be shown with this older spec."""
+    if written is None and spec != _without_new(new):
+        return False  # either way it is shown with that: there is no need to convert it again
     older, shown = _older(version, new, written)
     return older == spec and shown.as_it_is == as_it_is
 
 
 def _own(spec: Any) -> Document:
     """What an older spec has that v2beta1 does not have."""
-    return {key: value for key, value in spec.items() if key in _OLDER_FIELDS} if isinstance(spec, dict) else {}
+    return {key: _plain(value) for key, value in spec.items() if key in _OLDER_FIELDS} if isinstance(spec, dict) else {}
+
+
+def _plain(value: Any) -> Any:
+    """The value decoded, unless it is larger than any that was written down."""
+    if isinstance(value, msgspec.Raw) and len(memoryview(value)) <= MOST_OF_ANNOTATIONS:
+        return msgspec.json.decode(value)
+    return value
 
 
 def _own_alone(spec: Any, written: _Written | None) -> Any:
@@ -216,8 +250,8 @@ def _keep(annotations: dict[str, str], written: _Written) -> None:
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], text: object) -> T | None:
-    """What an annotation says; None where it is absent, or somebody else's."""
-    if not isinstance(text, str):
+    """What an annotation says; None where it is absent, somebody else's, or larger than the API server takes."""
+    if not isinstance(text, str) or len(text) > MOST_OF_ANNOTATIONS:
         return None
     try:
         return None if _is_deep(msgspec.json.decode(text)) else decoder.decode(text)

@@ -70,20 +70,28 @@ def _faults(value: Any, shape: Shape, path: str, key: str) -> Iterator[Fault]:
     if not isinstance(value, types) or isinstance(value, bool) != (shape.type == "boolean"):
         yield Fault(path, f"is not {words}", of_type=True)
     elif isinstance(value, dict):
-        for name, each in value.items():
-            if shape.values:
-                yield from _faults(each, shape.values, f"{path}[{name}]", key)
-            elif name in shape.fields:
-                yield from _faults(each, shape.fields[name], f"{path}.{name}", name)
-            elif shape.fields and each is not None:
-                yield Fault(f"{path}.{name}", "is no field of this version", of_type=False)
+        yield from _of_mapping(value, shape, path, key)
     elif isinstance(value, list):
+        if shape.items == _TEXT and all(isinstance(each, str) for each in value):
+            return  # of which there may be many
         for number, each in enumerate(value if shape.items else ()):
             yield from _faults(each, shape.items or shape, f"{path}[{number}]", key)
     elif shape.type == "quantity" and key != _PORT and not _is_quantity(value):
         yield Fault(path, "is no quantity", of_type=False)
     elif isinstance(value, int) and not -_MOST <= value <= _MOST and (shape.type != "quantity" or key == _PORT):
         yield Fault(path, "does not fit into 32 bits", of_type=False)
+
+
+def _of_mapping(value: dict[str, Any], shape: Shape, path: str, key: str) -> Iterator[Fault]:
+    if shape.values == _TEXT and all(isinstance(each, str) for each in value.values()):
+        return
+    for name, each in value.items():
+        if shape.values:
+            yield from _faults(each, shape.values, f"{path}[{name}]", key)
+        elif name in shape.fields:
+            yield from _faults(each, shape.fields[name], f"{path}.{name}", name)
+        elif shape.fields and each is not None:
+            yield Fault(f"{path}.{name}", "is no field of this version", of_type=False)
 
 
 def _is_quantity(value: object) -> bool:

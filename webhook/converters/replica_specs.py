@@ -1,12 +1,11 @@
 """`spec.mpiReplicaSpecs`, and what else v1alpha2 and v1 have in common."""
 
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.converters import transport
-from webhook.converters.fields import containers, drop_unknown, keep, maps, take
+from webhook.converters.fields import containers, copied, drop_unknown, keep, maps, take
 from webhook.converters.report import ConversionError, Report
 
 PATH: Final = "spec.mpiReplicaSpecs"
@@ -58,7 +57,7 @@ def _role(role: str, written: dict[str, Any], default: str, main: str | None, re
     new: dict[str, Any] = {}
     keep(replica, new, "replicas")
     new["restartPolicy"] = restart_policy(take(replica, "restartPolicy", str, where), where, default, report)
-    template = deepcopy(take(replica, "template", dict, where) or {})
+    template = copied(take(replica, "template", dict, where) or {})
     drop_unknown(replica, where, report)
     found = containers(template, f"{where}.template")
     position = _position(found, main, f"{where}.template.spec", report)

@@ -106,7 +106,7 @@ def _without_agent(words: list[Any]) -> list[Any]:
             kept.pop()
             next(rest, None)
         else:
-            kept.append(_OPTION.sub("", word) if isinstance(word, str) else word)
+            kept.append(_OPTION.sub("", word) if isinstance(word, str) and "plm_rsh_agent" in word else word)
     return kept
 
 

@@ -4,12 +4,11 @@ Types and controller: https://github.com/kubeflow/mpi-operator/tree/v0.2.3/pkg (
 `controllers/v1alpha1`: `allocateProcessingUnits`, `newWorker`, `newLauncher`).
 """
 
-from copy import deepcopy
 from typing import Any, Final
 
 from webhook.api.mpijob import LAUNCHER, WORKER
 from webhook.converters import run_policy, transport
-from webhook.converters.fields import containers, drop_unknown, keep, take
+from webhook.converters.fields import containers, copied, drop_unknown, keep, take
 from webhook.converters.options import Options
 from webhook.converters.replica_specs import NEVER, NEW_FIELDS, ON_FAILURE
 from webhook.converters.report import ConversionError, Report
@@ -126,7 +125,7 @@ def _written_units(container: dict[str, Any], resource: str) -> int:
 
 
 def _launcher(written: dict[str, Any], report: Report) -> dict[str, Any]:
-    template = deepcopy(written)
+    template = copied(written)
     policy = template["spec"].pop("restartPolicy", None)
     counts = NEVER if policy == NEVER else ON_FAILURE
     report.mapped(
@@ -141,7 +140,7 @@ def _launcher(written: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def _worker(written: dict[str, Any], replicas: int, resource: str, units: int, report: Report) -> dict[str, Any]:
-    template = deepcopy(written)
+    template = copied(written)
     template["spec"].pop("restartPolicy", None)
     container = template["spec"]["containers"][0]
     for key in ("command", "args"):

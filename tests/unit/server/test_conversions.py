@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import threading
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from tests.support.jobs import GOOD, body
 from tests.support.live_service import Connection, Live, head, live
 from webhook.api import conversion_review
+from webhook.converters import both_ways
 from webhook.converters.both_ways import convert
 from webhook.server import conversions, settings
 from webhook.server.settings import ServeSettings, StartError
@@ -179,6 +181,51 @@ def test_what_is_converted_is_counted_while_others_have_their_turn(
     refused = shared.post("/convert?timeout=600s", objects)
     assert (refused.status, refused.body) == (503, b"too many large bodies at once\n")
     shared.wait_until(lambda: not budget.held)
+
+
+def many(count: int, **metadata: Any) -> dict[str, Any]:
+    """A job of the older version with so many variables."""
+    job = deepcopy(OLD)
+    job["metadata"] = {**job["metadata"], **metadata}
+    container = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]
+    container["env"] = [{"name": f"E{number}", "value": "v"} for number in range(count)]
+    return job
+
+
+def test_others_have_their_turn_while_a_large_one_is_converted(shared: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait(*arguments: Any, **options: Any) -> Any:
+        begun.set()
+        assert go_on.wait(60)
+        return convert(*arguments, **options)
+
+    monkeypatch.setattr(conversions.both_ways, "convert", wait)
+    large = review(many(10_000))
+    assert len(large) > conversions.MOST_AT_ONCE
+    first = shared.connect()
+    first.send(head("/convert?timeout=600s", content_length=str(len(large))), large)
+    assert begun.wait(60)
+    assert shared.post("/validate-mpijob?timeout=600s", body(GOOD)).answer["allowed"]
+    assert shared.service.server.in_flight == 1
+    go_on.set()
+    assert first.receive().answer["convertedObjects"] == [convert(many(10_000), V2BETA1)]
+    first.close()
+
+
+def test_what_no_api_server_takes_is_refused_and_what_is_stored_is_not(connection: Connection) -> None:
+    reply = connection.post("/convert?timeout=600s", review(many(60_000)))
+    assert reply.status == 200
+    message = reply.answer["result"]["message"]
+    assert message.startswith("MPIJob team-a/train: spec: too large to judge: ")
+    assert len(message) < 200
+    (stand_in,) = connection.post("/convert?timeout=600s", review(many(60_000, uid="7"))).answer["convertedObjects"]
+    assert stand_in["spec"] == both_ways.NO_JOB
+    large = {**many(60_000), "apiVersion": V2BETA1}
+    del large["spec"]["cleanPodPolicy"]
+    (older,) = connection.post("/convert?timeout=600s", review(large, version=V1)).answer["convertedObjects"]
+    assert older["spec"] == large["spec"]
+    assert connection.post("/convert?timeout=600s", review(older)).answer["convertedObjects"] == [large]
 
 
 def test_off_by_default() -> None:
