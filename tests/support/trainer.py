@@ -1,21 +1,29 @@
 """TrainJobs and runtimes of Kubeflow Trainer, in the shape of those that it installs."""
 
 import copy
+import json
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import msgspec
 
+from tests.support.policies import HEADER
+from webhook.admission.decision import Decision
+from webhook.admission.trainer import pipeline
 from webhook.api import trainer
+from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
 from webhook.cluster.training_runtimes import (
     CLUSTER_TRAINING_RUNTIMES,
     RUNTIMES,
     TRAINING_RUNTIMES,
     TrainingRuntime,
 )
-from webhook.cluster.view import ABSENT, UNKNOWN, Answer, NothingKnown
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer, ClusterView, NothingKnown
+from webhook.policy.in_force import load_policies
 
 Manifest = dict[str, Any]
+TODAY = date(2026, 1, 1)
 NODE, LAUNCHER = 0, 1
 """The positions of the replicated jobs."""
 
@@ -113,6 +121,46 @@ class Runtimes(NothingKnown):
         name = key[1] if resource is TRAINING_RUNTIMES else key
         found: TrainingRuntime | Answer = self._known.get((resource.kind, name), ABSENT)
         return found
+
+
+def review(
+    manifest: Manifest, *, old: Manifest | None = None, kind: str = "", version: str = trainer.API_VERSION
+) -> AdmissionRequest:
+    """That of creating the object, or of changing the `old` one."""
+    group, _, number = version.partition("/")
+    return AdmissionRequest(
+        uid="1",
+        operation="CREATE" if old is None else "UPDATE",
+        kind=GroupVersionKind(group=group, version=number, kind=kind or manifest["kind"]),
+        name=manifest["metadata"].get("name", ""),
+        namespace=manifest["metadata"].get("namespace", ""),
+        user_info=UserInfo(username="ann"),
+        object=msgspec.Raw(json.dumps(manifest).encode()),
+        old_object=msgspec.Raw(json.dumps(old).encode()),
+    )
+
+
+def decide(
+    manifest: Manifest,
+    *runtimes: Manifest,
+    policy: str = "",
+    view: ClusterView | None = None,
+    granted: Mapping[str, bool] | None = None,
+    **changes: Any,
+) -> Decision:
+    """The verdict on it where nothing is known but these runtimes."""
+    return pipeline.decide(
+        review(manifest, **changes),
+        policies=load_policies(HEADER + policy if policy else None),
+        view=view or Runtimes(*runtimes),
+        today=TODAY,
+        granted=granted,
+    )
+
+
+def refused(decision: Decision) -> list[tuple[str, str, str, str]]:
+    """(path, message, fix, rule) of each reason."""
+    return [(each.violation.path, each.violation.message, each.violation.fix, each.rule) for each in decision.denied]
 
 
 def _pods(container: Manifest) -> Manifest:

@@ -17,8 +17,9 @@ from webhook.api.untyped import at, mapping, mappings
 from webhook.kit.context import Context
 from webhook.predict.pod_template.fault import MANY, Faults
 from webhook.predict.pod_template.labels import check_annotations, check_labels
-from webhook.predict.trainer.replicated_jobs import JOB_SET, METADATA, PATCHES, ReplicatedJob, claim_templates
+from webhook.predict.trainer.replicated_jobs import METADATA, ReplicatedJob, claim_templates
 from webhook.predict.trainer.shape import Shape
+from webhook.predict.trainer.size import JOB_SET, PATCHES
 from webhook.rules import CauseReason, Violation, shortened
 
 _NODES: Final = f"{replica_path(WORKER)}.replicas"

@@ -12,6 +12,7 @@ from msgspec import structs
 from webhook.admission import pipelines, too_large
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
+from webhook.admission.trainer import unshaped
 from webhook.admission.trainer.selection import OF_TEMPLATES, selected
 from webhook.api import mpijob, review, trainer
 from webhook.api.review import AdmissionRequest, GroupVersionKind
@@ -21,13 +22,19 @@ from webhook.cluster.training_runtimes import CLUSTER_TRAINING_RUNTIMES, TRAININ
 from webhook.cluster.view import ClusterView
 from webhook.kit.context import Context
 from webhook.policy.in_force import Policy, PolicySet
+from webhook.predict.trainer import size
 from webhook.predict.trainer.places import Places
 from webhook.predict.trainer.shape import Shape, of_runtime, of_train_job
+from webhook.predict.trainer.size import TooLarge
+from webhook.rules import CauseReason, Violation, job_size
 
 NOT_OURS: Final = "neither a TrainJob nor a runtime"
 NOT_OF_MPI: Final = "not of an MPI runtime"
 RUNTIME_UNKNOWN: Final = "its runtime is not known"
+RUNTIME_TOO_LARGE: Final = "its runtime is too large to judge"
 UNREADABLE: Final = "not an object"
+Read = Shape | Finding | str
+"""An object that was looked at: why it is too large, or why it is not looked at any further."""
 _KINDS: Final = (trainer.TRAIN_JOB, trainer.RUNTIME, trainer.CLUSTER_RUNTIME)
 
 
@@ -61,12 +68,12 @@ def judge(
         return Decision(skipped=NOT_OURS, name=request.name)
     if kind.kind not in _KINDS or request.sub_resource:
         return Decision(skipped=NOT_OURS, name=request.name)
-    if too_large.unread(request.object) or too_large.unread(request.old_object):
-        return Decision(skipped=too_large.INJECT_NOTHING, name=request.name)
     made = _shape(request, request.object, view)
-    if not isinstance(made, Shape):
+    if isinstance(made, str):
         return Decision(skipped=made, name=request.name)
-    stored = _shape(request, request.old_object, view) if request.operation == "UPDATE" else ""
+    stored = _stored(request, made, view) if request.operation == "UPDATE" else ""
+    if isinstance(made, Finding):
+        return _too_large(request, made, stored, policy)
     shapes = {shape.document: shape for shape in (stored, made) if isinstance(shape, Shape)}
     decision = pipelines.validate(
         _as_mpi_job(request, made, stored),
@@ -83,8 +90,47 @@ def judge(
     return _placed(decision, made.places)
 
 
-def _shape(request: AdmissionRequest, written: msgspec.Raw, view: ClusterView) -> Shape | str:
-    """The shape of the object, or why there is none."""
+def _too_large(request: AdmissionRequest, large: Finding, stored: Read, policy: Policy) -> Decision:
+    """Of an object that is too large: refused at any action, unless it goes or was stored with the same pods."""
+    decision = Decision(name=request.name)
+    if unshaped.goes(request.object):
+        decision.skipped = "being deleted"
+    elif stored == large and unshaped.same_pods(request):
+        decision.skipped = too_large.AS_STORED
+    else:
+        decision.add(large, policy.document.ceiling)
+    decision.group, decision.kind, decision.policy = trainer.GROUP, request.kind.kind, policy.identity
+    return decision
+
+
+def _stored(request: AdmissionRequest, made: Read, view: ClusterView) -> Read:
+    """The same of the stored object: there is only one to look at where nothing is changed."""
+    return made if bytes(request.object) == bytes(request.old_object) else _shape(request, request.old_object, view)
+
+
+def _shape(request: AdmissionRequest, written: msgspec.Raw, view: ClusterView) -> Read:
+    """The shape of the object, or why there is none: a finding where it is too large to be put together."""
+    if unread := too_large.unread(written):
+        return unread[0] if _is_of_mpi(request, written, view) else too_large.INJECT_NOTHING
+    try:
+        return _put_together(request, written, view)
+    except TooLarge as large:
+        if large.of_others:
+            return RUNTIME_TOO_LARGE
+        violation = Violation(large.path, large.message, fix=size.FIX, reason=CauseReason.NOT_SUPPORTED)
+        return Finding(job_size.RULE, violation)
+
+
+def _is_of_mpi(request: AdmissionRequest, unread: msgspec.Raw, view: ClusterView) -> bool:
+    """Whether an object that is not read is of an MPI runtime, as far as that is known."""
+    head = unshaped.head(unread)
+    if request.kind.kind != trainer.TRAIN_JOB:
+        return head.has_mpi_policy
+    runtime = _runtime(head.runtime, request.namespace, view)
+    return runtime is not None and bool(runtime.spec)
+
+
+def _put_together(request: AdmissionRequest, written: msgspec.Raw, view: ClusterView) -> Shape | str:
     try:
         document = msgspec.json.decode(written)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -98,7 +144,7 @@ def _shape(request: AdmissionRequest, written: msgspec.Raw, view: ClusterView) -
     return of_train_job(mapping(document), runtime) or NOT_OF_MPI
 
 
-def _runtime(reference: dict[str, Any], namespace: str, view: ClusterView) -> TrainingRuntime | None:
+def _runtime(reference: Mapping[str, Any], namespace: str, view: ClusterView) -> TrainingRuntime | None:
     name, kind = str(reference.get("name") or ""), reference.get("kind") or trainer.CLUSTER_RUNTIME
     if (reference.get("apiGroup") or trainer.GROUP) != trainer.GROUP:
         return None
@@ -113,7 +159,7 @@ def _shape_of(shapes: Mapping[bytes, Shape], ctx: Context) -> Shape:
     return shapes[bytes(ctx.document)]
 
 
-def _as_mpi_job(request: AdmissionRequest, made: Shape, stored: Shape | str) -> AdmissionRequest:
+def _as_mpi_job(request: AdmissionRequest, made: Shape, stored: Read) -> AdmissionRequest:
     group, _, version = mpijob.API_VERSION.partition("/")
     return structs.replace(
         request,

@@ -13,12 +13,10 @@ from webhook.api import quantity, trainer
 from webhook.api.quantity import QuantityError
 from webhook.api.untyped import at, mapping, mappings
 from webhook.predict.trainer.merging import Origins, merge
+from webhook.predict.trainer.size import JOB_SET, PATCHES, Work
 
 METADATA: Final = "spec.template.metadata"
 """Where the JobSet's labels and annotations stand in a runtime."""
-JOB_SET: Final = "spec.template.spec"
-"""Where its spec stands in a runtime."""
-PATCHES: Final = "spec.runtimePatches"
 # The API server takes no more, and each is merged on its own.
 _MOST_PATCHES: Final = 16
 RESOURCES: Final = "spec.trainer.resourcesPerNode"
@@ -94,8 +92,12 @@ def launcher_is_node(runtime: dict[str, Any]) -> bool:
 
 
 def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[ReplicatedJob]:
-    """Those of a runtime's spec, with the patches and the `trainer` of a TrainJob's spec, which may be empty."""
+    """Those of a runtime's spec, with the patches and the `trainer` of a TrainJob's spec, which may be empty.
+
+    TooLarge where that is too much to put together.
+    """
     found = []
+    work = Work()
     patches = _patches(job)
     for index, written in enumerate(mappings(at(runtime, "template", "spec").get("replicatedJobs"))):
         whole = at(written, "template")
@@ -114,11 +116,11 @@ def replicated_jobs(runtime: dict[str, Any], job: dict[str, Any]) -> list[Replic
             labels |= at(patch, "metadata", "labels")
             pods = at(patch, "spec", "template")
             place = f"{where}.spec.template"
-            each.template = merge(each.template, pods, path="", written=place, origins=each.origins)
+            each.template = merge(each.template, pods, path="", written=place, origins=each.origins, work=work)
         each.step = str(labels.get(trainer.ANCESTOR))
         _sized(each, runtime, mapping(job.get("trainer")))
-        _trained(each, runtime, mapping(job.get("trainer")))
-        _initialized(each, mapping(job.get("initializer")))
+        _trained(each, runtime, mapping(job.get("trainer")), work)
+        _initialized(each, mapping(job.get("initializer")), work)
         found.append(each)
     return found
 
@@ -170,7 +172,7 @@ def _sized(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any])
         each.pods = max(nodes - 1, 1) if launcher_is_node(runtime) else nodes
 
 
-def _trained(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any]) -> None:
+def _trained(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any], work: Work) -> None:
     """Put in what the TrainJob's `trainer` says of the container, as far as it reaches this replicated job."""
     is_node = each.name == trainer.NODE and launcher_is_node(runtime)
     index = each.node
@@ -185,14 +187,14 @@ def _trained(each: ReplicatedJob, runtime: dict[str, Any], wanted: dict[str, Any
             each.origins[f"{here}.{name}"] = f"spec.trainer.{name}"
     if wanted.get("env"):
         change = {"env": wanted["env"]}
-        container = merge(container, change, path=here, written="spec.trainer", origins=each.origins)
+        container = merge(container, change, path=here, written="spec.trainer", origins=each.origins, work=work)
     if resources := mapping(wanted.get("resourcesPerNode")):
-        container["resources"] = _resources(each, here, mapping(container.get("resources")), resources)
+        container["resources"] = _resources(each, here, mapping(container.get("resources")), resources, work)
     containers[index] = container
     each.replace_containers(containers)
 
 
-def _initialized(each: ReplicatedJob, initializer: dict[str, Any]) -> None:
+def _initialized(each: ReplicatedJob, initializer: dict[str, Any], work: Work) -> None:
     """Put in what the TrainJob's `initializer` says of the container that fetches a dataset or a model."""
     field, index = trainer.INITIALIZERS.get(each.step, ""), each.named(each.step)
     wanted = mapping(initializer.get(field))
@@ -200,7 +202,7 @@ def _initialized(each: ReplicatedJob, initializer: dict[str, Any]) -> None:
         return
     here, there, containers = f".spec.containers[{index}]", f"spec.initializer.{field}", each.containers
     change = {"env": wanted["env"]} if wanted.get("env") else {}
-    container = merge(containers[index], change, path=here, written=there, origins=each.origins)
+    container = merge(containers[index], change, path=here, written=there, origins=each.origins, work=work)
     if secret := mapping(wanted.get("secretRef")):
         sources = mappings(container.get("envFrom"))
         each.origins[f"{here}.envFrom[{len(sources)}].secretRef"] = f"{there}.secretRef"
@@ -209,9 +211,11 @@ def _initialized(each: ReplicatedJob, initializer: dict[str, Any]) -> None:
     each.replace_containers(containers)
 
 
-def _resources(each: ReplicatedJob, here: str, own: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+def _resources(
+    each: ReplicatedJob, here: str, own: dict[str, Any], wanted: dict[str, Any], work: Work
+) -> dict[str, Any]:
     """The resources, with what is from the runtime noted as such."""
-    merged = merge(own, wanted, path=f"{here}.resources", written=RESOURCES, origins={})
+    merged = merge(own, wanted, path=f"{here}.resources", written=RESOURCES, origins={}, work=work)
     each.origins[f"{here}.resources"] = RESOURCES
     each.origins[".spec.containers"] = RESOURCES  # what all containers ask for together
     each.kept |= {f".spec.containers[{index}]" for index in range(len(each.containers))}

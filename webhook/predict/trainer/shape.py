@@ -15,7 +15,6 @@ from webhook.api.untyped import at, mapping, mappings
 from webhook.cluster.training_runtimes import TrainingRuntime
 from webhook.predict.trainer.places import Place, Places
 from webhook.predict.trainer.replicated_jobs import (
-    JOB_SET,
     METADATA,
     ReplicatedJob,
     claim_templates,
@@ -23,6 +22,7 @@ from webhook.predict.trainer.replicated_jobs import (
     replicated_jobs,
     slots,
 )
+from webhook.predict.trainer.size import JOB_SET, check_others, check_patches, check_runtime
 
 _ROLES: Final = {trainer.LAUNCHER: LAUNCHER, trainer.NODE: WORKER}
 # JobSet's default.
@@ -71,12 +71,12 @@ class Shape:
 
 
 def of_runtime(document: dict[str, Any]) -> Shape | None:
-    """Of a runtime's JSON; None where it has no MPI policy."""
+    """Of a runtime's JSON; None where it has no MPI policy, TooLarge where it has too many pods."""
     return _shape(mapping(document.get("spec")), {}, mapping(document.get("metadata")), _runtimes_places(), "")
 
 
 def of_train_job(document: dict[str, Any], runtime: TrainingRuntime) -> Shape | None:
-    """Of a TrainJob's JSON and its runtime; None where that has no MPI policy."""
+    """Of a TrainJob's JSON and its runtime; None where that has no MPI policy, TooLarge beyond what can be merged."""
     if not runtime.spec:
         return None
     kind = trainer.RUNTIME if runtime.namespace else trainer.CLUSTER_RUNTIME
@@ -120,10 +120,13 @@ def _shape(
     policy = at(runtime, "mlPolicy").get("mpi")
     if not isinstance(policy, dict):
         return None
+    check_runtime(runtime, of_job=bool(name))
+    check_patches(job)
     jobs = replicated_jobs(runtime, job)
     specs: dict[str, Any] = {}
     claims = [name for _, name in claim_templates(at(runtime, "template", "spec"))]
     others: list[tuple[str, dict[str, Any]]] = []
+    size = 0
     for each in jobs:
         role = _ROLES.get(each.name)
         if role is None and len(others) == _MOST_OTHERS:
@@ -145,6 +148,8 @@ def _shape(
             specs[role] = replica
         else:
             others.append((path, replica))
+            size += len(msgspec.json.encode(each.template))
+            check_others(size, of_job=bool(name))
     as_node = launcher_is_node(runtime)
     manager = job.get("managedBy")
     run_policy = {

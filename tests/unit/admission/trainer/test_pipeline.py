@@ -2,51 +2,33 @@
 
 import copy
 import json
-from datetime import date
 
 import msgspec
 import pytest
 
-from tests.support.trainer import LAUNCHER, NODE, Runtimes, patch, pods, record, replicated_job, runtime, train_job
+from tests.support.trainer import (
+    LAUNCHER,
+    NODE,
+    TODAY,
+    Runtimes,
+    decide,
+    patch,
+    pods,
+    record,
+    refused,
+    replicated_job,
+    review,
+    runtime,
+    train_job,
+)
 from webhook import rules
 from webhook.admission.trainer import pipeline, selection
 from webhook.api import trainer, written
-from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
 from webhook.cluster.view import NothingKnown
 from webhook.policy.in_force import load_policies
 from webhook.predict.trainer.shape import of_train_job
 
-TODAY = date(2026, 1, 1)
-HEAD = "apiVersion: policy.training.openshift.io/v1\nkind: MPIJobPolicy\n"
 OTHER_GROUP = {**train_job(), "spec": {"runtimeRef": {"name": "deepspeed", "apiGroup": "x.io"}}}
-
-
-def review(manifest, *, old=None, kind=None, version="trainer.kubeflow.org/v1alpha1"):
-    group, _, number = version.partition("/")
-    return AdmissionRequest(
-        uid="1",
-        operation="CREATE" if old is None else "UPDATE",
-        kind=GroupVersionKind(group=group, version=number, kind=kind or manifest["kind"]),
-        name=manifest["metadata"].get("name", ""),
-        namespace=manifest["metadata"].get("namespace", ""),
-        user_info=UserInfo(username="ann"),
-        object=msgspec.Raw(json.dumps(manifest).encode()),
-        old_object=msgspec.Raw(json.dumps(old).encode()),
-    )
-
-
-def decide(manifest, *runtimes, policy=None, view=None, granted=None, **changes):
-    return pipeline.decide(
-        review(manifest, **changes),
-        policies=load_policies(policy and HEAD + policy),
-        view=view or Runtimes(*runtimes),
-        today=TODAY,
-        granted=granted,
-    )
-
-
-def refused(decision):
-    return [(each.violation.path, each.violation.message, each.violation.fix, each.rule) for each in decision.denied]
 
 
 def test_a_good_job_is_admitted_without_a_word():

@@ -1,0 +1,77 @@
+"""What is known of a TrainJob or a runtime that is too large to be put together, without reading all of it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from webhook.api.review import AdmissionRequest
+
+# Fields of a TrainJob's spec that change no pod.
+_BESIDE_PODS: Final = frozenset(("activeDeadlineSeconds", "managedBy", "suspend"))
+
+
+class _Policy(msgspec.Struct):
+    mpi: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class Head(msgspec.Struct, rename="camel"):
+    """Of a spec what says whether it is of MPI."""
+
+    runtime: Mapping[str, str | None] = msgspec.field(default_factory=dict, name="runtimeRef")
+    """The one that a TrainJob names."""
+    ml_policy: _Policy | None = None
+
+    @property
+    def has_mpi_policy(self) -> bool:
+        """Whether a runtime is one of MPI."""
+        return self.ml_policy is not None and bytes(self.ml_policy.mpi)[:1] == b"{"
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    deletion_timestamp: str | None = None
+
+
+class _Going(msgspec.Struct):
+    metadata: _Metadata
+
+
+class _Headed(msgspec.Struct):
+    spec: Head
+
+
+class _Spec(msgspec.Struct):
+    spec: dict[str, msgspec.Raw]
+
+
+_FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def head(written: msgspec.Raw) -> Head:
+    """As far as it can be read."""
+    try:
+        return msgspec.json.decode(written, type=_Headed).spec
+    except _FAULTS:
+        return Head()
+
+
+def goes(written: msgspec.Raw) -> bool:
+    """Whether it is being deleted."""
+    try:
+        return bool(msgspec.json.decode(written, type=_Going).metadata.deletion_timestamp)
+    except _FAULTS:
+        return False
+
+
+def same_pods(request: AdmissionRequest) -> bool:
+    """Whether an update leaves all that pods come of, byte by byte: the API server writes both in the same way."""
+    try:
+        new, old = (_of_pods(raw) for raw in (request.object, request.old_object))
+    except _FAULTS:
+        return False
+    return new == old
+
+
+def _of_pods(written: msgspec.Raw) -> dict[str, bytes]:
+    spec = msgspec.json.decode(written, type=_Spec).spec
+    return {name: bytes(value) for name, value in spec.items() if name not in _BESIDE_PODS}
