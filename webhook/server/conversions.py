@@ -1,7 +1,6 @@
 """Reviews of the CRD's conversion webhook: jobs in the version that somebody asks for."""
 
 import asyncio
-from asyncio import get_running_loop
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -57,7 +56,7 @@ async def converted(request: Request, telemetry: Telemetry) -> Reply:
         if found:
             await asyncio.sleep(0)
         work = partial(_converted, written, asked.desired, request.deadline)
-        new = await get_running_loop().run_in_executor(_ASIDE, work) if len(written) > MOST_AT_ONCE else work()
+        new = await asyncio.get_running_loop().run_in_executor(_ASIDE, work) if len(written) > MOST_AT_ONCE else work()
         if isinstance(new, _NoJob):
             telemetry.converted(version, {"refused": 1}, monotonic() - request.started)
             telemetry.log.info("conversion refused", version=version, namespace=new.namespace, name=new.name)

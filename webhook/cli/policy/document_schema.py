@@ -3,7 +3,7 @@
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -91,13 +91,13 @@ def json_schema() -> dict[str, Any]:
         properties[name]["examples"] = [example]
     whole = {**schema, "$defs": {name: definitions[name] for name in sorted(_used(schema, definitions))}}
     head = {"$schema": DIALECT, "$id": ID, "title": KIND, "type": "object", "required": ["apiVersion", "kind"]}
-    bare: dict[str, Any] = _bounded(_without_titles(whole))
+    bare: dict[str, Any] = _everywhere(lambda schema: _bounded(_without_title(schema)), whole)
     return head | bare
 
 
 def schema_of_tests() -> dict[str, Any]:
     """The JSON Schema of files of tests."""
-    bare: dict[str, Any] = _without_titles(SuiteDocument.model_json_schema())
+    bare: dict[str, Any] = _everywhere(_without_title, SuiteDocument.model_json_schema())
     return {"$schema": DIALECT, "$id": ID_OF_TESTS, "title": TEST_KIND} | bare
 
 
@@ -198,39 +198,34 @@ def _inlined(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
     return {key: value for key, value in resolved(schema, definitions).items() if key != "$ref"}
 
 
-def _bounded(schema: Any) -> Any:
+def _bounded(schema: dict[str, Any]) -> dict[str, Any]:
     """With how many entries lists and mappings may have."""
-    if isinstance(schema, list):
-        return [_bounded(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
     bound: dict[str, Any] = {}
     if schema.get("type") == "array":
         bound = {"maxItems": MAX_ENTRIES}
     elif schema.get("type") == "object" and schema.get("additionalProperties"):
         bound = {"maxProperties": MAX_ENTRIES}
-    return bound | {
-        key: {name: _bounded(field) for name, field in value.items()}
-        if key in {"properties", "$defs"}
-        else value
-        if key in {"default", "examples", "enum"}
-        else _bounded(value)
-        for key, value in schema.items()
-    }
+    return bound | schema
 
 
-def _without_titles(schema: Any) -> Any:
-    """Names of Python classes and fields mean nothing to an editor's user; a property called `title` stays."""
+def _without_title(schema: dict[str, Any]) -> dict[str, Any]:
+    """Names of Python classes and fields mean nothing to an editor's user."""
+    return {key: value for key, value in schema.items() if key != "title"}
+
+
+def _everywhere(change: Callable[[dict[str, Any]], dict[str, Any]], schema: Any) -> Any:
+    """With each schema within it changed, and no name of a property and no value."""
     if isinstance(schema, list):
-        return [_without_titles(item) for item in schema]
+        return [_everywhere(change, item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    return {
-        key: {name: _without_titles(field) for name, field in value.items()}
-        if key in {"properties", "$defs"}
-        else value
-        if key in {"default", "examples", "enum"}
-        else _without_titles(value)
-        for key, value in schema.items()
-        if key != "title"
-    }
+    return change(
+        {
+            key: {name: _everywhere(change, field) for name, field in value.items()}
+            if key in {"properties", "$defs"}
+            else value
+            if key in {"default", "examples", "enum"}
+            else _everywhere(change, value)
+            for key, value in schema.items()
+        }
+    )
