@@ -1,20 +1,18 @@
 """The verdict on a job that is stored, as if it were created now: what its owner would meet who submits it again.
 
-What was injected into it is taken out first, as far as the job records it, and the policy injects anew. The view has to
+It is judged as it is, with what is injected today in addition. The view has to
 be one `WithoutJobs`: what the job takes is in the quotas' `used`, and must not keep it out itself. Nobody submits it:
 exemptions for users do not count, and one that the job asks for does, since whoever created it was asked then.
 """
 
 from collections.abc import Mapping
 from datetime import date
-from typing import Any
 
 import msgspec
 
-from webhook.admission import pipelines, record, wishes
+from webhook.admission import pipelines
 from webhook.admission.decision import Decision
 from webhook.admission.own_rules import NO_ANSWERS
-from webhook.api.annotations import INJECTED
 from webhook.api.review import AdmissionRequest
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.without_jobs import WithoutJobs
@@ -35,10 +33,11 @@ def creation(data: bytes | msgspec.Raw) -> AdmissionRequest | None:
     """The review of a creation of the job in JSON, None for what is no job."""
     try:
         meta = msgspec.json.decode(data, type=_Job).metadata
-        written = _as_written(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return AdmissionRequest(uid="replay", operation="CREATE", name=meta.name, namespace=meta.namespace, object=written)
+    return AdmissionRequest(
+        uid="replay", operation="CREATE", name=meta.name, namespace=meta.namespace, object=msgspec.Raw(data)
+    )
 
 
 def inject(request: AdmissionRequest, policy: Policy, view: WithoutJobs) -> Decision:
@@ -82,15 +81,3 @@ def judge(
         granted = dict.fromkeys(decision.requested, True)
         decision = verdict(request, injected, policy, view=view, today=today, granted=granted, answers=answers)
     return decision
-
-
-def _as_written(data: bytes | msgspec.Raw) -> msgspec.Raw:
-    """The job without what is recorded as injected."""
-    if INJECTED.encode() not in bytes(data):
-        return msgspec.Raw(data)
-    document: Any = msgspec.json.decode(data)
-    document = wishes.without(document, record.read(document))
-    metadata = document.get("metadata")
-    if isinstance(metadata, dict) and isinstance(metadata.get("annotations"), dict):
-        metadata["annotations"].pop(INJECTED, None)
-    return msgspec.Raw(msgspec.json.encode(document))

@@ -20,19 +20,27 @@ COPY = "a copy made by Kueue"
 CLAIMED = frozenset({OWNED, COPY})
 
 
-def reason_to_inject_nothing(request: review.AdmissionRequest, job: MPIJob, policy: Policy) -> str:
+def reason_to_inject_nothing(request: review.AdmissionRequest, job: MPIJob, old: MPIJob | None, policy: Policy) -> str:
     """Why nothing may be injected into this object, empty when it may."""
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
     if request.operation == "UPDATE" and request.user_info.username in policy.document.controllers:
         return BY_CONTROLLER
-    if job.metadata.deletion_timestamp:
+    if is_being_deleted(old):
         return "being deleted"
     if job.owned:
         return OWNED
     if any(key in job.labels or key in job.annotations for key in FOREIGN):
         return COPY
     return ""
+
+
+def is_being_deleted(old: MPIJob | None) -> bool:
+    """Whether the stored job is being deleted.
+
+    What a submitted object says of it means nothing: server-side apply keeps `deletionTimestamp` as the user wrote it.
+    """
+    return old is not None and old.metadata.deletion_timestamp is not None
 
 
 def only_claims(request: review.AdmissionRequest, reason: str, policy: Policy) -> bool:
@@ -50,7 +58,7 @@ def reason_to_check_nothing(
     """
     if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
         return NOT_OURS
-    if job.metadata.deletion_timestamp:
+    if is_being_deleted(old) and _same_spec(request):
         return "being deleted"
     by_controller = request.operation == "UPDATE" and request.user_info.username in policy.document.controllers
     if by_controller and _is_a_controllers(request, view):

@@ -6,14 +6,13 @@ ReviewError for an object that is no JSON.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from functools import partial
-from typing import Literal
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import structs
 
+from webhook import injections
 from webhook.admission import (
-    attribution,
     excuse,
     one_cause,
     opt_out,
@@ -24,7 +23,6 @@ from webhook.admission import (
     preempted,
     quiet,
     ratchet,
-    record,
     refused_gpus,
     required,
     restore,
@@ -43,13 +41,14 @@ from webhook.api import annotations, document, mpijob, review, written
 from webhook.api.mpijob import MPIJob
 from webhook.api.review import AdmissionRequest
 from webhook.api.shape import ShapeError
+from webhook.api.untyped import at
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
 from webhook.kit import written_templates
 from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
 from webhook.kit.own_rules import Answers
-from webhook.kit.patch import PatchBuilder, PatchConflict
+from webhook.kit.patch import PatchBuilder, PatchConflict, Path
 from webhook.kit.settings import Action, RuleSettings
 from webhook.policy.exemptions import ASKED
 from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
@@ -97,6 +96,7 @@ def decide(
     return decision
 
 
+_INJECTED: Final[Path] = ("metadata", "annotations", annotations.INJECTED)
 # Seconds kept back for writing the reply.
 RESERVE = 0.05
 
@@ -108,8 +108,8 @@ class DeadlineExceeded(Exception):
 def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterView) -> Decision:
     """Inject what the job needs. Never denies: an object of a wrong shape is left to the API server's schema.
 
-    On UPDATE only what was injected at creation and has been lost comes back (see `restore`): `kubectl apply` replaces
-    whole lists of a custom resource, and Kueue stops a running job whose containers differ from those that it admitted.
+    On UPDATE only values come back that the stored job has and an injection can write (see `restore`): `kubectl apply`
+    replaces whole lists of a custom resource, and Kueue stops a running job whose containers change.
     """
     if too_large.unread(request.object) or (request.operation == "UPDATE" and too_large.unread(request.old_object)):
         return Decision(name=request.name, skipped=too_large.INJECT_NOTHING)
@@ -125,28 +125,30 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     except (ShapeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         review.confirm(request)
         return Decision(skipped=f"schema: {error}"[:200], name=request.name)
-    decision = Decision(name=_name(request, job), skipped=reason_to_inject_nothing(request, job, policy))
+    old = _old(request) if request.operation == "UPDATE" else None
+    decision = Decision(name=_name(request, job), skipped=reason_to_inject_nothing(request, job, old, policy))
     decision.warned = preempted.findings(job)
     decision.injection_warnings = policy.document.injection_warnings
-    left_out: frozenset[str] = frozenset()
     if decision.skipped:
         if not only_claims(request, decision.skipped, policy):
             return decision
-        left_out = frozenset(entry.id for entry, _ in policy.injections if not entry.for_claimed)
-        policy = replace(policy, injections=tuple(each for each in policy.injections if each[0].id not in left_out))
+        policy = replace(policy, injections=tuple(each for each in policy.injections if each[0].for_claimed))
     try:
         if request.operation == "UPDATE":
-            inject = partial(_inject_again, request, policy, view, _old(request))
-            restored = restore.restore(stored, builder, inject, skipped=opt_out.honoured(job, policy) | left_out)
+
+            def inject(patch: PatchBuilder, ids: frozenset[str] | None) -> dict[str, list[str]]:
+                return _inject_again(request, policy, view, old, patch, ids=ids)
+
+            restored = restore.restore(stored, builder, inject, skipped=opt_out.honoured(job, policy))
             decision.told, decision.news = restored.told, restored.changed
+            if _has_new_template(stored, builder.document):
+                decision.told |= inject(builder, None)
+                decision.news = list(dict.fromkeys(builder.authors))
         else:
-            # Another webhook may have changed the job since an earlier round, of which the user has been told.
-            known = record.holding(builder.document) if annotations.INJECTED in job.annotations else []
-            earlier = {place.author for place in known}
             decision.told = overlooked.cautions(job) | _inject(job, policy, ctx, builder)
             parameters.warn_of_injections(decision, policy)
-            decision.news = [author for author in dict.fromkeys(builder.authors) if author not in earlier]
-            record.write(builder)
+            decision.news = list(dict.fromkeys(builder.authors))
+            _list_injections(job, decision.news, builder)
     except PatchConflict as error:
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
     if not decision.skipped or builder.operations:
@@ -155,16 +157,42 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     return decision
 
 
+def _list_injections(job: MPIJob, added: list[str], builder: PatchBuilder) -> None:
+    """The ids of the injections as an annotation, for people: nothing reads it.
+
+    The API server may call again after another webhook changed the job, so earlier ids stay.
+    """
+    earlier = [each for each in job.annotations.get(annotations.INJECTED, "").split(",") if each in injections.REGISTRY]
+    ids = ",".join(sorted({*earlier, *added}))
+    if added and builder.get(_INJECTED) != ids:
+        builder.write_own(_INJECTED, ids)
+
+
+def _has_new_template(stored: Any, new: Any) -> bool:
+    """Whether an update adds the launcher or the workers: a template that comes new is injected as in a new job."""
+    before, after = (at(document, "spec", "mpiReplicaSpecs") for document in (stored, new))
+    return bool(before) and not after.keys() <= before.keys()
+
+
 def _inject_again(
-    request: AdmissionRequest, policy: Policy, view: ClusterView, old: MPIJob | None, builder: PatchBuilder
+    request: AdmissionRequest,
+    policy: Policy,
+    view: ClusterView,
+    old: MPIJob | None,
+    builder: PatchBuilder,
+    *,
+    ids: frozenset[str] | None,
 ) -> dict[str, list[str]]:
-    """Run the injections on the job in `builder`, as if nothing had been injected; what each says."""
+    """Run the injections of these `ids`, None for all, on the job in `builder` as at its creation; what each says."""
     written = msgspec.Raw(msgspec.json.encode(builder.document))
     job = mpijob.decode(written)
-    return _inject(job, policy, _context(request, job, view, old, document=written, admitted=policy.admitted), builder)
+    ctx = _context(request, job, view, old, document=written, admitted=policy.admitted)
+    return _inject(job, policy, ctx, builder, ids)
 
 
-def _inject(job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder) -> dict[str, list[str]]:
+def _inject(
+    job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder, ids: frozenset[str] | None = None
+) -> dict[str, list[str]]:
     """Run the injections that the job does not go without; what each says."""
     told: dict[str, list[str]] = {}
     notes: list[str] = [*opt_out.cautions(job, policy)]
@@ -173,7 +201,7 @@ def _inject(job: MPIJob, policy: Policy, ctx: Context, builder: PatchBuilder) ->
     skipped = opt_out.honoured(job, policy)
     ctx = excuse.for_injections(ctx, job, policy)
     for injection, settings in policy.injections:
-        if injection.id not in skipped:
+        if injection.id not in skipped and (ids is None or injection.id in ids):
             builder.author = injection.id
             if notes := [*injection.inject(job, settings, ctx, builder)]:
                 told[injection.id] = notes
@@ -229,7 +257,7 @@ def validate(
         earlier = (finding for finding, _ in _findings(policy.rules, old, before, time_left))
         found = ratchet.worse(found, job, earlier, old)
     found += _missing(request, job, policy, ctx)
-    for finding, action in attribution.named(found, job, request.object):
+    for finding, action in found:
         leads_to = action.at_most(finding.violation.ceiling)
         outcome = excuse.excuse_for(finding, job=job, ctx=ctx, policy=policy.document, today=today, granted=granted)
         if outcome.reason:
@@ -302,7 +330,7 @@ def _missing(
     """
     if not policy.required:
         return []
-    reason = reason_to_inject_nothing(request, job, policy)
+    reason = reason_to_inject_nothing(request, job, ctx.old, policy)
     if reason == BY_CONTROLLER:
         reason = ""
     if reason and (reason not in CLAIMED or request.user_info.username in policy.document.controllers):

@@ -1,153 +1,246 @@
-"""What an update gets back of what was injected.
+"""What an update gets back of what injections put into the stored job.
 
-`kubectl apply` replaces whole lists of a custom resource, server-side apply takes out what the same file once brought
-with our additions, and `kubectl replace` everything that the file has not. An update restores what the record of the
-stored job names, as far as the stored job still has it as it was injected, and nothing else: a toleration of the user's
-own stays away once it is taken out, and nothing that a later version or policy would add comes to an old job.
+`kubectl apply` replaces whole lists of a custom resource and so drops injected items; Kueue stops a running job whose
+containers change. An update gets back what the stored job has, the new one lacks, and an injection can write (`Form`).
+The author of the job can write any annotation, so none is trusted: what is not in a form never comes back.
 
-Where the job as it is wanted now would get another value in such a place, by an annotation that the update changed, the
-other value goes there, and the record says so; where it would get none, nothing does (see `wishes`).
+The injections also run on both jobs as they are without those values. Where the outcome differs, the update changes
+what an injection reads, such as `training.openshift.io/timeout`, and today's outcome replaces the stored values.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
 
-from webhook.admission import record
-from webhook.admission.places import APPENDED, Lists, RecordedPlace, networks
-from webhook.admission.wishes import Inject, Told, Value, Wishes
-from webhook.api.annotations import INJECTED
-from webhook.api.networks import NETWORKS, NetworksError, extended
-from webhook.kit.patch import PatchBuilder, Path
+from webhook import injections
+from webhook.api.networks import NetworksError, extends, parse
+from webhook.api.shape import ShapeError
+from webhook.api.untyped import mapping
+from webhook.injections import Caution
+from webhook.kit.forms import ITEM, ComesBack, Form
+from webhook.kit.patch import Addition, PatchBuilder, PatchConflict, Path
 
-# What the API server has filled in already where a file drops these fields (the CRD's schema).
-CREATION_POLICY: Final = "/spec/launcherCreationPolicy"
-DEFAULTS: Final[Mapping[str, object]] = {CREATION_POLICY: "AtStartup", "/spec/runPolicy/suspend": False}
-_OTHER_HALF: Final = {"requests": "limits", "limits": "requests"}
+Told = dict[str, list[str]]
+"""What each injection says."""
+Inject = Callable[[PatchBuilder, frozenset[str] | None], Told]
+"""Runs the injections of these ids, None for all, as at creation."""
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_KEYS: Final[Mapping[str, str]] = {
+    "containers": "name",
+    "initContainers": "name",
+    "env": "name",
+    "volumes": "name",
+    "imagePullSecrets": "name",
+    "volumeMounts": "mountPath",
+    "ports": "containerPort",
+    "matchExpressions": "key",
+}
+"""By which field the items of a list are told apart; items of other lists are compared as a whole."""
+_GONE: Final = object()
 
 
 @dataclass(slots=True)
 class Restored:
-    """What of an update its user is to be told."""
+    """What the user of an update is told."""
 
     changed: list[str] = field(default_factory=list)
-    """The injections that gave the job another value than before."""
-    told: dict[str, list[str]] = field(default_factory=dict)
-    """What they say, and what others could not do of what the update asks for."""
+    """Injections that gave the job another value than before."""
+    told: Told = field(default_factory=dict)
 
 
-class _Lost(msgspec.Struct, frozen=True):
-    """A recorded place, and what is to be there now."""
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A value that the stored job has and the new one lacks."""
 
-    place: RecordedPlace
-    now: list[Value]
-
-    @property
-    def changed(self) -> bool:
-        return any(place != self.place for place, _ in self.now)
+    injection: str
+    form: Form
+    path: Path
+    """In the new job: of the value, or of the list where an item is missing."""
+    value: Any
+    left: Any
+    """What the new job has there."""
+    item: bool
 
 
 def restore(stored: Any, builder: PatchBuilder, inject: Inject, *, skipped: frozenset[str]) -> Restored:
-    """Restore what the record of the `stored` job names and the new one lacks, and the record itself."""
-    recorded = record.read(stored)
-    lists, restored = Lists(), Restored()
-    there = [(place, value) for place in recorded if (value := lists.value(stored, place)) is not None]
-    gone = [
-        (place, value)
-        for place, value in there
-        if place.author not in skipped and lists.value(builder.document, place) is None
-    ]
-    replaced = bool(recorded) and builder.get(record.PATH) is None
-    rewritten: dict[RecordedPlace, list[RecordedPlace]] = {}
-    if gone:
-        wishes = Wishes(stored, builder.document, [place for place, _ in there], inject)
-        lost = [_Lost(place, wishes.now(place, value)) for place, value in gone]
-        rewritten = _add(_in_pairs(lost, stored, builder, lists), stored, builder, replaced=replaced)
-        restored = _news(lost, rewritten, wishes)
-    if rewritten:
-        record.rewrite(builder, [place for each in recorded for place in rewritten.get(each, [each])])
-    elif replaced:
-        builder.write_own(record.PATH, stored["metadata"]["annotations"][INJECTED])
-    return restored
-
-
-def _news(lost: list[_Lost], rewritten: Mapping[RecordedPlace, list[RecordedPlace]], wishes: Wishes) -> Restored:
-    changed = list(dict.fromkeys(place.author for place in rewritten))
-    told: Told = {
-        author: wishes.notes(author) if author in changed else wishes.cautions(author)
-        for author in dict.fromkeys(each.place.author for each in lost)
+    """Put back into the new job in `builder` what it lost of the `stored` one, but for the `skipped` injections."""
+    outcome = Restored()
+    file = _own_file(stored)
+    walk = _Walk(skipped)
+    bare = walk.rest(stored, builder.document, file, (), ())
+    if not walk.dropped:
+        return outcome
+    before, after = _Run(inject, bare), _Run(inject, builder.document)
+    changed = {
+        each.injection
+        for each in walk.dropped
+        if before.added[each.injection] != after.added[each.injection] and each.injection not in skipped
     }
-    return Restored(changed, {author: notes for author, notes in told.items() if notes})
-
-
-def _add(
-    lost: list[_Lost], stored: Any, builder: PatchBuilder, *, replaced: bool
-) -> dict[RecordedPlace, list[RecordedPlace]]:
-    """Put into the job what is to be there; the recorded places that have something else now, and that."""
-    lists = Lists()
     back: set[str] = set()
-    rewritten: dict[RecordedPlace, list[RecordedPlace]] = {}
-    for each in lost:
-        for place, value in each.now:
-            # A default of the schema is taken for a loss only beside another loss: users start a job by `suspend`. For
-            # what nobody changes by itself the loss of the record will do.
-            beside = place.author in back or (replaced and place.pointer == CREATION_POLICY)
-            over = DEFAULTS.get(place.pointer) if beside else None
-            if _put(place, value, lists, stored, builder, over=over):
-                back.add(place.author)
-                if each.changed:
-                    rewritten.setdefault(each.place, []).append(place)
-    return rewritten
+    for each in sorted(walk.dropped, key=lambda each: each.form.default is not None):
+        if each.injection not in changed and _comes_back(each, after.builder, back, file_known=file is not None):
+            _put(each, builder, _networks(each, after.builder) if each.form.text else each.value)
+            back.add(each.injection)
+    start = len(builder.additions)
+    fresh = inject(builder, frozenset(changed)) if changed else {}
+    outcome.changed = list(dict.fromkeys(each.author for each in builder.additions[start:]))
+    for author in dict.fromkeys(each.injection for each in walk.dropped):
+        notes = fresh.get(author, []) if author in outcome.changed else _new_cautions(author, before, after)
+        if notes:
+            outcome.told[author] = notes
+    return outcome
 
 
-def _put(place: RecordedPlace, value: Any, lists: Lists, stored: Any, builder: PatchBuilder, *, over: object) -> bool:
-    *above, last = place.tokens
-    where, parent = lists.counterpart(stored, builder.document, above)
-    if where is None:
-        return False
-    builder.author = place.author
-    if isinstance(parent, str):
-        return _attach(builder, where, value)
-    if not isinstance(parent, list):
-        return builder.add((*where, last), value, over=over)
-    if last == APPENDED:
-        return builder.append(where, value, key=None)
-    key, equals, _ = last.partition("=")
-    return bool(key and equals) and builder.append(where, value, key=key)
+class _Run:
+    """What each injection adds to a copy of a job, and says."""
+
+    def __init__(self, inject: Inject, document: Any) -> None:
+        self.builder = PatchBuilder(msgspec.json.decode(msgspec.json.encode(document)))
+        self.added: dict[str, list[Addition]] = defaultdict(list)
+        self.told: Told = {}
+        with suppress(ShapeError, PatchConflict):
+            self.told = inject(self.builder, None)
+        for addition in self.builder.additions:
+            self.added[addition.author].append(addition)
 
 
-def _attach(builder: PatchBuilder, where: Path, network: str) -> bool:
-    text = builder.get(where)
-    if where[-1] != NETWORKS or (text is not None and not isinstance(text, str)):
-        return False
-    try:
-        there, wanted = networks(text or ""), networks(network)
-    except NetworksError:
-        return False
-    if wanted[0] in there:
-        return False
-    return builder.extend_text(where, extended(text or "", wanted), (network,))
+def _new_cautions(author: str, before: _Run, after: _Run) -> list[str]:
+    earlier = before.told.get(author, ())
+    return [note for note in after.told.get(author, ()) if isinstance(note, Caution) and note not in earlier]
 
 
-def _in_pairs(lost: list[_Lost], stored: Any, builder: PatchBuilder, lists: Lists) -> list[_Lost]:
-    """Those without the request or limit of a container that the stored job has with another limit or request.
+def _comes_back(dropped: Dropped, today: PatchBuilder, back: set[str], *, file_known: bool) -> bool:
+    there = today.get(dropped.path)
+    written_today = dropped.value in (there or ()) if dropped.item else dropped.value == there
+    match dropped.form.when:
+        case ComesBack.NOT_IN_FILE:
+            return file_known or written_today
+        case ComesBack.WRITTEN_TODAY:
+            return written_today or (dropped.form.default is not None and dropped.injection in back)
+        case ComesBack.WITH_OTHERS:
+            return dropped.injection in back
+    return True
 
-    The API server refuses a request above its limit, and one of a device that is not equal to it.
+
+def _own_file(stored: Any) -> Any:
+    """What `kubectl apply` was last given; None for a job that it did not write."""
+    with suppress(LookupError, TypeError, msgspec.DecodeError, UnicodeError):
+        return msgspec.json.decode(stored["metadata"]["annotations"][LAST_APPLIED])
+    return None
+
+
+def _put(dropped: Dropped, builder: PatchBuilder, value: Any) -> None:
+    builder.author = dropped.injection
+    if dropped.item:
+        builder.append(dropped.path, value, key=None)
+    elif value != dropped.left:
+        builder.add(dropped.path, value, over=dropped.left)
+
+
+def _networks(dropped: Dropped, today: PatchBuilder) -> Any:
+    """The text for a list of networks: today's if all of it comes from the stored job, else the stored one.
+
+    A text of the user's that does not begin the stored one stays as it is.
     """
-    together = {each.place.pointer for each in lost if each.now}
-    return [each for each in lost if _pair_holds(each, together, stored, builder.document, lists)]
+    left, text = dropped.left or "", today.get(dropped.path)
+    try:
+        if isinstance(text, str) and set(parse(text)) <= {*parse(dropped.value), *parse(left)}:
+            return text
+    except NetworksError:
+        return dropped.left
+    return dropped.value if extends(dropped.value, left) else dropped.left
 
 
-def _pair_holds(each: _Lost, together: set[str], stored: Any, new: Any, lists: Lists) -> bool:
-    tokens = each.place.tokens
-    if len(tokens) < 3 or tokens[-3] != "resources" or tokens[-2] not in _OTHER_HALF:
+class _Walk:
+    """Through the stored job, the new one and the user's own file side by side."""
+
+    def __init__(self, skipped: frozenset[str]) -> None:
+        self.dropped: list[Dropped] = []
+        self._skipped = skipped
+        self._forms: dict[tuple[str, ...], list[tuple[str, Form]]] = defaultdict(list)
+        for injection in injections.REGISTRY.values():
+            for form in injection.forms:
+                self._forms[form.path].append((injection.id, form))
+        self._ways = {path[:length] for path in self._forms for length in range(len(path))}
+
+    def rest(self, stored: Any, new: Any, own: Any, path: Path, pattern: tuple[str, ...]) -> Any:
+        """What is left of `stored` without dropped values; _GONE for nothing."""
+        if stored == new:
+            return stored
+        if path and (found := self._form(path[-1], stored, new, own, pattern)) is not None:
+            self.dropped.append(Dropped(*found, path, stored, new, item=False))
+            return _GONE if new is None else new
+        if pattern not in self._ways:
+            return stored
+        if isinstance(stored, dict) and (new is None or isinstance(new, dict)):
+            there, mine = new or {}, own if isinstance(own, dict) else {}
+            parts = {
+                key: self.rest(value, there.get(key), mine.get(key), (*path, key), (*pattern, key))
+                for key, value in stored.items()
+            }
+            left: Any = {key: value for key, value in parts.items() if value is not _GONE}
+            return _GONE if stored and not left and new is None else left
+        if isinstance(stored, list) and (new is None or isinstance(new, list)):
+            left = self._items(stored, new or [], own if isinstance(own, list) else [], path, pattern)
+            return _GONE if stored and not left and new is None else left
+        return stored
+
+    def _items(self, stored: list[Any], new: list[Any], own: list[Any], path: Path, pattern: tuple[str, ...]) -> Any:
+        key = _KEYS.get(pattern[-1]) if pattern else None
+        places = {_identity(item, key): index for index, item in reversed(list(enumerate(new)))}
+        mine = {_identity(item, key): item for item in own}
+        left = []
+        for position, item in enumerate(stored):
+            identity = _identity(item, key)
+            index = places.get(identity)
+            if index is None and len(stored) == len(new) and _has_no_name(item, pattern[-1]):
+                index = position
+            if index is not None:
+                own_item = mine.get(identity)
+                left.append(self.rest(item, new[index], own_item, (*path, index), (*pattern, ITEM)))
+            elif found := self._form(ITEM, item, None, mine.get(identity), (*pattern, ITEM)):
+                self.dropped.append(Dropped(*found, path, item, None, item=True))
+            else:
+                left.append(item)
+        return left
+
+    def _form(
+        self, key: str | int, stored: Any, new: Any, own: Any, pattern: tuple[str, ...]
+    ) -> tuple[str, Form] | None:
+        """The injection that can have written a value that is dropped, and the form that says so."""
+        any_key = (*pattern[:-1], ITEM)
+        fitting = [
+            (author, form)
+            for where in dict.fromkeys((pattern, any_key))
+            for author, form in self._forms.get(where, ())
+            if _is_lost(form, stored, new) and form.holds(str(key), stored)
+        ]
+        always = [entry for entry in fitting if entry[1].when is ComesBack.ALWAYS]
+        if own == stored or self._skipped.intersection(author for author, _ in fitting):
+            fitting = always
+        return fitting[0] if fitting else None
+
+
+def _is_lost(form: Form, stored: Any, new: Any) -> bool:
+    if form.text and isinstance(new, str):
         return True
-    other = [*tokens[:-2], _OTHER_HALF[tokens[-2]], tokens[-1]]
-    before, now = lists.at(stored, other), lists.at(new, other)
-    pointer = "/".join([*each.place.pointer.split("/")[:-2], other[-2], each.place.pointer.rpartition("/")[2]])
-    if now is None and pointer in together:
+    blank = form.when is ComesBack.ALWAYS and new == ""
+    return new is None or blank or (form.default is not None and new == form.default)
+
+
+def _has_no_name(item: Any, field: str) -> bool:
+    """Whether an item is told apart by its position alone."""
+    if field == "nodeSelectorTerms":
         return True
-    # What is asked for now was chosen beside the other half that is there now.
-    return now is not None if each.changed else str(before) == str(now)
+    return field in {"containers", "initContainers"} and not isinstance(mapping(item).get("name"), str)
+
+
+def _identity(item: Any, key: str | None) -> str:
+    """What stands for an item of a list."""
+    value = item.get(key) if key is not None and isinstance(item, dict) else None
+    return msgspec.json.encode(item if value is None else value, order="sorted").decode()

@@ -9,7 +9,6 @@ from webhook import injections
 from webhook.admission.decision import Decision
 from webhook.admission.required import field
 from webhook.api import yaml
-from webhook.api.annotations import INJECTED
 from webhook.cli.terminal import added, heading, printable
 from webhook.injections import Caution
 from webhook.kit.patch import Path
@@ -69,9 +68,9 @@ def fields(patch: Iterable[Operation]) -> list[str]:
 
 
 def report(entries: Sequence[Injected], *, updates: bool) -> Iterator[str]:
-    """All of them in lines, nothing for none; `updates`: an update only restores what the job has lost."""
+    """All of them in lines, nothing for none; `updates`: an update only puts back what the job has lost."""
     if entries:
-        yield f"restored, as {INJECTED} on the job records:" if updates else f"injected, and recorded in {INJECTED}:"
+        yield "put back from the stored job:" if updates else "injected:"
     for entry in entries:
         yield from (f"  {line}" for line in entry.as_text())
 

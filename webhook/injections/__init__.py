@@ -13,6 +13,7 @@ import msgspec
 
 from webhook.api.mpijob import MPIJob
 from webhook.kit.context import Context
+from webhook.kit.forms import Form
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder
 from webhook.kit.registry import Registry, documentation
@@ -36,6 +37,8 @@ class Injection(msgspec.Struct, frozen=True):
     since: str
     for_claimed: bool = False
     """Also into jobs that say that a controller or Kueue made them: anyone may write that."""
+    forms: tuple[Form, ...] = ()
+    """What it can write, for updates: see `webhook.kit.forms`."""
     importance: Importance = Importance.HARMS
     """Of its Cautions."""
     plugin: str = ""
@@ -74,13 +77,14 @@ def injection(
     settings: type[S],
     *,
     since: str,
+    forms: tuple[Form, ...] = (),
     for_claimed: bool = False,
     importance: Importance = Importance.HARMS,
 ) -> Callable[[Inject[S]], Inject[S]]:
     """Register the decorated function as the injection `injection_id`, there since version `since`."""
 
     def register(inject: Inject[S]) -> Inject[S]:
-        REGISTRY.declare(inject, Injection(injection_id, settings, inject, since, for_claimed, importance))
+        REGISTRY.declare(inject, Injection(injection_id, settings, inject, since, for_claimed, forms, importance))
         return inject
 
     return register

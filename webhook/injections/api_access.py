@@ -6,15 +6,19 @@ user wrote for `automountServiceAccountToken` stays.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from webhook.api.mpijob import MPIJob
 from webhook.injections import injection
 from webhook.kit.context import Context
+from webhook.kit.forms import equal, in_templates
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
+FORMS: Final = in_templates("spec", "automountServiceAccountToken", holds=equal(False))
 
-@injection("api-access", InjectionSettings, since="0.1")
+
+@injection("api-access", InjectionSettings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Set `automountServiceAccountToken: false` on the pod templates."""
     roles = []

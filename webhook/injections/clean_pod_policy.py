@@ -6,7 +6,7 @@ them. The annotation `training.openshift.io/debug-mode: "true"` asks for `None`:
 """
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -14,11 +14,12 @@ from webhook.api import annotations
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.forms import Form, equal
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings
 
-PATH = ("spec", "runPolicy", "cleanPodPolicy")
+PATH: Final = ("spec", "runPolicy", "cleanPodPolicy")
 EFFECT = {
     "Running": "that still run are removed when the job ends",
     "All": "are removed when the job ends",
@@ -34,7 +35,10 @@ class Settings(InjectionSettings):
     )
 
 
-@injection("clean-pod-policy", Settings, since="0.1", importance=Importance.MINOR)
+FORMS: Final = (Form(PATH, equal(*EFFECT)),)
+
+
+@injection("clean-pod-policy", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Set `spec.runPolicy.cleanPodPolicy`."""
     debug = job.annotations.get(annotations.DEBUG_MODE, "false")

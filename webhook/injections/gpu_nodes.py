@@ -21,7 +21,7 @@ no other term.
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from pydantic import AfterValidator, Field
@@ -34,8 +34,20 @@ from webhook.api.taints import untolerated
 from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, ComesBack, in_templates
 from webhook.kit.importance import Importance
-from webhook.kit.node_affinity import Requirement, is_free, is_required, prefer, require
+from webhook.kit.node_affinity import (
+    PREFERRED,
+    REQUIRED,
+    Requirement,
+    is_free,
+    is_preference,
+    is_required,
+    is_requirement,
+    is_term,
+    prefer,
+    require,
+)
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import OFF_UNQUOTED, InjectionSettings, ResourceNames
 from webhook.kit.settings import Settings as PolicySettings
@@ -103,7 +115,32 @@ class Settings(InjectionSettings):
     )
 
 
-@injection("gpu-nodes", Settings, since="0.1", importance=Importance.MINOR)
+def _is_toleration(_: str, item: Any) -> bool:
+    return isinstance(item, dict) and item == {"key": item.get("key"), "operator": "Exists", "effect": NO_SCHEDULE}
+
+
+FORMS: Final = (
+    *in_templates("spec", "affinity", "nodeAffinity", PREFERRED, ITEM, holds=is_preference),
+    *in_templates(
+        "spec",
+        "affinity",
+        "nodeAffinity",
+        REQUIRED,
+        "nodeSelectorTerms",
+        ITEM,
+        holds=is_term,
+        when=ComesBack.NOT_IN_FILE,
+    ),
+    *in_templates(
+        *("spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms", ITEM, "matchExpressions", ITEM),
+        holds=is_requirement,
+        when=ComesBack.NOT_IN_FILE,
+    ),
+    *in_templates("spec", "tolerations", ITEM, holds=_is_toleration, when=ComesBack.NOT_IN_FILE),
+)
+
+
+@injection("gpu-nodes", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Each template by itself, for each vendor whose accelerators it asks for."""
     nodes = all_nodes(ctx.view)

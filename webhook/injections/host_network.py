@@ -12,6 +12,7 @@ has a configuration file of its own, a warning asks the user to declare the port
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from pydantic import Field
 
@@ -20,6 +21,7 @@ from webhook.api.mpijob import WORKER, MPIJob
 from webhook.api.pod_resources import is_sidecar
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, in_worker, with_fields
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
@@ -31,7 +33,10 @@ class Settings(InjectionSettings):
     port: int = Field(22, ge=1, le=65535, description="The port of sshd where a job shows no other.")
 
 
-@injection("host-network", Settings, since="0.1")
+FORMS: Final = (in_worker("spec", "containers", ITEM, "ports", ITEM, holds=with_fields("containerPort", "protocol")),)
+
+
+@injection("host-network", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Declare the port on the worker's first container."""
     pod = job.worker.template.spec if job.worker else None

@@ -7,12 +7,14 @@ of the internal registry too, or put the secrets on the service account instead.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from pydantic import Field
 
 from webhook.api.mpijob import MPIJob
 from webhook.injections import injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, ComesBack, in_templates, with_fields
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings, ObjectNames
 
@@ -23,7 +25,10 @@ class Settings(InjectionSettings):
     secrets: ObjectNames = Field((), description="Names of the pull secrets, in the namespace of the job.")
 
 
-@injection("image-pull-secrets", Settings, since="0.1")
+FORMS: Final = in_templates("spec", "imagePullSecrets", ITEM, holds=with_fields("name"), when=ComesBack.NOT_IN_FILE)
+
+
+@injection("image-pull-secrets", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Append the missing secrets to `imagePullSecrets`."""
     added: dict[str, None] = {}

@@ -11,10 +11,12 @@ yes.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.forms import Form, equal, in_templates
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
@@ -25,7 +27,14 @@ OFF = {KEY: "false"}
 NOT_OFF = frozenset({"", "y", "yes", "true", "on"})
 
 
-@injection("istio", InjectionSettings, since="0.1", importance=Importance.MINOR)
+FORMS: Final = (
+    Form(("metadata", "annotations", KEY), equal("false")),
+    *in_templates("metadata", "labels", KEY, holds=equal("false")),
+    *in_templates("metadata", "annotations", KEY, holds=equal("false")),
+)
+
+
+@injection("istio", InjectionSettings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Add what keeps the sidecar away, and warn where the user wants it."""
     default = _wanted(job.labels, job.annotations, default=False)

@@ -13,6 +13,7 @@ write that; but not from one of the policy's `controllers`. Kueue does not compa
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Final
 
 from pydantic import Field
 
@@ -20,10 +21,11 @@ from webhook.api import annotations, duration
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, Note, injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ComesBack, Form
 from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import DurationOrNone, InjectionSettings
 
-PATH = ("spec", "runPolicy", "activeDeadlineSeconds")
+PATH: Final = ("spec", "runPolicy", "activeDeadlineSeconds")
 NO_LIMIT = "no limit"
 
 
@@ -41,7 +43,10 @@ class Settings(InjectionSettings):
     )
 
 
-@injection("job-timeout", Settings, since="0.1", for_claimed=True)
+FORMS: Final = (Form(PATH, lambda _, value: type(value) is int, ComesBack.ALWAYS),)
+
+
+@injection("job-timeout", Settings, since="0.1", for_claimed=True, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Set `spec.runPolicy.activeDeadlineSeconds`."""
     if job.run_policy.active_deadline_seconds is not None:

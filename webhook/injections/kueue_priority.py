@@ -16,6 +16,7 @@ from webhook.api.kueue import PRIORITY_CLASS
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ComesBack, Form, a_text
 from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings, NameInLabel
 from webhook.predict.kueue.managed import manages
@@ -30,7 +31,10 @@ class Settings(InjectionSettings):
     priority_class: NameInLabel = Field("", description="The WorkloadPriorityClass of jobs that name none.")
 
 
-@injection("kueue-priority", Settings, since="0.1")
+FORMS: Final = (Form(LABEL, a_text, ComesBack.WRITTEN_TODAY),)
+
+
+@injection("kueue-priority", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Add the label."""
     name = settings.priority_class

@@ -29,6 +29,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, Note, injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ComesBack, Form, a_text, equal
 from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings, NameInLabel
 from webhook.predict import volcano
@@ -55,7 +56,13 @@ class Settings(InjectionSettings):
     )
 
 
-@injection("kueue-queue", Settings, since="0.1")
+FORMS: Final = (
+    Form(LABEL, a_text, ComesBack.ALWAYS),
+    Form(SUSPEND, equal(True), ComesBack.WITH_OTHERS, default=False),
+)
+
+
+@injection("kueue-queue", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Inject label and `suspend`, or say why not."""
     asked = job.annotations.get(annotations.QUEUE)

@@ -6,6 +6,7 @@ injection: `kueue-queue` and `kueue-priority` know whether Kueue would start the
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from pydantic import Field, field_validator
 
@@ -14,6 +15,7 @@ from webhook.api.kueue import PREFIX
 from webhook.api.mpijob import MPIJob
 from webhook.injections import injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, ComesBack, Form, a_text, in_templates
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
@@ -43,7 +45,13 @@ class Settings(InjectionSettings):
         return labels
 
 
-@injection("labels", Settings, since="0.1", importance=Importance.MINOR)
+FORMS: Final = (
+    Form(("metadata", "labels", ITEM), a_text, ComesBack.WRITTEN_TODAY),
+    *in_templates("metadata", "labels", ITEM, holds=a_text, when=ComesBack.WRITTEN_TODAY),
+)
+
+
+@injection("labels", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Add the missing labels."""
     added = patch.add_entries(("metadata", "labels"), {JOB_TYPE: "mpijob", **settings.job})

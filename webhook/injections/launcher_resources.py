@@ -33,6 +33,7 @@ from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, a_text, in_launcher
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
@@ -94,7 +95,15 @@ class Settings(InjectionSettings):
         return self
 
 
-@injection("launcher-resources", Settings, since="0.1", importance=Importance.FAILS)
+FORMS: Final = tuple(
+    in_launcher("spec", kind, ITEM, "resources", field, name, holds=a_text)
+    for kind in ("containers", "initContainers")
+    for field in (REQUESTS, LIMITS)
+    for name in RESOURCES
+)
+
+
+@injection("launcher-resources", Settings, since="0.1", importance=Importance.FAILS, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Set what is missing."""
     launcher = next((pods for pods in job_pods(job, ctx) if pods.role == LAUNCHER), None)

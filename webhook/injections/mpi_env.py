@@ -21,6 +21,7 @@ from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod import Container
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, in_launcher, named
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
@@ -43,7 +44,14 @@ VARIABLES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-@injection("mpi-env", InjectionSettings, since="0.1")
+FORMS: Final = (
+    in_launcher(
+        "spec", "containers", ITEM, "env", ITEM, holds=named(*(name for each in VARIABLES.values() for name in each))
+    ),
+)
+
+
+@injection("mpi-env", InjectionSettings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Append the variables that are missing to the launcher's first container."""
     if job.launcher is None or not job.launcher.template.containers:

@@ -8,12 +8,14 @@ Kueue reads these labels too: a pod that asks for a label goes only to flavors t
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from pydantic import Field
 
 from webhook.api.mpijob import MPIJob
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, ComesBack, a_text, in_templates
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings, Labels
 
@@ -24,7 +26,10 @@ class Settings(InjectionSettings):
     labels: Labels = Field({}, description="Labels that a node must have to run pods of a job.")
 
 
-@injection("node-selector", Settings, since="0.1")
+FORMS: Final = in_templates("spec", "nodeSelector", ITEM, holds=a_text, when=ComesBack.NOT_IN_FILE)
+
+
+@injection("node-selector", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Add the missing labels to `nodeSelector`."""
     added: dict[str, str] = {}

@@ -27,6 +27,7 @@ from webhook.api.shape import ShapeError
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.injections import injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, equal, in_templates
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.pod_security import Level, LevelVersion, PodTemplate, Version, evaluate, labels, of_root
@@ -53,7 +54,15 @@ class Settings(InjectionSettings):
     )
 
 
-@injection("security-context", Settings, since="0.1")
+FORMS: Final = tuple(
+    form
+    for kind in ("containers", "initContainers")
+    for field, value in (*VALUES.items(), ("capabilities.add", KEPT))
+    for form in in_templates("spec", kind, ITEM, "securityContext", *field.split("."), holds=equal(value))
+)
+
+
+@injection("security-context", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Fill in the fields that the checks name."""
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)

@@ -14,7 +14,7 @@ called `shared-memory` already, nor into pods for Windows.
 
 from collections.abc import Iterator
 from posixpath import normpath
-from typing import Final
+from typing import Any, Final
 
 from pydantic import Field, field_validator
 
@@ -27,6 +27,7 @@ from webhook.api.resources import DEFAULT_ACCELERATORS, accelerators, read
 from webhook.api.volume import SHARED_MEMORY
 from webhook.injections import injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, equal, in_templates
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings, ResourceNames
 from webhook.predict.job_pods import job_pods
@@ -63,7 +64,20 @@ class Settings(InjectionSettings):
         return text
 
 
-@injection("shared-memory", Settings, since="0.1")
+def _is_ours(_: str, volume: Any) -> bool:
+    source = volume.get("emptyDir") if isinstance(volume, dict) and volume.get("name") == SHARED_MEMORY else None
+    return isinstance(source, dict) and source.get("medium") == "Memory" and source.keys() <= {"medium", "sizeLimit"}
+
+
+FORMS: Final = (
+    *in_templates("spec", "volumes", ITEM, holds=_is_ours),
+    *in_templates(
+        "spec", "containers", ITEM, "volumeMounts", ITEM, holds=equal({"name": SHARED_MEMORY, "mountPath": SHM})
+    ),
+)
+
+
+@injection("shared-memory", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """A volume for each template, a mount for each container."""
     for role, _, replica in job.replicas():

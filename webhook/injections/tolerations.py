@@ -7,7 +7,7 @@ A toleration allows pods on nodes and does not direct them there: the injection 
 """
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -16,6 +16,7 @@ from webhook.api.mpijob import MPIJob
 from webhook.api.pod import Toleration
 from webhook.injections import injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, ComesBack, in_templates
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.kit.settings import Settings as PolicySettings
@@ -71,7 +72,12 @@ class Settings(InjectionSettings):
     )
 
 
-@injection("tolerations", Settings, since="0.1")
+FORMS: Final = in_templates(
+    "spec", "tolerations", ITEM, holds=lambda _, item: isinstance(item, dict), when=ComesBack.NOT_IN_FILE
+)
+
+
+@injection("tolerations", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Append the tolerations that are not covered."""
     added: dict[str, None] = {}

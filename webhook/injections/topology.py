@@ -22,11 +22,11 @@ the affinity goes in: should the queue be topology-aware, Kueue names the node o
 
 Nothing happens to a job whose templates have a pod affinity, `topologySpreadConstraints`, a pod anti-affinity by
 another label than `kubernetes.io/hostname`, or a topology annotation of Kueue's: its user has chosen. The copy of
-another job, with its record of what was injected, is drawn to that job's workers: a warning says so.
+another job is drawn to that job's workers: a warning says so.
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import structs
@@ -36,10 +36,12 @@ from webhook.api import annotations, mpijob, names
 from webhook.api.kueue import QUEUE_NAME
 from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.pod import PodTemplate
+from webhook.api.untyped import at
 from webhook.cluster.resources.nodes import HOSTNAME
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, a_text, in_templates
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings
@@ -47,6 +49,7 @@ from webhook.predict.kueue import queues, topology
 from webhook.predict.kueue.topology_choice import Choice, choice
 from webhook.predict.nodes import all_nodes
 
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 OPERATOR: Final = "training.kubeflow.org/operator-name"
 JOB: Final = "training.kubeflow.org/job-name"
 ROLE: Final = "training.kubeflow.org/job-role"
@@ -105,13 +108,31 @@ class Settings(InjectionSettings):
     )
 
 
-@injection("topology", Settings, since="0.1", importance=Importance.MINOR)
+def _draws_to_a_job(_: str, item: Any) -> bool:
+    term = (
+        item.get("podAffinityTerm") if isinstance(item, dict) and item.keys() == {"weight", "podAffinityTerm"} else {}
+    )
+    labels = at(at(term, "labelSelector"), "matchLabels")
+    return labels.get(OPERATOR) == "mpi-operator" and labels.keys() <= {OPERATOR, ROLE, JOB}
+
+
+FORMS: Final = (
+    *in_templates("spec", "affinity", "podAffinity", _PREFERRED, ITEM, holds=_draws_to_a_job),
+    *(
+        form
+        for key in (topology.PREFERRED, topology.UNCONSTRAINED, topology.POD_SET_GROUP)
+        for form in in_templates("metadata", "annotations", key, holds=a_text)
+    ),
+)
+
+
+@injection("topology", Settings, since="0.1", importance=Importance.MINOR, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Annotations for Kueue where its queue is topology-aware, else terms of a pod affinity."""
     templates = [replica.template for _, _, replica in job.replicas()]
     if other := _copied_from(job):
         shown = annotations.quoted(other)
-        yield Caution(f"take podAffinity and {annotations.INJECTED} out of the copy: they are of job {shown}")
+        yield Caution(f"podAffinity draws the workers to job {shown}. Remove it if this job is a copy.")
         return
     if len(templates) < 2 or any(each.spec is None or _chosen(each) for each in templates):
         return
@@ -126,7 +147,7 @@ def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -
 
 def _copied_from(job: MPIJob) -> str:
     """The job whose workers these are drawn to by what was injected into that one; empty for none."""
-    template = job.worker.template if job.worker is not None and annotations.INJECTED in job.annotations else None
+    template = job.worker.template if job.worker is not None else None
     affinity = template.spec.affinity if template is not None and template.spec is not None else None
     terms = affinity.pod_affinity.terms if affinity is not None and affinity.pod_affinity is not None else ()
     for term in terms:
@@ -198,12 +219,12 @@ def _attract(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder,
         near: dict[str, object] = {"topologyKey": key, **selector}
         term: dict[str, object] = {"weight": max(_WEIGHT // _STEP**rank, 1), "podAffinityTerm": near}
         for role in roles:
-            if patch.append(_preferred(role), term, key=None):
+            if patch.append(_terms(role), term, key=None):
                 added[key] = None
     if added:
         yield f"workers come together by {', '.join(added)}"
 
 
-def _preferred(role: str) -> Path:
+def _terms(role: str) -> Path:
     affinity = (*template_path(role), "spec", "affinity")
-    return (*affinity, "podAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+    return (*affinity, "podAffinity", _PREFERRED)

@@ -24,6 +24,7 @@ from webhook.cluster.resources.volcano_queues import VOLCANO_QUEUES
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView
 from webhook.injections import Caution, Note, injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ComesBack, Form, a_text
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings, ObjectName
@@ -42,7 +43,10 @@ class Settings(InjectionSettings):
     )
 
 
-@injection("volcano-queue", Settings, since="0.1", importance=Importance.FAILS)
+FORMS: Final = (Form(FIELD, a_text, ComesBack.WRITTEN_TODAY),)
+
+
+@injection("volcano-queue", Settings, since="0.1", importance=Importance.FAILS, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Add the queue."""
     if not job.managed_here or volcano.queue_of(job)[1] or patch.get(KUEUE_LABEL):

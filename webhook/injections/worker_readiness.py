@@ -19,7 +19,7 @@ number of workers or less. Do not set `byDefault` where the operator runs with `
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -30,6 +30,7 @@ from webhook.api.pod import PodTemplate
 from webhook.cluster.view import UNKNOWN, Unknown
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, ComesBack, Form, equal, in_worker
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.kueue import queues
@@ -52,7 +53,17 @@ class Settings(InjectionSettings):
     port: int = Field(22, ge=1, le=65535, description="The port of sshd where a job shows no other.")
 
 
-@injection("worker-readiness", Settings, since="0.1")
+def _is_ours(_: str, probe: Any) -> bool:
+    return isinstance(probe, dict) and probe.keys() == {"tcpSocket", "periodSeconds", "timeoutSeconds"}
+
+
+FORMS: Final = (
+    in_worker("spec", "containers", ITEM, "readinessProbe", holds=_is_ours),
+    Form(POLICY, equal(WAIT), ComesBack.WRITTEN_TODAY, default=AT_STARTUP),
+)
+
+
+@injection("worker-readiness", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Inject the probe and the policy, or neither."""
     policy = AT_STARTUP if job.spec.launcher_creation_policy is None else job.spec.launcher_creation_policy

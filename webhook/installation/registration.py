@@ -49,8 +49,12 @@ MATCH_CONDITIONS = {
 }
 # Others are nobody's business here, so that the service is in the way of no other kind of training.
 OF_MPI = "has(object.spec.mlPolicy) && has(object.spec.mlPolicy.mpi)"
-# A finalizer is removed with an UPDATE, which must work while no replica answers.
-NOT_BEING_DELETED = "!has(object.metadata.deletionTimestamp)"
+# A finalizer is removed with an UPDATE, which must work while no replica answers. Only the stored object shows that it
+# is being deleted: server-side apply keeps a deletionTimestamp that a user wrote into the new one.
+NOT_BEING_DELETED = (
+    "request.operation == 'CREATE' || !has(oldObject.metadata.deletionTimestamp) || "
+    "(has(object.spec) ? !has(oldObject.spec) || object.spec != oldObject.spec : has(oldObject.spec))"
+)
 CHANGES = ["CREATE", "UPDATE"]
 _OF_JOBS, _OF_CLUSTER = "train-jobs", "cluster-training-runtimes"
 # Names of hooks, and what they see.

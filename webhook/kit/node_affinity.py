@@ -9,8 +9,10 @@ from webhook.kit.patch import PatchBuilder, Path
 WEIGHT: Final = 50
 
 _AFFINITY: Final = ("affinity", "nodeAffinity")
-_REQUIRED: Final = (*_AFFINITY, "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-_PREFERRED: Final = (*_AFFINITY, "preferredDuringSchedulingIgnoredDuringExecution")
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_REQUIRED: Final = (*_AFFINITY, REQUIRED, "nodeSelectorTerms")
+_PREFERRED: Final = (*_AFFINITY, PREFERRED)
 
 
 class Requirement(NamedTuple):
@@ -66,6 +68,27 @@ def prefer(patch: PatchBuilder, spec: Path, template: PodTemplate, wanted: Requi
     if not is_free(template, wanted.key) or any(wanted.key in _keys(item) for item in patch.get(path) or ()):
         return False
     return patch.append(path, {"weight": WEIGHT, "preference": {"matchExpressions": [wanted.item]}}, key=None)
+
+
+def is_requirement(_: str, item: Any) -> bool:
+    """Whether `require` could have written this condition."""
+    return (
+        isinstance(item, dict)
+        and item.keys() == {"key", "operator", "values"}
+        and item["operator"] == "In"
+        and isinstance(item["values"], list)
+    )
+
+
+def is_term(_: str, term: Any) -> bool:
+    """Whether `require` could have written this term as a whole."""
+    conditions = term.get("matchExpressions") if isinstance(term, dict) and len(term) == 1 else None
+    return isinstance(conditions, list) and all(is_requirement("", item) for item in conditions)
+
+
+def is_preference(_: str, item: Any) -> bool:
+    """Whether `prefer` could have written this item."""
+    return isinstance(item, dict) and item.get("weight") == WEIGHT and is_term("", item.get("preference"))
 
 
 def _keys(item: Any) -> set[str]:

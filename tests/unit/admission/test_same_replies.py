@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
+from webhook.admission.places import checksum
 
 from tests.bench.replies import cases
 from tests.bench.replies.record import _policy as policy_set
@@ -24,7 +25,6 @@ from tests.support.jobs import changed, request
 from tests.support.nodes import node
 from tests.support.samples import sample
 from webhook.admission.decided_before import DecidedBefore
-from webhook.admission.places import checksum
 from webhook.api import review
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown

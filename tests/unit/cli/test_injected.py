@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 import pytest
+from webhook.admission.record import RETIRED
 
 from tests.support.injecting import mpijob, mutate, policy_of
 from webhook import injections
 from webhook.admission.decision import Decision
-from webhook.admission.record import RETIRED
 from webhook.cli.injected import WIDTH, by_injection, report
 from webhook.injections import Caution
 

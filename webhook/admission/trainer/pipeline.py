@@ -91,11 +91,9 @@ def judge(
 
 
 def _too_large(request: AdmissionRequest, large: Finding, stored: Read, policy: Policy) -> Decision:
-    """Of an object that is too large: refused at any action, unless it goes or was stored with the same pods."""
+    """Of an object that is too large: refused at any action, unless it was stored with the same pods."""
     decision = Decision(name=request.name)
-    if unshaped.goes(request.object):
-        decision.skipped = "being deleted"
-    elif stored == large and unshaped.same_pods(request):
+    if stored == large and unshaped.same_pods(request):
         decision.skipped = too_large.AS_STORED
     else:
         decision.add(large, policy.document.ceiling)

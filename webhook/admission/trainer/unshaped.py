@@ -28,14 +28,6 @@ class Head(msgspec.Struct, rename="camel"):
         return self.ml_policy is not None and bytes(self.ml_policy.mpi)[:1] == b"{"
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
-    deletion_timestamp: str | None = None
-
-
-class _Going(msgspec.Struct):
-    metadata: _Metadata
-
-
 class _Headed(msgspec.Struct):
     spec: Head
 
@@ -53,14 +45,6 @@ def head(written: msgspec.Raw) -> Head:
         return msgspec.json.decode(written, type=_Headed).spec
     except _FAULTS:
         return Head()
-
-
-def goes(written: msgspec.Raw) -> bool:
-    """Whether it is being deleted."""
-    try:
-        return bool(msgspec.json.decode(written, type=_Going).metadata.deletion_timestamp)
-    except _FAULTS:
-        return False
 
 
 def same_pods(request: AdmissionRequest) -> bool:

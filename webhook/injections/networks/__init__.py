@@ -25,11 +25,13 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 
 from webhook.api import annotations, networks
-from webhook.api.mpijob import MPIJob
+from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob
 from webhook.api.networks import Network, NetworksError
 from webhook.injections import Caution, injection
+from webhook.injections.networks.devices import FORMS as DEVICES
 from webhook.injections.networks.devices import QUEUE, ask, refusal
 from webhook.kit.context import Context
+from webhook.kit.forms import Form, a_text
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.kit.settings import InjectionSettings
 from webhook.predict.attachments import Attachments, attachments, devices, listed
@@ -56,7 +58,16 @@ class Settings(InjectionSettings):
     networks: NetworkNames = Field((), description="The networks, each as namespace/name@interface.")
 
 
-@injection("networks", Settings, since="0.1")
+FORMS: Final = (
+    *(
+        Form((*map(str, template_path(role)), "metadata", "annotations", networks.NETWORKS), a_text, text=True)
+        for role in (LAUNCHER, WORKER)
+    ),
+    *DEVICES,
+)
+
+
+@injection("networks", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Add what is missing to each template."""
     own = job.annotations.get(annotations.NETWORKS)

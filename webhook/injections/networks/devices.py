@@ -8,8 +8,10 @@ from msgspec import structs
 
 from webhook.api import mpijob, quantity
 from webhook.api.kueue import QUEUE_NAME
+from webhook.api.resources import DEFAULT_ACCELERATORS, is_accelerator
 from webhook.cluster.resources.nodes import NodeShape
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, ComesBack, in_templates
 from webhook.kit.patch import PatchBuilder, Path, template_path
 from webhook.predict.job_pods import JobPods
 from webhook.predict.kueue.coverage import not_covered
@@ -17,6 +19,19 @@ from webhook.predict.never import never_has
 from webhook.predict.nodes import node_shapes
 from webhook.predict.rdma_devices import holding
 
+
+def _is_device(name: str, amount: Any) -> bool:
+    extended = "/" in name or name.startswith("hugepages-")
+    return extended and isinstance(amount, str) and not is_accelerator(name, DEFAULT_ACCELERATORS)
+
+
+FORMS: Final = tuple(
+    form
+    for field in ("limits", "requests")
+    for form in in_templates(
+        "spec", "containers", ITEM, "resources", field, ITEM, holds=_is_device, when=ComesBack.NOT_IN_FILE
+    )
+)
 Amounts = Mapping[str, str]
 """By the name of the resource."""
 QUEUE: Final[Path] = ("metadata", "labels", QUEUE_NAME)

@@ -26,17 +26,20 @@ memory (`LimitMEMLOCK` of the container runtime).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from webhook.api import annotations
 from webhook.api.mpijob import MPIJob
 from webhook.api.resources import is_accelerator
 from webhook.injections import Caution, injection
+from webhook.injections.networks import FORMS as NETWORKS
 from webhook.injections.networks import attach, planned, read
 from webhook.injections.networks.devices import ask, on_no_node, refusal, shapes_for
-from webhook.injections.rdma.ipc_lock import add_ipc_lock
-from webhook.injections.rdma.rank_environment import set_for_ranks
+from webhook.injections.rdma.ipc_lock import CAPABILITY, add_ipc_lock
+from webhook.injections.rdma.rank_environment import is_for_ranks, set_for_ranks
 from webhook.injections.rdma.settings import Settings
 from webhook.kit.context import Context
+from webhook.kit.forms import ITEM, ComesBack, equal, in_launcher, in_templates
 from webhook.kit.patch import PatchBuilder
 from webhook.predict.attachments import Attachments, devices, listed
 from webhook.predict.job_pods import JobPods, job_pods
@@ -52,7 +55,15 @@ class _Plan:
     amounts: dict[str, str] = field(default_factory=dict)
 
 
-@injection("rdma", Settings, since="0.1")
+FORMS: Final = (
+    *NETWORKS,
+    in_launcher("spec", "containers", ITEM, "env", ITEM, holds=is_for_ranks, when=ComesBack.NOT_IN_FILE),
+    *in_templates("spec", "containers", ITEM, "securityContext", "capabilities", "add", ITEM, holds=equal(CAPABILITY)),
+    *in_templates("spec", "containers", ITEM, "securityContext", "capabilities", "add", holds=equal([CAPABILITY])),
+)
+
+
+@injection("rdma", Settings, since="0.1", forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Decide for all templates, then write."""
     asked = job.annotations.get(annotations.RDMA)

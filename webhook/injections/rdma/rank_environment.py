@@ -6,7 +6,7 @@ what it passes on.
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator
 
@@ -15,7 +15,13 @@ from webhook.api.mpirun import Exports
 from webhook.injections import Caution
 from webhook.kit.patch import PatchBuilder, template_path
 
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+FAMILIES: Final = (
+    *("NCCL_", "RCCL_", "UCX_", "UCC_", "FI_", "OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "MPIR_CVAR_", "MV2_", "I_MPI_"),
+    *("IBV_", "RDMAV_", "MLX4_", "MLX5_", "HCOLL_", "SHARP_", "PSM2_", "PSM3_", "GLOO_", "TENSORPIPE_", "OFI_", "EFA_"),
+)
+"""What the names of variables begin with that a policy may set: those of network libraries and MPI. What the injection
+can write, an update puts back, so a name that any program reads, such as LD_PRELOAD, is not among them."""
+_NAME: Final = re.compile(rf"(?:{'|'.join(FAMILIES)})[A-Za-z0-9_]+")
 # Open MPI 4 ends with an error where this is set and mpirun has `-x`.
 _NEVER: Final = frozenset({"OMPI_MCA_mca_base_env_list"})
 
@@ -23,7 +29,8 @@ _NEVER: Final = frozenset({"OMPI_MCA_mca_base_env_list"})
 def _checked(variables: dict[str, str]) -> dict[str, str]:
     for name in variables:
         if not _NAME.fullmatch(name):
-            raise ValueError(f'"{name}" is not the name of a variable')
+            families = ", ".join(f"{family}*" for family in FAMILIES)
+            raise ValueError(f'"{name}" is not a variable of a network library: {families}')
         if name in _NEVER:
             raise ValueError(f"{name} breaks each job whose mpirun has -x")
     return variables
@@ -31,6 +38,12 @@ def _checked(variables: dict[str, str]) -> dict[str, str]:
 
 Variables = Annotated[dict[str, str], AfterValidator(_checked)]
 """Names and values of environment variables, checked."""
+
+
+def is_for_ranks(_: str, item: Any) -> bool:
+    """Whether `set_for_ranks` could have written this item under some policy."""
+    fixed = isinstance(item, dict) and item.keys() == {"name", "value"}
+    return fixed and isinstance(item["name"], str) and bool(_NAME.fullmatch(item["name"]))
 
 
 def set_for_ranks(job: MPIJob, variables: Mapping[str, str], patch: PatchBuilder) -> Iterator[str]:

@@ -8,7 +8,6 @@ from typing import Any, Final
 import msgspec
 
 from webhook.api import mpijob, trainer
-from webhook.api.annotations import INJECTED
 from webhook.api.kueue import without_kueues
 from webhook.api.mpijob import LAUNCHER, WORKER, replica_path
 from webhook.api.untyped import at, mapping, mappings
@@ -200,10 +199,8 @@ def _ended(document: dict[str, Any]) -> bool:
 
 
 def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Without what tools keep there, and without the record of what is injected: nothing is."""
-    annotations = {key: value for key, value in at(metadata, "annotations").items() if key != INJECTED}
-    kept = {key: value for key, value in metadata.items() if key != "managedFields"}
-    return {**kept, "annotations": annotations or None}
+    """Without what tools keep there."""
+    return {key: value for key, value in metadata.items() if key != "managedFields"}
 
 
 def _known(
