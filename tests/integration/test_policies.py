@@ -21,7 +21,7 @@ from tests.support.jobs import changed
 from tests.support.paths import MANIFESTS
 from tests.support.policies import policy_configmap
 from tests.support.signing import key_pair
-from webhook.policy import staging
+from webhook.policy import last_good, staging
 
 PI = assets().upstream_examples["pi"]
 POLICIES = "mpijob-webhook"
@@ -54,6 +54,11 @@ def verdict(replica: service.Replica, namespace: str, workers: int) -> bool:
     job = changed({"Worker.replicas": workers}, example(PI, namespace=namespace))
     allowed: bool = review_of(replica, job)["allowed"]
     return allowed
+
+
+def remembered(cluster: Cluster) -> dict[str, str]:
+    """The last good policies, by name."""
+    return last_good.texts(cluster.get(*LAST_GOOD).get("data", {}))
 
 
 def apply(cluster: Cluster, manifest: dict[str, Any], *flags: str) -> str:
@@ -205,7 +210,7 @@ def test_the_last_good_one_stays_when_a_broken_one_gets_past_the_hook(
     apply(cluster, policy_configmap("rules: {worker-count: {max: 3}}"))
     for replica in replicas:
         cluster.wait_for("the policy", lambda replica=replica: not verdict(replica, namespace, 4) or None)
-    cluster.wait_for("it to be remembered", lambda: "platform" in cluster.get(*LAST_GOOD).get("data", {}) or None)
+    cluster.wait_for("it to be remembered", lambda: "platform" in remembered(cluster) or None)
     bypassed = ("validatingwebhookconfiguration", "admission.mpijob.training.openshift.io")
     never = [{"name": "never", "expression": "false"}]
     add = json.dumps([{"op": "add", "path": "/webhooks/1/matchConditions", "value": never}])

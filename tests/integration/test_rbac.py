@@ -26,6 +26,7 @@ from webhook.cluster.resource import WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.reservations import LABEL, NAMESPACE, PREFIX
 from webhook.installation.registration import NAME, RESOURCES
+from webhook.policy import last_good
 
 OVERLAY = MANIFESTS / "overlays" / "default"
 TEAM = "team-a"
@@ -114,9 +115,13 @@ def test_every_cache_is_in_sync(installed: Installed) -> None:
 def test_policies_are_followed_remembered_and_complained_about(cluster: Cluster, installed: Installed) -> None:
     cluster.apply([policy_configmap("rules: {worker-count: {max: 3}}")])
     remembered = ("configmap", "mpijob-webhook-last-good", "-n", OURS)
-    cluster.wait_for("the policy to be remembered", lambda: cluster.get(*remembered)["data"].get("platform"))
+
+    def copy() -> str:
+        return last_good.texts(cluster.get(*remembered).get("data", {})).get("platform", "")
+
+    cluster.wait_for("the policy to be remembered", lambda: copy() or None)
     cluster.apply([policy_configmap("rules: {worker-count: {max: 5}}")])
-    cluster.wait_for("the new one", lambda: "max: 5" in cluster.get(*remembered)["data"]["platform"] or None)
+    cluster.wait_for("the new one", lambda: "max: 5" in copy() or None)
     cluster.apply([policy_configmap("rules: {worker-count: {max: many}}")])
     events = ("events", "-n", OURS, "--field-selector=reason=PolicyBroken")
     (event,) = cluster.wait_for("an Event", lambda: cluster.get(*events)["items"])

@@ -187,6 +187,8 @@ async def test_what_an_api_server_told_long_ago_is_not_known_any_more(
 
 def test_the_service_admits_and_its_metrics_tell(full: Cluster) -> None:
     nobody = full.kubeconfig_for("nobody")
+    full.kubectl("create", "clusterrole", "names", "--verb=get", "--resource=namespaces")
+    full.kubectl("create", "clusterrolebinding", "names", "--clusterrole=names", "--user=nobody")
     flags = ("--kubeconfig", str(nobody), "--policy-namespace", inventory.OWN)
     with service.running(full, *flags, name="unknowing", register=False) as replica:
         for job in JOBS:

@@ -199,6 +199,9 @@ def not_judged(verdicts: Sequence[Verdict], world: JobWorld) -> Iterator[str]:
     unknown = frozenset[str]().union(*(verdict.unknown for verdict in verdicts))
     for why, names in world.reasons(unknown).items():
         yield f"not judged: what depends on {', '.join(names)} ({why})"
+    for namespace in dict.fromkeys(verdict.namespace for verdict in verdicts):
+        if names := world.left_out(namespace):
+            yield f'labels of namespace "{namespace}" unknown: these policies do not count: {", ".join(names)}'
 
 
 def load_policies(path: Path) -> PolicySet:

@@ -14,7 +14,7 @@ from webhook.api.review import UserInfo
 from webhook.cli.files import Manifest
 from webhook.cli.policy import kept
 from webhook.client.access import DEFAULT_NAMESPACE
-from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.snapshot import KIND, NOT_INSTALLED, Snapshot
 from webhook.policy.in_force import Policy, PolicySet
 from webhook.server import clock
@@ -70,6 +70,13 @@ class JobWorld:
             return PolicySet().for_any_namespace()
         known = self.cluster.get(NAMESPACES, namespace)
         return self.policies.at(self.now).for_namespace(known)
+
+    def left_out(self, namespace: str) -> list[str]:
+        """The policies that may be for a namespace or not, because its labels are unknown."""
+        known = self.cluster.get(NAMESPACES, namespace)
+        if self.instead or not self.policies or isinstance(known, Namespace):
+            return []
+        return [layer.name for layer in self.policies.layers if layer.document.selector is not None]
 
     def reasons(self, unknown: Iterable[str]) -> dict[str, list[str]]:
         """What is not known, by why; of kinds that the cluster does not have the service knows no more."""

@@ -26,6 +26,8 @@ DENIED_DELAY = 300  # after BELIEVED refusals for want of a right: each is a lin
 STEADY = 60  # a watch that went well for so long resets the count of failures
 WATCH_SECONDS = (240, 300)  # at random, so that replicas and kinds do not all come back at once
 RELIST_AFTER = 600  # a watch that is silent for so long is checked with a list
+PROVEN_AFTER = 5  # an API server that has lost a version says so as soon as the watch on it is open
+STALE_AFTER = 150  # while all works no cache is older: a quiet watch is opened again every 90
 # Objects. Pages that do not come in time get smaller down to this: so few come over any connection that is of use.
 LEAST_PAGE = 16
 
@@ -36,6 +38,8 @@ BELIEVED = 3
 REFUSED = {FaultReason.FORBIDDEN, FaultReason.NOT_FOUND}
 # After these the last resource version is of no more use.
 RELIST = REFUSED | {FaultReason.EXPIRED, FaultReason.REJECTED, FaultReason.INTERNAL}
+# A watch that ended so had missed nothing when it was opened.
+UNBROKEN = {FaultReason.ENDED, FaultReason.STALLED, FaultReason.CUT}
 
 
 class Watch(Generic[K, T]):
@@ -87,8 +91,8 @@ class Watch(Generic[K, T]):
 
     @property
     def age(self) -> float:
-        """Seconds since the server last proved that it is there; infinite before the first time."""
-        return self._clock() - self._contact
+        """Seconds since the records were last complete, by a list or an open watch; infinite before the first list."""
+        return self._clock() - (self._contact if self._opened == inf else max(self._contact, self._opened))
 
     @property
     def silence(self) -> float:
@@ -115,6 +119,11 @@ class Watch(Generic[K, T]):
         """Whether the records are an answer: they were read, and not too long ago."""
         return self.synced and self.age <= self.kind.stale_after
 
+    @property
+    def stale(self) -> bool:
+        """Whether the records may be out of date."""
+        return self.synced and self.age > STALE_AFTER
+
     def get(self, key: K) -> T | Answer:
         """The record; ABSENT for an object that does not exist or count, UNKNOWN if that cannot be said."""
         return self.store.get(key) if self.known else UNKNOWN
@@ -124,29 +133,33 @@ class Watch(Generic[K, T]):
         await self._settled.wait()
 
     async def run(self) -> NoReturn:
-        """List, watch and recover, for ever. Only after a steady watch does the next one follow without a pause."""
+        """List, watch and recover, for ever.
+
+        Without a pause follows only the next watch after a steady one, and the list when a version is lost.
+        """
         failures = 0
         fault: WatchFault | None = None
         while True:
-            self._opened = inf
+            listed = not self._version or self.silence > RELIST_AFTER
             try:
                 if fault is not None and fault.reason is FaultReason.UNAUTHORIZED:
                     await self._connection.renew()
-                if not self._version or self._clock() - self._heard > RELIST_AFTER:
+                if listed:
                     await self._list()
                 fault = await self._watch()
             except WatchFault as caught:
                 fault = caught
             except Exception as error:  # noqa: BLE001 - a bug must not end the cache
                 fault = WatchFault(FaultReason.INTERNAL, wire.place(error))
-            steady = self._clock() - self._opened >= STEADY
+            steady = self._closed(fault) >= STEADY
             self.restarts[fault.reason] += 1
             if steady and fault.reason in {FaultReason.ENDED, FaultReason.STALLED}:
                 failures = 0
                 continue  # the agreed end, or a quiet cluster
             failures = 1 if steady else failures + 1
             self._failed(fault)
-            await self._sleep(self._delay(fault, failures))
+            if fault.reason is not FaultReason.EXPIRED or (listed and not steady):
+                await self._sleep(self._delay(fault, failures))
 
     async def _list(self) -> None:
         """Read all objects, page by page, then replace the store's contents at once."""
@@ -158,7 +171,6 @@ class Watch(Generic[K, T]):
                 for some in slices(page.items or ()):
                     self.store.read(some, contents)
                     await asyncio.sleep(0)
-                self._touch()
                 version = version or page.metadata.resource_version
         except WatchFault as fault:
             if fault.reason is FaultReason.STALLED:
@@ -171,6 +183,7 @@ class Watch(Generic[K, T]):
         self.synced = True
         self._refusals = 0
         self._settled.set()
+        self._touch()
         self.store.replace(contents)
 
     async def _page(self, target: str) -> Page[Raw]:
@@ -192,7 +205,7 @@ class Watch(Generic[K, T]):
         heard = False
         async with self._connection.watch(target, seconds, metadata_only=self.kind.metadata_only) as lines:
             self._opened = self._clock()
-            self._touch(heard=False)
+            self._recovered()
             async for line in lines:
                 self._apply(wire.decode(wire.events, line))
                 self._touch()
@@ -225,11 +238,20 @@ class Watch(Generic[K, T]):
         selectors = {"labelSelector": self.kind.label_selector, "fieldSelector": self.kind.field_selector}
         return {name: selector for name, selector in selectors.items() if selector}
 
-    def _touch(self, *, heard: bool = True) -> None:
-        """Note that the server answers; `heard` when it has also sent something."""
-        self._contact = self._clock()
-        if heard:
-            self._heard = self._contact
+    def _closed(self, fault: WatchFault) -> float:
+        """Note that no watch is open. Seconds since it was opened, below zero if there was none."""
+        opened, self._opened = self._opened, inf
+        lasted = self._clock() - opened
+        if lasted >= PROVEN_AFTER and fault.reason in UNBROKEN:
+            self._contact = max(self._contact, opened)
+        return lasted
+
+    def _touch(self) -> None:
+        """Note that the records are complete now."""
+        self._contact = self._heard = self._clock()
+        self._recovered()
+
+    def _recovered(self) -> None:
         if self.reason:
             self._log.info("watch recovered", kind=self.kind.name)
             self.reason = ""

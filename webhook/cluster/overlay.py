@@ -1,4 +1,4 @@
-"""A cluster view in which some resources of one namespace are more up to date."""
+"""A cluster view in which a namespace, or some resources in it, are more up to date."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any, cast
@@ -22,7 +22,8 @@ class Overlay:
 
     def get(self, resource: Resource[K, T], key: K) -> T | Answer:
         """The object with this key."""
-        if resource not in self.known or cast("ByNamespace", key)[0] != self._namespace:
+        within = cast("ByNamespace", key)[0] if resource.is_namespaced else key
+        if resource not in self.known or within != self._namespace:
             return self._view.get(resource, key)
         objects = self.known[resource]
         return objects if isinstance(objects, Answer) else objects.get(key, ABSENT)

@@ -17,7 +17,6 @@ from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import Answer
 from webhook.injections import Injection
 from webhook.kit.admitted import ANYTHING, Admitted
-from webhook.kit.own_rules import PREFIX, is_own
 from webhook.kit.settings import (
     Action,
     InjectionSettings,
@@ -27,7 +26,6 @@ from webhook.kit.settings import (
 )
 from webhook.policy import document, layers, own_rules, staging, store
 from webhook.policy.document import PolicyDocument
-from webhook.policy.exemptions import EVERY_RULE
 from webhook.policy.layers import Effective, Layer
 from webhook.policy.own_rules import OwnRule
 from webhook.policy.parameters import Asked, Said, Wrong, asked_by, with_values
@@ -116,28 +114,21 @@ def load_policies(text: str | bytes | None, name: str = "") -> "PolicySet":
     return PolicySet(() if text is None else store.load_file(name, text, policy_model()))
 
 
-def compiled(effective: Effective, uncertain: frozenset[str] = frozenset(), stages: Sequence[Stage] = ()) -> Policy:
-    """`effective`, with what is in `uncertain` (`rules.gpus`, `injections.istio`) weakened to warnings.
-
-    What is in `stages`, which have not ended, is weakened to what they say.
-    """
+def compiled(effective: Effective, stages: Sequence[Stage] = ()) -> Policy:
+    """`effective`, with what is in `stages`, which have not ended, weakened to what they say."""
     chosen = effective.document
-    known = [(rule, chosen.settings_of_rule(rule.id), rule.id) for rule in rules.REGISTRY.values()]
-    known += [(own_rules.compiled(own), own, PREFIX) for own in chosen.own_rules]
+    known = [(rule, chosen.settings_of_rule(rule.id)) for rule in rules.REGISTRY.values()]
+    known += [(own_rules.compiled(own), own) for own in chosen.own_rules]
     active = []
-    for rule, settings, entry in known:
+    for rule, settings in known:
         action = settings.action.at_most(chosen.ceiling).at_most(staging.ceiling(rule.id, stages))
-        if f"rules.{entry}" in uncertain:
-            action = action.at_most(Action.WARN)
         if action is not Action.OFF:
             active.append((rule, settings, action))
-    switched_on = []
-    for injection in injections.REGISTRY.values():
-        wanted = chosen.settings_of_injection(injection.id)
-        if f"injections.{injection.id}" in uncertain:
-            wanted = wanted.model_copy(update={"required": wanted.required.at_most(Action.WARN)})
-        if chosen.injects(injection.id):
-            switched_on.append((injection, wanted))
+    switched_on = [
+        (injection, chosen.settings_of_injection(injection.id))
+        for injection in injections.REGISTRY.values()
+        if chosen.injects(injection.id)
+    ]
     policy = Policy(chosen, tuple(active), tuple(switched_on), effective.sources)
     return replace(policy, admitted=policy.admitted_but(frozenset()))
 
@@ -147,20 +138,18 @@ def _identity(kept: Sequence[Layer]) -> str:
     return ", ".join([*(layer.identity for layer in kept[:MOST_NAMED]), *more])
 
 
-def _staged(
-    effective: Effective, uncertain: frozenset[str], stages: Sequence[Stage], namespace: str, now: datetime | None
-) -> Policy:
+def _staged(effective: Effective, stages: Sequence[Stage], namespace: str, now: datetime | None) -> Policy:
     """The policy of a namespace at a moment."""
     ended = [stage for stage in stages if stage.includes(namespace) and stage.has_come(now)]
     if any(stage.rules is None for stage in ended):
         enforcing = effective.document.model_copy(update={"mode": "enforce"})
         effective = structs.replace(effective, document=enforcing)
     going_on = [stage for stage in stages if stage not in ended]
-    policy = compiled(effective, uncertain, going_on)
+    policy = compiled(effective, going_on)
     excluded = [stage for stage in going_on if not stage.includes(namespace)]
     if len(excluded) == len(going_on):
         return policy
-    then = _staged(effective, uncertain, [replace(stage, written="") for stage in stages], namespace, now)
+    then = _staged(effective, [replace(stage, written="") for stage in stages], namespace, now)
     refusing = [rule.id for rule, _, action in then.rules if action is Action.DENY]
     days = {rule_id: staging.ends(rule_id, going_on) for rule_id in refusing}
     return replace(policy, refused_from={rule_id: day for rule_id, day in days.items() if day})
@@ -175,10 +164,10 @@ class PolicySet:
     def __init__(self, documents: Sequence[Layer] = ()) -> None:
         self.layers = tuple(layers.in_order(documents))
         self._now: datetime | None = None
-        self._policies: dict[tuple[tuple[int, ...] | None, tuple[bool, ...], Said], Policy] = {}
+        self._policies: dict[tuple[tuple[int, ...], tuple[bool, ...], Said], Policy] = {}
         self._merged: dict[tuple[int, ...], Effective] = {}
         self._asked_by: dict[tuple[int, ...], tuple[Asked, ...]] = {}
-        self._stages: dict[tuple[int, ...] | None, tuple[Stage, ...]] = {}
+        self._stages: dict[tuple[int, ...], tuple[Stage, ...]] = {}
         self._days = sorted({day for layer in self.layers for stage in stages_of(layer) if (day := stage.since)})
         # What is compiled for one of them is not looked at any more once the next one has come.
         self._by_days_come: dict[int, PolicySet] = {0: self}
@@ -199,16 +188,14 @@ class PolicySet:
     def for_namespace(self, namespace: Namespace | Answer) -> Policy:
         """The policy of a namespace.
 
-        While its labels are unknown, documents that select namespaces are left out, and the rules that they set only
-        warn; so do those that take a value from the namespace, with the default for it.
+        Without its labels the documents that select namespaces are left out, and what a document leaves to the
+        namespace has its default. The service never decides by that: it reads the Namespace first.
         """
-        matching: tuple[int, ...] | None = None
-        if not (isinstance(namespace, Answer) and self._depends_on_namespace):
-            labels = namespace.labels if isinstance(namespace, Namespace) else None
-            matching = tuple(index for index, layer in enumerate(self.layers) if layer.selects(labels))
+        labels = namespace.labels if isinstance(namespace, Namespace) else None
+        matching = tuple(index for index, layer in enumerate(self.layers) if layer.selects(labels))
         if isinstance(namespace, Answer):
             return self._policy(matching, "")
-        said = tuple([asked.text(namespace) for asked in self._asked(matching or ())]) if self._asks else ()
+        said = tuple([asked.text(namespace) for asked in self._asked(matching)]) if self._asks else ()
         return self._policy(matching, namespace.name, said)
 
     def tell_apart(self, old: Namespace | None, new: Namespace | None) -> bool:
@@ -228,14 +215,14 @@ class PolicySet:
             self._merged[key] = layers.merge([self.layers[index] for index in key], policy_model())
         return self._merged[key]
 
-    def stages(self, matching: Sequence[int] | None) -> tuple[Stage, ...]:
-        """What the layers with these indices enforce by and by; None for those that are for all namespaces."""
-        key = None if matching is None else tuple(matching)
+    def stages(self, matching: Sequence[int]) -> tuple[Stage, ...]:
+        """What the layers with these indices enforce by and by."""
+        key = tuple(matching)
         if key not in self._stages:
-            self._stages[key] = self._stages_of(self._for_all() if key is None else key)
+            self._stages[key] = self._stages_of(key)
         return self._stages[key]
 
-    def _policy(self, matching: tuple[int, ...] | None, namespace: str, said: Said = ()) -> Policy:
+    def _policy(self, matching: tuple[int, ...], namespace: str, said: Said = ()) -> Policy:
         """That of the layers with these indices, worked out once for all namespaces that say the same."""
         drawn = tuple(stage.includes(namespace) for stage in self.stages(matching)) if self._in_stages else ()
         policy = self._policies.get((matching, drawn, said))
@@ -260,31 +247,20 @@ class PolicySet:
         of_rules = (stage for layer in kept for stage in staging.of_rules(layer.name, layer.document.staged))
         return (*of_mode, *of_rules)
 
-    def _compiled(self, matching: tuple[int, ...] | None, namespace: str, said: Said) -> Policy:
-        indices = self._for_all() if matching is None else matching
-        effective = self.merged(indices)
-        uncertain = frozenset[str]()
-        if matching is None:
-            asking = (f"{asked.section}.{asked.entry}" for asked in asked_by(effective.document))
-            uncertain = uncertain.union(asking, *map(_touched, self._selective()))
-        asked = self._asked(matching) if said and matching is not None else ()
+    def _compiled(self, matching: tuple[int, ...], namespace: str, said: Said) -> Policy:
+        effective = self.merged(matching)
+        asked = self._asked(matching) if said else ()
         chosen_document, wrong = with_values(effective.document, list(zip(asked, said, strict=True)))
         effective = structs.replace(effective, document=chosen_document)
-        policy = _staged(effective, uncertain, self.stages(matching), namespace, self._now)
+        policy = _staged(effective, self.stages(matching), namespace, self._now)
         self.left_out.update(effective.dropped)
-        kept = self._kept(indices)
+        kept = self._kept(matching)
         return replace(policy, layers=kept, identity=_identity(kept), asked=asked, wrong=tuple(wrong))
 
     def _kept(self, indices: Sequence[int]) -> tuple[Layer, ...]:
         """Those of the layers that the merge has not left out."""
         dropped = {name for name, _ in self.merged(indices).dropped}
         return tuple(layer for layer in (self.layers[index] for index in indices) if layer.name not in dropped)
-
-    def _for_all(self) -> list[int]:
-        return [index for index, layer in enumerate(self.layers) if layer.document.selector is None]
-
-    def _selective(self) -> list[Layer]:
-        return [layer for layer in self.layers if layer.document.selector is not None]
 
     @cached_property
     def _in_stages(self) -> bool:
@@ -295,26 +271,9 @@ class PolicySet:
         """Whether a document leaves a value to the namespace."""
         return any(any(asked_by(layer.document)) for layer in self.layers)
 
-    @cached_property
-    def _depends_on_namespace(self) -> bool:
-        return self._asks or bool(self._selective())
-
 
 def stages_of(layer: Layer) -> list[Stage]:
     """What the document enforces by and by."""
     chosen = layer.document
     of_mode = staging.of_mode(layer.name, chosen.mode, chosen.enforce_from, chosen.enforce_share)
     return [*of_mode, *staging.of_rules(layer.name, chosen.staged)]
-
-
-def _touched(layer: Layer) -> frozenset[str]:
-    """The rules and injections whose outcome the document may change."""
-    written = layers.written(layer.document)
-    everything = bool(written.keys() & {"mode", "exemptions", "controllers"})
-    staged = {PREFIX if is_own(rule) else rule for stage in layer.document.staged for rule in stage.rules}
-    every_rule = everything or EVERY_RULE in staged
-    of_rules = {*rules.REGISTRY, PREFIX} if every_rule else {*written.get("rules", {}), *staged}
-    of_injections = injections.REGISTRY if everything or "injectOnly" in written else written.get("injections", {})
-    if "params" in written:
-        of_rules = {*of_rules, PREFIX}
-    return frozenset([*(f"rules.{entry}" for entry in of_rules), *(f"injections.{entry}" for entry in of_injections)])

@@ -107,6 +107,8 @@ def load(
             break
         else:
             states[source.name] = "unusable"
+            if source.name in remembered:
+                last_good[source.name] = remembered[source.name]  # a replica with more rules may read it
     return Loaded(tuple(layers), states, errors, last_good, tuple(unsigned))
 
 

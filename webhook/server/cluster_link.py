@@ -7,18 +7,21 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+
+import msgspec
 
 from webhook.admission.decision import Decision
 from webhook.api.review import AdmissionRequest
 from webhook.cel.evaluator import Evaluator
 from webhook.client import access_reviews, calls
-from webhook.client.calls import Client
-from webhook.client.connection import Connection
+from webhook.client.calls import Client, ClusterError
+from webhook.client.connection import METADATA, Connection
 from webhook.client.live_view import LiveView
-from webhook.client.watch import Watch
+from webhook.client.watch import STALE_AFTER, Watch
 from webhook.cluster.resource import Resource, WatchedPlace
 from webhook.cluster.resources import watched_resources
-from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ClusterView
 from webhook.companions.reservations.ledger import LedgerOutcome, QuotaLedger
 from webhook.policy.in_force import PolicySet
@@ -27,7 +30,7 @@ from webhook.policy.signature import Keys
 from webhook.policy.store import Loaded
 from webhook.server.background import in_background
 from webhook.server.policy_impact import policy_impact
-from webhook.server.policy_watch import PolicyWatch, policies
+from webhook.server.policy_watch import POLICIES, PolicyWatch, policies
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,25 @@ class ClusterLink:
         """What cannot be read of the cluster, for the operator: reviews are answered all the same."""
         found = {f"unknown-{name}": f"nothing is known of {name}: {why}" for name, why in self.view.faults().items()}
         begun_again = {f"background-{name}": fault for name, fault in self.faults.items()}
-        return found | self.policies.concerns() | begun_again
+        stale = {f"stale-{watch.kind.name}": _out_of_date(watch) for watch in self.watches if watch.stale}
+        return found | stale | self.policies.concerns() | begun_again
+
+    def misled(self) -> str:
+        """Which caches that choose the policy are stale though the API server answers; empty if there are none.
+
+        In an outage all caches age together: with every replica unready there would be no verdicts at all.
+        """
+        freshest = min(watch.age for watch in self.watches)
+        choosing = [watch for watch in self.watches if watch.kind.name in {NAMESPACES.name, POLICIES} and watch.synced]
+        return "; ".join(_out_of_date(watch) for watch in choosing if watch.age - freshest > STALE_AFTER)
+
+    async def namespace(self, name: str) -> Namespace:
+        """The Namespace as it is now; ClusterError when it cannot be read, or does not exist."""
+        path = f"{NAMESPACES.path('v1')}/{quote(name, safe='')}"
+        found = NAMESPACES.project(msgspec.json.encode(await self.api.request("GET", path, accept=METADATA % "")))
+        if found is None or found.name != name:
+            raise ClusterError(f"what answers at {self.api.host} is no API server")
+        return found
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
         """For each rule whether the requester may exempt jobs from it; ClusterError when that is unknown."""
@@ -100,6 +121,10 @@ class ClusterLink:
             today=today,
             time_left=time_left,
         )
+
+
+def _out_of_date(watch: Watch[Any, Any]) -> str:
+    return f"{watch.kind.name} may be out of date, complete {watch.age:.0f} s ago: {watch.reason or 'no answer yet'}"
 
 
 @asynccontextmanager

@@ -180,9 +180,7 @@ METRICS = (
         "not ours to see.",
     ),
     Metric(PREFIX + "cache_objects", "gauge", ("kind",), "Objects in the cache."),
-    Metric(
-        PREFIX + "cache_age_seconds", "gauge", ("kind",), "Seconds since the API server was last heard about this kind."
-    ),
+    Metric(PREFIX + "cache_age_seconds", "gauge", ("kind",), "Seconds since the cache of this kind was last complete."),
     Metric(
         PREFIX + "cache_unknown_answers_total",
         "counter",

@@ -1,30 +1,31 @@
 """Policy ConfigMaps of one namespace, in force as soon as they are seen; a broken one does no harm.
 
 The last good document of each is kept in the ConfigMap `mpijob-webhook-last-good` beside them, so that it outlives a
-restart. All replicas write the same there, so none of them needs to lead.
+restart. All replicas of a version write the same there, so none of them needs to lead.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import msgspec
 
-from webhook import PROGRAM
+from webhook import PROGRAM, __version__
 from webhook.client.access_reviews import Right, have_right
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.events import MAX_MESSAGE, event
 from webhook.client.objects import get
 from webhook.client.store import Kind, by_name
 from webhook.client.watch import Watch
-from webhook.policy import store
+from webhook.policy import last_good, store
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.signature import ANNOTATION, Keys
 from webhook.policy.signature import REMEMBERED as SIGNATURE
 from webhook.policy.store import KEY, LABEL, REMEMBERED, Loaded, PolicySource
 
+POLICIES: Final = "policies"
 # Seconds until a write that failed is tried again.
 RETRY = 30.0
 # While policies cannot be listed: how often, in seconds, and how often in a row the API server has to deny the right.
@@ -38,7 +39,8 @@ class PolicyWatch:
 
     `base` are layers that come from elsewhere (a file). `apply` gets the policies, and the state of each ConfigMap.
     While the ConfigMaps cannot be listed, the last good documents of the last run are in force. Without these nothing
-    is, unless it is certain that the right to list them is missing.
+    is, unless it is certain that the right to list them is missing. Nor is anything at the start while this `version`
+    can read neither a document nor its last good copy.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class PolicyWatch:
         log: Any,
         base: tuple[Layer, ...] = (),
         keys: Keys | None = None,
+        version: str = __version__,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._watch = watch
@@ -62,11 +65,13 @@ class PolicyWatch:
         self._keys = keys
         self._unsigned: Mapping[str, str] = {}
         self._sleep = sleep
+        self._version = version
+        self._unreadable = ""  # which documents this version cannot read, nor their last good copies
         self._instead = ""  # what is in force instead of policies that were read
         self._changed = asyncio.Event()
         self._loaded = asyncio.Event()
         self._good: Mapping[str, str] = {}
-        self._written: Mapping[str, str] | None = None  # what the ConfigMap REMEMBERED holds; None before it was read
+        self._written: Mapping[str, str] | None = None  # the copy in the ConfigMap REMEMBERED; None before it was read
         self._reported: dict[str, str] = {}
         watch.store.on_change(lambda *_: self._changed.set())
         watch.store.on_list(self._changed.set)
@@ -76,9 +81,9 @@ class PolicyWatch:
         await self._loaded.wait()
 
     @property
-    def in_force(self) -> bool:
-        """Whether it is settled which policies are in force."""
-        return self._loaded.is_set()
+    def unsettled(self) -> str:
+        """Why it is not settled which policies are in force; empty once it is."""
+        return "" if self._loaded.is_set() else self._unreadable or self.problem
 
     def concerns(self) -> dict[str, str]:
         """Which ConfigMaps are not applied for want of a signature, for the administrator."""
@@ -125,6 +130,8 @@ class PolicyWatch:
 
     def _force(self, sources: Iterable[PolicySource], instead: str) -> None:
         outcome = store.load(sources, {}, policy_model(), self._keys)
+        if not self._can_begin(outcome):
+            return
         states: dict[str, store.State] = {
             name: "unusable" if state == "unusable" else "last-good" for name, state in outcome.states.items()
         }
@@ -140,7 +147,6 @@ class PolicyWatch:
             try:
                 await self._recall()
                 outcome = self._load()
-                self._loaded.set()
                 done = await self._report(outcome)
             except BaseException:
                 self._changed.set()  # whoever begins again must not wait for the next change
@@ -155,7 +161,20 @@ class PolicyWatch:
         self._unsigned = {name: outcome.errors[name] for name in outcome.unsigned}
         self._instead = ""
         self._apply(PolicySet([*self._base, *outcome.layers]), outcome)
+        if self._can_begin(outcome):
+            self._loaded.set()
         return outcome
+
+    def _can_begin(self, outcome: Loaded) -> bool:
+        """Whether every policy has a document that this version can read: else jobs get in that the policy denies."""
+        unusable = (name for name, state in outcome.states.items() if state == "unusable")
+        self._unreadable = "; ".join(
+            f'policy "{name}": this version can read neither the document nor its last good copy: '
+            + "; ".join(outcome.errors[name].splitlines())[:MAX_MESSAGE]
+            for name in unusable
+            if name not in outcome.unsigned
+        )
+        return not self._unreadable
 
     async def _report(self, outcome: Loaded) -> bool:
         """Log and announce what is newly broken, remember what is good; False when some of it has to be tried again."""
@@ -197,18 +216,19 @@ class PolicyWatch:
         if self._written is not None:
             return
         try:
-            self._written = _texts(await get(self._api, f"{self._configmaps}/{REMEMBERED}") or {})
+            found = await get(self._api, f"{self._configmaps}/{REMEMBERED}") or {}
+            self._written = last_good.texts(_data(found), self._version)
         except ClusterError as error:
             self._log.warning("last good policies not readable", reason=str(error))
 
-    async def _remember(self, last_good: Mapping[str, str]) -> bool:
+    async def _remember(self, texts: Mapping[str, str]) -> bool:
         """Store the texts unless they are stored already; False when that has to be tried again."""
         if self._written is None:
             return False
         try:
-            if last_good != self._written:
-                await self._write(last_good)
-                self._written = last_good
+            if texts != self._written:
+                await self._write(texts)
+                self._written = texts
         except ClusterError as error:
             self._log.warning("last good policies not remembered", reason=str(error))
             return False
@@ -216,11 +236,13 @@ class PolicyWatch:
 
     async def _write(self, texts: Mapping[str, str]) -> None:
         metadata: dict[str, Any] = {"name": REMEMBERED, "labels": {"app.kubernetes.io/name": PROGRAM}}
-        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(texts)}
         found = await get(self._api, f"{self._configmaps}/{REMEMBERED}")
+        before = _data(found or {})
+        data = last_good.data_with(before, texts, self._version)
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
         if found is None:
             await self._api.request("POST", self._configmaps, body)
-        elif _texts(found) != texts:
+        elif data != before:
             metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
             await self._api.request("PUT", f"{self._configmaps}/{REMEMBERED}", body)
 
@@ -229,9 +251,9 @@ class PolicyWatch:
         return f"/api/v1/namespaces/{self._namespace}/configmaps"
 
 
-def _texts(configmap: Mapping[str, Any]) -> dict[str, str]:
+def _data(configmap: Mapping[str, Any]) -> dict[str, Any]:
     data = configmap.get("data")
-    return {str(name): str(text) for name, text in data.items()} if isinstance(data, dict) else {}
+    return data if isinstance(data, dict) else {}
 
 
 def _about(source: PolicySource) -> dict[str, str]:
@@ -275,4 +297,4 @@ def _policy(data: msgspec.Raw) -> PolicySource:
 def policies(namespace: str) -> Kind[str, PolicySource]:
     """The policy ConfigMaps of a namespace."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"
-    return Kind("policies", path, key=by_name, project=_policy, label_selector=f"{LABEL}=true")
+    return Kind(POLICIES, path, key=by_name, project=_policy, label_selector=f"{LABEL}=true")

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 from webhook.admission.pipelines import Hook
+from webhook.cluster.resources.namespaces import Namespace
 from webhook.server.memory import Claim, NoRoom
 
 # Two objects of 3 MB and what goes with them: controller-runtime's limit too (`pkg/webhook/admission/http.go`).
@@ -100,6 +101,8 @@ class Request:
     """Of all of them."""
     claim: Claim | None = None
     """What it takes of the memory for all; None for one that nobody reads."""
+    namespace: Namespace | None = None
+    """That of the reviewed object, read for it alone; None where the cache has it."""
     complete: bool = False
     refused: Refused | None = None
     """Why it gets no decision; its body is not kept."""

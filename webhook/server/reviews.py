@@ -21,8 +21,9 @@ from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
 from webhook.cel.evaluator import Evaluator
 from webhook.cel.line import Busy
-from webhook.client.calls import ClusterError
-from webhook.cluster.resources.namespaces import NAMESPACES
+from webhook.client.calls import ApiError, ClusterError
+from webhook.cluster.overlay import Overlay
+from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import Answer, ClusterView
 from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
@@ -50,6 +51,10 @@ MAX_REPLAYS = 2
 
 class ClusterAnswers(Protocol):
     """What has to be asked of the cluster while a review waits."""
+
+    async def namespace(self, name: str) -> Namespace:
+        """The Namespace as it is now; ClusterError when it cannot be read, or does not exist."""
+        ...
 
     async def may_exempt(self, request: AdmissionRequest, rules: Iterable[str]) -> Mapping[str, bool]:
         """For each rule whether the requester may exempt jobs from it; ClusterError when that is unknown."""
@@ -134,7 +139,10 @@ class ReviewHandler:
             raise Refused(HTTPStatus.NOT_FOUND, "versions are converted with --conversion alone")
 
     def answer(self, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
-        """The reply, at once unless own rules or the cluster have to be asked; never raises for what is in it."""
+        """The reply, at once unless own rules or the cluster have to be asked; never raises for what is in it.
+
+        A Namespace that the cache does not have is read first: its labels choose the policy.
+        """
         hook = request.asked.hook
         assert hook is not None, "it was expected"  # noqa: S101 - for the type checker
         try:
@@ -145,18 +153,39 @@ class ReviewHandler:
 
                 return self._in_time(request, partial(conversions.converted, request, self._telemetry))
             asked = review.decode(request.body)
-            if hook in {"policy", "ssh-keys"}:
-                answer = self._review_policy if hook == "policy" else self._ssh_keys
-                return self._in_time(request, partial(answer, asked, request))
-            decision = self._decide(hook, asked, request.deadline, self.view)
-            if self.cluster is None or not (decision.depends_on_quota or decision.requested):
-                return self._decided(hook, request, asked, decision)
-            return self._in_time(request, partial(self._settled, hook, request, asked, decision))
+            if hook == "policy":
+                return self._in_time(request, partial(self._review_policy, asked, request))
+            namespace = self.view.get(NAMESPACES, asked.namespace)
+            if self.cluster is not None and asked.namespace and isinstance(namespace, Answer):
+                return self._in_time(request, partial(self._in_unseen_namespace, self.cluster, hook, request, asked))
+            return self._answer(hook, request, asked)
+        except Exception as error:  # noqa: BLE001 - see there
+            return self._without_decision(request, error)
+
+    def _answer(self, hook: Hook, request: Request, asked: AdmissionRequest) -> Reply | Coroutine[Any, Any, Reply]:
+        if hook == "ssh-keys":
+            return self._in_time(request, partial(self._ssh_keys, asked, request))
+        try:
+            decision = self._decide(hook, request, asked, self.view)
         except Unanswered as unanswered:
             settled = partial(self._settled, hook, request, asked, question=unanswered.question)
             return self._in_time(request, settled)
-        except Exception as error:  # noqa: BLE001 - see there
-            return self._without_decision(request, error)
+        if self.cluster is None or not (decision.depends_on_quota or decision.requested):
+            return self._decided(hook, request, asked, decision)
+        return self._in_time(request, partial(self._settled, hook, request, asked, decision))
+
+    async def _in_unseen_namespace(
+        self, cluster: ClusterAnswers, hook: Hook, request: Request, asked: AdmissionRequest
+    ) -> Reply:
+        with self._waiting_for_cluster():
+            try:
+                request.namespace = await _by(request.deadline, cluster.namespace(asked.namespace))
+            except ClusterError as error:
+                why = error.status if isinstance(error, ApiError) else "no answer"
+                reason = f"the namespace could not be read ({why})"
+                raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, reason, str(error)) from None
+        reply = self._answer(hook, request, asked)
+        return reply if isinstance(reply, Reply) else await reply
 
     async def _in_time(self, request: Request, answer: Callable[[], Awaitable[Reply]]) -> Reply:
         try:
@@ -188,11 +217,11 @@ class ReviewHandler:
         reply = Reply(review.encode(decision.response(asked.uid)))
         self._telemetry.decided(hook, asked, decision, monotonic() - request.started)
         if self.recorder is not None and hook == "validate":
-            self._record(self.recorder, asked, decision)
+            self._record(self.recorder, request, asked, decision)
         return reply
 
-    def _record(self, recorder: "Recorder", asked: AdmissionRequest, decision: Decision) -> None:
-        namespace = self.view.get(NAMESPACES, asked.namespace)
+    def _record(self, recorder: "Recorder", request: Request, asked: AdmissionRequest, decision: Decision) -> None:
+        namespace = _seen(request, self.view).get(NAMESPACES, asked.namespace)
         recorder.offer(asked, decision, None if isinstance(namespace, Answer) else namespace.labels, self.now())
 
     async def _settled(
@@ -212,7 +241,7 @@ class ReviewHandler:
             if question is not None:
                 request.hold(request.size + sum(map(len, (question, *answers))))
                 answers[question] = await self._evaluated(question, asked.namespace, request.deadline)
-            decide_with = partial(self._decide, hook, asked, request.deadline, granted=granted, answers=answers)
+            decide_with = partial(self._decide, hook, request, asked, granted=granted, answers=answers)
             try:
                 decision = decision or decide_with(self.view)
                 decision = await self._by_quota(decision, decide_with, request, asked)
@@ -223,7 +252,7 @@ class ReviewHandler:
             if self.cluster is None or not unasked:
                 return self._decided(hook, request, asked, decision)
             with self._waiting_for_cluster():
-                granted = {**(granted or {}), **await self._may_exempt(self.cluster, asked, unasked, request.deadline)}
+                granted = {**(granted or {}), **await _by(request.deadline, self.cluster.may_exempt(asked, unasked))}
             decision = question = None
 
     async def _by_quota(
@@ -264,20 +293,11 @@ class ReviewHandler:
         finally:
             self._waiting -= 1
 
-    async def _may_exempt(
-        self, cluster: ClusterAnswers, request: AdmissionRequest, rules: Iterable[str], deadline: float
-    ) -> Mapping[str, bool]:
-        try:
-            async with asyncio.timeout(max(0, deadline - monotonic())):
-                return await cluster.may_exempt(request, rules)
-        except TimeoutError:
-            raise DeadlineExceeded("who may exempt") from None
-
     def _decide(
         self,
         hook: Hook,
-        request: AdmissionRequest,
-        deadline: float,
+        request: Request,
+        asked: AdmissionRequest,
         view: ClusterView,
         *,
         granted: Mapping[str, bool] | None = None,
@@ -286,21 +306,21 @@ class ReviewHandler:
         now = self.now()
         known: dict[str, Any] = {
             "policies": self.policies.at(now),
-            "view": view,
+            "view": _seen(request, view),
             "granted": granted,
             "today": now.date(),
-            "time_left": lambda: deadline - monotonic(),
+            "time_left": lambda: request.deadline - monotonic(),
         }
         if hook == "trainer":
             from webhook.admission.trainer import pipeline  # noqa: PLC0415 - most have no TrainJobs
 
-            return pipeline.decide(request, **known)
+            return pipeline.decide(asked, **known)
         before: dict[str, Any] = {"mutating": self._mutated.mutate, "validating": self._validated.validate}
-        return decide(hook, request, answers=answers, **before, **known)
+        return decide(hook, asked, answers=answers, **before, **known)
 
     async def _ssh_keys(self, asked: AdmissionRequest, request: Request) -> Reply:
         """A key pair for the Secret of a job; NoKey when none is ready in time: then the operator tries again."""
-        namespace = self.view.get(NAMESPACES, asked.namespace)
+        namespace = _seen(request, self.view).get(NAMESPACES, asked.namespace)
         policy = self.policies.at(self.now()).for_namespace(namespace)
         found = secret.what_is_needed(asked, policy.document.ssh_keys)
         if not isinstance(found, Decision):
@@ -352,9 +372,15 @@ class ReviewHandler:
         )
 
 
-async def _by(deadline: float, evaluated: Awaitable[T]) -> T:
+def _seen(request: Request, view: ClusterView) -> ClusterView:
+    """`view`, with the Namespace that was read for this request alone."""
+    found = request.namespace
+    return view if found is None else Overlay(view, found.name, {NAMESPACES: {found.name: found}})
+
+
+async def _by(deadline: float, awaited: Awaitable[T]) -> T:
     try:
         async with asyncio.timeout(max(0, deadline - monotonic())):
-            return await evaluated
+            return await awaited
     except TimeoutError:
-        raise DeadlineExceeded("own rules") from None
+        raise DeadlineExceeded("what it waits for") from None

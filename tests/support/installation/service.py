@@ -34,8 +34,10 @@ class Replica:
 
 
 @contextmanager
-def running(cluster: Cluster, *flags: str, name: str = NAME, register: bool = True) -> Iterator[Replica]:
-    """The service, from ready to gone; `flags` are added to those of `serve`."""
+def running(
+    cluster: Cluster, *flags: str, name: str = NAME, register: bool = True, ready: str = "/readyz"
+) -> Iterator[Replica]:
+    """The service, from when `ready` is answered until it is gone; `flags` are added to those of `serve`."""
     listen, ops = (f"127.0.0.1:{free_port()}" for _ in range(2))
     replica = Replica(f"https://{listen}", f"http://{ops}", cluster.dir / f"{name}-ca.pem")
     command = (sys.executable, "-W", "error", "-m", "webhook", "serve")
@@ -43,7 +45,7 @@ def running(cluster: Cluster, *flags: str, name: str = NAME, register: bool = Tr
     addresses += ["--ssh-keys-ready", "0"]  # no key is made that no test asks for
     connection = ["--kubeconfig", str(cluster.kubeconfig), *(["--register"] if register else [])]
     cluster.launch(
-        name, command, [*addresses, *connection, *flags], ready=lambda _: responds(f"{replica.ops_url}/readyz")
+        name, command, [*addresses, *connection, *flags], ready=lambda _: responds(f"{replica.ops_url}{ready}")
     )
     try:
         yield replica

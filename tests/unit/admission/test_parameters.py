@@ -78,9 +78,3 @@ def test_a_wrong_value_of_an_injection_is_a_caution() -> None:
     assert warning.startswith(
         "job-timeout: metadata.namespace: its annotation x/y is not a duration; accepted: 72h, 7d"
     )
-
-
-def test_of_an_unknown_namespace_nothing_is_refused_by_it() -> None:
-    decision = decide("validate", asking_for("16"), None)
-    assert "gpus" not in [finding.rule for finding in decision.denied]
-    assert "gpus" in [finding.rule for finding in decision.warned]

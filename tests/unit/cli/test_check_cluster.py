@@ -65,6 +65,17 @@ def test_the_policies_in_the_file_of_the_cluster_count(check: Check) -> None:
     assert check("a.yaml", "--cluster", "c.yaml", "--policy", "p.yaml", p_yaml=POLICY).exit_code == 0
 
 
+def test_without_labels_policies_with_a_selector_do_not_count_and_that_is_said(check: Check) -> None:
+    policy = configmap("base", f"{POLICY}rules: {{worker-count: {{max: 3}}}}")
+    some = configmap("some", f"{POLICY}priority: 1\nnamespaces: {{matchLabels: {{x: z}}}}\nmode: warn")
+    result = check("a.yaml", "--cluster", "c.yaml", a_yaml=GOOD, c_yaml={"kind": "List", "items": [policy, some]})
+    assert result.exit_code == 1
+    assert "4 workers, at most 3 allowed" in result.stdout
+    assert 'labels of namespace "team-a" unknown: these policies do not count: some\n' in result.stderr
+    known = check("a.yaml", "--cluster", "c.yaml", c_yaml={"kind": "List", "items": [NAMESPACE, policy, some]})
+    assert "do not count" not in known.stderr
+
+
 def test_why_something_is_not_known_is_what_the_snapshot_says(check: Check) -> None:
     unknown = {"nodes in team-a": "forbidden: no", "localqueues": "not installed", "policies": "gone"}
     head = {"apiVersion": "policy.training.openshift.io/v1", "kind": "ClusterSnapshot", "known": {}, "unknown": unknown}

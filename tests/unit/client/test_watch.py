@@ -139,7 +139,7 @@ async def test_nothing_is_known_before_the_first_list_is_complete(world: World) 
     assert (watch.get("a"), watch.get("x")) == (Thing("a", 0), ABSENT)
 
 
-async def test_age_counts_from_the_last_sign_of_life_and_old_records_are_no_answer(world: World) -> None:
+async def test_age_counts_from_when_the_records_were_complete_and_old_ones_are_no_answer(world: World) -> None:
     written = asyncio.Event()
     more = asyncio.Event()
 
@@ -156,7 +156,7 @@ async def test_age_counts_from_the_last_sign_of_life_and_old_records_are_no_answ
     await written.wait()
     assert watch.age == 0
     world.time.now += 300
-    assert (watch.age, watch.get("a")) == (300, Thing("a", 0))
+    assert (watch.age, watch.get("a"), watch.stale) == (300, Thing("a", 0), True)
     world.time.now += 1
     assert (watch.age, watch.get("a"), watch.get("x"), watch.synced) == (301, UNKNOWN, UNKNOWN, True)
     assert watch.store.get("a") == Thing("a", 0)

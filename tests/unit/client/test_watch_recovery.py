@@ -57,6 +57,45 @@ async def test_an_expired_version_is_replaced_by_a_list_and_the_old_records_serv
     assert watch.reason == ""
 
 
+@pytest.mark.parametrize("gone", [refused(410, "too old"), stream(error(410, "too old"))], ids=["HTTP", "event"])
+async def test_after_an_outage_a_lost_version_is_listed_at_once(world: World, gone: Any) -> None:
+    """It waited for up to half a minute, and admitted jobs by what it had read before the outage."""
+    world.api.lists = [page(thing("a")), refused(500), page(thing("b")), page(thing("c"))]
+    world.api.watches = [*[refused(503)] * 4, gone, *[gone] * 2, stream()]
+    watch = world.watch()
+    world.start(watch)
+    await world.until(lambda: len(world.api.queries(watch=True)) == 8)
+    # Four failures; no wait before the list, which fails and is waited for; a list that helps nothing is, too.
+    assert world.time.sleeps == [1, 2, 4, 8, 30, 30, 30]
+    assert ["watch" in request.query for request in world.api.requests] == [
+        *[False, True, True, True, True, True],
+        *[False, False, True, False, True, False, True],
+    ]
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        pytest.param(
+            (stream(error(410)), [page(thing("b"), token="2"), refused(500)]), id="lists of which a part comes"
+        ),
+        pytest.param((stream(error(500)), []), id="watches that begin with an error"),
+        pytest.param((stream(b"{\n"), []), id="watches that begin with nonsense"),
+        pytest.param((stream(then="abort"), []), id="watches that are cut at once"),
+    ],
+)
+async def test_an_answer_that_fails_does_not_make_the_records_younger(world: World, failing: Any) -> None:
+    """Each contact had set the age back, and no alert on it could fire."""
+    watches, lists = failing
+    world.api.lists = [page(thing("a")), *lists * 50]
+    world.api.watches = [watches]
+    watch = world.watch()
+    await world.spend(watch, 200)
+    assert watch.synced
+    assert watch.age >= 200
+    assert watch.stale
+
+
 async def test_a_failed_list_leaves_the_records_and_their_unreadable_ones(world: World) -> None:
     world.api.lists = [
         page(thing("a"), thing("b", size="x")),

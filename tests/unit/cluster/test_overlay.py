@@ -39,6 +39,14 @@ def test_all_else_is_as_it_is_below() -> None:
     assert view.groups(NAMESPACES) == BELOW.groups(NAMESPACES)
 
 
+def test_a_namespace_that_is_known_better() -> None:
+    new = Namespace("new", {"tier": "premium"})
+    view = Overlay(BELOW, "new", {NAMESPACES: {"new": new}})
+    assert view.get(NAMESPACES, "new") is new
+    assert view.get(NAMESPACES, "team") == Namespace("team", {})
+    assert list(view.within(RESOURCE_QUOTAS, "team") or ()) == [("team", "old")]  # type: ignore[union-attr]
+
+
 def test_what_is_unknown_stays_so() -> None:
     view = Overlay(BELOW, "team", {RESOURCE_QUOTAS: UNKNOWN})
     assert view.within(RESOURCE_QUOTAS, "team") is UNKNOWN

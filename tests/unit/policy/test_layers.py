@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.policies import layer
 from webhook.cluster.resources.namespaces import Namespace
-from webhook.cluster.view import ABSENT, UNKNOWN
+from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 from webhook.kit.settings import Action
 from webhook.policy import layers
 from webhook.policy.in_force import PolicySet, policy_model
@@ -87,21 +87,12 @@ def test_documents_that_do_not_go_together() -> None:
     assert outcome.sources == {"rules.gpus.max": "low"}
 
 
-class TestUnknownNamespace:
-    def actions(self, *documents: Layer) -> dict[str, Action]:
-        return {rule.id: action for rule, _, action in PolicySet(documents).for_namespace(UNKNOWN).rules}
-
-    def test_what_a_selective_document_is_about_only_warns(self) -> None:
-        actions = self.actions(BASE, PREMIUM)
-        assert actions["worker-count"] is Action.WARN
-        assert actions["gpus"] is Action.DENY
-
-    @pytest.mark.parametrize("text", ["mode: audit", "exemptions: [{rules: [gpus], users: [u], reason: r}]"])
-    def test_a_selective_document_about_everything_weakens_everything(self, text: str) -> None:
-        actions = self.actions(BASE, layer("some", f"namespaces: {{matchLabels: {{a: b}}}}\n{text}"))
-        assert Action.DENY not in actions.values()
-
-    def test_documents_for_all_namespaces_hold(self) -> None:
-        policy = PolicySet([BASE, PREMIUM]).for_namespace(UNKNOWN)
-        assert policy.document.settings_of_rule("worker-count").model_dump()["max"] == 8
-        assert self.actions(BASE)["worker-count"] is Action.DENY
+@pytest.mark.parametrize("answer", [ABSENT, UNKNOWN])
+@pytest.mark.parametrize("text", ["mode: audit", "rules: {worker-count: {max: 64, action: warn}}"])
+def test_without_labels_only_documents_without_a_selector_count(answer: Answer, text: str) -> None:
+    """A document for another namespace weakened all rules of this one."""
+    selective = layer("some", f"priority: 10\nnamespaces: {{matchLabels: {{a: b}}}}\n{text}")
+    policy = PolicySet([BASE, selective]).for_namespace(answer)
+    assert policy.action("worker-count") is Action.DENY
+    assert policy.document.settings_of_rule("worker-count").model_dump()["max"] == 8
+    assert policy.layers == (BASE,)

@@ -51,11 +51,10 @@ def test_what_a_namespace_says(text: str | None, value: int, wrong: list[str]) -
 
 
 @pytest.mark.parametrize("answer", [ABSENT, UNKNOWN])
-def test_of_an_unknown_namespace_the_default_holds_and_only_warns(answer: Any) -> None:
+def test_of_an_unknown_namespace_the_default_holds(answer: Any) -> None:
     policy = POLICIES.for_namespace(answer)
     assert most(policy) == 8
-    assert policy.action("gpus") is Action.WARN
-    assert policy.action("slots") is Action.DENY
+    assert policy.action("gpus") is Action.DENY
     assert policy.wrong == ()
 
 

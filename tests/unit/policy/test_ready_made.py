@@ -147,12 +147,6 @@ class TestTiers:
             "   Set replicas to 8 or fewer, or ask your administrator for another tier."
         )
 
-    def test_a_namespace_of_which_nothing_is_known_is_not_refused_for_its_tier(self) -> None:
-        unknown = PolicySet(loaded("tier-base", "tier-premium")).for_namespace(UNKNOWN)
-        decision = validate(changed({"Worker.replicas": 9}), unknown)
-        assert decision.allowed
-        assert [finding.rule for finding in decision.warned if finding.rule == "tier"] == ["tier"]
-
 
 IMAGE = "Worker.template.spec.containers.0.image"
 OURS = "image-registry.openshift-image-registry.svc:5000/team-a/train:1"

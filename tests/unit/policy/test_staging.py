@@ -172,13 +172,6 @@ def test_a_namespace_that_is_not_known_is_in_no_share(namespace: object) -> None
     assert denies(PolicySet(whole).at(DAY).for_namespace(namespace))  # type: ignore[arg-type]
 
 
-def test_a_selective_document_with_stages_denies_nothing_where_labels_are_unknown() -> None:
-    found = layer("some", "namespaces: {matchLabels: {a: b}}\nstaged: [{rules: [gpus], enforceFrom: 2027-02-01}]")
-    policy = PolicySet([found]).at(DAY).for_namespace(UNKNOWN)
-    assert policy.action("gpus") is Action.WARN
-    assert policy.action("worker-count") is Action.DENY
-
-
 def test_a_file_for_every_namespace() -> None:
     text = HEADER + "namespaces: {matchLabels: {a: b}}\nmode: warn\nenforceFrom: 2027-02-01"
     assert not denies(load_policy(text))

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +78,30 @@ async def test_the_list_of_policies_goes_on_too(tmp_path: Path, monkeypatch: pyt
     async with link_to_nothing(tmp_path, Log()) as link:
         await until(lambda: len(runs) > 1)
         assert "background-policy-list" in link.concerns()
+
+
+@pytest.mark.parametrize(
+    ("ages", "stale", "unready"),
+    [
+        pytest.param({}, set(), "", id="all works"),
+        pytest.param({"namespaces": 151}, {"namespaces"}, "namespaces", id="one cache that chooses the policy"),
+        pytest.param({"policies": 400}, {"policies"}, "policies", id="the policies"),
+        pytest.param({"nodes": 400}, {"nodes"}, "", id="another cache"),
+        pytest.param({"namespaces": 240, None: 160}, {"namespaces", "policies", "nodes"}, "", id="an outage"),
+        pytest.param(
+            {"namespaces": 400, None: 160}, {"namespaces", "policies", "nodes"}, "namespaces", id="and after it"
+        ),
+    ],
+)
+async def test_a_stale_cache_is_named_and_keeps_from_readiness_only_while_others_are_fresh(
+    tmp_path: Path, ages: dict[str | None, float], stale: set[str], unready: str
+) -> None:
+    async with link_to_nothing(tmp_path, Log()) as link:
+        watches = [each for each in link.watches if each.kind.name in {"namespaces", "policies", "nodes"}]
+        for watch in watches:
+            age = ages.get(watch.kind.name, ages.get(None, 0))
+            watch.synced, watch._contact, watch.reason = True, -age, "server-error: x"
+            watch._clock = lambda: 0.0
+        looked_at = replace(link, watches=tuple(watches))
+        assert {name for name in looked_at.concerns() if "stale-" in name} == {f"stale-{name}" for name in stale}
+        assert looked_at.misled().partition(" ")[0] == unready

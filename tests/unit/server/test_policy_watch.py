@@ -1,6 +1,7 @@
 """What a fault of the API server does to policies that are read, remembered and announced."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.support.logs import Log
 from tests.support.policies import HEADER
 from tests.support.signing import key_pair, signed
+from webhook import __version__
 from webhook.client.calls import ApiError, ClusterError
 from webhook.client.store import Store
 from webhook.cluster.contents import Contents
@@ -23,6 +25,11 @@ from webhook.server.policy_watch import PolicyWatch, policies
 GOOD = HEADER + "rules: {gpus: {max: 4}}"
 BROKEN = HEADER + "mode: loud"
 CONFIGMAP = f"/api/v1/namespaces/ns/configmaps/{REMEMBERED}"
+
+
+def copy(version: str = __version__, **texts: str) -> dict[str, str]:
+    """What a version has stored."""
+    return {f"_{version}": json.dumps(texts, separators=(",", ":"))}
 
 
 class Api:
@@ -62,6 +69,7 @@ class FakeWatch:
     synced = known = True
     reason = ""
     concerns: Any = None
+    policies: Any = None
 
     def __init__(self) -> None:
         self.store: Store[str, PolicySource] = Store(policies("ns"), log=Log())
@@ -83,7 +91,7 @@ async def following(api: Api, **options: Any) -> AsyncIterator[tuple[FakeWatch, 
     policy_watch = made(
         watch=watch, api=api, namespace="ns", apply=lambda *outcome: applied.append(outcome), log=log, **options
     )
-    watch.concerns = policy_watch.concerns
+    watch.concerns, watch.policies = policy_watch.concerns, policy_watch
     task = asyncio.create_task(policy_watch.run())
     yield watch, applied, log
     task.cancel()
@@ -102,7 +110,7 @@ async def test_a_good_policy_is_applied_and_remembered_once() -> None:
         watch.now(a=GOOD)
         await settle()
         assert [outcome.states for _, outcome in applied] == [{"a": "current"}]
-        assert api.remembered == {"a": GOOD}
+        assert api.remembered == copy(a=GOOD)
         calls = len(api.calls)
         watch.store.replace(Contents(records={"a": PolicySource("a", "uid-a", "another version", GOOD)}))
         await settle()
@@ -136,7 +144,7 @@ async def test_what_cannot_be_read_is_not_overwritten(fault: Exception) -> None:
         watch.now(a=BROKEN, b=GOOD)  # any change makes it try again
         await settle()
         assert applied[-1][1].states == {"a": "last-good", "b": "current"}
-        assert api.remembered == {"a": GOOD, "b": GOOD}
+        assert api.remembered == {"a": GOOD} | copy(a=GOOD, b=GOOD)
 
 
 async def test_an_announcement_that_fails_is_made_later() -> None:
@@ -170,7 +178,7 @@ async def test_a_deleted_one_is_forgotten() -> None:
         watch.now()
         await settle()
         assert applied[-1][0].layers == ()
-    assert api.remembered == {}
+    assert api.remembered == {"a": GOOD} | copy()
 
 
 async def test_after_a_fault_of_ours_policies_are_followed_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +191,7 @@ async def test_after_a_fault_of_ours_policies_are_followed_again(monkeypatch: py
     async with background.in_background("policies", policies.run, log=log):
         watch.now(a=GOOD)
         await settle()
-        assert api.remembered == {"a": GOOD}, "what failed is done again, without another change"
+        assert api.remembered == copy(a=GOOD), "what failed is done again, without another change"
         watch.now(a=GOOD, b=GOOD)
         await settle()
     assert applied[-1][1].states == {"a": "current", "b": "current"}
@@ -218,12 +226,12 @@ async def without_list(
 async def test_nothing_is_settled_before_policies_were_read(reason: str) -> None:
     async with without_list(Api(), reason) as (policies, watch, applied, _):
         await settle()
-        assert (policies.in_force, applied) == (False, [])
-        assert policies.problem == f"the policies in ns cannot be read ({reason}): none is in force"
+        assert applied == []
+        assert policies.unsettled == f"the policies in ns cannot be read ({reason}): none is in force"
         watch.synced = watch.known = True
         watch.now(a=GOOD)
         await settle()
-        assert (policies.in_force, policies.problem) == (True, "")
+        assert (policies.unsettled, policies.problem) == ("", "")
         assert applied[-1][1].states == {"a": "current"}
 
 
@@ -233,7 +241,7 @@ async def test_one_denial_is_not_believed() -> None:
     api.allowed = [False, False, True]
     async with without_list(api, "forbidden: no") as (policies, _, applied, _):
         await settle()
-        assert (policies.in_force, applied) == (False, [])
+        assert (policies.unsettled != "", applied) == (True, [])
 
 
 async def test_without_the_right_the_defaults_are_in_force_and_everybody_hears_of_it() -> None:
@@ -252,15 +260,10 @@ async def test_without_the_right_the_defaults_are_in_force_and_everybody_hears_o
 
 
 async def test_the_last_good_ones_stand_in_for_those_that_cannot_be_listed() -> None:
-    async with without_list(Api(remembered={"a": GOOD, "b": BROKEN}), "server-error: x") as (
-        policies,
-        watch,
-        applied,
-        _,
-    ):
+    async with without_list(Api(remembered={"a": GOOD}), "server-error: x") as (policies, watch, applied, _):
         await policies.loaded()
         [(in_force, outcome)] = applied
-        assert outcome.states == {"a": "last-good", "b": "unusable"}
+        assert outcome.states == {"a": "last-good"}
         assert [layer.name for layer in in_force.layers] == ["a"]
         assert policies.problem.endswith("the last good ones of the last run are in force")
         watch.synced = watch.known = True
@@ -285,7 +288,7 @@ async def test_a_policy_that_is_not_signed_is_not_applied_and_told(tmp_path: Pat
         watch.store.replace(Contents(records={"a": PolicySource("a", "u", "1", GOOD, written)}))
         await settle()
         assert applied[-1][1].states == {"a": "current"}
-        assert api.remembered == {"a": GOOD, "_signature.a": written}
+        assert api.remembered == copy(**{"_signature.a": written, "a": GOOD})
         watch.now(a=HEADER + "rules: {gpus: {max: 9}}")
         await settle()
         assert applied[-1][1].states == {"a": "last-good"}
@@ -319,3 +322,58 @@ async def test_an_older_version_that_is_put_back_is_known_after_a_restart_too(tm
         await settle()
     assert applied[-1][1].states == {"a": "last-good"}
     assert "is an older version put back" in applied[-1][1].errors["a"]
+
+
+UNREADABLE = 'policy "a": this version can read neither the document nor its last good copy: line 3: mode'
+
+
+@pytest.mark.parametrize("remembered", [None, {"a": BROKEN}, copy("9.0", a=BROKEN), {"_1.0": "no JSON"}])
+async def test_a_replica_that_can_read_neither_a_document_nor_a_copy_is_not_ready(remembered: Any) -> None:
+    """It admitted what the policy denies, after the restart of an older version."""
+    async with following(Api(remembered=remembered)) as (watch, _, _log):
+        watch.now(a=BROKEN, b=GOOD)
+        await settle()
+        assert watch.policies.unsettled.startswith(UNREADABLE)
+        watch.now(a=GOOD, b=GOOD)
+        await settle()
+        assert watch.policies.unsettled == ""
+        watch.now(a=GOOD, b=GOOD, c=BROKEN)
+        await settle()
+        assert watch.policies.unsettled == "", "one that came later keeps no replica from being ready"
+
+
+async def test_copies_that_cannot_be_read_stand_in_for_no_list() -> None:
+    async with without_list(Api(remembered=copy(a=BROKEN)), "server-error: x") as (policies, watch, applied, _):
+        await settle()
+        assert policies.unsettled.startswith(UNREADABLE)
+        assert applied == []
+        watch.synced = watch.known = True
+        watch.now(b=GOOD)
+        await settle()
+        assert policies.unsettled == ""
+
+
+async def test_rollout_and_rollback_leave_each_version_its_own_copy() -> None:
+    """BROKEN is what only the newer version reads. It had overwritten the only copy."""
+    api = Api(remembered={"a": GOOD})  # of a version without copies
+    async with following(api, version="1.0") as (watch, *_):
+        watch.now(a=GOOD, b=GOOD)
+        await settle()
+    newer = copy("2.0", a=BROKEN, b=GOOD)
+    api.remembered = {**(api.remembered or {}), **newer}
+    async with following(api, version="1.0") as (watch, applied, _):
+        watch.now(a=BROKEN, b=GOOD)
+        await settle()
+        assert (watch.policies.unsettled, applied[-1][1].states) == ("", {"a": "last-good", "b": "current"})
+        watch.now(a=BROKEN, b=GOOD, c=GOOD)
+        await settle()
+    assert api.remembered == newer | copy("1.0", a=GOOD, b=GOOD, c=GOOD)
+
+
+async def test_a_copy_that_this_version_cannot_read_is_kept() -> None:
+    """For replicas that have more, as plug-ins."""
+    api = Api(remembered=copy(a=BROKEN))
+    async with following(api) as (watch, *_):
+        watch.now(a=BROKEN, b=GOOD)
+        await settle()
+    assert api.remembered == copy(a=BROKEN, b=GOOD)

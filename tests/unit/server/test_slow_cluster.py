@@ -7,9 +7,14 @@ import pytest
 
 from tests.support import quota_objects
 from tests.support.live_service import head, live
+from tests.support.policies import layer
 from tests.support.reviews_to_send import GOOD, HOOKS, exempting
 from webhook.api import review
-from webhook.client.calls import ClusterError
+from webhook.client.calls import ApiError, ClusterError
+from webhook.cluster.resources.namespaces import Namespace
+from webhook.cluster.snapshot import Snapshot
+from webhook.cluster.view import NothingKnown
+from webhook.policy.in_force import PolicySet
 from webhook.server import reviews
 from webhook.server.requests import Request, parse
 
@@ -69,6 +74,9 @@ class SlowCluster:
             self.cancelled += 1
             raise
 
+    async def namespace(self, name):
+        return Namespace(name, {})
+
     async def may_exempt(self, request, rules):
         await self._wait()
         return dict.fromkeys(rules, True)
@@ -80,11 +88,13 @@ class SlowCluster:
 
 GPUS = {"requests.nvidia.com/gpu": 8}
 QUOTA = quota_objects.quota(GPUS)
+CACHED = Snapshot([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}}])
 
 
 def test_reviews_that_wait_for_the_cluster_keep_no_others_out():
     """64 reviews that waited for a SubjectAccessReview closed the service to everybody."""
     with live(max_in_flight=3) as service:
+        service.service.handler.view = CACHED
         cluster = service.service.handler.cluster = SlowCluster()
         waiting = [service.connect() for _ in range(3)]
         for connection in waiting:
@@ -139,3 +149,66 @@ def test_what_is_reserved_is_asked_of_the_ledger_and_of_the_cache_only_where_tha
         answer = service.post("/validate-mpijob", GOOD).answer
         assert answer["allowed"] is usable
         assert usable or "Quota exceeded" in answer["status"]["message"]
+
+
+class Namespaces:
+    """A cluster of which the cache has nothing, and that answers with `found`."""
+
+    def __init__(self, found):
+        self.found = found
+        self.read = []
+
+    async def namespace(self, name):
+        self.read.append(name)
+        if isinstance(self.found, Exception):
+            raise self.found
+        if self.found is None:
+            await asyncio.Event().wait()
+        return Namespace(name, self.found)
+
+
+BY_LABELS = PolicySet(
+    [
+        layer("all", "rules: {worker-count: {max: 1, min: 1}}\nsshKeys: ed25519"),
+        layer("some", "priority: 1\nnamespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "outcome"),
+    [
+        ({}, 200, False),
+        ({"tier": "premium"}, 200, True),
+        (ApiError(404, "no"), 503, b"the namespace could not be read (404): no\n"),
+        (ApiError(403, "no"), 503, b"the namespace could not be read (403): no\n"),
+        (ApiError(500, "no"), 503, b"the namespace could not be read (500): no\n"),
+        (ClusterError("no"), 503, b"the namespace could not be read (no answer): no\n"),
+        (None, 504, b"no verdict within 0.8 s\n"),
+        (KeyError("a bug"), 500, b"a fault in the webhook service, see its log\n"),
+    ],
+)
+def test_a_namespace_that_is_not_cached_is_read_once_for_a_review(found, status, outcome):
+    with live() as service:
+        handler = service.service.handler
+        cluster = handler.cluster = Namespaces(found)
+        handler.policies = BY_LABELS
+        response = service.post("/validate-mpijob?timeout=1s", GOOD)
+        assert response.status == status
+        assert (response.answer["allowed"] if status == 200 else response.body) == outcome
+        assert len(cluster.read) == 1
+        assert service.metric("cluster_errors_total", webhook="validate") == (status == 503)
+
+
+@pytest.mark.parametrize(
+    ("view", "body"),
+    [(CACHED, GOOD), (NothingKnown(), GOOD.replace(b'"namespace":"team-a"', b'"namespace":""'))],
+    ids=["cached", "of the whole cluster, as a ClusterTrainingRuntime"],
+)
+def test_a_namespace_is_not_read_in_vain(view, body):
+    with live() as service:
+        handler = service.service.handler
+        cluster = handler.cluster = Namespaces(ClusterError("away"))
+        handler.view = view
+        assert service.post("/validate-mpijob", body).status == 200
+        assert cluster.read == []

@@ -40,8 +40,8 @@ def effective(
     `kubectl apply` would do it; a bare document comes to those that are there under the name of its file.
 
     With --policy alone no cluster is asked. Of a namespace of which nothing is known nobody can say which policies with
-    a selector are for it: the rules that they are about then only warn, as in the service. A document that the service
-    got with `serve --policy` is not seen here.
+    a selector are for it: they do not count then. A document that the service got with `serve --policy` is not seen
+    here.
 
     With --at the files of --policy are read as they were at a revision of the git repository that they are in: a
     branch, a tag or a hash. Nothing is checked out. With --on it is shown what will be in force on a day.

@@ -50,7 +50,7 @@ class EffectiveValues:
             found.append(f'there is no namespace "{self.namespace}"' if self.known is ABSENT else NOT_KNOWN)
             selective = [layer.name for layer in self.policies.layers if layer.document.selector is not None]
             if selective:
-                found.append(f"{', '.join(selective)} may be for it or not: the rules that this is about only warn")
+                found.append(f"{', '.join(selective)} may be for it or not: they do not count here")
         found += self._from_namespace()
         found += [f"{name} is left out: {reason}" for name, reason in self.merged.dropped]
         mode = self.merged.document.mode
@@ -68,7 +68,7 @@ class EffectiveValues:
         """What the namespace says of the values that are left to it."""
         if not isinstance(self.known, Namespace):
             for asked in asked_by(self.merged.document):
-                yield f"{asked.path} is left to the namespace: of one that is not known the default holds, as a warning"
+                yield f"{asked.path} is left to the namespace: of one that is not known the default holds"
             return
         wrong = {each.asked.path: each.message for each in self.policy.wrong}
         for asked in self.policy.asked:

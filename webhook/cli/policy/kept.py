@@ -5,7 +5,7 @@ from typing import Any
 
 from webhook.cli.files import Manifest
 from webhook.cli.policy.documents import mapping
-from webhook.policy import store
+from webhook.policy import last_good, store
 from webhook.policy.in_force import policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.store import REMEMBERED, PolicySource
@@ -28,8 +28,7 @@ def loaded(
         metadata = mapping(configmap, "metadata")
         version = str(metadata.get("resourceVersion", ""))
         sources.append(PolicySource(str(metadata.get("name")), "", version, text if isinstance(text, str) else None))
-    texts = {name: str(text) for name, text in mapping(remembered, "data").items()}
-    found = store.load(sources, texts, policy_model())
+    found = store.load(sources, last_good.texts(mapping(remembered, "data")), policy_model())
     problems = []
     for name, error in found.errors.items():
         instead = "its last good document is" if found.states[name] == "last-good" else "nothing of it is"

@@ -29,7 +29,7 @@ from webhook.installation.doctor.unread import Unread, attempt
 from webhook.installation.registration import API, RESOURCES
 from webhook.kit.settings import Action
 from webhook.plugins import loading
-from webhook.policy import store
+from webhook.policy import last_good, store
 from webhook.policy.document import PolicyDocument
 from webhook.policy.in_force import policy_model
 from webhook.policy.signature import ANNOTATION, AnyKey
@@ -171,7 +171,7 @@ async def _policies(api: Client, namespace: str, options: Mapping[str, str]) -> 
     ]
     # The keys are in the pods: whether a signature is by one of them, the service says.
     keys = AnyKey() if "--policy-key" in options else None
-    loaded = store.load(sources, remembered.get("data") or {}, policy_model(), keys)
+    loaded = store.load(sources, last_good.texts(remembered.get("data") or {}), policy_model(), keys)
     others = [each for each in beside if each not in found and each["metadata"]["name"] != REMEMBERED]
     return Policies(
         len(sources),

@@ -50,6 +50,11 @@ def purposes(location: Location, *, ca_secret: str, options: Container[str]) -> 
                 Right("create", "", "events", own),
             ),
         ),
+        Purpose(
+            "jobs in a namespace that is not cached yet get no verdict (HTTP 503)",
+            (Right("get", "", "namespaces"),),
+            essential=True,
+        ),
         Purpose("exemptions by annotation are refused", (Right("create", "authorization.k8s.io", REVIEWED),)),
         Purpose(
             "two jobs may get the same quota",

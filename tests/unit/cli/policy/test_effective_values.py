@@ -122,10 +122,10 @@ def test_exemptions_are_there_with_their_source_and_end() -> None:
 def test_a_namespace_that_is_not_known(known: Answer, note: str) -> None:
     some = layer("some", "namespaces: {matchLabels: {tier: premium}}\nrules: {worker-count: {max: 64}}")
     found = report(BASE, some, known=known)
-    assert found.notes == [note, "some may be for it or not: the rules that this is about only warn"]
+    assert found.notes == [note, "some may be for it or not: they do not count here"]
     assert "  some may be for it: priority 0, for namespaces {matchLabels: {tier: premium}}" in text(found)
     assert shown(found, "rules.worker-count.max") == "rules.worker-count.max base 8"
-    assert shown(found, "rules.worker-count.action") == "rules.worker-count.action built-in default deny (warn here)"
+    assert shown(found, "rules.worker-count.action") == "rules.worker-count.action built-in default deny"
     assert shown(found, "rules.images.action") == "rules.images.action built-in default deny"
     assert found.as_json()["labels"] is None
     assert found.as_json()["known"] is False
@@ -230,8 +230,5 @@ def test_values_of_a_namespace_of_which_nothing_is_known() -> None:
     assert shown(found, "rules.gpus.max").startswith(
         "rules.gpus.max left {fromNamespaceAnnotation: x/gpus, default: 8}"
     )
-    assert (
-        "rules.gpus.max is left to the namespace: of one that is not known the default holds, as a warning"
-        in found.notes
-    )
-    assert found.actions["gpus"] == "warn"
+    assert "rules.gpus.max is left to the namespace: of one that is not known the default holds" in found.notes
+    assert found.actions["gpus"] == "deny"

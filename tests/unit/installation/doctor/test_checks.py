@@ -256,6 +256,17 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         denied(Right("list", "batch", "jobs")),
         {"right-missing": "the service may not list jobs.batch: what rules ask about them is unknown"},
     ),
+    "the right to read a namespace": (
+        denied(Right("get", "", "namespaces")),
+        {
+            "right-essential": "get namespaces: jobs in a namespace that is not cached yet get no verdict",
+            "right-missing": "get namespaces: what rules ask about them is unknown",
+        },
+    ),
+    "a policy without a copy": (
+        {"policies": Policies(1, {"base": ("unusable", "line 3: no")})},
+        {"policy-broken": "nothing of it is in force, and replicas that start do not become ready: line 3: no"},
+    ),
     "a right on the CA": (
         denied(Right("patch", "", "secrets", "mpijob-webhook", "mpijob-webhook-ca")),
         {"right-essential": "patch secrets/mpijob-webhook-ca in mpijob-webhook: certificates are not renewed"},

@@ -23,9 +23,11 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
         return
     namespace = facts.location.namespace
     for name, (state, error) in facts.policies.broken.items():
-        instead = "its last good document is" if state == "last-good" else "nothing of it is"
+        instead = "its last good document is in force"
+        if state != "last-good":
+            instead = "nothing of it is in force, and replicas that start do not become ready"
         yield POLICY_BROKEN(
-            f'policy "{name}" is broken, {instead} in force: {"; ".join(error.splitlines())}',
+            f'policy "{name}" is broken, {instead}: {"; ".join(error.splitlines())}',
             fix=f"kubectl -n {namespace} get configmap {name} -o yaml | {PROGRAM} policy validate -",
         )
     for name, error in facts.policies.unsigned.items():

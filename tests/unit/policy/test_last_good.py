@@ -1,0 +1,44 @@
+"""The copies of the last good documents, one for each version."""
+
+import json
+
+import pytest
+
+from webhook.policy.last_good import data_with, texts
+
+
+def copies(**by_version: str) -> dict[str, str]:
+    return {f"_{version}": json.dumps({"a": text}, separators=(",", ":")) for version, text in by_version.items()}
+
+
+FLAT = {"a": "flat", "_signature.a": "signed"}
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ({}, {}),
+        (FLAT, FLAT),
+        (FLAT | copies(**{"1.0": "old", "2.0": "own", "10.0": "new"}), {"a": "own"}),
+        (FLAT | copies(**{"1.0": "old", "10.0": "new", "9.0": "newer"}), {"a": "new"}),
+        (FLAT | copies(**{"1.0": "old"}) | {"_2.0": "{}"}, {}),
+        (copies(**{"1.0": "old"}) | {"_2.0": "no JSON"}, {"a": "old"}),
+    ],
+    ids=["none", "before copies", "own", "newest", "own is empty", "own is damaged"],
+)
+def test_a_version_starts_from_its_own_copy_or_the_newest(data: dict[str, str], expected: dict[str, str]) -> None:
+    assert texts(data, "2.0") == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "kept"),
+    [
+        ({}, {}),
+        (FLAT, FLAT),
+        (copies(**{"2.0": "before"}), {}),
+        (FLAT | copies(**{"1.0": "old"}), copies(**{"1.0": "old"})),
+        (copies(**{"1.0": "old", "10.0": "new", "9.0": "newer"}), copies(**{"10.0": "new"})),
+    ],
+)
+def test_writing_keeps_the_newest_other_copy(data: dict[str, str], kept: dict[str, str]) -> None:
+    assert data_with(data, {"a": "own"}, "2.0") == kept | copies(**{"2.0": "own"})
