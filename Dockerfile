@@ -1,10 +1,12 @@
 # The image: Debian's own Python, the locked wheels, this service, and nothing else.
 #
-#   docker build --build-arg VERSION=0.1.0 --build-arg REVISION="$(git rev-parse HEAD)" \
+#   docker build --build-arg BASE=debian:trixie-slim@sha256:... \
+#     --build-arg VERSION=0.1.0 --build-arg REVISION="$(git rev-parse HEAD)" \
 #     --tag registry.example.com/ml/mpijob-webhook:0.1.0 .
 #
-# For a build that comes out the same again, name the base by its digest: --build-arg BASE=debian:trixie-slim@sha256:...
-ARG BASE=debian:trixie-slim
+# BASE has no default: name it by a digest that you trust, since a tag can be moved.
+# `docker buildx imagetools inspect debian:trixie-slim` prints the digest of today.
+ARG BASE
 
 FROM ${BASE} AS build
 # What Debian's packages are is decided by the base image's digest and day.

@@ -20,6 +20,7 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.nodes import gpu_nodes
 from tests.support import corpus
 from tests.support.installation import service
+from tests.support.installation.exempting import RULES, grant
 from tests.support.jobs import changed
 from tests.support.paths import EXAMPLES, MANIFESTS
 from tests.support.policies import policy_configmap
@@ -237,15 +238,12 @@ def test_who_may_exempt_a_job_is_asked(world: World) -> None:
     files = world.written({"asking": job})
     verdicts, _ = world.check(*files)
     assert "you are not allowed to exempt a job from this rule" in json.dumps(next(iter(verdicts.values()))["causes"])
-    rule = {"apiGroups": ["kubeflow.org"], "resources": ["mpijobs"], "verbs": ["exempt"]}
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": [rule]}
-    world.cluster.kubectl("create", "-f-", stdin={**role, "metadata": {"name": "exempt", "namespace": TEAM}})
-    world.cluster.kubectl("create", "rolebinding", "exempt", "--role=exempt", "--user=ann", "-n", TEAM)
+    grant(world.cluster, TEAM, "ann", RULES)
     try:
         verdicts, _ = world.check(*files)
         assert "worker-count" not in json.dumps(next(iter(verdicts.values()))["causes"])
     finally:
-        world.cluster.kubectl("delete", "rolebinding", "exempt", "-n", TEAM)
+        world.cluster.kubectl("delete", "rolebinding", "ann-granted", "-n", TEAM)
 
 
 def test_the_rights_are_to_read_and_no_more(world: World) -> None:

@@ -60,7 +60,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
     if os.geteuid():
         pytest.skip("needs root, for debootstrap and chroot")
     folder = tmp_path_factory.mktemp("image")
-    stages = parse(DOCKERFILE)
+    stages = parse(DOCKERFILE, BASE="debian:trixie-slim")
     yield Image(bare_root.build(stages, ROOT, folder), stages[-1])
     shutil.rmtree(folder)
 
@@ -88,9 +88,10 @@ def test_what_builds_is_locked_as_it_is_for_development() -> None:
     assert any(requirement.startswith("hatchling==") for requirement in locked("build.txt"))
 
 
-def test_the_base_can_be_pinned_and_the_user_is_a_number() -> None:
+def test_the_base_must_be_named_and_the_user_is_a_number() -> None:
     text = DOCKERFILE.read_text()
     stages = parse(DOCKERFILE)
+    assert re.findall(r"^ARG BASE.*", text, re.MULTILINE) == ["ARG BASE"], "a default is a tag, which can be moved"
     assert len(re.findall(r"^FROM \$\{BASE\}", text, re.MULTILINE)) == len(stages) == 2
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", stages[-1].last("USER"))
     assert "--require-hashes" in text

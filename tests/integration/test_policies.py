@@ -16,6 +16,7 @@ import pytest
 from tests.controlplane.assets import assets
 from tests.controlplane.cluster import Cluster
 from tests.support.installation import service
+from tests.support.installation.exempting import RULES, grant
 from tests.support.installation.service import example, review_of
 from tests.support.jobs import changed
 from tests.support.paths import MANIFESTS
@@ -276,9 +277,7 @@ class TestExemption:
 
     def test_only_for_those_who_may(self, cluster: Cluster, namespace: str) -> None:
         assert "you are not allowed to exempt a job from this rule" in self.ask(cluster, namespace, **WISH)
-        role = ("create", "role", "exempt", "--verb=exempt", "--resource=mpijobs.kubeflow.org", "-n", namespace)
-        cluster.kubectl(*role, "--resource-name=worker-count")
-        cluster.kubectl("create", "rolebinding", "exempt", "--role=exempt", "--user=tenant", "-n", namespace)
+        grant(cluster, namespace, "tenant", {**RULES, "resourceNames": ["worker-count"]})
         cluster.wait_for(
             "the right to be known",
             lambda: "created (server dry run)" in self.ask(cluster, namespace, **WISH) or None,

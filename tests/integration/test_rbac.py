@@ -17,6 +17,7 @@ from tests.controlplane.process import free_port, responds
 from tests.support import jobs
 from tests.support.installation import default_overlay
 from tests.support.installation.custom_resources import custom_resource, install
+from tests.support.installation.exempting import may_exempt
 from tests.support.installation.installed import OURS, Installed
 from tests.support.paths import MANIFESTS
 from tests.support.policies import policy_configmap
@@ -265,7 +266,6 @@ def test_forbidden(cluster: Cluster, account: Path, call: str) -> None:
         "bind clusterroles",
         "impersonate users",
         "create tokenreviews",
-        "exempt mpijobs",
         "update configmaps",
         "patch configmaps",
         "deletecollection leases",
@@ -276,6 +276,11 @@ def test_not_allowed(cluster: Cluster, account: Path, asked: str) -> None:
     for where in (("-n", OURS), ("-n", TEAM), ("-A",)):
         done = cluster.kubectl("auth", "can-i", *asked.split(), *where, check=False, kubeconfig=account)
         assert done.stdout.strip() == "no", (asked, where)
+
+
+@pytest.mark.usefixtures("account")
+def test_the_service_exempts_no_job(cluster: Cluster) -> None:
+    assert not may_exempt(cluster, TEAM, default_overlay.ACCOUNT)
 
 
 @pytest.mark.parametrize(
@@ -295,6 +300,8 @@ def test_what_people_may_do_with_jobs(cluster: Cluster, role: str, allowed: set[
     cluster.kubectl("create", "rolebinding", user, f"--clusterrole={role}", f"--user={user}", "-n", TEAM)
 
     def may(verb: str) -> bool:
+        if verb == "exempt":
+            return may_exempt(cluster, TEAM, user)
         return (
             cluster.kubectl("auth", "can-i", verb, "mpijobs", "-n", TEAM, f"--as={user}", check=False).returncode == 0
         )

@@ -84,5 +84,5 @@ def test_a_webhook_that_is_called_once_takes_out_nothing(
 def test_no_job_goes_without_what_is_required(cluster: Cluster, namespace: str, required: str) -> None:
     said = create(cluster, namespace, annotations={SKIP: "istio"})
     assert "mpijob.kubeflow.org/pi created" in said
-    assert (f'{SKIP}: the policy has no job go without "istio"' in said) is (required != "off")
+    assert (f'{SKIP}: "istio" cannot be skipped' in said) is (required != "off")
     assert places(cluster, namespace) == (0 if required == "off" else 5)

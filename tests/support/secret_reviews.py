@@ -5,6 +5,14 @@ import json
 from base64 import b64decode, b64encode
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+    load_ssh_private_key,
+)
+
 from tests.support import jobs
 from webhook.api import review
 
@@ -70,3 +78,14 @@ def keys_of(stored: dict[str, Any]) -> tuple[bytes, bytes]:
     """(private, public) as they are mounted."""
     assert set(stored["data"]) == {"ssh-privatekey", "ssh-publickey"}
     return b64decode(stored["data"]["ssh-privatekey"]), b64decode(stored["data"]["ssh-publickey"])
+
+
+def is_pair(private: bytes, public: bytes, algorithm: str) -> bool:
+    """Whether `private` is a key of `algorithm`, and `public` starts with its public key."""
+    load = load_ssh_private_key if b"BEGIN OPENSSH" in private else load_pem_private_key
+    key = load(private, None, unsafe_skip_rsa_key_validation=True)
+    assert isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey)
+    kind = {rsa.RSAPrivateKey: "rsa-", ec.EllipticCurvePrivateKey: "ecdsa-p"}
+    name = next((f"{name}{key.key_size}" for of, name in kind.items() if isinstance(key, of)), "ed25519")
+    line = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    return name == algorithm and public.split()[:2] == line.split()

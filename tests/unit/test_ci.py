@@ -69,6 +69,14 @@ def test_the_action_is_one_for_github() -> None:
     assert published_schemas.faults(published_schemas.GITHUB_ACTION, ACTION) == []
 
 
+def test_all_that_the_action_installs_is_locked() -> None:
+    """Without build isolation pip builds with what is installed, and otherwise with whatever the index has."""
+    locks, package = INSTALL["run"].partition("install --quiet --no-deps")[::2]
+    assert locks.count("--require-hashes") == locks.count("--requirement") == 2
+    assert re.findall(r"requirements/(\w+)\.txt", locks) == ["build", "run"]
+    assert "--no-build-isolation" in package
+
+
 def test_no_input_is_in_a_script() -> None:
     assert "${{" not in INSTALL["run"] + CHECK["run"]
     used = re.findall(r"\$\{\{ inputs\.([a-z-]+) \}\}", json.dumps(CHECK["env"]))

@@ -240,7 +240,7 @@ def test_users_read_of_every_injection_why_and_what_to_do_otherwise() -> None:
     assert all(name == anchor for name, anchor, *_ in rows)
 
 
-@pytest.mark.parametrize("setting", ["`required`", "`skippable`", "`injectOnly`", "`injectionWarnings`"])
+@pytest.mark.parametrize("setting", ["`required`", "`injectOnly`", "`injectionWarnings`"])
 def test_what_all_injections_share_is_shown_to_administrators(setting: str) -> None:
     section = page("administrators.md").partition("\n## Injections\n")[2].partition("\n## ")[0]
     assert f"- {setting}" in section or f"| {setting} |" in section

@@ -43,9 +43,13 @@ def is_being_deleted(old: MPIJob | None) -> bool:
     return old is not None and old.metadata.deletion_timestamp is not None
 
 
-def only_claims(request: review.AdmissionRequest, reason: str, policy: Policy) -> bool:
-    """Whether nothing but what a job says of itself is the `reason`: then it gets what such jobs get too."""
-    return reason in CLAIMED and request.user_info.username not in policy.document.controllers
+def only_claims(request: review.AdmissionRequest, reason: str, policy: Policy, view: ClusterView) -> bool:
+    """Whether nothing but what a job says of itself is the `reason`: then it gets what such jobs get too.
+
+    A controller of the policy is believed where Kueue is installed. Elsewhere a user who may create the namespace
+    `kueue-system` can have its account.
+    """
+    return reason in CLAIMED and not (request.user_info.username in policy.document.controllers and is_there(view))
 
 
 def reason_to_check_nothing(

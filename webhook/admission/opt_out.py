@@ -42,7 +42,7 @@ def asked(job: MPIJob) -> tuple[str, ...]:
 
 
 def honoured(job: MPIJob, policy: Policy) -> frozenset[str]:
-    """The injections that leave the job alone: those asked for, without those that the policy insists on."""
+    """The injections that leave the job alone: those asked for, without those that no job can skip."""
     ids = asked(job)
     return frozenset(ids).difference(_kept(policy)) if ids else frozenset()
 
@@ -55,14 +55,14 @@ def cautions(job: MPIJob, policy: Policy) -> Iterator[Caution]:
     yield from misplaced([entry for entry in ids if entry not in INJECTIONS.known], INJECTIONS, RULES)
     kept = _kept(policy)
     if refused := [entry for entry in ids if entry in kept]:
-        yield Caution(f"the policy has no job go without {_shown(refused)}")
+        yield Caution(f"{_shown(refused)} cannot be skipped")
 
 
 def _kept(policy: Policy) -> frozenset[str]:
     return frozenset(
         injection.id
         for injection, settings in policy.injections
-        if not settings.skippable or settings.required is not Action.OFF
+        if injection.for_claimed or settings.required is not Action.OFF
     )
 
 

@@ -31,7 +31,6 @@ from webhook.admission import (
 from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.admission.left_alone import (
     BY_CONTROLLER,
-    CLAIMED,
     only_claims,
     reason_to_check_nothing,
     reason_to_inject_nothing,
@@ -130,7 +129,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     decision.warned = preempted.findings(job)
     decision.injection_warnings = policy.document.injection_warnings
     if decision.skipped:
-        if not only_claims(request, decision.skipped, policy):
+        if not only_claims(request, decision.skipped, policy, view):
             return decision
         policy = replace(policy, injections=tuple(each for each in policy.injections if each[0].for_claimed))
     try:
@@ -333,7 +332,7 @@ def _missing(
     reason = reason_to_inject_nothing(request, job, ctx.old, policy)
     if reason == BY_CONTROLLER:
         reason = ""
-    if reason and (reason not in CLAIMED or request.user_info.username in policy.document.controllers):
+    if reason and not only_claims(request, reason, policy, ctx.view):
         return []
     return list(required.missing(policy, ctx, claimed=reason, stored=request.old_object if ctx.old else None))
 

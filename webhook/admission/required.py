@@ -25,8 +25,8 @@ RULE = REQUIRED_INJECTION
 _REPLICAS: Final = ("spec", "mpiReplicaSpecs")
 _FIX = "Submit it again; if that does not help, another webhook takes it out, so ask your administrator."
 _FIX_CLAIMED = (
-    "Nothing is injected into a job that is {}, so write it into the job, or ask your administrator to add who creates"
-    " such jobs to the policy's controllers."
+    "Nothing is injected into a job that is {}, so write it into the job, or ask your administrator to exempt the user"
+    " who creates such jobs from required-injection."
 )
 
 

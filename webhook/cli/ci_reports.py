@@ -149,7 +149,7 @@ def _place(file: str, line: int | None) -> dict[str, Any]:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return "%0A".join(printable(line) for line in text.replace("%", "%25").split("\n"))
 
 
 def _property(text: str) -> str:

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from webhook.api import mpijob
 from webhook.api.review import UserInfo
 from webhook.cli import files, job_world, published_schema
 from webhook.cli.job_world import DENIED, POLICIES, JobWorld
 from webhook.cli.policy import kept
 from webhook.cli.snapshot_file import stored
 from webhook.client import access_reviews
-from webhook.client.access_reviews import EXEMPT, Right
 from webhook.client.calls import ApiError, Client, ClusterError
 from webhook.client.objects import get, listed
 from webhook.client.reading import read
@@ -65,8 +63,7 @@ async def of_cluster(
 
 async def may_exempt(api: Client, namespace: str, rules: Iterable[str]) -> dict[str, bool]:
     """For each rule whether the user of `api` may exempt jobs from it."""
-    rights = {rule: Right(EXEMPT, mpijob.GROUP, "mpijobs", namespace, rule) for rule in rules}
-    return {rule: await access_reviews.have_right(api, right) for rule, right in rights.items()}
+    return {rule: await access_reviews.have_right(api, access_reviews.exempting(namespace, rule)) for rule in rules}
 
 
 async def _read_policies(api: Client, namespace: str, world: JobWorld) -> None:

@@ -1,7 +1,8 @@
 """Whether somebody has a right: the API server is asked, with a SubjectAccessReview.
 
-Who may exempt jobs from rules is such a question: RBAC grants the verb `exempt` on `mpijobs.kubeflow.org`, with the ids
-of rules as resourceNames.
+Who may exempt jobs from rules is such a question: RBAC grants the verb `exempt` on the resource `rules` of the group
+`policy.training.openshift.io`, with the ids of rules as resourceNames. That is no resource of the API server, so a role
+with every verb on MPIJobs does not grant it.
 """
 
 import asyncio
@@ -9,14 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.api import mpijob
 from webhook.api.review import AdmissionRequest
 from webhook.client.calls import Client
 
 API = "/apis/authorization.k8s.io/v1"
 PATH = f"{API}/subjectaccessreviews"
 SELF_PATH = f"{API}/selfsubjectaccessreviews"
-EXEMPT = "exempt"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,6 +34,11 @@ class Right:
         resource = f"{self.resource}.{self.group}" if self.group else self.resource
         name = f"/{self.name}" if self.name else ""
         return f"{self.verb} {resource}{name}" + (f" in {self.namespace}" if self.namespace else "")
+
+
+def exempting(namespace: str, rule: str) -> Right:
+    """The right to exempt jobs of a namespace from a rule."""
+    return Right("exempt", "policy.training.openshift.io", "rules", namespace, rule)
 
 
 async def has_right(api: Client, subject: Mapping[str, Any], right: Right) -> bool:
@@ -74,10 +78,7 @@ async def may_exempt(api: Client, request: AdmissionRequest, rules: Iterable[str
     try:
         async with asyncio.TaskGroup() as group:
             asked = {
-                rule: group.create_task(
-                    has_right(api, subject, Right(EXEMPT, mpijob.GROUP, "mpijobs", request.namespace, rule))
-                )
-                for rule in rules
+                rule: group.create_task(has_right(api, subject, exempting(request.namespace, rule))) for rule in rules
             }
     except ExceptionGroup as failed:
         raise failed.exceptions[0] from None

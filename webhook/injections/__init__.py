@@ -36,7 +36,9 @@ class Injection(msgspec.Struct, frozen=True):
     inject: Callable[[MPIJob, Any, Context, PatchBuilder], Iterator[str]]
     since: str
     for_claimed: bool = False
-    """Also into jobs that say that a controller or Kueue made them: anyone may write that."""
+    """Also into jobs that say that a controller or Kueue made them, and into those that ask to go without it: anyone
+    may write that.
+    """
     forms: tuple[Form, ...] = ()
     """What it can write, for updates: see `webhook.kit.forms`."""
     importance: Importance = Importance.HARMS

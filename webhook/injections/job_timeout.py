@@ -8,7 +8,8 @@ the limit is the longest that the rule `job-timeout` allows, and none where that
 `deadline-events` an Event tells when the time of the annotation is over.
 
 A new job that says that a controller owns it, or that it is a copy by Kueue, gets the limit as well, since anyone may
-write that; but not from one of the policy's `controllers`. Kueue does not compare this field.
+write that; but not from one of the policy's `controllers` where Kueue is installed. Kueue does not compare this field.
+The annotation `training.openshift.io/skip` has no effect on this injection.
 """
 
 from collections.abc import Iterator
@@ -31,10 +32,6 @@ NO_LIMIT = "no limit"
 
 class Settings(InjectionSettings):
     """The limit of jobs that ask for none."""
-
-    skippable: bool = Field(
-        False, description="Whether a job may go without, by the annotation training.openshift.io/skip."
-    )
 
     default: DurationOrNone = Field(
         "24h",

@@ -42,10 +42,6 @@ MATCH_CONDITIONS = {
         "has(owner.apiVersion) && owner.apiVersion.startsWith('kubeflow.org/') && "
         "has(owner.name) && object.metadata.name == owner.name + '-ssh')"
     ),
-    "new-data": (
-        "request.operation == 'CREATE' || oldObject == null || "
-        "(has(object.data) ? !has(oldObject.data) || object.data != oldObject.data : has(oldObject.data))"
-    ),
 }
 # Others are nobody's business here, so that the service is in the way of no other kind of training.
 OF_MPI = "has(object.spec.mlPolicy) && has(object.spec.mlPolicy.mpi)"
@@ -174,7 +170,8 @@ async def has_match_conditions(client: Client) -> bool:
 
 def _keys_hook(client_config: Mapping[str, Any], own_namespace: str, match_conditions: bool) -> dict[str, Any]:
     secrets = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"]}
-    hook = _hook("ssh-keys", client_config, secrets, CHANGES, failure_policy="Fail" if match_conditions else "Ignore")
+    policy = "Fail" if match_conditions else "Ignore"
+    hook = _hook("ssh-keys", client_config, secrets, ["CREATE"], failure_policy=policy)
     hook["namespaceSelector"] = _users_namespaces(own_namespace)
     hook["objectSelector"] = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
     if match_conditions:

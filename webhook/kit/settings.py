@@ -175,14 +175,11 @@ class InjectionSettings(Parameterised, Settings):
     """What every injection has."""
 
     enabled: bool = Field(True, description="Whether anything is injected.")
-    skippable: bool = Field(
-        True, description="Whether a job may go without, by the annotation training.openshift.io/skip."
-    )
     required: ActionField = Field(
         Action.OFF,
         description="What it leads to when another webhook took out what was injected, or this one was not reached:"
-        " deny, warn, audit or off. Other than off, no job may go without, but for owned jobs and copies by Kueue that"
-        " one of the policy's controllers creates.",
+        " deny, warn, audit or off. Other than off, every job needs it, whatever training.openshift.io/skip says,"
+        " except owned jobs and copies that one of the policy's controllers creates where Kueue is installed.",
     )
 
 

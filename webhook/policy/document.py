@@ -140,7 +140,7 @@ class PolicyDocument(Settings):
         CONTROLLERS,
         description="Kueue and Kubernetes' own controllers: users whose updates of jobs get no injections, and pass"
         " unchecked where they change nothing but metadata and, where there is a Kueue, what it changes to start and"
-        " stop a job; and who may create owned jobs and copies by Kueue without required injections.",
+        " stop a job; and who may, where there is a Kueue, create owned jobs and its copies without injections.",
     )
     injection_warnings: InjectionWarnings = Field(
         "one-line",

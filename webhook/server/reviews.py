@@ -319,7 +319,7 @@ class ReviewHandler:
         return decide(hook, asked, answers=answers, **before, **known)
 
     async def _ssh_keys(self, asked: AdmissionRequest, request: Request) -> Reply:
-        """A key pair for the Secret of a job; NoKey when none is ready in time: then the operator tries again."""
+        """A key pair for the new Secret of a job; NoKey when none is ready in time: then the operator tries again."""
         namespace = _seen(request, self.view).get(NAMESPACES, asked.namespace)
         policy = self.policies.at(self.now()).for_namespace(namespace)
         found = secret.what_is_needed(asked, policy.document.ssh_keys)

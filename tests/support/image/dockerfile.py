@@ -43,16 +43,15 @@ class Stage:
         return found
 
 
-def parse(path: Path) -> list[Stage]:
-    """The stages in their order."""
+def parse(path: Path, **arguments: str) -> list[Stage]:
+    """The stages in their order, with the values of build arguments."""
     text = "\n".join(line for line in path.read_text().splitlines() if line.strip() and line.lstrip()[0] != "#")
     stages: list[Stage] = []
-    arguments: dict[str, str] = {}
     for line in re.sub(r"\\\n\s*", "", text).splitlines():
         keyword, rest = line.split(maxsplit=1)
         if keyword == "ARG" and not stages:
-            name, value = rest.split("=", 1)
-            arguments[name] = value
+            name, _, value = rest.partition("=")
+            arguments.setdefault(name, value)
         elif keyword == "FROM":
             base, *alias = rest.split()
             filled = re.sub(r"\$\{(\w+)\}", lambda match: arguments[match[1]], base)

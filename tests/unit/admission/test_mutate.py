@@ -20,6 +20,7 @@ from tests.support.injecting import (
     without_list,
 )
 from tests.support.jobs import request as sent_for
+from tests.support.kueue_objects import config
 from tests.support.paths import EXAMPLES as EXAMPLES_FOLDER
 from tests.support.promises import readable
 from tests.support.strategies import COMPLETE, PROPERTY, jobs, json_values, mangled_jobs, replaced
@@ -27,6 +28,7 @@ from webhook import injections
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Policy
 from webhook.api import yaml
+from webhook.cluster.snapshot import Snapshot
 from webhook.injections import Injection
 from webhook.kit.settings import InjectionSettings
 from webhook.policy.document import CONTROLLERS
@@ -130,8 +132,8 @@ CLAIMS = pytest.mark.parametrize(
 )
 
 
-def created_by(username, job):
-    return pipelines.mutate(sent_for(job, username=username, namespace="team"), policy=DEFAULTS, view=VIEW)
+def created_by(username, job, view):
+    return pipelines.mutate(sent_for(job, username=username, namespace="team"), policy=DEFAULTS, view=view)
 
 
 class TestClaims:
@@ -139,10 +141,16 @@ class TestClaims:
 
     @CLAIMS
     @pytest.mark.parametrize("kueue", CONTROLLERS[:2])
-    def test_it_is_believed_where_a_controller_made_it(self, metadata, reason, kueue):
-        decision = created_by(kueue, mpijob(metadata=metadata))
+    def test_it_is_believed_where_a_controller_made_it_and_kueue_is_installed(self, metadata, reason, kueue):
+        decision = created_by(kueue, mpijob(metadata=metadata), Snapshot([config()]))
         assert (decision.skipped, decision.patch, decision.notes) == (reason, [], [])
         assert decision.response("u-1").audit_annotations == {"skipped": reason}
+
+    @CLAIMS
+    @pytest.mark.parametrize("controller", CONTROLLERS)
+    def test_without_kueue_its_account_is_like_any_other(self, metadata, reason, controller):
+        decision = created_by(controller, mpijob(metadata=metadata), VIEW)
+        assert set(decision.authors) == {"job-timeout"}
 
     @CLAIMS
     def test_anybody_else_may_write_it_and_gets_the_time_limit(self, metadata, reason):

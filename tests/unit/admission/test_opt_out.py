@@ -26,9 +26,8 @@ def test_what_is_named_does_nothing(text):
 
 
 def test_all_of_them():
-    policy = policy_of({name: {"skippable": True} for name in injections.REGISTRY})
-    decision = hold(skipping(",".join(injections.REGISTRY)), policy)
-    assert (decision.patch, decision.notes) == ([], [])
+    decision = hold(skipping(",".join(injections.REGISTRY)))
+    assert set(decision.authors) == {"job-timeout"}
 
 
 LISTED = "`mpijob-webhook rules` lists them"
@@ -58,18 +57,24 @@ def test_a_rule_belongs_in_another_annotation():
     assert cautions("worker-count, isto") == [told, 'no injection is called "isto", but istio']
 
 
-@pytest.mark.parametrize("settings", [{"skippable": False}, {"required": "deny"}, {"required": "warn"}])
-def test_what_the_policy_insists_on_is_injected_and_told(settings):
-    policy = policy_of({"istio": settings, "labels": settings})
+@pytest.mark.parametrize("required", ["deny", "warn", "audit"])
+def test_what_is_required_is_injected_and_told(required):
+    policy = policy_of({"istio": {"required": required}, "labels": {"required": required}})
     decision = hold(skipping("istio,api-access,labels"), policy)
     assert {"istio", "labels"} <= set(decision.authors)
     assert "api-access" not in decision.authors
-    assert cautions("istio,labels", policy) == ['the policy has no job go without "istio", "labels"']
-    assert decision.warnings[0] == f'{SKIP}: the policy has no job go without "istio", "labels"'
+    assert cautions("istio,labels", policy) == ['"istio", "labels" cannot be skipped']
+    assert decision.warnings[0] == f'{SKIP}: "istio", "labels" cannot be skipped'
+
+
+def test_the_time_limit_is_injected_whatever_is_asked():
+    decision = hold(skipping("job-timeout"))
+    assert decision.document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400
+    assert decision.warnings[0] == f'{SKIP}: "job-timeout" cannot be skipped'
 
 
 def test_what_is_off_anyway_needs_no_word():
-    assert cautions("istio", policy_of({"istio": {"enabled": False, "skippable": False}})) == []
+    assert cautions("istio", policy_of({"istio": {"enabled": False, "required": "deny"}})) == []
 
 
 def test_a_very_long_list_is_not_read_to_its_end():

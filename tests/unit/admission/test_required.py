@@ -7,9 +7,11 @@ import pytest
 
 from tests.support.injecting import VIEW, mpijob, mutate, policy_of
 from tests.support.jobs import request
+from tests.support.kueue_objects import config
 from webhook import injections
 from webhook.admission import pipelines
 from webhook.admission.required import RULE, field
+from webhook.cluster.snapshot import Snapshot
 from webhook.injections import Injection
 from webhook.kit.patch import PatchConflict
 from webhook.kit.settings import InjectionSettings
@@ -101,16 +103,18 @@ CLAIMS = [
 def test_no_claim_of_the_job_makes_up_for_what_is_missing(metadata):
     (text,) = found(mpijob(metadata=metadata), requiring())["deny"]
     assert "Nothing is injected into a job that is " in text
-    assert "so write it into the job, or ask your administrator to add who creates such jobs" in text
+    assert "so write it into the job, or ask your administrator to exempt the user who creates such jobs" in text
     assert found(mpijob(metadata=metadata, run_policy={"activeDeadlineSeconds": 60}), requiring()) == {}
 
 
 @pytest.mark.parametrize("metadata", CLAIMS)
-def test_whom_the_policy_trusts_may_create_such_jobs(metadata):
+@pytest.mark.parametrize(("view", "believed"), [(Snapshot([config()]), True), (VIEW, False)])
+def test_a_controller_may_create_such_jobs_where_kueue_is_installed(metadata, view, believed):
     policy = requiring()
     asked = request(mpijob(metadata=metadata), namespace="team")
     asked.user_info.username = policy.document.controllers[0]
-    assert RULE not in {one.rule for one in pipelines.validate(asked, policy=policy, view=VIEW, today=date.min).denied}
+    denied = {one.rule for one in pipelines.validate(asked, policy=policy, view=view, today=date.min).denied}
+    assert (RULE not in denied) is believed
 
 
 def test_an_update_is_not_refused_for_what_the_stored_job_never_had():

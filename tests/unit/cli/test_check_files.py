@@ -149,15 +149,19 @@ def test_a_pipe_is_a_file(check: Check) -> None:
     os.close(reader)
 
 
-def test_control_characters_do_not_reach_the_terminal(check: Check) -> None:
+@pytest.mark.parametrize("form", ["text", "json", "yaml", "sarif", "junit", "github"])
+def test_control_characters_do_not_reach_the_terminal(form: str, check: Check) -> None:
+    """ESC, BEL, a carriage return, and CSI as one character; in names, keys and values."""
     job = changed(
-        {"metadata.name": "\x1b]0;owned\x07", "metadata.labels": {"training.kubeflow.org/job-name": "\x1b[2J"}}
+        {
+            "metadata.name": "\x1b]0;owned\x07",
+            "metadata.labels": {"training.kubeflow.org/job-name": "\x1b[2J", "\x9b2J": "a\rb"},
+            "Worker.template.spec.containers.0.image": "a\x1b[2J\x9b2J\r::error::b",
+        }
     )
-    for arguments in (["a.yaml"], ["a.yaml", "-o", "json"]):
-        result = check(*arguments, a_yaml=job)
-        assert result.exit_code == 1
-        assert "\x1b" not in result.output
-        assert "\x07" not in result.output
+    result = check("a.yaml", "-o", form, a_yaml=job)
+    assert result.exit_code == 1
+    assert [char for char in "\x1b\x07\x9b\r" if char in result.output] == []
 
 
 @pytest.mark.parametrize(

@@ -41,12 +41,12 @@ async def test_who_may_exempt_is_asked_rule_by_rule() -> None:
     api: Any = Api({"allowed": True})
     user = UserInfo(username="alice", uid="7", groups=["staff"], extra={"scope": ["a"]})
     request = AdmissionRequest(uid="1", operation="CREATE", namespace="team-a", user_info=user)
-    assert await may_exempt(api, request, ["one", "two"]) == {"one": True, "two": True}
+    assert await may_exempt(api, request, ["gpus", "custom/no-spot"]) == {"gpus": True, "custom/no-spot": True}
     who = {"user": "alice", "uid": "7", "groups": ["staff"], "extra": {"scope": ["a"]}}
-    attributes = {"verb": "exempt", "group": "kubeflow.org", "resource": "mpijobs", "namespace": "team-a"}
+    attributes = {"verb": "exempt", "group": "policy.training.openshift.io", "resource": "rules", "namespace": "team-a"}
     assert api.specs == [
-        {**who, "resourceAttributes": {**attributes, "name": "one"}},
-        {**who, "resourceAttributes": {**attributes, "name": "two"}},
+        {**who, "resourceAttributes": {**attributes, "name": "gpus"}},
+        {**who, "resourceAttributes": {**attributes, "name": "custom/no-spot"}},
     ]
 
 

@@ -91,10 +91,6 @@ def test_with_notify_only_the_longest_that_is_allowed_counts(timeout, rule, seco
     assert len(f"job-timeout: {told}") <= 120
 
 
-def test_by_default_no_job_skips_it():
-    assert not only("job-timeout").injections[0][1].skippable
-
-
 @pytest.mark.parametrize("action", ["Notify-Only", "kill", ""])
 def test_an_unknown_action_is_told(action):
     added, notes = inject("job-timeout", annotated(action=action, timeout="1h"))

@@ -132,7 +132,7 @@ def test_the_two_configurations():
                             "apiVersions": ["v1"],
                             "resources": ["secrets"],
                             "scope": "Namespaced",
-                            "operations": ["CREATE", "UPDATE"],
+                            "operations": ["CREATE"],
                         }
                     ],
                     **elsewhere,

@@ -215,11 +215,11 @@ def test_no_update_leads_past_the_longest() -> None:
     assert outcome(changed({"metadata.annotations": {ACTION: "notify-only", "a": "b"}}), never) == (None, [])
 
 
-def test_without_a_longest_and_where_the_policy_lets_users_skip_there_may_be_no_limit() -> None:
+def test_without_a_longest_and_where_the_policy_injects_none_there_may_be_no_limit() -> None:
     unbounded = "rules: {job-timeout: {max: null}}\n"
     assert outcome(changed(job(action="notify-only")), policy=unbounded) == (None, [])
     skipping = changed({"metadata.annotations": {"training.openshift.io/skip": "job-timeout"}})
-    assert outcome(skipping, policy="injections: {job-timeout: {skippable: true}}\n") == (None, [])
+    assert outcome(skipping) == (DAY, [])
     assert outcome(changed(job()), policy="injectOnly: []\n") == (None, [])
 
 

@@ -2,10 +2,31 @@
 
 import asyncio
 import gc
+import subprocess
+import sys
 
 import pytest
 
 from webhook.server.process import _freeze
+
+LIMITS = """
+import ctypes, resource
+from webhook.server import process
+PR_GET_DUMPABLE = 3
+
+async def serve(settings):
+    print(resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(PR_GET_DUMPABLE, 0, 0, 0, 0))
+    return 0
+
+process.serve = serve
+process.run(None)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
+def test_a_crash_leaves_no_private_key_behind() -> None:
+    done = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, check=True)
+    assert done.stdout == "(0, 0) 0\n"
 
 
 async def test_the_garbage_collector_is_spared_the_caches_once_they_are_full(monkeypatch: pytest.MonkeyPatch) -> None:

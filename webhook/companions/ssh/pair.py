@@ -6,19 +6,15 @@ A pair is never printed: its `repr` has no key, and no error here quotes one.
 import hashlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
     PrivateFormat,
     PublicFormat,
-    load_pem_private_key,
-    load_ssh_private_key,
 )
 
 Algorithm = Literal["rsa-4096", "ecdsa-p521", "ecdsa-p256", "ed25519"]
@@ -32,8 +28,6 @@ GENERATORS: Final[Mapping[Algorithm, Callable[[], PrivateKey]]] = {
 }
 # An RSA-4096 key takes half a second of a core, each of these less than half a millisecond.
 INSTANT: Final[frozenset[Algorithm]] = frozenset({"ecdsa-p521", "ecdsa-p256", "ed25519"})
-# An RSA-4096 key has 3.3 kB: nothing larger is parsed.
-MAX_PRIVATE: Final = 8192
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -68,21 +62,6 @@ def fingerprint(public: bytes) -> str:
     return "SHA256:" + b64encode(digest).decode().rstrip("=")
 
 
-def belongs(private: bytes, public: bytes, algorithm: Algorithm) -> bool:
-    """Whether `private` is a key of `algorithm` in the form that we write, and `public` starts with its public key."""
-    if len(private) > MAX_PRIVATE:
-        return False
-    load = load_ssh_private_key if b"BEGIN OPENSSH" in private else load_pem_private_key
-    with suppress(ValueError, TypeError, UnsupportedAlgorithm):
-        # Without the test for primes, which takes a quarter of a second: only whether the keys match is asked.
-        key = load(private, None, unsafe_skip_rsa_key_validation=True)
-        if isinstance(key, PrivateKey) and _algorithm(key) == algorithm:
-            # The OpenSSH format contains random bytes, so that it cannot be compared.
-            as_ours = algorithm == "ed25519" or private == _private(key)
-            return as_ours and public.split()[:2] == _public(key).split()
-    return False
-
-
 def _private(key: PrivateKey) -> bytes:
     # Ed25519 has no older format. Of the others, every version of OpenSSH and other clients read the older one.
     is_new = isinstance(key, ed25519.Ed25519PrivateKey)
@@ -92,13 +71,3 @@ def _private(key: PrivateKey) -> bytes:
 
 def _public(key: PrivateKey) -> bytes:
     return key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
-
-
-def _algorithm(key: PrivateKey) -> str:
-    match key:
-        case rsa.RSAPrivateKey():
-            return f"rsa-{key.key_size}"
-        case ec.EllipticCurvePrivateKey():
-            return f"ecdsa-p{key.key_size}"
-        case _:
-            return "ed25519"

@@ -2,15 +2,15 @@
 
 The operator creates that Secret for every job, and accepts any content under its two keys (mpi-operator
 `pkg/controller/mpi_job_controller.go`, getOrCreateSSHAuthSecret). Name, labels and owner stay the operator's. So there
-is no other Secret to create, to find or to remove, and no right on anybody's Secrets is needed.
+is no other Secret to create, to find or to remove, and no right on anybody's Secrets is needed. A stored Secret is left
+alone: a user who may write the Secrets of a namespace can replace the keys in them.
 
 Who sends the request does not count: the operator's ServiceAccount has another name in each installation. What ties the
 Secret to its job is the owner reference, which the operator checks too.
 """
 
 import re
-from base64 import b64decode, b64encode
-from binascii import Error as Base64Error
+from base64 import b64encode
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,7 +20,6 @@ from webhook.admission.decision import Decision
 from webhook.api import mpijob
 from webhook.api.owner import OwnerReference
 from webhook.api.review import AdmissionRequest
-from webhook.companions.ssh import pair as ssh_pair
 from webhook.companions.ssh.pair import INSTANT, Algorithm, KeyPair
 from webhook.policy.document import SshKeys
 
@@ -65,8 +64,6 @@ class Wanted:
     comment: str
     """For the line of authorized_keys: it names the job."""
     algorithm: Algorithm
-    is_update: bool
-    """Whether the Secret exists already, with other data."""
 
     def filled(self, pair: KeyPair) -> Decision:
         """The decision that replaces all data by `pair`."""
@@ -77,24 +74,20 @@ class Wanted:
         decision = Decision(name=self.name, annotations={FINGERPRINT: pair.fingerprint})
         decision.patch.append({"op": "add", "path": "/data", "value": data})
         decision.authors.append(AUTHOR)
-        if self.is_update:
-            decision.told[AUTHOR] = [f"a new {self.algorithm} key pair replaced the one written"]
         return decision
 
 
 def what_is_needed(request: AdmissionRequest, keys: SshKeys) -> Wanted | Decision:
     """What the Secret needs, or the decision if it needs nothing. Never denies.
 
-    The pair for a dry run is thrown away, so it is of a fast algorithm and does not come from the stock. A pair of ours
-    that the Secret has already is kept: the API server may send the same request again.
+    The pair for a dry run is thrown away, so it is of a fast algorithm and does not come from the stock.
     """
     untouched = Decision(name=request.name)
-    if request.operation not in {"CREATE", "UPDATE"} or request.sub_resource:
-        untouched.skipped = "not a CREATE or UPDATE of a Secret"
+    if request.operation != "CREATE" or request.sub_resource:
+        untouched.skipped = "not a CREATE of a Secret"
         return untouched
     try:
         secret = msgspec.json.decode(request.object, type=Secret)
-        old = msgspec.json.decode(request.old_object, type=Secret | None)
     except (msgspec.DecodeError, UnicodeDecodeError):
         untouched.skipped = "not a Secret that can be read"
         return untouched
@@ -102,24 +95,7 @@ def what_is_needed(request: AdmissionRequest, keys: SshKeys) -> Wanted | Decisio
         untouched.skipped = "not the SSH keys of an MPIJob"
     elif keys == "operator":
         untouched.skipped = "the policy leaves SSH keys to the operator"
-    elif request.operation == "UPDATE" and old is not None and old.data == secret.data:
-        untouched.skipped = "the keys stay as they are"
     else:
-        comment = f"mpijob/{request.namespace}/{job}"
-        if (public := _ours(secret.data or {}, comment, keys)) is not None:
-            untouched.skipped = "it has a key pair of ours"
-            untouched.annotations[FINGERPRINT] = ssh_pair.fingerprint(public)
-            return untouched
         algorithm: Algorithm = "ecdsa-p521" if request.dry_run and keys not in INSTANT else keys
-        return Wanted(secret.metadata.name, comment, algorithm, is_update=request.operation == "UPDATE")
+        return Wanted(secret.metadata.name, f"mpijob/{request.namespace}/{job}", algorithm)
     return untouched
-
-
-def _ours(data: dict[str, str], comment: str, algorithm: Algorithm) -> bytes | None:
-    """The line of authorized_keys in `data`, if that is a pair that we have made for this job; else None."""
-    try:
-        private, public = (b64decode(data[key], validate=True) for key in (PRIVATE, PUBLIC))
-    except (KeyError, Base64Error, ValueError):
-        return None
-    named = len(data) == 2 and public.endswith(f" {comment}\n".encode()) and len(public.split()) == 3
-    return public if named and ssh_pair.belongs(private, public, algorithm) else None

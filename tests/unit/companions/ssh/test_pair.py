@@ -46,51 +46,6 @@ def test_the_private_key_is_in_the_format_that_every_client_reads():
     }
 
 
-@pytest.mark.parametrize("algorithm", PAIRS)
-def test_it_belongs_to_itself_alone(algorithm: Algorithm):
-    pair = PAIRS[algorithm]
-    assert ssh_pair.belongs(pair.private, pair.public, algorithm)
-    assert ssh_pair.belongs(pair.private, pair.authorized_key("any"), algorithm)
-    for other in GENERATORS:
-        if other != algorithm:
-            assert not ssh_pair.belongs(pair.private, pair.public, other)
-            assert not ssh_pair.belongs(pair.private, PAIRS[other].public, algorithm)
-    if algorithm in INSTANT:
-        assert not ssh_pair.belongs(pair.private, ssh_pair.generate(algorithm).public, algorithm)
-
-
-@pytest.mark.parametrize(
-    "private",
-    [
-        b"",
-        b"hello",
-        b"\xff\x00" * 50,
-        b"-----BEGIN RSA PRIVATE KEY-----\n-----END RSA PRIVATE KEY-----\n",
-        b"-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaA==\n-----END OPENSSH PRIVATE KEY-----\n",
-        PAIRS["rsa-4096"].private[:-200],
-        PAIRS["rsa-4096"].private.replace(b"\n", b""),
-        PAIRS["rsa-4096"].private + b" " * 10_000,
-        PAIRS["rsa-4096"].public,
-    ],
-)
-def test_what_is_no_key_belongs_to_nothing(private):
-    assert not ssh_pair.belongs(private, PAIRS["rsa-4096"].public, "rsa-4096")
-
-
-def test_other_kinds_and_sizes_are_not_ours(tmp_path):
-    for kind, bits in (("rsa", "2048"), ("ecdsa", "384")):
-        path = tmp_path / kind
-        keygen("-q", "-t", kind, "-b", bits, "-N", "", "-m", "PEM", "-f", str(path))
-        for algorithm in GENERATORS:
-            assert not ssh_pair.belongs(path.read_bytes(), path.with_suffix(".pub").read_bytes(), algorithm)
-
-
-def test_a_key_with_a_password_is_not_ours(tmp_path):
-    path = tmp_path / "key"
-    keygen("-q", "-t", "ed25519", "-N", "secret", "-f", str(path))
-    assert not ssh_pair.belongs(path.read_bytes(), path.with_suffix(".pub").read_bytes(), "ed25519")
-
-
 def test_a_pair_is_never_printed():
     pair = PAIRS["ed25519"]
     assert str(pair) == repr(pair)

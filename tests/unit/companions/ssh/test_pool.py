@@ -9,6 +9,7 @@ from time import monotonic
 
 import pytest
 
+from tests.support.secret_reviews import is_pair
 from webhook.companions.ssh import pair as ssh_pair
 from webhook.companions.ssh import pool as ssh_keys
 from webhook.companions.ssh.pair import KeyPair
@@ -242,7 +243,7 @@ async def test_the_real_ones():
     async with keys.filled():
         for algorithm in ssh_pair.GENERATORS:
             pair = await keys.take(algorithm, deadline=monotonic() + 60)
-            assert ssh_pair.belongs(pair.private, pair.public, algorithm)
+            assert is_pair(pair.private, pair.public, algorithm)
     assert [algorithm for algorithm, _ in times] == list(ssh_pair.GENERATORS)
     assert all(seconds > 0 for _, seconds in times)
 

@@ -1,0 +1,192 @@
+"""What a tenant cannot reach by rights on other things: exemptions, keys of the operator, and the trust in Kueue."""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.controlplane.assets import assets
+from tests.controlplane.cluster import Cluster
+from tests.support.installation import service
+from tests.support.installation.exempting import RULES, grant
+from tests.support.installation.service import example
+from tests.support.installation.ssh_secrets import keys_of, suspended
+from tests.support.policies import HEADER
+from webhook.admission.required import RULE
+
+pytestmark = pytest.mark.timeout(300)
+PI = assets().upstream_examples["pi"]
+POLICY = f"""{HEADER}
+rules:
+  worker-count: {{max: 3}}
+  custom:
+    - id: no-rice
+      expression: "!has(object.metadata.labels) || !('grain' in object.metadata.labels)"
+      message: no rice here
+injections:
+  api-access: {{required: deny}}
+"""
+ALL_OF_MPIJOBS = {"apiGroups": ["kubeflow.org"], "resources": ["mpijobs"], "verbs": ["*"]}
+CREATE_JOBS = {**ALL_OF_MPIJOBS, "verbs": ["create"]}
+EVERYTHING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
+NOT_ALLOWED = "you are not allowed to exempt a job from this rule"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def webhook(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The service; there is no Kueue."""
+    policy = tmp_path_factory.mktemp("policy") / "policy.yaml"
+    policy.write_text(POLICY)
+    with service.running(cluster, "--policy", str(policy)):
+        yield
+
+
+def create(cluster: Cluster, job: Mapping[str, Any], user: str, *flags: str) -> str:
+    """What kubectl says of the creation by the user, a dry run, once RBAC allows it."""
+
+    def said() -> str | None:
+        command = ("create", "--dry-run=server", f"--as={user}", *flags, "-f", "-")
+        done = cluster.kubectl(*command, stdin=job, check=False)
+        return None if "forbidden" in done.stderr else done.stdout + done.stderr
+
+    return cluster.wait_for("the right to create jobs", said)
+
+
+# Exemptions
+
+
+def two_violations(namespace: str) -> dict[str, Any]:
+    """A job with four workers and a label that the own rule is about, which asks for exemptions from both rules."""
+    wish = {
+        "training.openshift.io/exempt": "worker-count,custom/no-rice",
+        "training.openshift.io/exempt-reason": "one-off",
+    }
+    job = example(PI, namespace=namespace, annotations=wish, labels={"grain": "rice"})
+    job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] = 4
+    return job
+
+
+@pytest.mark.parametrize(
+    ("granted", "refused"),
+    [
+        ([ALL_OF_MPIJOBS], {"worker-count", "custom/no-rice"}),
+        ([{**ALL_OF_MPIJOBS, "resources": ["*"]}], {"worker-count", "custom/no-rice"}),
+        ([{**CREATE_JOBS, "verbs": ["create", "exempt"]}], {"worker-count", "custom/no-rice"}),
+        ([CREATE_JOBS, {**RULES, "resourceNames": ["worker-count"]}], {"custom/no-rice"}),
+        ([CREATE_JOBS, {**RULES, "resourceNames": ["custom/no-rice"]}], {"worker-count"}),
+        ([CREATE_JOBS, {**RULES, "resourceNames": ["custom"]}], {"worker-count", "custom/no-rice"}),
+        ([CREATE_JOBS, RULES], set()),
+        ([EVERYTHING], set()),
+    ],
+    ids=[
+        "every verb on jobs",
+        "every verb in the group of jobs",
+        "exempt on jobs",
+        "one rule",
+        "one own rule",
+        "the word custom",
+        "all rules",
+        "everything",
+    ],
+)
+def test_who_may_exempt(
+    cluster: Cluster, namespace: str, granted: list[Mapping[str, list[str]]], refused: set[str]
+) -> None:
+    grant(cluster, namespace, "eve", *granted)
+    said = create(cluster, two_violations(namespace), "eve")
+    assert {rule for rule in ("worker-count", "custom/no-rice") if f"({NOT_ALLOWED})" in line_of(said, rule)} == refused
+    assert ("created (server dry run)" in said) is (not refused)
+
+
+def line_of(said: str, rule: str) -> str:
+    """The part of a refusal that ends with the rule's id."""
+    before, found, _ = said.partition(f"[{rule}]")
+    return before.rpartition("]")[2] if found else ""
+
+
+def test_a_namespace_s_admin_cannot_grant_the_right(cluster: Cluster, namespace: str) -> None:
+    """RBAC lets a user grant only the rights that the user has."""
+    cluster.kubectl("create", "rolebinding", "admin", "--clusterrole=admin", "--user=eve", "-n", namespace)
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "exempt", "namespace": namespace},
+        "rules": [RULES],
+    }
+    refused = cluster.kubectl("create", "--as=eve", "-f", "-", stdin=role, check=False).stderr
+    assert "is attempting to grant RBAC permissions not currently held" in refused
+
+
+# SSH keys
+
+
+def test_a_new_secret_gets_a_pair_whatever_is_in_it(operator_cluster: Cluster, namespace: str) -> None:
+    """Also where it has a key that the service made, which a user who read it knows."""
+    operator_cluster.kubectl("create", "-f", "-", stdin=suspended(namespace, "train"))
+    known = keys_of(operator_cluster, namespace, ["train"])["train"]
+    metadata = known.manifest["metadata"]
+    (owner,) = metadata["ownerReferences"]
+    forged = {
+        **known.manifest,
+        "metadata": {
+            "name": "other-ssh",
+            "namespace": namespace,
+            "labels": metadata["labels"],
+            "ownerReferences": [{**owner, "name": "other"}],
+        },
+        "data": {
+            **known.manifest["data"],
+            "ssh-publickey": b64encode(known.public.replace(b"/train\n", b"/other\n")).decode(),
+        },
+    }
+    command = ("create", "--dry-run=server", "-f", "-", "-o", "json")
+    made = json.loads(operator_cluster.kubectl(*command, stdin=forged).stdout)
+    assert made["data"].keys() == forged["data"].keys()
+    assert made["data"]["ssh-privatekey"] != forged["data"]["ssh-privatekey"]
+
+
+def test_a_user_who_may_write_secrets_can_replace_keys(operator_cluster: Cluster, namespace: str) -> None:
+    """What SECURITY.md says: no update of a Secret reaches the service."""
+    operator_cluster.kubectl("create", "-f", "-", stdin=suspended(namespace, "train"))
+    keys_of(operator_cluster, namespace, ["train"])
+    mine = b64encode(b"mine").decode()
+    patch = f'{{"data":{{"ssh-privatekey":"{mine}","ssh-publickey":"{mine}"}}}}'
+    said = operator_cluster.kubectl("patch", "secret", "train-ssh", "-n", namespace, "--type=merge", "-p", patch)
+    assert "Warning" not in said.stderr
+    assert keys_of(operator_cluster, namespace, ["train"])["train"].private == b"mine"
+    decisions = [line for line in service.decisions(operator_cluster) if line["webhook"] == "ssh-keys"]
+    assert len([line for line in decisions if line["namespace"] == namespace]) == 1
+
+
+# Trust in Kueue
+
+
+CLAIMS = {
+    "owner": {"ownerReferences": [{"apiVersion": "v1", "kind": "Any", "name": "a", "uid": "u", "controller": True}]},
+    "copy": {"labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"}},
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_without_kueue_its_account_is_like_any_other(cluster: Cluster, namespace: str, claim: str) -> None:
+    """A tenant who may create the namespace kueue-system can have a ServiceAccount of that name."""
+    grant(cluster, namespace, KUEUE, CREATE_JOBS)
+    said = create(cluster, example(PI, namespace=namespace, **CLAIMS[claim]), KUEUE)
+    assert 'the injection "api-access" is required and not in the job' in said
+    assert f"[{RULE}]" in said
+
+
+@pytest.mark.parametrize("user", [KUEUE, "eve"])
+@pytest.mark.parametrize("claim", [None, *CLAIMS])
+def test_no_job_is_without_a_time_limit(cluster: Cluster, namespace: str, claim: str | None, user: str) -> None:
+    """Neither an annotation nor what a job says of its maker takes it out."""
+    grant(cluster, namespace, user, CREATE_JOBS)
+    metadata = {"annotations": {"training.openshift.io/skip": "job-timeout"}, **CLAIMS.get(claim or "", {})}
+    job = example(PI, namespace=namespace, **metadata)
+    for replica in job["spec"]["mpiReplicaSpecs"].values():
+        replica["template"]["spec"]["automountServiceAccountToken"] = False
+    said = create(cluster, job, user, "-o", "jsonpath={.spec.runPolicy.activeDeadlineSeconds}")
+    assert said.startswith("86400"), said

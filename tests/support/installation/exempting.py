@@ -1,0 +1,43 @@
+"""Who may exempt jobs from rules, by what RBAC grants on a real API server.
+
+`kubectl auth can-i` and `kubectl create role` know only the resources that the API server serves, and `rules` is none
+of them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.controlplane.cluster import Cluster
+
+RULES: Mapping[str, list[str]] = {
+    "apiGroups": ["policy.training.openshift.io"],
+    "resources": ["rules"],
+    "verbs": ["exempt"],
+}
+
+
+def grant(cluster: Cluster, namespace: str, user: str, *rules: Mapping[str, list[str]]) -> None:
+    """Give the user these RBAC rules, by a Role and a RoleBinding `<user>-granted`."""
+    name = f"{user}-granted"
+    metadata = {"name": name, "namespace": namespace}
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata, "rules": list(rules)}
+    cluster.kubectl("create", "-f", "-", stdin=role)
+    cluster.kubectl("create", "rolebinding", name, f"--role={name}", f"--user={user}", "-n", namespace)
+
+
+def may_exempt(cluster: Cluster, namespace: str, user: str, rule: str = "") -> bool:
+    """Whether the authorizer lets the user exempt jobs from the rule, from all of them where none is named."""
+    attributes: dict[str, Any] = {
+        "verb": "exempt",
+        "group": "policy.training.openshift.io",
+        "resource": "rules",
+        "namespace": namespace,
+        "name": rule,
+    }
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": user, "resourceAttributes": attributes},
+    }
+    said = cluster.kubectl("create", "-f", "-", "-o", "jsonpath={.status.allowed}", stdin=review)
+    return said.stdout == "true"
