@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
@@ -89,20 +88,6 @@ COUNT: Final = click.IntRange(min=1)
 @click.option("--conversion", is_flag=True, help="Convert jobs of older versions at /convert, for a CRD with these.")
 @click.option(
     "--trainer", is_flag=True, help="Check Kubeflow Trainer's MPI TrainJobs; needs the right to read runtimes."
-)
-@click.option(
-    "--record",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Record reviews there, without values of variables and names of users, for `policy replay --recorded`.",
-)
-@click.option("--record-size", "record_mebibytes", metavar="MIB", type=COUNT, default=64, help="Of the record at most.")
-@click.option(
-    "--record-rate",
-    metavar="PER_SECOND",
-    type=click.FloatRange(min=0, min_open=True),
-    default=20.0,
-    help="How many reviews are recorded each second, at most; the others are counted.",
 )
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
 def serve(

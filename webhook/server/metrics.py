@@ -262,14 +262,6 @@ METRICS = (
         "Objects for which a companion failed when it last tried; it goes on trying.",
     ),
     Metric(
-        PREFIX + "recorded_reviews_total",
-        "counter",
-        ("outcome",),
-        "With --record, reviews of jobs that were written, and those that were left out: rate (too many), behind (the "
-        "disk is slow), large (beyond 256 KiB) or unwritable (see /readyz).",
-        kept="elsewhere",
-    ),
-    Metric(
         PREFIX + "deadline_events_total",
         "counter",
         ("outcome",),

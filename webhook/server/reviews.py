@@ -11,7 +11,7 @@ from datetime import date, datetime
 from functools import partial
 from http import HTTPStatus
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from webhook.admission import policy_review
 from webhook.admission.decided_before import DecidedBefore
@@ -32,9 +32,6 @@ from webhook.policy.signature import Keys
 from webhook.server import clock, requests
 from webhook.server.requests import MAX_TARGET, Refused, Reply, Request, expect_client, expect_review
 from webhook.server.telemetry import Telemetry
-
-if TYPE_CHECKING:
-    from webhook.server.recorder import Recorder
 
 T = TypeVar("T")
 # The rest of the time that the API server waits is for the network.
@@ -107,7 +104,6 @@ class ReviewHandler:
         self.view = view
         self.cluster: ClusterAnswers | None = None
         self.now = now
-        self.recorder: Recorder | None = None
         self._telemetry = telemetry
         self._keys = keys
         self._max_in_flight = max_in_flight
@@ -187,13 +183,7 @@ class ReviewHandler:
     def _decided(self, hook: Hook, request: Request, asked: AdmissionRequest, decision: Decision) -> Reply:
         reply = Reply(review.encode(decision.response(asked.uid)))
         self._telemetry.decided(hook, asked, decision, monotonic() - request.started)
-        if self.recorder is not None and hook == "validate":
-            self._record(self.recorder, asked, decision)
         return reply
-
-    def _record(self, recorder: "Recorder", asked: AdmissionRequest, decision: Decision) -> None:
-        namespace = self.view.get(NAMESPACES, asked.namespace)
-        recorder.offer(asked, decision, None if isinstance(namespace, Answer) else namespace.labels, self.now())
 
     async def _settled(
         self,

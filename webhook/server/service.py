@@ -3,13 +3,13 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from ssl import SSLContext
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import web
 
@@ -45,9 +45,6 @@ from webhook.server.ports import ListenError, Port, listen
 from webhook.server.reviews import ReviewHandler
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
-
-if TYPE_CHECKING:
-    from webhook.server.recorder import Recorder
 
 # How long registering waits for the caches to fill.
 SETTLE_SECONDS = 10.0
@@ -188,8 +185,6 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
             await _require_clients(stack, settings.client_ca, certificate, telemetry, readiness)
         server = _review_server(handler, telemetry)
         port, url = _open(stack, server, server.of_port, settings.listen, certificate.context)
-        if settings.record is not None:
-            stack.enter_context(_recorded(settings, settings.record, handler, telemetry, readiness))
         service = Service(
             settings=settings,
             telemetry=telemetry,
@@ -219,23 +214,6 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
             telemetry.log.info("registered", name=registration.NAME)
         readiness.passes("serving")
         yield service
-
-
-def _recorded(
-    settings: ServeSettings, folder: Path, handler: ReviewHandler, telemetry: Telemetry, readiness: Readiness
-) -> "AbstractContextManager[Recorder]":
-    """A record of the reviews, while the block lasts."""
-    from webhook.server.recorder import Recorder  # noqa: PLC0415 - most services record nothing
-
-    recorder = handler.recorder = Recorder(
-        folder,
-        most_bytes=settings.record_mebibytes * 2**20,
-        rate=settings.record_rate,
-        log=telemetry.log,
-    )
-    telemetry.recorded(recorder.outcomes)
-    readiness.concerns_of(recorder.concerns)
-    return recorder.running()
 
 
 def _readiness(source: CertificateSource, telemetry: Telemetry) -> Readiness:

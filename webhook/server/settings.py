@@ -89,12 +89,6 @@ class ServeSettings:
     """Convert jobs of older versions, for a CRD that serves these."""
     trainer: bool = False
     """Judge Kubeflow Trainer's TrainJobs, and follow their runtimes."""
-    record: Path | None = None
-    """A folder for a record of reviews."""
-    record_mebibytes: int = 64
-    """The most that it has of them."""
-    record_rate: float = 20
-    """Reviews that are recorded each second, at most."""
     log_level: str = "info"
     """debug, info, warning or error."""
 

@@ -97,7 +97,6 @@ class Telemetry:
         self._caches = {name: made[name] for name in made if name.startswith("cache_")}
         self._companions = {name: made[name] for name in made if name.startswith("companion_")}
         self._deadline_events: AskedCounter = made["deadline_events_total"]
-        self._recorded: AskedCounter = made["recorded_reviews_total"]
         self.plugins = PluginTelemetry(made["plugins"], made["plugin_failures_total"], self.log)
         self.jobs = JobTelemetry()
         self._refusals = RefusalLog(self.log)
@@ -179,11 +178,6 @@ class Telemetry:
         """From now on ask `outcomes` how often which came whenever the metrics are read."""
         for outcome in outcomes:
             self._deadline_events.ask(outcome, value=partial(outcomes.__getitem__, outcome))
-
-    def recorded(self, outcomes: Mapping[str, int]) -> None:
-        """From now on ask `outcomes` what became of reviews for the record whenever the metrics are read."""
-        for outcome in outcomes:
-            self._recorded.ask(outcome, value=partial(outcomes.__getitem__, outcome))
 
     def caches(self, watches: Iterable[Watch[Any, Any]]) -> None:
         """From now on ask these caches for their state whenever the metrics are read."""

@@ -140,7 +140,6 @@ NOT_AT_FIRST = (
     "webhook.companions.deadline_events",
     "webhook.companions.network_policy.upkeep",
     "webhook.companions.ssh.removal",
-    "webhook.server.recorder",
     "webhook.server.certificates.self_managed",
 )
 

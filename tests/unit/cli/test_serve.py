@@ -49,8 +49,7 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
     namespaces = {"--policy-namespace": "policies", "--kueue-namespace": "queues"}
     clients = {"--client-ca": "clients", "--client-name": "kube-apiserver"}
     signing = {"--policy-key": "policy.pub"}
-    record = {"--record": "reviews", "--record-size": "8", "--record-rate": "2"}
-    options = signing | record | clients | files | numbers | keys | addresses | certificates | times | namespaces
+    options = signing | clients | files | numbers | keys | addresses | certificates | times | namespaces
     flags = (
         "--register",
         "--remove-keys",
@@ -99,9 +98,6 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
             audit_reports=True,
             conversion=True,
             trainer=True,
-            record=Path("reviews"),
-            record_mebibytes=8,
-            record_rate=2,
             log_level="debug",
         )
     ]

@@ -1,7 +1,5 @@
-import json
 import socket
 import ssl
-import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
@@ -147,29 +145,6 @@ def test_what_does_not_go_with_a_ca_secret(pair):
     assert refused(ca_secret="ca", service="s", ca_lifetime=60) == (
         "--ca-lifetime must be at least three times --leaf-lifetime and --ca-grace together"
     )
-
-
-def test_reviews_are_recorded_where_that_is_asked_for(tmp_path):
-    with live(record=tmp_path) as service:
-        body = jobs.body(jobs.changed({"Worker.replicas": 1}))
-        connection = service.connect()
-        assert connection.post("/mutate-mpijob", body).status == 200
-        assert not connection.post("/validate-mpijob", body).answer["allowed"]
-        connection.close()
-    (file,) = tmp_path.iterdir()
-    (line,) = file.read_bytes().splitlines()
-    assert "worker-count" in json.loads(line)["denied"]
-
-
-def test_a_folder_that_is_not_there_costs_no_review(tmp_path):
-    with live(record=tmp_path / "absent") as service:
-        connection = service.connect()
-        for _ in range(3):
-            assert connection.post("/validate-mpijob", jobs.body(jobs.GOOD)).answer["allowed"]
-        connection.close()
-        while "[!]record: reviews are not recorded: " not in service.ops("/readyz"):
-            time.sleep(0.01)  # the thread has its turn soon
-        assert 'recorded_reviews_total{outcome="unwritable"}' in service.ops("/metrics")
 
 
 def test_a_policy_that_contradicts_another_is_told(tmp_path):

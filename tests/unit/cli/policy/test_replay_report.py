@@ -58,8 +58,6 @@ def test_what_changes_is_told_job_by_job() -> None:
         "before": ["base"],
         "after": ["base", "new"],
         "jobs": 4,
-        "notes": [],
-        "notReproduced": {},
         "newlyDenied": {"team-a/a": ["gpus", "worker-count"], "team-a/b": ["gpus"]},
         "newlyAdmitted": [],
         "injections": {},
