@@ -96,13 +96,6 @@ def test_a_broken_one_is_named_and_its_policies_stay_good(tmp_path: Path, module
         load_policy(HEADER + "rules: {acme-no: {word: {fromNamespaceLabel: word, default: no}}}")
 
 
-def test_one_endless_import_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "IMPORT_SECONDS", 0.05)
-    install(tmp_path, "acme", {"acme_no": "while True: pass"}, {"rules": {"acme-no": "acme_no:check"}})
-    with taken_in(tmp_path, "acme") as (plugin,):
-        assert plugin.faults[0].startswith("rule acme-no: cannot be imported: OutOfTime")
-
-
 @pytest.mark.parametrize(
     "entry_id", ["gpus", "schema", "required-injection", "custom", "No", "a_b", "model-fields", "x" * 51]
 )
