@@ -1,10 +1,7 @@
 """The command `serve`: how the service listens, where its certificate comes from, what it follows."""
 
 import gc
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
@@ -117,8 +114,7 @@ def serve(
     """
     # Looking through what is imported here for garbage takes a tenth of the start. `run` switches it on again.
     gc.disable()
-    with _without_trusted_cas():
-        from webhook.server.process import ServeSettings, run  # noqa: PLC0415 - keeps --help and completion quick
+    from webhook.server.process import ServeSettings, run  # noqa: PLC0415 - keeps --help and completion quick
 
     host = "127.0.0.1" if register else "0.0.0.0"  # noqa: S104 - in a pod every address is the pod's own
     sys.exit(
@@ -132,21 +128,3 @@ def serve(
             )
         )
     )
-
-
-@contextmanager
-def _without_trusted_cas() -> Iterator[None]:
-    """What is imported in this block finds no CA of the system.
-
-    aiohttp would read them all, a tenth of the start, for a context that nothing here uses.
-    """
-    before = {name: os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")}
-    os.environ.update(dict.fromkeys(before, os.devnull))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

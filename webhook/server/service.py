@@ -51,10 +51,11 @@ SETTLE_SECONDS = 10.0
 # From when all is read until the webhook configurations are looked at, which needs much of `doctor`: more than between
 # two probes, so that it does not hold up the start.
 BEFORE_CONCERNS_SECONDS = 3.0
-# What reviews need where an option is set.
+# What is needed only with some settings.
 _ONLY_WHERE_ON: Final[dict[str, Callable[[ServeSettings], bool]]] = {
     "webhook.server.conversions": lambda settings: settings.conversion,
     "webhook.admission.trainer.pipeline": lambda settings: settings.trainer,
+    "webhook.client.kubeconfig": lambda settings: settings.in_cluster,  # it imports the official client: 0.8 s
 }
 # Connections to the port with health and metrics: probes, and those who scrape it.
 MOST_OPS = 64
