@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import datetime, timedelta, timezone
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from tests.support.installation.service import example, review_of
 from tests.support.jobs import changed
 from tests.support.paths import MANIFESTS
 from tests.support.policies import policy_configmap
-from tests.support.signing import key_pair
 from webhook.policy import staging
 
 PI = assets().upstream_examples["pi"]
@@ -335,38 +333,3 @@ def test_the_audit_log_says_which_version_of_which_policy_decided(cluster: Clust
     key = "validate.mpijob.training.openshift.io/policy"
     found = [event.get("annotations", {}).get(key) for event in cluster.audit_events("by-version")]
     assert wanted in found
-
-
-def test_with_a_key_only_signed_policies_are_applied(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
-    """Its policies are in a namespace for which there is no hook, so a change that nobody signed is stored."""
-    private, public = key_pair(tmp_path)
-    flags = ("--policy-key", str(public), "--policy-namespace", namespace)
-
-    def store(text: str, serial: int = 0) -> None:
-        manifest = json.dumps(policy_configmap(f"rules: {{worker-count: {{{text}}}}}", namespace=namespace))
-        if serial:
-            options = ("--key", str(private), "--serial", str(serial))
-            command = [sys.executable, "-m", "webhook", "policy", "sign", "-", *options]
-            manifest = subprocess.run(command, input=manifest, capture_output=True, check=True, text=True).stdout
-        cluster.kubectl("apply", "-f", "-", stdin=manifest)
-
-    def told(replica: service.Replica, text: str) -> None:
-        cluster.wait_for(text, lambda: text in replica.ops("/readyz") or None)
-
-    with service.running(cluster, *flags, name="with-key", register=False) as replica:
-        store("max: 3", serial=7)
-        cluster.wait_for("the policy", lambda: not verdict(replica, "default", 4) or None)
-        assert "policy-unsigned" not in replica.ops("/readyz")
-
-        store("max: 8")
-        told(replica, '[!]policy-unsigned-platform: policy "platform": the document: is not signed')
-        assert not verdict(replica, "default", 4), "the last good one stays"
-        assert "mpijob_webhook_policies_unsigned 1.0" in replica.ops("/metrics")
-
-        store("max: 9", serial=6)
-        told(replica, "is an older version put back: its serial is 6, and 7 was in force")
-        assert not verdict(replica, "default", 4)
-
-    with service.running(cluster, *flags, name="with-key-again", register=False) as replica:
-        told(replica, "is an older version put back")
-        assert not verdict(replica, "default", 4), "also after a restart"

@@ -20,7 +20,6 @@ from webhook.policy.in_force import PolicySet, policy_model, stages_of
 from webhook.policy.layers import Layer
 from webhook.policy.overlap import may_meet
 from webhook.policy.parameters import Said, asked_by, with_values
-from webhook.policy.signature import ANNOTATION, Keys
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 
@@ -35,12 +34,6 @@ class _Metadata(msgspec.Struct, rename="camel"):
     name: str = ""
     resource_version: str = ""
     labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-
-    @property
-    def signature(self) -> str:
-        """What stands there as its signature."""
-        return (self.annotations or {}).get(ANNOTATION, "")
 
 
 class ConfigMap(msgspec.Struct):
@@ -112,7 +105,6 @@ def verdict_on(
     policies: PolicySet,
     namespaces: Sequence[Namespace] | None,
     now: datetime,
-    keys: Keys | None = None,
 ) -> PolicyVerdict:
     """The verdict on a created, changed or deleted ConfigMap; `namespaces` are all that exist, None for unknown."""
     verdict = PolicyVerdict(request.uid, request.name)
@@ -130,9 +122,6 @@ def verdict_on(
     try:
         data = new.data or {}
         found = store.read_from(data, policy_model(), MAX_LISTED)
-        if keys is not None:
-            newest = max((layer.serial for layer in policies.layers if layer.name == verdict.name), default=0)
-            store.expect_signed(verdict.name, data[store.KEY], new.metadata.signature, keys, newest=newest)
     except PolicyError as error:
         # Without its traceback: that leads to the verdict, and what was read would go with neither for minutes.
         verdict.error = PolicyError(*error.faults, more=error.more)

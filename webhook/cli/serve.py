@@ -21,14 +21,6 @@ COUNT: Final = click.IntRange(min=1)
 @click.option("--listen", type=AddressType(), help="Where the API server calls. Default: 0.0.0.0:8443.")
 @click.option("--ops-listen", type=AddressType(), help="Health and metrics, plain HTTP. Default: 0.0.0.0:8081.")
 @POLICY
-@click.option(
-    "--policy-key",
-    "policy_keys",
-    metavar="FILE",
-    type=FILE,
-    multiple=True,
-    help="A public key (PEM, Ed25519): policy ConfigMaps have to be signed by one of these.",
-)
 @POLICY_NAMESPACE
 @KUEUE_NAMESPACE
 @click.option("--register", is_flag=True, help="For development: tell the API server of this process until it ends.")

@@ -43,8 +43,6 @@ class Layer(msgspec.Struct, frozen=True):
     """The ConfigMap's resourceVersion; empty for a file."""
     digest: str = ""
     """The SHA-256 of the text, in hexadecimal."""
-    serial: int = 0
-    """That of its signature; 0 where there is none."""
 
     @property
     def identity(self) -> str:

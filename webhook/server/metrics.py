@@ -121,13 +121,6 @@ METRICS = (
         "are in force; /readyz says which.",
     ),
     Metric(
-        PREFIX + "policies_unsigned",
-        "gauge",
-        (),
-        "With --policy-key, policy ConfigMaps that are not applied because nobody who may has signed them as they are; "
-        "/readyz says which.",
-    ),
-    Metric(
         PREFIX + "policy_reloads_total",
         "counter",
         ("result",),

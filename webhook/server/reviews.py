@@ -28,7 +28,6 @@ from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
 from webhook.kit.own_rules import Answers, Outcome, Unanswered
 from webhook.policy.in_force import PolicySet
-from webhook.policy.signature import Keys
 from webhook.server import clock, requests
 from webhook.server.requests import MAX_TARGET, Refused, Reply, Request, expect_client, expect_review
 from webhook.server.telemetry import Telemetry
@@ -97,7 +96,6 @@ class ReviewHandler:
         clients: Collection[str] = (),
         own_rules: Evaluator | None = None,
         now: Callable[[], datetime] = clock.now,
-        policy_keys: Keys | None = None,
         converts: bool = False,
     ) -> None:
         self.policies = policies
@@ -113,7 +111,6 @@ class ReviewHandler:
         self._mutated, self._validated = DecidedBefore(), DecidedBefore()
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
-        self._policy_keys = policy_keys
         self._converts = converts
 
     def expect(self, request: Request) -> None:
@@ -306,7 +303,6 @@ class ReviewHandler:
             policies=self.policies,
             namespaces=None if isinstance(namespaces, Answer) else list(namespaces.values()),
             now=self.now(),
-            keys=self._policy_keys,
         )
         if verdict.document is not None and verdict.document.own_rules:
             left = max(0, request.deadline - monotonic())

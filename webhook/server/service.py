@@ -20,8 +20,7 @@ from webhook.client.calls import Address, ClusterError
 from webhook.cluster.train_jobs import OF_TRAINER
 from webhook.cluster.view import NothingKnown
 from webhook.companions.ssh.pool import KeyPool
-from webhook.installation import policy_keys, registration
-from webhook.installation.policy_keys import KeyFileError
+from webhook.installation import registration
 from webhook.installation.registration import Registration
 from webhook.kit.own_rules import full_id
 from webhook.plugins import loading
@@ -29,7 +28,6 @@ from webhook.policy import store
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
-from webhook.policy.signature import Keys
 from webhook.policy.store import Loaded
 from webhook.server import certificates, memory, ops
 from webhook.server import settings as serve_settings
@@ -142,7 +140,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     serve_settings.check(settings)
     for module in (name for name, on in _ONLY_WHERE_ON.items() if on(settings)):
         import_module(module)  # now, and not while reviews wait
-    base, trusted = _policy(settings.policy), _policy_keys(settings.policy_keys)
+    base = _policy(settings.policy)
     keys = KeyPool(
         size=settings.ssh_keys_ready,
         rate=settings.ssh_keys_rate,
@@ -161,7 +159,6 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         max_in_flight=settings.max_in_flight,
         timeout=settings.timeout_seconds,
         clients=settings.client_names,
-        policy_keys=trusted,
         own_rules=own_rules,
         converts=settings.conversion,
     )
@@ -201,7 +198,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         )
         telemetry.log.info("listening", address=url, ops=ops_url)
         if settings.in_cluster:
-            link = await _follow_cluster(stack, service, base, own_rules, trusted)
+            link = await _follow_cluster(stack, service, base, own_rules)
             if settings.register:
                 await link.first_answer(SETTLE_SECONDS)  # if there is none, registering reports why
         else:
@@ -287,7 +284,6 @@ async def _follow_cluster(
     service: Service,
     base: tuple[Layer, ...],
     own_rules: Evaluator,
-    trusted: Keys | None = None,
 ) -> ClusterLink:
     """Keep view and policies up to date until `stack` ends; the checks pass once the caches are filled."""
     handler, telemetry = service.handler, service.telemetry
@@ -296,9 +292,7 @@ async def _follow_cluster(
     def apply(policies: PolicySet, loaded: Loaded) -> None:
         before, now = _digest(handler.policies), _digest(policies)
         handler.policies = policies
-        telemetry.policies_in_force(
-            now, loaded.states.values(), unsigned=len(loaded.unsigned), own_rules=_own_rules(policies)
-        )
+        telemetry.policies_in_force(now, loaded.states.values(), own_rules=_own_rules(policies))
         # They come again whenever they are read again, and companions then look at every job.
         for changed in on_policies if now != before else ():
             changed()
@@ -310,7 +304,6 @@ async def _follow_cluster(
                 namespace=service.settings.policy_namespace,
                 kueue_namespace=service.settings.kueue_namespace,
                 base=base,
-                keys=trusted,
                 apply=apply,
                 log=telemetry.log,
                 own_rules=own_rules,
@@ -372,14 +365,6 @@ def _policy(path: Path | None) -> tuple[Layer, ...]:
         raise StartError(f"cannot read the policy {path}: {error.strerror}") from None
     except PolicyError as error:
         raise StartError(f"the policy {path} cannot be used:\n{error}") from None
-
-
-def _policy_keys(paths: tuple[Path, ...]) -> Keys | None:
-    """The keys that policies have to be signed with; None where they need no signature."""
-    try:
-        return policy_keys.public_keys(paths) if paths else None
-    except KeyFileError as error:
-        raise StartError(f"--policy-key: {error}") from None
 
 
 def _own_rules(policies: PolicySet) -> set[str]:

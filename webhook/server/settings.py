@@ -33,8 +33,6 @@ class ServeSettings:
     """Where health and metrics are."""
     policy: Path | None = None
     """A policy file; the ConfigMaps' policies are on top of it."""
-    policy_keys: tuple[Path, ...] = ()
-    """Public keys, of which one has to have signed every policy ConfigMap; none for no signatures."""
     policy_namespace: str = PROGRAM
     """The service's own namespace, in which the policy ConfigMaps are."""
     kueue_namespace: str = KUEUE_NAMESPACE

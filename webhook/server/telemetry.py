@@ -84,7 +84,6 @@ class Telemetry:
         self._policy_info: Gauge = made["policy_info"]
         self._policy_documents: Gauge = made["policy_documents"]
         self._policies_unread: Gauge = made["policies_unread"]
-        self._policies_unsigned: Gauge = made["policies_unsigned"]
         self._policy_reloads: Counter = made["policy_reloads_total"]
         self._policy_reviews: Counter = made["policy_reviews_total"]
         self._conversions = Children(made["conversions_total"])
@@ -111,16 +110,13 @@ class Telemetry:
         for reason in REASONS:
             self.connections_refused.labels(reason)
 
-    def policies_in_force(
-        self, digest: str, states: Iterable[str] = (), *, unsigned: int = 0, own_rules: Iterable[str] = ()
-    ) -> None:
+    def policies_in_force(self, digest: str, states: Iterable[str] = (), *, own_rules: Iterable[str] = ()) -> None:
         """Report the policies that are now in force: their hash, the `states` of their ConfigMaps, their own rules."""
         self._policy_info.clear()
         self._policy_info.labels(digest).set(1)
         counts = Counted(states)
         for state in ("current", "last-good", "unusable"):
             self._policy_documents.labels(state).set(counts[state])
-        self._policies_unsigned.set(unsigned)
         broken = counts.total() > counts["current"]
         self._policy_reloads.labels("broken" if broken else "good").inc()
         self.own_rule_faults.follow(own_rules)

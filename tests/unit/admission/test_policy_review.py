@@ -1,19 +1,15 @@
 import gc
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from tests.support.policies import HEADER, configmap, layer
-from tests.support.signing import key_pair, signed
 from webhook.admission.policy_review import MOST_VALUES, PolicyVerdict, verdict_on
 from webhook.api import review
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import ABSENT
-from webhook.installation.policy_keys import public_keys
 from webhook.policy import faults
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
@@ -184,24 +180,3 @@ def test_what_namespaces_say_of_a_value_that_is_left_to_them() -> None:
     assert not [note for note in verdict(elsewhere, namespaces=namespaces).notes if "x/gpus" in note]
     many = [Namespace(str(number), {}, {"x/gpus": f"no {number}"}) for number in range(2 * MOST_VALUES)]
     assert len(verdict(LEFT, namespaces=many).notes) == MOST_VALUES
-
-
-def test_with_keys_a_policy_has_to_be_signed(tmp_path: Path) -> None:
-    private, public = key_pair(tmp_path)
-    keys, text = public_keys([public]), HEADER + "rules: {gpus: {max: 3}}"
-    in_force = PolicySet([msgspec.structs.replace(layer("p"), serial=5)])
-
-    def answer(written: str) -> review.AdmissionResponse:
-        new = configmap("p", text)
-        new["metadata"]["annotations"] = {"training.openshift.io/policy-signature": written} if written else None
-        return verdict_on(sent(new), policies=in_force, namespaces=NAMESPACES, now=TODAY, keys=keys).response
-
-    assert answer(signed(private, "p", 5, text)).allowed
-    for written, fault in (
-        ("", "is not signed"),
-        (signed(private, "q", 5, text), "is not signed by a key that the service trusts"),
-        (signed(private, "p", 4, text), "is an older version put back"),
-    ):
-        response = answer(written)
-        assert response.status is not None
-        assert fault in response.status.message

@@ -48,8 +48,7 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
     times = {"--ca-lifetime": "90d", "--leaf-lifetime": "1h", "--ca-grace": "30s"}
     namespaces = {"--policy-namespace": "policies", "--kueue-namespace": "queues"}
     clients = {"--client-ca": "clients", "--client-name": "kube-apiserver"}
-    signing = {"--policy-key": "policy.pub"}
-    options = signing | clients | files | numbers | keys | addresses | certificates | times | namespaces
+    options = clients | files | numbers | keys | addresses | certificates | times | namespaces
     flags = (
         "--register",
         "--remove-keys",
@@ -68,7 +67,6 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
         process.ServeSettings(
             kubeconfig=Path("kubeconfig"),
             policy=Path("policy"),
-            policy_keys=(Path("policy.pub"),),
             policy_namespace="policies",
             kueue_namespace="queues",
             register=True,

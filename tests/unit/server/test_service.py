@@ -195,10 +195,3 @@ async def test_companions_hear_of_policies_when_their_content_has_changed(monkey
             loaded = Loaded()
             link.apply(PolicySet([layer("p", text) for text in texts]), loaded)
     assert len(told) == 4
-
-
-def test_a_key_for_policies_that_cannot_be_used(tmp_path, pair):
-    assert (
-        refused(policy_keys=(tmp_path / "absent",)) == f"--policy-key: {tmp_path / 'absent'}: No such file or directory"
-    )
-    assert "has no public key in PEM" in refused(policy_keys=(pair["tls_key"],))
