@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import datetime, timedelta, timezone
 from hashlib import sha256
 from typing import Any
 
@@ -19,7 +18,6 @@ from tests.support.installation.service import example, review_of
 from tests.support.jobs import changed
 from tests.support.paths import MANIFESTS
 from tests.support.policies import policy_configmap
-from webhook.policy import staging
 
 PI = assets().upstream_examples["pi"]
 POLICIES = "mpijob-webhook"
@@ -290,37 +288,6 @@ class TestExemption:
         job = changed({"Worker.replicas": 1}, example(PI, namespace=namespace, labels=labels))
         refused = cluster.kubectl("create", *TENANT, "--dry-run=server", "-f", "-", stdin=job, check=False)
         assert "1 worker, at least 2 required" in refused.stderr
-
-
-def test_a_mode_ends_on_its_day_in_every_replica_without_a_restart(
-    cluster: Cluster, namespace: str, replicas: list[service.Replica]
-) -> None:
-    """The day is some seconds ahead, in a zone of its own."""
-    moment = datetime.now(timezone(timedelta(hours=5, minutes=30))) + timedelta(seconds=12)
-    day = moment.isoformat(timespec="seconds")
-    told = apply(cluster, policy_configmap(f"mode: warn\nenforceFrom: {day}"))
-    assert "created" in told
-    cluster.wait_for("the warning", lambda: f"refused from {day}]" in create(cluster, namespace, 1) or None)
-    for replica in replicas:
-        cluster.wait_for("the day", lambda replica=replica: not verdict(replica, namespace, 1) or None)
-    assert "at least 2 required. Set replicas to 2 or more. [worker-count]" in create(cluster, namespace, 1)
-    assert "has come, so it is enforced" in apply(
-        cluster, policy_configmap(f"priority: 1\nmode: warn\nenforceFrom: {day}")
-    )
-
-
-def test_a_share_of_the_namespaces_is_enforced(
-    cluster: Cluster, namespace: str, replicas: list[service.Replica]
-) -> None:
-    here = staging.position("platform", namespace) * 100 >> 64
-    assert "created" in apply(cluster, policy_configmap(f"mode: warn\nenforceShare: {here}"))
-    cluster.wait_for("the mode", lambda: "Warning: spec.mpi" in create(cluster, namespace, 1) or None)
-    assert f"mode: {here + 1} % are " in apply(
-        cluster, policy_configmap(f"mode: warn\nenforceShare: {here + 1}"), "--dry-run=server"
-    )
-    apply(cluster, policy_configmap(f"mode: warn\nenforceShare: {here + 1}"))
-    for replica in replicas:
-        cluster.wait_for("the share", lambda replica=replica: not verdict(replica, namespace, 1) or None)
 
 
 def test_the_audit_log_says_which_version_of_which_policy_decided(cluster: Cluster, namespace: str) -> None:

@@ -237,7 +237,7 @@ def validate(
             continue
         if outcome.requested and leads_to is Action.DENY:
             decision.requested.append(finding.rule)
-        decision.add(_dated(outcome.finding, policy), leads_to)
+        decision.add(outcome.finding, leads_to)
     parameters.warn_of_rules(decision, policy, ctx)
     if vain := list(excuse.cautions(job, ctx)):
         decision.told[ASKED] = [*vain]
@@ -247,13 +247,6 @@ def validate(
     if policy.action(QUOTA_RULE) is Action.DENY:
         decision.reservation = reservation_of(job, ctx)
     return decision
-
-
-def _dated(finding: Finding, policy: Policy) -> Finding:
-    """With the day on which it will be refused, where the policy names one."""
-    if not policy.refused_from or finding.violation.ceiling is not Action.DENY:
-        return finding
-    return replace(finding, refused_from=policy.refused_from.get(finding.rule, ""))
 
 
 def _not_judged(

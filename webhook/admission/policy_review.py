@@ -16,7 +16,7 @@ from webhook.cluster.resources.namespaces import Namespace
 from webhook.kit.own_rules import Evaluate
 from webhook.policy import layers, own_rules_check, store
 from webhook.policy.document import PolicyDocument, PolicyError
-from webhook.policy.in_force import PolicySet, policy_model, stages_of
+from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.overlap import may_meet
 from webhook.policy.parameters import Said, asked_by, with_values
@@ -137,7 +137,6 @@ def _notes(
     layer: Layer, others: Sequence[Layer], namespaces: Sequence[Namespace] | None, now: datetime
 ) -> Iterator[str]:
     yield from _selected(layer, namespaces)
-    yield from _staged(layer, namespaces, now)
     yield from _wrong(layer, namespaces or ())
     for index, exemption in enumerate(layer.document.exemptions):
         if exemption.expired(now.date()):
@@ -185,18 +184,6 @@ def _selected(layer: Layer, namespaces: Sequence[Namespace] | None) -> Iterator[
         yield f'namespaces: there is no namespace "{name}"'
     if not unknown and not any(layer.selects(namespace.labels) for namespace in namespaces):
         yield "namespaces: the selector matches no namespace that exists now"
-
-
-def _staged(layer: Layer, namespaces: Sequence[Namespace] | None, now: datetime) -> Iterator[str]:
-    """What has begun already, and how many namespaces a share of them is."""
-    for stage in stages_of(layer):
-        what = "mode" if stage.rules is None else ", ".join(sorted(stage.rules))
-        if stage.written and stage.has_come(now):
-            yield f"{what}: {stage.written} has come, so it is enforced as soon as this is applied"
-        if stage.share is not None and namespaces is not None:
-            selected = [each for each in namespaces if layer.selects(each.labels)]
-            drawn = sum(stage.includes(each.name) for each in selected)
-            yield f"{what}: {stage.share} % are {drawn} of the {len(selected)} namespaces that it is for now"
 
 
 def _unknown(names: Iterable[str], namespaces: Sequence[Namespace] | None) -> list[str]:

@@ -270,12 +270,11 @@ class ReviewHandler:
         granted: Mapping[str, bool] | None = None,
         answers: Answers = NO_ANSWERS,
     ) -> Decision:
-        now = self.now()
         known: dict[str, Any] = {
-            "policies": self.policies.at(now),
+            "policies": self.policies,
             "view": view,
             "granted": granted,
-            "today": now.date(),
+            "today": self.now().date(),
             "time_left": lambda: deadline - monotonic(),
         }
         if hook == "trainer":
@@ -288,7 +287,7 @@ class ReviewHandler:
     async def _ssh_keys(self, asked: AdmissionRequest, request: Request) -> Reply:
         """A key pair for the Secret of a job; NoKey when none is ready in time: then the operator tries again."""
         namespace = self.view.get(NAMESPACES, asked.namespace)
-        policy = self.policies.at(self.now()).for_namespace(namespace)
+        policy = self.policies.for_namespace(namespace)
         found = secret.what_is_needed(asked, policy.document.ssh_keys)
         if not isinstance(found, Decision):
             found = found.filled(await self._keys.take(found.algorithm, deadline=request.deadline))
@@ -317,10 +316,9 @@ class ReviewHandler:
     async def _policy_impact(self, cluster: ClusterAnswers, after: PolicySet, deadline: float) -> list[str]:
         if self._replaying.locked():
             return ["what it would change is unknown: other changes of policies are being looked at; apply it again"]
-        now = self.now()
         async with self._replaying:
             return await cluster.policy_impact(
-                self.policies.at(now), after.at(now), today=now.date(), time_left=lambda: deadline - monotonic()
+                self.policies, after, today=self.now().date(), time_left=lambda: deadline - monotonic()
             )
 
     def refuse(self, request: Request, refused: Refused) -> Reply:

@@ -323,7 +323,7 @@ async def _follow_cluster(
         link=link,
         telemetry=telemetry,
         readiness=service.readiness,
-        policies=lambda: handler.policies.at(handler.now()),
+        policies=lambda: handler.policies,
     )
     on_policies += await start_companions(stack, companions)
 

@@ -2,21 +2,19 @@
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
-from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from webhook.cli.options import MomentType, about_new_policies, show
+from webhook.cli.options import about_new_policies, show
 from webhook.cli.terminal import fail
 from webhook.client.access import Access
-from webhook.server.clock import now
+from webhook.server.clock import today
 
 
 @click.command()
 @about_new_policies
-@click.option("--on", metavar="DAY", type=MomentType(), help="The other policies as they will be on that day.")
 @click.option(
     "-o",
     "--output",
@@ -31,7 +29,6 @@ def replay(
     cluster: Path | None,
     access: Access,
     policy_namespace: str,
-    on: datetime | None,
     output: str,
 ) -> NoReturn:
     """Judge the jobs that exist under other policies.
@@ -40,8 +37,6 @@ def replay(
     would be: ConfigMaps take the place of those with the same name, as `kubectl apply` would do it; a bare document
     comes to those that are there under the name of its file; those named with --without are gone. Nothing is changed,
     and jobs that exist go on whatever the policy says.
-
-    With --on the other policies are those of a day: what `enforceFrom` will bring.
 
     What would be injected is compared too: into the job as its user wrote it, as far as the job says what was injected.
 
@@ -53,7 +48,6 @@ def replay(
       kubectl get namespaces,mpijobs,priorityclasses -A -o yaml > cluster.yaml
       mpijob-webhook policy replay --policy new.yaml --cluster cluster.yaml
       mpijob-webhook policy replay --policy new.yaml -o markdown
-      mpijob-webhook policy replay --on 2027-02-01
 
     \b
     Exit code:
@@ -63,10 +57,10 @@ def replay(
     """
     from webhook.cli.policy import inputs, replay_markdown, replay_report
 
-    if not files and not without and on is None:
-        fail("nothing would change: name policies with --policy or --without, or a day with --on")
+    if not files and not without:
+        fail("nothing would change: name policies with --policy or --without")
     given = inputs.policies(files)
     known = inputs.cluster(cluster, access, policy_namespace, jobs=True)
-    report = replay_report.replay(known, inputs.after(given, known, without), now=now(), on=on)
+    report = replay_report.replay(known, inputs.after(given, known, without), today=today())
     show(output, replay_markdown.lines(report) if output == "markdown" else report.as_text(), report.as_json())
     sys.exit(0 if report.safe else 1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from functools import partial
 from typing import Any, Final
 
@@ -27,8 +27,6 @@ class ReplayReport:
     after: Sequence[Layer]
     """Those that would be."""
     result: Replay
-    on: str = ""
-    """The day on which they would be judged; empty for now."""
 
     @property
     def now_in_words(self) -> str:
@@ -38,7 +36,7 @@ class ReplayReport:
     @property
     def then_in_words(self) -> str:
         """Those that would be, and which of them are new or changed."""
-        return (", ".join(self._then()) or "the built-in defaults") + (f", on {self.on}" if self.on else "")
+        return ", ".join(self._then()) or "the built-in defaults"
 
     @property
     def gone(self) -> list[str]:
@@ -123,24 +121,12 @@ def _some(jobs: Sequence[str]) -> str:
     return ", ".join(sorted(jobs)[:MOST]) + more
 
 
-def replay(
-    cluster: ClusterPolicies,
-    after: Sequence[Layer],
-    *,
-    now: datetime,
-    on: datetime | None = None,
-) -> ReplayReport:
-    """Judge every job of `cluster` under its policies now, and under `after` at `on`."""
-    replayer = Replayer(
-        before=PolicySet(cluster.layers).at(now),
-        after=PolicySet(after).at(on or now),
-        view=cluster.view,
-        today=now.date(),
-    )
+def replay(cluster: ClusterPolicies, after: Sequence[Layer], *, today: date) -> ReplayReport:
+    """Judge every job of `cluster` under its policies, and under `after`."""
+    replayer = Replayer(before=PolicySet(cluster.layers), after=PolicySet(after), view=cluster.view, today=today)
     for job in counted_off(cluster.jobs, "jobs", len(cluster.jobs)):
         answered(partial(replayer.add, [job]), evaluate)
-    shown = f"{on:%Y-%m-%dT%H:%M:%SZ}" if on is not None else ""
-    return ReplayReport(cluster.origin, cluster.layers, after, replayer.result, shown)
+    return ReplayReport(cluster.origin, cluster.layers, after, replayer.result)
 
 
 def _listed(found: Sequence[Layer]) -> str:

@@ -1,4 +1,4 @@
-from datetime import UTC, datetime
+from datetime import date
 
 import click
 import pytest
@@ -10,7 +10,7 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 from webhook.policy.in_force import PolicySet, load_policy
 from webhook.policy.layers import Layer
 
-TODAY = datetime(2026, 11, 21, tzinfo=UTC)
+TODAY = date(2026, 11, 21)
 TEAM_A = Namespace("team-a", {"tier": "premium", "env": "prod"})
 BASE = layer(
     "base",
@@ -25,7 +25,7 @@ PREMIUM = layer(
 
 
 def report(*layers: Layer, known: Namespace | Answer = TEAM_A, origin: str = "") -> EffectiveValues:
-    return for_namespace("team-a", known, PolicySet(layers), now=TODAY, origin=origin)
+    return for_namespace("team-a", known, PolicySet(layers), today=TODAY, origin=origin)
 
 
 def text(found: EffectiveValues) -> list[str]:
@@ -160,40 +160,6 @@ def test_names_cannot_write_to_the_terminal() -> None:
     found = report(layer("\x1b[2Jbase\n", "mode: warn"))
     assert "\x1b" not in "".join(text(found)) + found.as_yaml()
     assert "mode: warn  # \N{REPLACEMENT CHARACTER}[2Jbase\N{REPLACEMENT CHARACTER}\n" in found.as_yaml()
-
-
-@pytest.mark.parametrize(
-    ("text", "notes"),
-    [
-        (
-            "mode: warn\nenforceFrom: 2027-02-01",
-            [
-                "the mode is warn, by some: no rule does more than warn",
-                "the mode, by some: enforced from 2027-02-01 on",
-            ],
-        ),
-        ("mode: warn\nenforceFrom: 2026-11-21", ["the mode, by some: enforced since 2026-11-21"]),
-        (
-            "staged: [{rules: [gpus, images], enforceFrom: 2027-02-01, enforceShare: 1}]",
-            [
-                "gpus, images, by some: enforced from 2027-02-01 on in 1 % of the namespaces;"
-                " team-a is not one of them, and stays with warn"
-            ],
-        ),
-        (
-            "mode: warn\nenforceShare: 100",
-            ["the mode, by some: enforced in 100 % of the namespaces; team-a is one of them"],
-        ),
-    ],
-)
-def test_stages_are_said(text: str, notes: list[str]) -> None:
-    assert report(layer("some", text)).notes == notes
-
-
-def test_an_action_is_that_of_the_moment() -> None:
-    found = report(layer("some", "mode: warn\nenforceFrom: 2027-02-01"))
-    assert shown(found, "rules.gpus.action") == "rules.gpus.action built-in default deny (warn here)"
-    assert shown(report(layer("some", "mode: warn\nenforceFrom: 2026-02-01")), "mode") == "mode some warn"
 
 
 LEFT = layer(

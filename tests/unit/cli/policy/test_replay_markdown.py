@@ -31,8 +31,6 @@ def folder(tmp_path: Path) -> Path:
     )
     store(tmp_path, policy_configmap("rules: {gpus: {max: 8}}"), *jobs)
     (tmp_path / "tight.yaml").write_text(f"{HEADER}rules: {{worker-count: {{max: 4}}}}\n")
-    staged = "mode: warn\nenforceFrom: 2027-02-01\nrules: {worker-count: {max: 4}}\n"
-    (tmp_path / "staged.yaml").write_text(HEADER + staged)
     return tmp_path
 
 
@@ -89,34 +87,19 @@ def test_for_programs(folder: Path) -> None:
     assert found["jobs"] == 4
 
 
-def test_a_day_that_comes(folder: Path) -> None:
-    given = ("--policy", str(folder / "staged.yaml"))
-    now, then = replay(folder, *given, "--on", "2027-01-31"), replay(folder, *given, "--on", "2027-02-01")
-    assert (now.exit_code, then.exit_code) == (0, 1)
-    assert "would newly deny 3 of 4 jobs: worker-count 3 " in then.stdout
-    assert "then: platform, staged (new), on 2027-02-01T00:00:00Z" in then.stdout
-
-
-def test_a_day_alone_is_a_change(folder: Path) -> None:
-    store(folder, policy_configmap("mode: warn\nenforceFrom: '2999-01-01'"), job("one", "team-a", 1))
-    shown = replay(folder, "--on", "2999-01-01", "-o", "markdown")
+def test_warnings_and_refusals_have_a_table_each(folder: Path) -> None:
+    store(folder, policy_configmap("mode: warn"), job("one", "team-a", 1))
+    shown = replay(folder, "--without", "platform", "-o", "markdown")
     assert shown.exit_code == 1
     assert "| worker-count | team-a | 1 | 0 | 0 | one |" in shown.stdout
     assert "## Warned about, by rule and namespace" in shown.stdout
     assert "| worker-count | team-a | 0 | 1 | 0 |  |" in shown.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "fault"),
-    [
-        ([], "nothing would change: name policies with --policy or --without, or a day with --on"),
-        (["--on", "soon"], "soon is neither a day such as 2027-02-01 nor a time such as 2027-02-01T08:00:00Z"),
-    ],
-)
-def test_what_cannot_be_used(folder: Path, arguments: list[str], fault: str) -> None:
-    shown = replay(folder, *arguments)
+def test_a_replay_without_other_policies_is_unusable(folder: Path) -> None:
+    shown = replay(folder)
     assert shown.exit_code == 2
-    assert fault in shown.stderr
+    assert "nothing would change: name policies with --policy or --without" in shown.stderr
 
 
 def test_names_of_users_are_escaped_in_markdown(folder: Path) -> None:
