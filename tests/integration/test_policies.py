@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from hashlib import sha256
@@ -97,43 +95,6 @@ def test_layers_follow_the_labels_of_the_namespace(
     cluster.kubectl("label", "namespace", namespace, "tier-")
     for replica in replicas:
         cluster.wait_for("the base tier", lambda replica=replica: not verdict(replica, namespace, 4) or None)
-
-
-def test_values_come_from_the_namespace(cluster: Cluster, namespace: str, replicas: list[service.Replica]) -> None:
-    """Annotated and labelled with kubectl: each says something else; a wrong value is told and counts for nothing."""
-    annotation, label = "platform.example.com/max-workers", "platform.example.com/few"
-    most = f"max: {{fromNamespaceAnnotation: {annotation}, default: 3, max: 50}}"
-    least = f"min: {{fromNamespaceLabel: {label}, default: 2}}"
-    assert "created" in apply(cluster, policy_configmap(f"rules: {{worker-count: {{{most}, {least}}}}}"))
-    for replica in replicas:
-        cluster.wait_for("the default", lambda replica=replica: not verdict(replica, namespace, 4) or None)
-    assert "4 workers, at most 3 allowed" in create(cluster, namespace, 4)
-
-    cluster.kubectl("annotate", "namespace", namespace, f"{annotation}=40")
-    cluster.kubectl("label", "namespace", namespace, f"{label}=1")
-    for replica in replicas:
-        cluster.wait_for("the annotation", lambda replica=replica: verdict(replica, namespace, 40) or None)
-        cluster.wait_for("the label", lambda replica=replica: verdict(replica, namespace, 1) or None)
-    assert "created" in create(cluster, namespace, 40)
-    assert "41 workers, at most 40 allowed" in create(cluster, namespace, 41)
-    assert not verdict(replicas[0], "default", 4), "another namespace has the default"
-
-    cluster.kubectl("annotate", "--overwrite", "namespace", namespace, f"{annotation}=many")
-    for replica in replicas:
-        cluster.wait_for("the default", lambda replica=replica: not verdict(replica, namespace, 4) or None)
-    told = create(cluster, namespace, 3)
-    assert "created" in told
-    assert f"metadata.namespace: its annotation {annotation} must be a whole number" in told
-    effective = [sys.executable, "-m", "webhook", "policy", "effective", "-n", namespace]
-    where = ["--kubeconfig", str(cluster.kubeconfig), "--policy-namespace", POLICIES]
-    values = subprocess.run([*effective, *where], capture_output=True, text=True, check=True).stdout
-    assert (
-        f'rules.worker-count.max: its annotation {annotation} must be a whole number (it is "many"): max is 3' in values
-    )
-    assert f"rules.worker-count.min comes from the label {label} of the namespace" in values
-
-    broken = apply(cluster, policy_configmap("rules: {worker-count: {max: {fromNamespaceLabel: a/b, default: many}}}"))
-    assert "rules.worker-count.max.default: line 3: must be a whole number" in broken
 
 
 def test_the_shipped_policy_for_clusters_of_cpus(

@@ -20,7 +20,6 @@ from webhook.admission import (
     other_version,
     overlooked,
     own_rules,
-    parameters,
     preempted,
     quiet,
     ratchet,
@@ -144,7 +143,6 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
             known = record.holding(builder.document) if annotations.INJECTED in job.annotations else []
             earlier = {place.author for place in known}
             decision.told = overlooked.cautions(job) | _inject(job, policy, ctx, builder)
-            parameters.warn_of_injections(decision, policy)
             decision.news = [author for author in dict.fromkeys(builder.authors) if author not in earlier]
             record.write(builder)
     except PatchConflict as error:
@@ -238,7 +236,6 @@ def validate(
         if outcome.requested and leads_to is Action.DENY:
             decision.requested.append(finding.rule)
         decision.add(outcome.finding, leads_to)
-    parameters.warn_of_rules(decision, policy, ctx)
     if vain := list(excuse.cautions(job, ctx)):
         decision.told[ASKED] = [*vain]
     decision.denied = one_cause.told_once(decision.denied)

@@ -19,15 +19,12 @@ from webhook.policy.document import PolicyDocument, PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.overlap import may_meet
-from webhook.policy.parameters import Said, asked_by, with_values
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 # Characters of one fault: a document may have a key, or a value, of any length.
 MAX_FAULT = 500
-# Namespaces that say different things: each takes a part of a millisecond.
-MOST_VALUES = 100
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -137,7 +134,6 @@ def _notes(
     layer: Layer, others: Sequence[Layer], namespaces: Sequence[Namespace] | None, now: datetime
 ) -> Iterator[str]:
     yield from _selected(layer, namespaces)
-    yield from _wrong(layer, namespaces or ())
     for index, exemption in enumerate(layer.document.exemptions):
         if exemption.expired(now.date()):
             yield f"exemptions[{index}]: it ended on {exemption.expires}, and exempts nobody"
@@ -151,21 +147,6 @@ def _notes(
     for other in others:
         for dropped, reason in layers.merge(layers.in_order([other, layer]), policy_model()).dropped:
             yield f'with "{other.name}", "{dropped}" would be left out: {reason}'
-
-
-def _wrong(layer: Layer, namespaces: Sequence[Namespace]) -> Iterator[str]:
-    """What namespaces that exist say of the values that are left to them, and cannot be used."""
-    asked = tuple(asked_by(layer.document))
-    looked_at = set[Said]()
-    for namespace in namespaces if asked else ():
-        said = tuple(each.text(namespace) for each in asked)
-        if said in looked_at or not layer.selects(namespace.labels):
-            continue
-        if len(looked_at) == MOST_VALUES:
-            return
-        looked_at.add(said)
-        for wrong in with_values(layer.document, list(zip(asked, said, strict=True)))[1]:
-            yield f'{wrong.asked.path}: namespace "{namespace.name}": {wrong.message}'
 
 
 def _selected(layer: Layer, namespaces: Sequence[Namespace] | None) -> Iterator[str]:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, reduce
 from typing import Final
 
-from msgspec import structs
-
 from webhook import injections, rules
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import Answer
@@ -27,12 +25,9 @@ from webhook.policy import document, layers, own_rules, store
 from webhook.policy.document import PolicyDocument
 from webhook.policy.layers import Effective, Layer
 from webhook.policy.own_rules import OwnRule
-from webhook.policy.parameters import Asked, Said, Wrong, asked_by, with_values
 from webhook.policy.stand_ins import with_stand_ins
 from webhook.rules import Rule
 
-MOST_KEPT: Final = 1_000
-"""Compiled policies: who may annotate namespaces could have any number of them made."""
 MOST_NAMED: Final = 8
 """Documents whose names each log line has room for."""
 
@@ -54,10 +49,6 @@ class Policy:
     """The documents that it is made of."""
     identity: str = field(default="", compare=False)
     """Which documents these are, in which version; empty where there are none but the built-in defaults."""
-    asked: tuple[Asked, ...] = ()
-    """What the Namespace has been asked for; empty where nothing is known of it."""
-    wrong: tuple[Wrong, ...] = ()
-    """What it says and cannot be used."""
 
     def admitted_but(self, excused: frozenset[str]) -> Admitted:
         """What is admitted of a job that these rules are not held against."""
@@ -143,9 +134,8 @@ class PolicySet:
 
     def __init__(self, documents: Sequence[Layer] = ()) -> None:
         self.layers = tuple(layers.in_order(documents))
-        self._policies: dict[tuple[tuple[int, ...] | None, Said], Policy] = {}
+        self._policies: dict[tuple[int, ...] | None, Policy] = {}
         self._merged: dict[tuple[int, ...], Effective] = {}
-        self._asked_by: dict[tuple[int, ...], tuple[Asked, ...]] = {}
         self.left_out: dict[str, str] = {}
         """Documents that contradict others where jobs came so far, and why."""
 
@@ -153,22 +143,13 @@ class PolicySet:
         """The policy of a namespace.
 
         While its labels are unknown, documents that select namespaces are left out, and the rules that they set only
-        warn; so do those that take a value from the namespace, with the default for it.
+        warn.
         """
         matching: tuple[int, ...] | None = None
-        if not (isinstance(namespace, Answer) and self._depends_on_namespace):
+        if not (isinstance(namespace, Answer) and self._selective):
             labels = namespace.labels if isinstance(namespace, Namespace) else None
             matching = tuple(index for index, layer in enumerate(self.layers) if layer.selects(labels))
-        if isinstance(namespace, Answer):
-            return self._policy(matching)
-        said = tuple([asked.text(namespace) for asked in self._asked(matching or ())]) if self._asks else ()
-        return self._policy(matching, said)
-
-    def tell_apart(self, old: Namespace | None, new: Namespace | None) -> bool:
-        """Whether its jobs may have another verdict after a change of a namespace: tools annotate theirs."""
-        if old is None or new is None or old.labels != new.labels:
-            return True
-        return self.for_namespace(old) is not self.for_namespace(new)
+        return self._policy(matching)
 
     def for_any_namespace(self) -> Policy:
         """The policy of a namespace if every document were for it."""
@@ -181,34 +162,23 @@ class PolicySet:
             self._merged[key] = layers.merge([self.layers[index] for index in key], policy_model())
         return self._merged[key]
 
-    def _policy(self, matching: tuple[int, ...] | None, said: Said = ()) -> Policy:
-        """That of the layers with these indices, worked out once for all namespaces that say the same."""
-        policy = self._policies.get((matching, said))
+    def _policy(self, matching: tuple[int, ...] | None) -> Policy:
+        """That of the layers with these indices, compiled once."""
+        policy = self._policies.get(matching)
         if policy is None:
-            if len(self._policies) >= MOST_KEPT:
-                self._policies.clear()
-            policy = self._policies[matching, said] = self._compiled(matching, said)
+            policy = self._policies[matching] = self._compiled(matching)
         return policy
 
-    def _asked(self, matching: tuple[int, ...]) -> tuple[Asked, ...]:
-        if matching not in self._asked_by:
-            self._asked_by[matching] = tuple(asked_by(self.merged(matching).document))
-        return self._asked_by[matching]
-
-    def _compiled(self, matching: tuple[int, ...] | None, said: Said) -> Policy:
+    def _compiled(self, matching: tuple[int, ...] | None) -> Policy:
         indices = self._for_all() if matching is None else matching
         effective = self.merged(indices)
         uncertain = frozenset[str]()
         if matching is None:
-            asking = (f"{asked.section}.{asked.entry}" for asked in asked_by(effective.document))
-            uncertain = uncertain.union(asking, *map(_touched, self._selective()))
-        asked = self._asked(matching) if said and matching is not None else ()
-        chosen_document, wrong = with_values(effective.document, list(zip(asked, said, strict=True)))
-        effective = structs.replace(effective, document=chosen_document)
+            uncertain = uncertain.union(*map(_touched, self._selective))
         policy = compiled(effective, uncertain)
         self.left_out.update(effective.dropped)
         kept = self._kept(indices)
-        return replace(policy, layers=kept, identity=_identity(kept), asked=asked, wrong=tuple(wrong))
+        return replace(policy, layers=kept, identity=_identity(kept))
 
     def _kept(self, indices: Sequence[int]) -> tuple[Layer, ...]:
         """Those of the layers that the merge has not left out."""
@@ -218,17 +188,9 @@ class PolicySet:
     def _for_all(self) -> list[int]:
         return [index for index, layer in enumerate(self.layers) if layer.document.selector is None]
 
+    @cached_property
     def _selective(self) -> list[Layer]:
         return [layer for layer in self.layers if layer.document.selector is not None]
-
-    @cached_property
-    def _asks(self) -> bool:
-        """Whether a document leaves a value to the namespace."""
-        return any(any(asked_by(layer.document)) for layer in self.layers)
-
-    @cached_property
-    def _depends_on_namespace(self) -> bool:
-        return self._asks or bool(self._selective())
 
 
 def _touched(layer: Layer) -> frozenset[str]:

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
-from msgspec import structs
-
 from webhook.api import yaml
 from webhook.cli.policy.wording import exemption_in_words, inline, selection
 from webhook.cli.terminal import caution, faint, heading, printable
@@ -18,7 +16,6 @@ from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import Policy, PolicySet
 from webhook.policy.layers import DEFAULTS, OWN, Effective
-from webhook.policy.parameters import asked_by, with_values
 
 NOT_KNOWN: Final = "the namespace's labels are unknown without --kubeconfig, or --cluster with namespaces"
 
@@ -50,7 +47,6 @@ class EffectiveValues:
             selective = [layer.name for layer in self.policies.layers if layer.document.selector is not None]
             if selective:
                 found.append(f"{', '.join(selective)} may be for it or not: the rules that this is about only warn")
-        found += self._from_namespace()
         found += [f"{name} is left out: {reason}" for name, reason in self.merged.dropped]
         mode = self.merged.document.mode
         if mode != "enforce":
@@ -60,21 +56,6 @@ class EffectiveValues:
         if only is not None:
             found.append(f"injectOnly is [{', '.join(only)}]: no other injection is at work")
         return found
-
-    def _from_namespace(self) -> Iterator[str]:
-        """What the namespace says of the values that are left to it."""
-        if not isinstance(self.known, Namespace):
-            for asked in asked_by(self.merged.document):
-                yield f"{asked.path} is left to the namespace: of one that is not known the default holds, as a warning"
-            return
-        wrong = {each.asked.path: each.message for each in self.policy.wrong}
-        for asked in self.policy.asked:
-            if asked.path in wrong:
-                yield f"{asked.path}: {wrong[asked.path]}"
-            elif asked.text(self.known) is None:
-                yield f"{asked.path} has its default: the namespace has no {asked.parameter.source}"
-            else:
-                yield f"{asked.path} comes from the {asked.parameter.source} of the namespace"
 
     @property
     def actions(self) -> dict[str, Action]:
@@ -187,7 +168,4 @@ def for_namespace(
     labels = known.labels if isinstance(known, Namespace) else None
     matching = [index for index, layer in enumerate(policies.layers) if layer.selects(labels)]
     merged, policy = policies.merged(matching), policies.for_namespace(known)
-    if policy.asked and isinstance(known, Namespace):
-        said = [(asked, asked.text(known)) for asked in policy.asked]
-        merged = structs.replace(merged, document=with_values(merged.document, said)[0])
     return EffectiveValues(namespace, known, policies, matching, merged, policy, today, origin)
