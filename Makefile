@@ -13,7 +13,7 @@ ONCE_MORE = $(if $(filter true,$(CI)),--reruns 1 -rR --rerun-show-tracebacks)
 # Where bytecode is not kept, each of the hundreds of processes that the tests start compiles 460 modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground page page-static docs site chart dashboard dashboard-pictures sessions why corpus schema examples mender manifests bundle krew audit release-check lock clean
+.PHONY: help install demo test test-long lint types unit integration bench bench-docs bench-compare instructions compare burst lives chaos soak fuzz integration-under-load playground page page-static docs site chart dashboard dashboard-pictures sessions why corpus schema examples mender manifests bundle audit release-check lock clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -151,10 +151,6 @@ bundle: page  ## All that a cluster without a network needs, in build/bundle: ma
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bundle.txt
 	@rm -rf build/bundle
 	@$(BIN)/python -m release.bundle build/bundle $(if $(IMAGE),--image $(IMAGE))
-
-krew: page  ## kubectl's plug-in as krew installs it, in build/krew: make krew SITE=https://where.it.will/be
-	@rm -rf build/krew
-	@$(BIN)/python -m release.krew build/krew $(if $(SITE),--site $(SITE))
 
 audit: install  ## Known vulnerabilities of what is locked: needs a network, or pip-audit's cache.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bundle.txt

@@ -96,7 +96,7 @@ def _documents(job: Any) -> list[Any]:
     # What client libraries make of an API's schema says itself what its fields are called on the wire.
     from kubernetes.client import ApiClient  # noqa: PLC0415 - takes a second, and most jobs are mappings
 
-    written: Any = ApiClient().sanitize_for_serialization(job)  # type: ignore[no-untyped-call]
+    written: Any = ApiClient().sanitize_for_serialization(job)
     return [written]
 
 

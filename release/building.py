@@ -1,4 +1,4 @@
-"""What bundle and plug-in are built with."""
+"""What the bundle is built with."""
 # ruff: noqa: S603 - the commands are this project's own
 
 import hashlib
@@ -15,10 +15,10 @@ PAGE: Final = ROOT / "webhook" / "cli" / "playground" / "page"
 PIP: Final = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 
 
-def locked_wheels(folder: Path, *target: str) -> None:
-    """The wheels of what is locked to run, by their hashes; `target` are pip's options for another Python than this."""
+def locked_wheels(folder: Path) -> None:
+    """The wheels of what is locked to run, by their hashes."""
     wanted = ["--require-hashes", "--only-binary=:all:", "--requirement", str(LOCK)]
-    run([*PIP, "download", "--no-deps", "--dest", str(folder), *target, *wanted])
+    run([*PIP, "download", "--no-deps", "--dest", str(folder), *wanted])
 
 
 def own_wheel(folder: Path) -> None:

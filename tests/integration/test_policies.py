@@ -2,13 +2,9 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import datetime, timedelta, timezone
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +17,7 @@ from tests.support.installation.service import example, review_of
 from tests.support.jobs import changed
 from tests.support.paths import MANIFESTS
 from tests.support.policies import policy_configmap
-from tests.support.signing import key_pair
-from webhook.policy import last_good, staging
+from webhook.policy import last_good
 
 PI = assets().upstream_examples["pi"]
 POLICIES = "mpijob-webhook"
@@ -107,43 +102,6 @@ def test_layers_follow_the_labels_of_the_namespace(
     cluster.kubectl("label", "namespace", namespace, "tier-")
     for replica in replicas:
         cluster.wait_for("the base tier", lambda replica=replica: not verdict(replica, namespace, 4) or None)
-
-
-def test_values_come_from_the_namespace(cluster: Cluster, namespace: str, replicas: list[service.Replica]) -> None:
-    """Annotated and labelled with kubectl: each says something else; a wrong value is told and counts for nothing."""
-    annotation, label = "platform.example.com/max-workers", "platform.example.com/few"
-    most = f"max: {{fromNamespaceAnnotation: {annotation}, default: 3, max: 50}}"
-    least = f"min: {{fromNamespaceLabel: {label}, default: 2}}"
-    assert "created" in apply(cluster, policy_configmap(f"rules: {{worker-count: {{{most}, {least}}}}}"))
-    for replica in replicas:
-        cluster.wait_for("the default", lambda replica=replica: not verdict(replica, namespace, 4) or None)
-    assert "4 workers, at most 3 allowed" in create(cluster, namespace, 4)
-
-    cluster.kubectl("annotate", "namespace", namespace, f"{annotation}=40")
-    cluster.kubectl("label", "namespace", namespace, f"{label}=1")
-    for replica in replicas:
-        cluster.wait_for("the annotation", lambda replica=replica: verdict(replica, namespace, 40) or None)
-        cluster.wait_for("the label", lambda replica=replica: verdict(replica, namespace, 1) or None)
-    assert "created" in create(cluster, namespace, 40)
-    assert "41 workers, at most 40 allowed" in create(cluster, namespace, 41)
-    assert not verdict(replicas[0], "default", 4), "another namespace has the default"
-
-    cluster.kubectl("annotate", "--overwrite", "namespace", namespace, f"{annotation}=many")
-    for replica in replicas:
-        cluster.wait_for("the default", lambda replica=replica: not verdict(replica, namespace, 4) or None)
-    told = create(cluster, namespace, 3)
-    assert "created" in told
-    assert f"metadata.namespace: its annotation {annotation} must be a whole number" in told
-    effective = [sys.executable, "-m", "webhook", "policy", "effective", "-n", namespace]
-    where = ["--kubeconfig", str(cluster.kubeconfig), "--policy-namespace", POLICIES]
-    values = subprocess.run([*effective, *where], capture_output=True, text=True, check=True).stdout
-    assert (
-        f'rules.worker-count.max: its annotation {annotation} must be a whole number (it is "many"): max is 3' in values
-    )
-    assert f"rules.worker-count.min comes from the label {label} of the namespace" in values
-
-    broken = apply(cluster, policy_configmap("rules: {worker-count: {max: {fromNamespaceLabel: a/b, default: many}}}"))
-    assert "rules.worker-count.max.default: line 3: must be a whole number" in broken
 
 
 def test_the_shipped_policy_for_clusters_of_cpus(
@@ -298,37 +256,6 @@ class TestExemption:
         assert "1 worker, at least 2 required" in refused.stderr
 
 
-def test_a_mode_ends_on_its_day_in_every_replica_without_a_restart(
-    cluster: Cluster, namespace: str, replicas: list[service.Replica]
-) -> None:
-    """The day is some seconds ahead, in a zone of its own."""
-    moment = datetime.now(timezone(timedelta(hours=5, minutes=30))) + timedelta(seconds=12)
-    day = moment.isoformat(timespec="seconds")
-    told = apply(cluster, policy_configmap(f"mode: warn\nenforceFrom: {day}"))
-    assert "created" in told
-    cluster.wait_for("the warning", lambda: f"refused from {day}]" in create(cluster, namespace, 1) or None)
-    for replica in replicas:
-        cluster.wait_for("the day", lambda replica=replica: not verdict(replica, namespace, 1) or None)
-    assert "at least 2 required. Set replicas to 2 or more. [worker-count]" in create(cluster, namespace, 1)
-    assert "has come, so it is enforced" in apply(
-        cluster, policy_configmap(f"priority: 1\nmode: warn\nenforceFrom: {day}")
-    )
-
-
-def test_a_share_of_the_namespaces_is_enforced(
-    cluster: Cluster, namespace: str, replicas: list[service.Replica]
-) -> None:
-    here = staging.position("platform", namespace) * 100 >> 64
-    assert "created" in apply(cluster, policy_configmap(f"mode: warn\nenforceShare: {here}"))
-    cluster.wait_for("the mode", lambda: "Warning: spec.mpi" in create(cluster, namespace, 1) or None)
-    assert f"mode: {here + 1} % are " in apply(
-        cluster, policy_configmap(f"mode: warn\nenforceShare: {here + 1}"), "--dry-run=server"
-    )
-    apply(cluster, policy_configmap(f"mode: warn\nenforceShare: {here + 1}"))
-    for replica in replicas:
-        cluster.wait_for("the share", lambda replica=replica: not verdict(replica, namespace, 1) or None)
-
-
 def test_the_audit_log_says_which_version_of_which_policy_decided(cluster: Cluster, namespace: str) -> None:
     apply(cluster, policy_configmap("rules: {worker-count: {max: 3}}"))
     cluster.wait_for("the policy", lambda: "at most 3" in create(cluster, namespace, 4) or None)
@@ -339,38 +266,3 @@ def test_the_audit_log_says_which_version_of_which_policy_decided(cluster: Clust
     key = "validate.mpijob.training.openshift.io/policy"
     found = [event.get("annotations", {}).get(key) for event in cluster.audit_events("by-version")]
     assert wanted in found
-
-
-def test_with_a_key_only_signed_policies_are_applied(cluster: Cluster, namespace: str, tmp_path: Path) -> None:
-    """Its policies are in a namespace for which there is no hook, so a change that nobody signed is stored."""
-    private, public = key_pair(tmp_path)
-    flags = ("--policy-key", str(public), "--policy-namespace", namespace)
-
-    def store(text: str, serial: int = 0) -> None:
-        manifest = json.dumps(policy_configmap(f"rules: {{worker-count: {{{text}}}}}", namespace=namespace))
-        if serial:
-            options = ("--key", str(private), "--serial", str(serial))
-            command = [sys.executable, "-m", "webhook", "policy", "sign", "-", *options]
-            manifest = subprocess.run(command, input=manifest, capture_output=True, check=True, text=True).stdout
-        cluster.kubectl("apply", "-f", "-", stdin=manifest)
-
-    def told(replica: service.Replica, text: str) -> None:
-        cluster.wait_for(text, lambda: text in replica.ops("/readyz") or None)
-
-    with service.running(cluster, *flags, name="with-key", register=False) as replica:
-        store("max: 3", serial=7)
-        cluster.wait_for("the policy", lambda: not verdict(replica, "default", 4) or None)
-        assert "policy-unsigned" not in replica.ops("/readyz")
-
-        store("max: 8")
-        told(replica, '[!]policy-unsigned-platform: policy "platform": the document: is not signed')
-        assert not verdict(replica, "default", 4), "the last good one stays"
-        assert "mpijob_webhook_policies_unsigned 1.0" in replica.ops("/metrics")
-
-        store("max: 9", serial=6)
-        told(replica, "is an older version put back: its serial is 6, and 7 was in force")
-        assert not verdict(replica, "default", 4)
-
-    with service.running(cluster, *flags, name="with-key-again", register=False) as replica:
-        told(replica, "is an older version put back")
-        assert not verdict(replica, "default", 4), "also after a restart"

@@ -4,12 +4,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
-from unittest.mock import patch
+from typing import Any
 
 from webhook import injections, rules
 from webhook.cli.policy.document_schema import json_schema
-from webhook.plugins import guard, loading
+from webhook.plugins import loading
 from webhook.policy.in_force import policy_model
 
 RULE = '''"""Says no."""
@@ -32,9 +31,6 @@ def inject(job, settings, ctx, patch):
     """Add it."""
     {body}
 '''
-BOUND: Final = guard.SECONDS
-PATIENT: Final = 60.0
-"""Seconds for a rule or injection that ends by itself: no clock is held against it."""
 SAYS_NO = 'yield Violation("spec", f"I say {settings.word}", fix="Give up.")'
 
 
@@ -82,9 +78,8 @@ def taken_in(folder: Path, *names: str) -> Iterator[tuple[loading.Plugin, ...]]:
     sys.path.insert(0, str(folder))
     _forget()
     try:
-        with patch.object(guard, "SECONDS", PATIENT if guard.SECONDS == BOUND else guard.SECONDS):
-            loading.load(names)
-            yield loading.loaded()
+        loading.load(names)
+        yield loading.loaded()
     finally:
         sys.path.remove(str(folder))
         for name in {*sys.modules} - modules:

@@ -38,8 +38,6 @@ class Finding:
 
     rule: str
     violation: Violation
-    refused_from: str = ""
-    """When such a job will be refused, as the policy has it; empty where nothing is known of that."""
 
     def __post_init__(self) -> None:
         """Nothing of the violation reaches anybody but through a finding."""
@@ -57,8 +55,8 @@ class Finding:
 
     @property
     def label(self) -> str:
-        """The rule, and from when on it refuses."""
-        return f"[{self.rule}, refused from {self.refused_from}]" if self.refused_from else f"[{self.rule}]"
+        """The rule, as it stands in messages."""
+        return f"[{self.rule}]"
 
     @property
     def sentence(self) -> str:

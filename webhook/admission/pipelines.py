@@ -19,7 +19,6 @@ from webhook.admission import (
     other_version,
     overlooked,
     own_rules,
-    parameters,
     preempted,
     quiet,
     ratchet,
@@ -145,7 +144,6 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
                 decision.news = list(dict.fromkeys(builder.authors))
         else:
             decision.told = overlooked.cautions(job) | _inject(job, policy, ctx, builder)
-            parameters.warn_of_injections(decision, policy)
             decision.news = list(dict.fromkeys(builder.authors))
             _list_injections(job, decision.news, builder)
     except PatchConflict as error:
@@ -264,8 +262,7 @@ def validate(
             continue
         if outcome.requested and leads_to is Action.DENY:
             decision.requested.append(finding.rule)
-        decision.add(_dated(outcome.finding, policy), leads_to)
-    parameters.warn_of_rules(decision, policy, ctx)
+        decision.add(outcome.finding, leads_to)
     if vain := list(excuse.cautions(job, ctx)):
         decision.told[ASKED] = [*vain]
     decision.denied = one_cause.told_once(decision.denied)
@@ -274,13 +271,6 @@ def validate(
     if policy.action(QUOTA_RULE) is Action.DENY:
         decision.reservation = reservation_of(job, ctx)
     return decision
-
-
-def _dated(finding: Finding, policy: Policy) -> Finding:
-    """With the day on which it will be refused, where the policy names one."""
-    if not policy.refused_from or finding.violation.ceiling is not Action.DENY:
-        return finding
-    return replace(finding, refused_from=policy.refused_from.get(finding.rule, ""))
 
 
 def _not_judged(

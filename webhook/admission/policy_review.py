@@ -16,31 +16,21 @@ from webhook.cluster.resources.namespaces import Namespace
 from webhook.kit.own_rules import Evaluate
 from webhook.policy import layers, own_rules_check, store
 from webhook.policy.document import PolicyDocument, PolicyError
-from webhook.policy.in_force import PolicySet, policy_model, stages_of
+from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
 from webhook.policy.overlap import may_meet
-from webhook.policy.parameters import Said, asked_by, with_values
-from webhook.policy.signature import ANNOTATION, Keys
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 # Characters of one fault: a document may have a key, or a value, of any length.
 MAX_FAULT = 500
-# Namespaces that say different things: each takes a part of a millisecond.
-MOST_VALUES = 100
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
     name: str = ""
     resource_version: str = ""
     labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-
-    @property
-    def signature(self) -> str:
-        """What stands there as its signature."""
-        return (self.annotations or {}).get(ANNOTATION, "")
 
 
 class ConfigMap(msgspec.Struct):
@@ -112,7 +102,6 @@ def verdict_on(
     policies: PolicySet,
     namespaces: Sequence[Namespace] | None,
     now: datetime,
-    keys: Keys | None = None,
 ) -> PolicyVerdict:
     """The verdict on a created, changed or deleted ConfigMap; `namespaces` are all that exist, None for unknown."""
     verdict = PolicyVerdict(request.uid, request.name)
@@ -130,9 +119,6 @@ def verdict_on(
     try:
         data = new.data or {}
         found = store.read_from(data, policy_model(), MAX_LISTED)
-        if keys is not None:
-            newest = max((layer.serial for layer in policies.layers if layer.name == verdict.name), default=0)
-            store.expect_signed(verdict.name, data[store.KEY], new.metadata.signature, keys, newest=newest)
     except PolicyError as error:
         # Without its traceback: that leads to the verdict, and what was read would go with neither for minutes.
         verdict.error = PolicyError(*error.faults, more=error.more)
@@ -148,8 +134,6 @@ def _notes(
     layer: Layer, others: Sequence[Layer], namespaces: Sequence[Namespace] | None, now: datetime
 ) -> Iterator[str]:
     yield from _selected(layer, namespaces)
-    yield from _staged(layer, namespaces, now)
-    yield from _wrong(layer, namespaces or ())
     for index, exemption in enumerate(layer.document.exemptions):
         if exemption.expired(now.date()):
             yield f"exemptions[{index}]: it ended on {exemption.expires}, and exempts nobody"
@@ -163,21 +147,6 @@ def _notes(
     for other in others:
         for dropped, reason in layers.merge(layers.in_order([other, layer]), policy_model()).dropped:
             yield f'with "{other.name}", "{dropped}" would be left out: {reason}'
-
-
-def _wrong(layer: Layer, namespaces: Sequence[Namespace]) -> Iterator[str]:
-    """What namespaces that exist say of the values that are left to them, and cannot be used."""
-    asked = tuple(asked_by(layer.document))
-    looked_at = set[Said]()
-    for namespace in namespaces if asked else ():
-        said = tuple(each.text(namespace) for each in asked)
-        if said in looked_at or not layer.selects(namespace.labels):
-            continue
-        if len(looked_at) == MOST_VALUES:
-            return
-        looked_at.add(said)
-        for wrong in with_values(layer.document, list(zip(asked, said, strict=True)))[1]:
-            yield f'{wrong.asked.path}: namespace "{namespace.name}": {wrong.message}'
 
 
 def _selected(layer: Layer, namespaces: Sequence[Namespace] | None) -> Iterator[str]:
@@ -196,18 +165,6 @@ def _selected(layer: Layer, namespaces: Sequence[Namespace] | None) -> Iterator[
         yield f'namespaces: there is no namespace "{name}"'
     if not unknown and not any(layer.selects(namespace.labels) for namespace in namespaces):
         yield "namespaces: the selector matches no namespace that exists now"
-
-
-def _staged(layer: Layer, namespaces: Sequence[Namespace] | None, now: datetime) -> Iterator[str]:
-    """What has begun already, and how many namespaces a share of them is."""
-    for stage in stages_of(layer):
-        what = "mode" if stage.rules is None else ", ".join(sorted(stage.rules))
-        if stage.written and stage.has_come(now):
-            yield f"{what}: {stage.written} has come, so it is enforced as soon as this is applied"
-        if stage.share is not None and namespaces is not None:
-            selected = [each for each in namespaces if layer.selects(each.labels)]
-            drawn = sum(stage.includes(each.name) for each in selected)
-            yield f"{what}: {stage.share} % are {drawn} of the {len(selected)} namespaces that it is for now"
 
 
 def _unknown(names: Iterable[str], namespaces: Sequence[Namespace] | None) -> list[str]:

@@ -7,15 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
-from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from webhook.admission import anew, recorded
+from webhook.admission import anew
 from webhook.admission.decision import Decision
 from webhook.admission.own_rules import NO_ANSWERS
-from webhook.admission.recorded import RecordedReview
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
 from webhook.cluster.without_jobs import WithoutJobs
@@ -45,11 +43,9 @@ class Hit:
 
 @dataclass(slots=True)
 class Replay:
-    """Counts over the jobs, or recorded reviews of jobs, seen so far."""
+    """Counts over the jobs seen so far."""
 
     total: int = 0
-    of: str = "jobs"
-    """What is counted."""
     newly_denied: dict[str, list[str]] = field(default_factory=dict)
     """The rules that would deny, by job."""
     newly_admitted: list[str] = field(default_factory=list)
@@ -59,14 +55,10 @@ class Replay:
     """By what it leads to, the rule and the namespace."""
     complete: bool = True
     """False when there were more jobs than there was time for."""
-    by_other_policies: int = 0
-    """Recorded reviews that other policies decided than those in force: what they say cannot be compared."""
-    not_reproduced: dict[str, str] = field(default_factory=dict)
-    """Recorded reviews that are judged otherwise now by the policies that decided them: how, by job."""
 
     def summary(self) -> str:
         """One line for a user: what would change, most frequent rule first."""
-        jobs = f"{self.total:,} {self.of}" if self.complete else f"the first {self.total:,} {self.of}"
+        jobs = f"{self.total:,} jobs" if self.complete else f"the first {self.total:,} jobs"
         if self.newly_denied:
             by_rule = Counter(rule for rules in self.newly_denied.values() for rule in rules)
             rules = ", ".join(f"{rule} {count}" for rule, count in sorted(by_rule.items(), key=lambda e: (-e[1], e[0])))
@@ -117,37 +109,11 @@ class Replayer:
             self._compare(request.namespace, request.name, before, after)
             self._compare_injections(f"{request.namespace}/{request.name}", injected, injected_then)
 
-    def add_recorded(self, reviews: Iterable[RecordedReview], answers: Answers = NO_ANSWERS) -> None:
-        """Judge some more reviews of a record; Unanswered as for `add`."""
-        self.result.of = "recorded reviews"
-        judge = partial(recorded.judged, view=self._view, today=self._today, answers=answers)
-        for review in reviews:
-            namespace = review.where(self._view)
-            old, new = (policies.for_namespace(namespace) for policies in (self._before, self._after))
-            injected, before = judge(review, old)
-            injected_then, after = (injected, before) if old is new else judge(review, new)
-            then = self._before.at(review.time).for_namespace(namespace)
-            same = review.decided_by(then)
-            at_that_time = judge(review, then)[1] if same and then is not old else before
-            self.result.total += 1
-            self._compare(review.namespace, review.name, before, after)
-            self._compare_injections(review.job, injected, injected_then)
-            if same:
-                self._reproduce(review, at_that_time)
-            else:
-                self.result.by_other_policies += 1
-
-    def _reproduce(self, review: RecordedReview, decision: Decision) -> None:
-        was, found = sorted(set(review.denied)), sorted({finding.rule for finding in decision.denied})
-        if was != found:
-            how = f"then {_named_rules(was)}, now {_named_rules(found)}"
-            self.result.not_reproduced[review.job] = how
-
     def _compare(self, namespace: str, name: str, before: Decision, after: Decision) -> None:
         job = f"{namespace}/{name}"
         if after.denied and not before.denied:
             self.result.newly_denied[job] = sorted({finding.rule for finding in after.denied})
-        elif before.denied and not after.denied and job not in self.result.newly_admitted:
+        elif before.denied and not after.denied:
             self.result.newly_admitted.append(job)
         for action, old, new in (
             (Action.DENY, before.denied, after.denied),
@@ -193,10 +159,6 @@ def _parts(path: str, value: Any) -> Iterator[tuple[str, bytes]]:
             yield from _parts(f"{path}/-", each)
     else:
         yield path, msgspec.json.encode(value, order="sorted")
-
-
-def _named_rules(rules: list[str]) -> str:
-    return f"denied by {', '.join(rules)}" if rules else "admitted"
 
 
 def _named(names: list[str]) -> str:

@@ -48,8 +48,6 @@ class Explanation:
     """The settings' values."""
     plugin: str = ""
     """The plug-in that it comes from."""
-    from_namespace: tuple[str, ...] = ()
-    """The settings whose value a Namespace may give."""
 
     @property
     def policy(self) -> str:
@@ -77,10 +75,6 @@ class Explanation:
         if self.policy:
             yield from ("", heading("In a policy file, with the defaults"))
             yield from (f"  {line}" for line in self.policy.splitlines())
-
-
-PARAMETER: Final = "#/$defs/Parameter"
-"""In a JSON schema: a value from the Namespace, which any single value may be."""
 
 
 SCHEMA: Final = Explanation(
@@ -169,7 +163,6 @@ def _entry(kind: Literal["rule", "injection"], of: Rule | Injection, default: st
         settings=settings(of.settings),
         defaults=defaults.model_dump(mode="json", by_alias=True),
         plugin=of.plugin,
-        from_namespace=tuple(of.settings.kinds()),
     )
 
 
@@ -193,8 +186,7 @@ def in_words(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     """A JSON schema in words."""
     schema = resolved(schema, definitions)
     if "anyOf" in schema:
-        choices_of = (choice for choice in schema["anyOf"] if choice != {"$ref": PARAMETER})
-        return " or ".join(in_words(choice, definitions) for choice in choices_of)
+        return " or ".join(in_words(choice, definitions) for choice in schema["anyOf"])
     if choices := schema.get("enum", [schema["const"]] if "const" in schema else None):
         *most, last = (choice if isinstance(choice, str) else yaml.dump_inline(choice) for choice in choices)
         return f"{', '.join(most)} or {last}" if most else last

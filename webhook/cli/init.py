@@ -3,7 +3,6 @@
 
 import sys
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -23,11 +22,11 @@ FRAMEWORKS: Final = ("openmpi", "intel", "mpich", "horovod", "pytorch", "deepspe
 
 @click.command()
 @click.argument("program", nargs=-1, type=TextType(), metavar="[-- PROGRAM...]")
-@click.option("--framework", type=click.Choice(FRAMEWORKS), help="What the program is made with.")
+@click.option("--framework", type=click.Choice(FRAMEWORKS), required=True, help="What the program is made with.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers. Default: 2.")
 @click.option("--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs of each. Default: 1; 0 for plain MPI.")
 @click.option("--image", type=TextType(), metavar="IMAGE", help="Default: a published one, where there is one.")
-@click.option("--rdma/--no-rdma", default=None, help="RDMA for the ranks, as the platform has it. Default: no.")
+@click.option("--rdma/--no-rdma", help="RDMA for the ranks, as the platform has it. Default: no.")
 @click.option("--queue", type=NameType(), metavar="NAME", help="The LocalQueue of Kueue. Default: none is named.")
 @click.option("--name", type=TextType(), metavar="NAME", help="Default: first- and the framework.")
 @click.option(
@@ -52,15 +51,14 @@ def init(
 ) -> NoReturn:
     """Write a first job, with comments.
 
-    The job runs PROGRAM, or an example that the image has. Without --framework you are asked for all of it, on a
-    terminal. With a cluster its GPUs are those that its nodes have.
+    The job runs PROGRAM, or an example that the image has. With a cluster its GPUs are those that its nodes have.
 
     It is then checked, as `mpijob-webhook check` does it: by the built-in policy, or by a cluster's. Standard error
     tells what came of it.
 
     \b
     Examples:
-      mpijob-webhook init > job.yaml
+      mpijob-webhook init --framework openmpi > job.yaml
       mpijob-webhook init --framework horovod --workers 4 --gpus 2 > job.yaml
       mpijob-webhook init --framework pytorch --image registry.example.com/ml/train:1.4 -- train.py --epochs 3
       mpijob-webhook init --framework openmpi --kubeconfig ~/.kube/config | kubectl create -f -
@@ -71,32 +69,22 @@ def init(
       1  written, and it would be refused
       2  unusable input: an option, or the cluster
     """
-    from webhook.cli import first_job, first_job_questions
+    from webhook.cli import first_job
     from webhook.cli.check import world_of
 
     in_a_cluster = access != Access()
     if cluster and in_a_cluster:
         fail("--cluster and --kubeconfig, --context or --as exclude each other")
-    asked = said["framework"] is None
-    if asked and not on_a_terminal():
-        fail("give a --framework, or run this on a terminal to be asked for all of it")
     world = world_of(policy, cluster, access if in_a_cluster else None, [said["namespace"]], policy_namespace)
-    wish = partial(first_job.wish, gpu_resource=_gpus_of(world))
-    judge = partial(_judged, world=world)
     try:
-        wishes = first_job_questions.ask(said, program, wish, judge) if asked else wish(said, program)
+        wishes = first_job.wish(said, program, _gpus_of(world))
     except ValueError as error:
         fail(error)
-    verdict = judge(wishes)
+    verdict = _judged(wishes, world)
     click.echo(first_job.text(wishes), nl=False)
     for line in verdict.in_short():
         click.echo(line, err=True)
     sys.exit(0 if verdict.allowed else REFUSED)
-
-
-def on_a_terminal() -> bool:
-    """Whether somebody can be asked."""
-    return sys.stdin.isatty()
 
 
 def _judged(wishes: "Wishes", world: "JobWorld") -> "Verdict":

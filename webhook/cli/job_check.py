@@ -82,7 +82,7 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     mutation = pipelines.mutate(request, policy=policy, view=view)
     if mutation.document is not None:
         request = msgspec.structs.replace(request, object=_encode(mutation.document))
-    decide = partial(_validated, policy=policy, today=world.now.date())
+    decide = partial(_validated, policy=policy, today=world.today)
     validation = decide(request, view=view)
     if validation.requested and world.may_exempt is not None:
         granted = world.may_exempt(namespace, validation.requested)
@@ -110,7 +110,7 @@ def as_new(stored: Mapping[str, Any], world: JobWorld, namespace: str) -> tuple[
     # What the operator has made of the job is its own by the uid alone.
     metadata = {**anew.document["metadata"], "uid": stored["metadata"].get("uid", "")}
     request = msgspec.structs.replace(anew.request, object=_encode({**anew.document, "metadata": metadata}))
-    said = _validated(request, policy=world.policy(namespace), view=anew.view, today=world.now.date())
+    said = _validated(request, policy=world.policy(namespace), view=anew.view, today=world.today)
     return said, frozenset(anew.view.unknown)
 
 

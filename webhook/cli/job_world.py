@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date
 from typing import Final
 
 from webhook.api import crd_schema
@@ -53,8 +53,8 @@ class JobWorld:
     """Where a job goes that names no namespace."""
     may_exempt: MayExempt | None = None
     """Asks which rules the user may exempt jobs from in a namespace."""
-    now: datetime = field(default_factory=clock.now)
-    """The moment that policies go by."""
+    today: date = field(default_factory=clock.today)
+    """The day on which exemptions end or hold."""
     why: Mapping[str, str] = field(default_factory=dict)
     """Why nothing is known of a resource, by its name."""
     otherwise: str = NO_CLUSTER
@@ -65,11 +65,11 @@ class JobWorld:
     def policy(self, namespace: str) -> Policy:
         """The policy that counts in a namespace."""
         if self.instead is not None:
-            return self.instead.at(self.now).for_any_namespace(namespace)
+            return self.instead.for_any_namespace()
         if self.policies is None:
             return PolicySet().for_any_namespace()
         known = self.cluster.get(NAMESPACES, namespace)
-        return self.policies.at(self.now).for_namespace(known)
+        return self.policies.for_namespace(known)
 
     def left_out(self, namespace: str) -> list[str]:
         """The policies that may be for a namespace or not, because its labels are unknown."""

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Awaitable, Callable, Iterable
-from datetime import datetime
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
@@ -11,10 +10,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from webhook import PROGRAM
-from webhook.api import duration, moment
+from webhook.api import duration
 from webhook.cli.terminal import fail
 from webhook.client.access import Access, Impersonation
-from webhook.server import clock
 
 if TYPE_CHECKING:
     from webhook.client.calls import Address, Client
@@ -95,32 +93,6 @@ class DurationType(click.ParamType[int]):
             return duration.parse(str(value))
         except duration.DurationError as error:
             self.fail(f"{value} {error}", param, ctx)
-
-
-class MomentType(click.ParamType[datetime]):
-    """A day, which begins in UTC, or a time with its zone."""
-
-    name = "moment"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """The moment in `value`; the one that it is now for None."""
-        if isinstance(value, datetime):
-            return value
-        try:
-            return moment.parse(str(value))
-        except moment.MomentError as error:
-            self.fail(f"{value} {error}", param, ctx)
-
-
-ON: Final = click.option(
-    "--on",
-    "now",
-    metavar="DAY",
-    type=MomentType(),
-    default=clock.now,
-    show_default=False,
-    help="As it will be then: 2027-02-01, or 2027-02-01T08:00:00+01:00. Default: now.",
-)
 
 
 class AddressType(click.ParamType["Address"]):

@@ -35,12 +35,12 @@ class Progress:
             print(_CLEAR, end="", file=sys.stderr, flush=True)  # noqa: T201
 
 
-def counted_off(items: Iterable[T], noun: str, total: int | None = None) -> Iterator[T]:
+def counted_off(items: Iterable[T], noun: str, total: int) -> Iterator[T]:
     """The items, with a line that counts them off."""
     progress = Progress()
     try:
         for number, item in enumerate(items, start=1):
-            progress.show(f"{number:,}{'' if total is None else f' of {total:,}'} {noun}")
+            progress.show(f"{number:,} of {total:,} {noun}")
             yield item
     finally:
         progress.clear()

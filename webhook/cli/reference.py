@@ -72,9 +72,6 @@ def _entries(title: str, kind: str, entries: Iterable[Explanation]) -> Iterator[
         if entry.settings:
             yield ""
             yield from _settings(entry.settings)
-        if entry.from_namespace:
-            names = ", ".join(f"`{name}`" for name in entry.from_namespace)
-            yield f"\n[From the Namespace](../administrators.md#values-from-the-namespace) may come: {names}."
         if entry.policy:
             yield f"\n```yaml\n{entry.policy}```"
 
@@ -166,8 +163,6 @@ annotation `training.openshift.io/skip`, unless the policy says otherwise. Which
 [policy document](policy.md).""",
     "policy": f"""\
 What an administrator enforces and injects, in [ConfigMaps](../administrators.md#policies) or with `--policy FILE`.
-A setting of a rule or an injection that has a single value may
-[come from the Namespace](../administrators.md#values-from-the-namespace) instead.
 `apiVersion` and `kind` must be there; the rest is as in the documents of lower priority, and at last at its default,
 where the document says nothing. A document with an unknown field or a value out of range is refused as a whole, with
 the field and the reason. A list or a mapping takes up to {MAX_ENTRIES:,} entries (`rules.custom` {MAX_RULES}), a

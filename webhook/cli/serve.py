@@ -1,11 +1,7 @@
 """The command `serve`: how the service listens, where its certificate comes from, what it follows."""
 
 import gc
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
@@ -25,14 +21,6 @@ COUNT: Final = click.IntRange(min=1)
 @click.option("--listen", type=AddressType(), help="Where the API server calls. Default: 0.0.0.0:8443.")
 @click.option("--ops-listen", type=AddressType(), help="Health and metrics, plain HTTP. Default: 0.0.0.0:8081.")
 @POLICY
-@click.option(
-    "--policy-key",
-    "policy_keys",
-    metavar="FILE",
-    type=FILE,
-    multiple=True,
-    help="A public key (PEM, Ed25519): policy ConfigMaps have to be signed by one of these.",
-)
 @POLICY_NAMESPACE
 @KUEUE_NAMESPACE
 @click.option("--register", is_flag=True, help="For development: tell the API server of this process until it ends.")
@@ -90,20 +78,6 @@ COUNT: Final = click.IntRange(min=1)
 @click.option(
     "--trainer", is_flag=True, help="Check Kubeflow Trainer's MPI TrainJobs; needs the right to read runtimes."
 )
-@click.option(
-    "--record",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Record reviews there, without values of variables and names of users, for `policy replay --recorded`.",
-)
-@click.option("--record-size", "record_mebibytes", metavar="MIB", type=COUNT, default=64, help="Of the record at most.")
-@click.option(
-    "--record-rate",
-    metavar="PER_SECOND",
-    type=click.FloatRange(min=0, min_open=True),
-    default=20.0,
-    help="How many reviews are recorded each second, at most; the others are counted.",
-)
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="Logs are JSON lines on standard error.")
 def serve(
     *, listen: "Address | None", ops_listen: "Address | None", register: bool, timeout: float, **settings: Any
@@ -132,8 +106,7 @@ def serve(
     """
     # Looking through what is imported here for garbage takes a tenth of the start. `run` switches it on again.
     gc.disable()
-    with _without_trusted_cas():
-        from webhook.server.process import ServeSettings, run  # noqa: PLC0415 - keeps --help and completion quick
+    from webhook.server.process import ServeSettings, run  # noqa: PLC0415 - keeps --help and completion quick
 
     host = "127.0.0.1" if register else "0.0.0.0"  # noqa: S104 - in a pod every address is the pod's own
     sys.exit(
@@ -147,21 +120,3 @@ def serve(
             )
         )
     )
-
-
-@contextmanager
-def _without_trusted_cas() -> Iterator[None]:
-    """What is imported in this block finds no CA of the system.
-
-    aiohttp would read them all, a tenth of the start, for a context that nothing here uses.
-    """
-    before = {name: os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")}
-    os.environ.update(dict.fromkeys(before, os.devnull))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -83,10 +83,10 @@ def check(manifest: Manifest, world: JobWorld, *, runtimes: Iterable[Manifest], 
         object=msgspec.Raw(msgspec.json.encode(manifest.created_in(namespace))),
     )
     policy = world.policy(namespace)
-    decision = pipeline.judge(request, policy=policy, view=view, today=world.now.date())
+    decision = pipeline.judge(request, policy=policy, view=view, today=world.today)
     if decision.requested and world.may_exempt is not None:
         granted = world.may_exempt(namespace, decision.requested)
-        decision = pipeline.judge(request, policy=policy, view=view, today=world.now.date(), granted=granted)
+        decision = pipeline.judge(request, policy=policy, view=view, today=world.today, granted=granted)
     return Verdict(manifest, namespace, decision, unknown=frozenset(view.unknown), policy=policy)
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from kubernetes.aio.config import kube_config
+
 from webhook.api.names import closest_name
-from webhook.client import official
 from webhook.client.access import DEFAULT_NAMESPACE, Impersonation, KubeconfigError
 
 _CLUSTER: Final = frozenset({
@@ -26,7 +27,7 @@ _PROXIES: Final = frozenset({"http", "https"})  # what aiohttp can talk to
 _REMOVED: Final = "kubectl has none but oidc since 1.26 either, a plugin under exec takes its place"
 
 
-class _Loader(official.kube_config.KubeConfigLoader):  # type: ignore[misc]  # untyped
+class _Loader(kube_config.KubeConfigLoader):  # type: ignore[misc]  # untyped
     """One for which a plugin without credentials is no reason to go on as nobody."""
 
     async def load_from_exec_plugin(self) -> bool:
@@ -41,7 +42,7 @@ async def load(source: Path, context: str | None, configuration: Any) -> tuple[I
     The answer is as whom to act, and in which namespace. It raises KubeconfigError
     for what is not supported, and whatever the official client does for what is broken.
     """
-    merger = official.kube_config.KubeConfigMerger(str(source))
+    merger = kube_config.KubeConfigMerger(str(source))
     name = context or _current_context(merger.config_files.values())
     merged = merger.config
     chosen = _named(merged, "context", name, "")

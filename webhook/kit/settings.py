@@ -19,7 +19,6 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticKnownError
 
 from webhook.api import duration, names
-from webhook.kit.parameters import Parameterised
 
 
 class Action(StrEnum):
@@ -146,7 +145,7 @@ class Settings(BaseModel):
         return value
 
 
-class RuleSettings(Parameterised, Settings):
+class RuleSettings(Settings):
     """What every rule has."""
 
     action: ActionField = Field(Action.DENY, description="What a violation leads to: deny, warn, audit or off.")
@@ -171,7 +170,7 @@ class RangeRuleSettings(RuleSettings):
         return self
 
 
-class InjectionSettings(Parameterised, Settings):
+class InjectionSettings(Settings):
     """What every injection has."""
 
     enabled: bool = Field(True, description="Whether anything is injected.")

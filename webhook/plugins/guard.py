@@ -1,13 +1,10 @@
 """What stands between a plug-in and the service: a plug-in that fails is left out of that review, and nothing else is.
 
-It gets a copy of the job, so what it writes there reaches nobody. It has a bounded time, and what it says a bounded
-length. What it puts into a job before it fails is taken out again.
+It gets a copy of the job, so what it writes there reaches nobody. The number and length of its findings are limited.
+What it puts into a job before it fails is taken out again.
 """
 
-import signal
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import wraps
@@ -29,43 +26,15 @@ from webhook.kit.patch import PatchBuilder, PatchConflict
 from webhook.kit.settings import InjectionSettings, RuleSettings, Settings
 from webhook.rules import Rule, Violation
 
-SECONDS: Final = 0.5
-"""For one rule or injection in one review."""
 MOST_FINDINGS: Final = 100
 """Of one rule or injection in one review."""
 LONGEST: Final = 2_000
 """Characters of a message, a fix or a note."""
 
+RAISED: Final = (Exception, SystemExit)
+"""What a plug-in's code may raise. Other exceptions, such as KeyboardInterrupt, are for the process."""
+
 Told = Callable[[BaseException], None]
-
-
-class OutOfTime(BaseException):
-    """A plug-in takes too long. No Exception, so that one which catches those does not go on."""
-
-
-@contextmanager
-def bounded(seconds: float) -> Iterator[None]:
-    """Raise OutOfTime in the block when it takes longer, and again and again where that is caught.
-
-    Only Python's main thread can be interrupted; elsewhere the block takes as long as it takes.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    over = False
-
-    def ring(*_: object) -> None:
-        if not over:
-            raise OutOfTime
-
-    handler = signal.signal(signal.SIGALRM, ring)
-    timer = signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
-    try:
-        yield
-    finally:
-        over = True
-        signal.setitimer(signal.ITIMER_REAL, *timer)
-        signal.signal(signal.SIGALRM, handler if handler is not None else signal.SIG_DFL)
 
 
 def rule(entry: Rule, plugin: str, told: Told) -> Rule:
@@ -74,12 +43,9 @@ def rule(entry: Rule, plugin: str, told: Told) -> Rule:
     @wraps(entry.check)
     def check(_: MPIJob, settings: RuleSettings, ctx: Context) -> Iterator[Violation]:
         try:
-            with bounded(SECONDS):
-                job = mpijob.apply_operator_defaults(mpijob.decode(ctx.document))
-                found = [*map(_cut, islice(entry.check(job, settings, _own(ctx)), MOST_FINDINGS))]
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - whatever a stranger's code raises
+            job = mpijob.apply_operator_defaults(mpijob.decode(ctx.document))
+            found = [*map(_cut, islice(entry.check(job, settings, _own(ctx)), MOST_FINDINGS))]
+        except RAISED as error:
             told(error)
             message = f"the plug-in {plugin} failed ({where(error)}): the job was judged without this rule"
             found = [Violation("", message, fix="Tell your administrator.", audit_only=True)]
@@ -87,11 +53,8 @@ def rule(entry: Rule, plugin: str, told: Told) -> Rule:
 
     def admits(settings: Any) -> Admitted:
         try:
-            with bounded(SECONDS):
-                return structs.replace(entry.admits(settings))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001
+            return structs.replace(entry.admits(settings))
+        except RAISED as error:
             told(error)
             return ANYTHING
 
@@ -105,16 +68,13 @@ def injection(entry: Injection, plugin: str, told: Told) -> Injection:
     def inject(_: MPIJob, settings: InjectionSettings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
         before, done = msgspec.json.encode(patch.document), len(patch.operations)
         try:
-            with bounded(SECONDS):
-                job = mpijob.decode(ctx.document)
-                notes = [*map(_note, islice(entry.inject(job, settings, _own(ctx), patch), MOST_FINDINGS))]
-                msgspec.json.encode(patch.operations[done:])  # now, and not while the reply is written
-        except KeyboardInterrupt:
-            raise
+            job = mpijob.decode(ctx.document)
+            notes = [*map(_note, islice(entry.inject(job, settings, _own(ctx), patch), MOST_FINDINGS))]
+            msgspec.json.encode(patch.operations[done:])  # now, and not while the reply is written
         except PatchConflict as error:
             patch.take_back(done, msgspec.json.decode(before))
             notes = [Caution(f"nothing was injected: {error}"[:LONGEST])]
-        except BaseException as error:  # noqa: BLE001 - whatever a stranger's code raises
+        except RAISED as error:
             patch.take_back(done, msgspec.json.decode(before))
             told(error)
             notes = [Caution("failed, so nothing was injected; tell your administrator")]
@@ -125,8 +85,6 @@ def injection(entry: Injection, plugin: str, told: Told) -> Injection:
 
 def where(error: BaseException) -> str:
     """What was raised and in which line, without its text, which may quote a job."""
-    if isinstance(error, OutOfTime):
-        return f"it took longer than {SECONDS:g} s"
     frames = extract_tb(error.__traceback__)
     at = f" in {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{at}"
@@ -155,11 +113,10 @@ def _guarded(model: type[Any]) -> type[Any]:
 
     def no_other_error(cls: type[Settings], data: Any, handler: Callable[[Any], Any]) -> Any:
         try:
-            with bounded(SECONDS):
-                return handler(data)
-        except (KeyboardInterrupt, ValidationError, ValueError, AssertionError):
+            return handler(data)
+        except (ValidationError, ValueError, AssertionError):
             raise
-        except BaseException as error:  # noqa: BLE001
+        except RAISED as error:
             raise ValueError(f"its plug-in failed: {where(error)}") from None
 
     made: type[Any] = create_model(

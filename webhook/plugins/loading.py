@@ -29,7 +29,6 @@ ALL: Final = "all"
 VARIABLE: Final = "MPIJOB_WEBHOOK_PLUGINS"
 MOST: Final = 100
 """Rules and injections of all plug-ins: each is a value of labels of metrics."""
-IMPORT_SECONDS: Final = 10.0
 RESERVED: Final = frozenset({"schema", REQUIRED_INJECTION, PREFIX})
 """Ids of findings that are of no rule, and of the rules that a policy itself says."""
 
@@ -186,11 +185,8 @@ def _load(name: str, version: str, points: "tuple[EntryPoint, ...]") -> Plugin:
 def _take_in(point: "EntryPoint", group: _Group, plugin: str) -> None:
     """Register what the entry point leads to; PluginFault where that is not possible."""
     try:
-        with guard.bounded(IMPORT_SECONDS):
-            entry = group.registry.offered(point.load())
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - whatever a stranger's module raises
+        entry = group.registry.offered(point.load())
+    except guard.RAISED as error:
         text = str(error).partition("\n")[0][:200] or "no reason given"
         raise PluginFault(f"cannot be imported: {type(error).__name__}: {text}") from None
     if entry is None:
@@ -226,19 +222,18 @@ def _check_entry(entry: Any, guarded: Any, group: _Group) -> None:
         if fields[name].annotation != field.annotation:
             raise PluginFault(f"its settings make something else of {name}, which all have; its default may differ")
     try:
-        with guard.bounded(IMPORT_SECONDS):
-            defaults = guarded.settings.model_validate({})
-            defaults.model_dump(mode="json", by_alias=True)
-            json.dumps(guarded.settings.model_json_schema(), allow_nan=False)
-            if group.kind == "rule" and not isinstance(entry.admits(defaults), Admitted):
-                raise PluginFault("`admits` gives no Admitted")
-            summary, _ = entry.documentation
-    except (KeyboardInterrupt, PluginFault):
+        defaults = guarded.settings.model_validate({})
+        defaults.model_dump(mode="json", by_alias=True)
+        json.dumps(guarded.settings.model_json_schema(), allow_nan=False)
+        if group.kind == "rule" and not isinstance(entry.admits(defaults), Admitted):
+            raise PluginFault("`admits` gives no Admitted")
+        summary, _ = entry.documentation
+    except PluginFault:
         raise
     except ValidationError as error:
         names = ", ".join(str(fault["loc"][0]) for fault in error.errors() if fault["loc"])
         raise PluginFault(f"its settings have no valid defaults: {names}") from None
-    except BaseException as error:  # noqa: BLE001
+    except guard.RAISED as error:
         raise PluginFault(f"its settings cannot be used: {guard.where(error)}") from None
     if not summary:
         raise PluginFault("its module has no docstring, of which the first line is what users read")

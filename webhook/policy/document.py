@@ -13,7 +13,6 @@ from pydantic import (
     ValidationError,
     WrapValidator,
     create_model,
-    model_validator,
 )
 
 from webhook.api import yaml
@@ -24,7 +23,6 @@ from webhook.kit.settings import Action, InjectionSettings, RuleSettings, Settin
 from webhook.policy import bounds, faults
 from webhook.policy.exemptions import EVERY_RULE, Exemption
 from webhook.policy.own_rules import OwnRule, OwnRules
-from webhook.policy.staging import ALL, MomentOrNone, StagedRules
 
 API_VERSION: Literal["policy.training.openshift.io/v1"] = "policy.training.openshift.io/v1"
 KIND: Literal["MPIJobPolicy"] = "MPIJobPolicy"
@@ -120,21 +118,6 @@ class PolicyDocument(Settings):
     mode: Literal["enforce", "warn", "audit"] = Field(
         "enforce", description="A ceiling on every rule's action: warn and audit let every job through."
     )
-    enforce_from: MomentOrNone = Field(
-        None,
-        description="With mode warn or audit: from when on it is enforce. A day such as 2027-02-01 begins in UTC; a"
-        " time needs its zone, as 2027-02-01T08:00:00+01:00.",
-    )
-    enforce_share: int | None = Field(
-        None,
-        ge=0,
-        le=ALL,
-        description="With mode warn or audit: in how many percent of the namespaces it is enforce, from enforceFrom on"
-        " where that is set. A larger share has the namespaces of a smaller one.",
-    )
-    staged: tuple[StagedRules, ...] = Field(
-        (), description="Rules that do not deny yet, or not everywhere. Those of all documents add up."
-    )
     inject_only: tuple[str, ...] | None = Field(None, description=INJECT_ONLY)
     controllers: tuple[str, ...] = Field(
         CONTROLLERS,
@@ -159,12 +142,6 @@ class PolicyDocument(Settings):
     )
     rules: Settings = Field(default_factory=Settings.model_construct)
     injections: Settings = Field(default_factory=Settings.model_construct)
-
-    @model_validator(mode="after")
-    def _staged_mode(self) -> "PolicyDocument":
-        if self.mode == "enforce" and not (self.enforce_from is None and self.enforce_share is None):
-            raise ValueError("enforceFrom and enforceShare need mode: warn or mode: audit, which holds until then")
-        return self
 
     @cached_property
     def selector(self) -> Selector | None:
@@ -205,8 +182,7 @@ def assemble(rules: Mapping[str, Described], injections: Mapping[str, Described]
         __base__=PolicyDocument,
         __doc__="What an administrator enforces and injects.",
         inject_only=_names_of(injections, INJECT_ONLY),
-        exemptions=_about_rules(Exemption, "exemptions", rules),
-        staged=_about_rules(StagedRules, "staged", rules),
+        exemptions=_exemptions(rules),
         rules=_section("Rules", rules, "Settings of each rule.", own_rules=True),
         injections=_section("Injections", injections, "Settings of each injection."),
     )
@@ -261,13 +237,16 @@ def _names_of(entries: Iterable[str], description: str) -> Any:
     return (tuple.__class_getitem__((name, ...)) | None, Field(None, description=description))
 
 
-def _about_rules(base: type[Settings], name: str, rules: Iterable[str]) -> Any:
+def _exemptions(rules: Iterable[str]) -> Any:
     """A list whose entries name these rules alone, so that a wrong name has its place in the text."""
     known: Any = Literal.__getitem__((EVERY_RULE, PREFIX, *rules))
     rule = Annotated[known, WrapValidator(lambda value, check: value if is_own(value) else check(value))]
-    fields: dict[str, Any] = {"rules": (tuple.__class_getitem__((rule, ...)), base.model_fields["rules"])}
-    entry = create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields)
-    return (tuple.__class_getitem__((entry, ...)), Field((), description=PolicyDocument.model_fields[name].description))
+    fields: dict[str, Any] = {"rules": (tuple.__class_getitem__((rule, ...)), Exemption.model_fields["rules"])}
+    entry = create_model("Exemption", __base__=Exemption, __doc__=Exemption.__doc__, **fields)
+    return (
+        tuple.__class_getitem__((entry, ...)),
+        Field((), description=PolicyDocument.model_fields["exemptions"].description),
+    )
 
 
 def attribute(entry_id: str) -> str:

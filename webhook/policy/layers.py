@@ -19,10 +19,6 @@ from webhook.policy.document import PolicyDocument
 DEFAULTS = "built-in default"
 # What says which namespaces a document is for, and when it wins, is no value of the outcome.
 OWN = frozenset({"apiVersion", "kind", "priority", "namespaces"})
-# What several documents say of it adds up.
-LISTS = frozenset({"exemptions", "staged"})
-# Until when a mode holds is said of that mode alone: a document that sets another one sets all of it.
-OF_MODE = frozenset({"mode", "enforceFrom", "enforceShare"})
 
 
 DIGITS = 12
@@ -43,8 +39,6 @@ class Layer(msgspec.Struct, frozen=True):
     """The ConfigMap's resourceVersion; empty for a file."""
     digest: str = ""
     """The SHA-256 of the text, in hexadecimal."""
-    serial: int = 0
-    """That of its signature; 0 where there is none."""
 
     @property
     def identity(self) -> str:
@@ -83,7 +77,7 @@ def ties(layers: Sequence[Layer]) -> list[tuple[str, str, str]]:
             if first.document.priority != second.document.priority:
                 break
             mine, theirs = (dict(leaves(written(layer.document))) for layer in (first, second))
-            both = [path for path in mine if path in theirs and path not in LISTS]
+            both = [path for path in mine if path in theirs]
             found += [(first.name, second.name, path) for path in both if mine[path] != theirs[path]]
     return found
 
@@ -108,8 +102,6 @@ def merge(layers: Sequence[Layer], model: type[PolicyDocument]) -> Effective:
             continue
         values = candidate
         sources.update((path, layer.name) for path, _ in leaves(ours))
-        if ours.keys() & OF_MODE:
-            sources = {path: name for path, name in sources.items() if path not in OF_MODE or path in values}
     return Effective(document, sources, tuple(dropped))
 
 
@@ -121,10 +113,8 @@ def written(document: PolicyDocument) -> dict[str, Any]:
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(below)
-    if above.keys() & OF_MODE:
-        merged = {key: value for key, value in merged.items() if key not in OF_MODE}
     for key, value in above.items():
-        if key in LISTS:
+        if key == "exemptions":
             merged[key] = [*below.get(key, []), *value]
         elif key in {"rules", "injections"}:
             settings = dict(below.get(key, {}))

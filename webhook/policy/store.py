@@ -10,11 +10,9 @@ import msgspec
 from webhook import PROGRAM
 from webhook.api import yaml
 from webhook.api.names import closest_name
-from webhook.policy import document, signature
+from webhook.policy import document
 from webhook.policy.document import KIND, PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.layers import Layer, digest_of
-from webhook.policy.signature import REMEMBERED as SIGNATURE
-from webhook.policy.signature import Keys
 
 REMEMBERED = f"{PROGRAM}-last-good"
 
@@ -45,8 +43,6 @@ class PolicySource(msgspec.Struct, frozen=True):
     version: str
     text: str | None
     """What is under `policy.yaml`; None when that is missing."""
-    signature: str = ""
-    """Its annotation of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,49 +55,24 @@ class Loaded:
     errors: Mapping[str, str] = field(default_factory=dict)
     """Why it is not the current one."""
     last_good: Mapping[str, str] = field(default_factory=dict)
-    """The texts to remember, for all ConfigMaps that still exist, and signatures, also of those that do not."""
-    unsigned: tuple[str, ...] = ()
-    """ConfigMaps that are not applied for want of a signature that counts."""
+    """The texts to remember, for all ConfigMaps that still exist."""
 
 
-def load(
-    sources: Iterable[PolicySource],
-    remembered: Mapping[str, str],
-    model: type[PolicyDocument],
-    keys: Keys | None = None,
-) -> Loaded:
-    """Load every ConfigMap, with the texts in `remembered` (by name) where one is broken. Never raises.
-
-    With `keys` each has to be signed by one of them, what is remembered too.
-    """
+def load(sources: Iterable[PolicySource], remembered: Mapping[str, str], model: type[PolicyDocument]) -> Loaded:
+    """Load every ConfigMap, with the texts in `remembered` (by name) where one is broken. Never raises."""
     layers: list[Layer] = []
-    unsigned: list[str] = []
     states: dict[str, State] = {}
     errors: dict[str, str] = {}
-    # A replica without keys keeps them too: while keys are being introduced others have them.
-    last_good = {key: text for key, text in remembered.items() if key.startswith(SIGNATURE)}
+    last_good: dict[str, str] = {}
     for source in sorted(sources, key=lambda each: each.name):
-        signed = remembered.get(SIGNATURE + source.name, "")
-        for state, text, written in (
-            ("current", source.text, source.signature),
-            ("last-good", remembered.get(source.name), signed),
-        ):
+        for state, text in (("current", source.text), ("last-good", remembered.get(source.name))):
             try:
                 found = read(text, model, MOST_FAULTS)
-                if keys is not None:
-                    expect_signed(source.name, text or "", written, keys, newest=serial_of(signed))
-            except UnsignedPolicy as error:
-                errors.setdefault(source.name, str(error))
-                if state == "current":
-                    unsigned.append(source.name)
-                continue
             except PolicyError as error:
                 errors.setdefault(source.name, str(error))
                 continue
             version = source.version if state == "current" else ""
-            layers.append(Layer(source.name, found, version, digest_of(text or ""), serial_of(written)))
-            if keys is not None:
-                last_good[SIGNATURE + source.name] = written
+            layers.append(Layer(source.name, found, version, digest_of(text or "")))
             states[source.name] = "current" if state == "current" else "last-good"
             last_good[source.name] = text or ""
             break
@@ -109,23 +80,7 @@ def load(
             states[source.name] = "unusable"
             if source.name in remembered:
                 last_good[source.name] = remembered[source.name]  # a replica with more rules may read it
-    return Loaded(tuple(layers), states, errors, last_good, tuple(unsigned))
-
-
-class UnsignedPolicy(PolicyError):
-    """The document is good, and not signed as it has to be."""
-
-
-def expect_signed(name: str, text: str, written: str, keys: Keys, *, newest: int) -> None:
-    """UnsignedPolicy unless one of the keys has signed it, with no lower serial than was in force."""
-    if fault := signature.fault(name, text, written, keys, newest=newest):
-        raise UnsignedPolicy(PolicyFault("", fault))
-
-
-def serial_of(written: str) -> int:
-    """The serial in an annotation, 0 where there is none."""
-    found = signature.parse(written)
-    return found.serial if found else 0
+    return Loaded(tuple(layers), states, errors, last_good)
 
 
 def load_file(name: str, text: str | bytes, model: type[PolicyDocument]) -> tuple[Layer, ...]:

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 
 def now() -> datetime:
-    """The moment, in UTC, that decides what a policy has begun to enforce."""
+    """The time, in UTC."""
     return datetime.now(UTC)
 
 

@@ -26,7 +26,6 @@ from webhook.cluster.view import ClusterView
 from webhook.companions.reservations.ledger import LedgerOutcome, QuotaLedger
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
-from webhook.policy.signature import Keys
 from webhook.policy.store import Loaded
 from webhook.server.background import in_background
 from webhook.server.policy_impact import policy_impact
@@ -134,7 +133,6 @@ async def linked(
     namespace: str,
     kueue_namespace: str,
     base: tuple[Layer, ...],
-    keys: Keys | None = None,
     apply: Callable[[PolicySet, Loaded], None],
     log: Any,
     own_rules: Evaluator | None = None,
@@ -153,9 +151,7 @@ async def linked(
         places = {WatchedPlace.OWN: namespace, WatchedPlace.KUEUE: kueue_namespace}
         view = LiveView(connection, log=log, resources=(*watched_resources(), *more), places=places)
         configmaps = Watch(policies(namespace), connection, log=log)
-        policy_watch = PolicyWatch(
-            watch=configmaps, api=api, namespace=namespace, apply=apply, log=log, base=base, keys=keys
-        )
+        policy_watch = PolicyWatch(watch=configmaps, api=api, namespace=namespace, apply=apply, log=log, base=base)
         ledger = QuotaLedger(
             api=api, connection=connection, view=view, namespace=namespace, log=log, on_outcome=on_quota
         )

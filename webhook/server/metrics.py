@@ -19,8 +19,8 @@ class Metric:
     """Their names."""
     help: str
     """What is measured, for operators."""
-    kept: Literal["by the library", "elsewhere", "by the loop"] = "by the library"
-    """Elsewhere: asked for whenever the metrics are read. By the loop: plain numbers, for what each review adds to."""
+    read_on_scrape: bool = False
+    """A counter of a package that knows no metrics: its value is read whenever the metrics are."""
 
 
 METRICS = (
@@ -29,14 +29,12 @@ METRICS = (
         "counter",
         ("webhook", "operation", "decision", "dry_run"),
         "Reviews answered with a decision: allowed or denied.",
-        kept="by the loop",
     ),
     Metric(
         PREFIX + "review_duration_seconds",
         "histogram",
         ("webhook",),
         "Time from a review's headers to its answer, whatever that is, the reading of its body included.",
-        kept="by the loop",
     ),
     Metric(PREFIX + "connections", "gauge", (), "Connections to the review port now."),
     Metric(
@@ -53,7 +51,6 @@ METRICS = (
         "counter",
         ("rule", "action"),
         "Violations found, by rule and by what they led to: deny, warn or audit.",
-        kept="by the loop",
     ),
     Metric(
         PREFIX + "own_rule_faults_total",
@@ -61,14 +58,13 @@ METRICS = (
         ("rule",),
         "Reviews in which an own rule of the policy could not be evaluated, by rule. Its onError says what became of"
         " the job; the fault is the policy's, and the log and the audit annotation rule-faults say which.",
-        kept="by the loop",
     ),
     Metric(
         PREFIX + "own_rule_workers_ended_total",
         "counter",
         (),
         "Processes that evaluate own rules which an expression ended, by the time or the memory that it took.",
-        kept="elsewhere",
+        read_on_scrape=True,
     ),
     Metric(
         PREFIX + "refused_gpus_total",
@@ -77,14 +73,12 @@ METRICS = (
         "GPUs and other accelerators that jobs asked for which were refused when they were created, dry runs left out. "
         "Each job counts once, with the worst of the rules that refused it, and again whenever it is tried again; at "
         "most 10,000 of a job.",
-        kept="by the loop",
     ),
     Metric(
         PREFIX + "patch_ops_total",
         "counter",
         ("injection",),
         "Patch operations sent, by injection.",
-        kept="by the loop",
     ),
     Metric(
         PREFIX + "deadline_exceeded_total",
@@ -127,13 +121,6 @@ METRICS = (
         "are in force; /readyz says which.",
     ),
     Metric(
-        PREFIX + "policies_unsigned",
-        "gauge",
-        (),
-        "With --policy-key, policy ConfigMaps that are not applied because nobody who may has signed them as they are; "
-        "/readyz says which.",
-    ),
-    Metric(
         PREFIX + "policy_reloads_total",
         "counter",
         ("result",),
@@ -145,7 +132,6 @@ METRICS = (
         ("version", "outcome"),
         "With --conversion, jobs by the version that they were wanted in: converted, refused (somebody sends what is "
         "no job), or stand-in (it is stored, and is no job: v2beta1 shows one that is suspended and has no pods).",
-        kept="by the loop",
     ),
     Metric(
         PREFIX + "policy_reviews_total", "counter", ("decision",), "Reviews of policy ConfigMaps: allowed or denied."
@@ -155,7 +141,6 @@ METRICS = (
         "counter",
         ("rule",),
         "Violations excused by an exemption, by rule.",
-        kept="by the loop",
     ),
     Metric(PREFIX + "ssh_keys_ready", "gauge", (), "SSH key pairs that are ready for new jobs."),
     Metric(PREFIX + "ssh_keys_waiting", "gauge", (), "Reviews that wait for an SSH key pair to be made."),
@@ -186,21 +171,21 @@ METRICS = (
         "counter",
         ("kind",),
         "How often a rule asked about this kind and the answer was unknown; such a rule does not deny.",
-        kept="elsewhere",
+        read_on_scrape=True,
     ),
     Metric(
         PREFIX + "cache_requests_total",
         "counter",
         ("kind",),
         "Lists and watches sent to the API server.",
-        kept="elsewhere",
+        read_on_scrape=True,
     ),
     Metric(
         PREFIX + "cache_restarts_total",
         "counter",
         ("kind", "reason"),
         "Lists and watches that ended, and why.",
-        kept="elsewhere",
+        read_on_scrape=True,
     ),
     Metric(
         PREFIX + "cert_expiry_timestamp_seconds",
@@ -238,14 +223,14 @@ METRICS = (
         "counter",
         ("companion", "result"),
         "How often a companion looked after an object: done, or failed and to be tried again.",
-        kept="elsewhere",
+        read_on_scrape=True,
     ),
     Metric(
         PREFIX + "companion_requests_total",
         "counter",
         ("companion",),
         "Calls of the API server by a companion, without lists and watches.",
-        kept="elsewhere",
+        read_on_scrape=True,
     ),
     Metric(
         PREFIX + "companion_waiting",
@@ -260,19 +245,11 @@ METRICS = (
         "Objects for which a companion failed when it last tried; it goes on trying.",
     ),
     Metric(
-        PREFIX + "recorded_reviews_total",
-        "counter",
-        ("outcome",),
-        "With --record, reviews of jobs that were written, and those that were left out: rate (too many), behind (the "
-        "disk is slow), large (beyond 256 KiB) or unwritable (see /readyz).",
-        kept="elsewhere",
-    ),
-    Metric(
         PREFIX + "deadline_events_total",
         "counter",
         ("outcome",),
         "Notices about the time of jobs: told (this replica made the Event), or known (it was there).",
-        kept="elsewhere",
+        read_on_scrape=True,
     ),
     Metric(
         PREFIX + "plugins",
@@ -285,7 +262,7 @@ METRICS = (
         "counter",
         ("kind", "entry"),
         "How often a plug-in's rule or injection failed in a review, which then went on without it.",
-        kept="elsewhere",
+        read_on_scrape=True,
     ),
     Metric(PREFIX + "build_info", "gauge", ("version", "python"), "1 for the version that runs."),
 )

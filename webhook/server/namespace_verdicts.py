@@ -2,14 +2,13 @@
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter
 
 from webhook.admission.pipelines import Decision
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import Answer, ClusterView
 from webhook.companions.job_metrics import BEYOND, MOST_NAMESPACES, Labels
 from webhook.server.metrics import PREFIX, Metric
-from webhook.server.tallies import Tally
 
 READ: Final = "dry runs left out. Of this replica: take the sum."
 VERDICTS: Final = Metric(
@@ -17,14 +16,12 @@ VERDICTS: Final = Metric(
     "counter",
     ("namespace", "decision"),
     f"MPIJobs created or changed, by what became of it: allowed or denied; {READ}",
-    kept="by the loop",
 )
 RESULTS: Final = Metric(
     PREFIX + "namespace_rule_results_total",
     "counter",
     ("namespace", "rule", "action"),
     f"Violations found, by rule and by what they led to: deny, warn or audit; {READ}",
-    kept="by the loop",
 )
 VERDICT_METRICS: Final = (VERDICTS, RESULTS)
 
@@ -36,7 +33,7 @@ class NamespaceVerdicts:
         self._view = view
         self._namespaces = Labels(MOST_NAMESPACES)
         self._verdicts, self._results = (
-            Tally(metric.name, metric.help, metric.labels, registry=registry) for metric in VERDICT_METRICS
+            Counter(metric.name, metric.help, metric.labels, registry=registry) for metric in VERDICT_METRICS
         )
 
     def count(self, namespace: str, decision: Decision) -> None:
@@ -45,7 +42,7 @@ class NamespaceVerdicts:
             return
         found = self._view.get(NAMESPACES, namespace)
         label = BEYOND if isinstance(found, Answer) else self._namespaces.bounded(namespace)
-        self._verdicts.add((label, "allowed" if decision.allowed else "denied"))
+        self._verdicts.labels(label, "allowed" if decision.allowed else "denied").inc()
         for action, findings in (("deny", decision.denied), ("warn", decision.warned), ("audit", decision.audited)):
             for finding in findings:
-                self._results.add((label, finding.rule, action))
+                self._results.labels(label, finding.rule, action).inc()

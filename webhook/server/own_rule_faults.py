@@ -1,8 +1,10 @@
 """Own rules of policies that could not be evaluated, for the administrator: in the log once each, and in `/readyz`."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
+
+from prometheus_client import Counter
 
 MOST: Final = 100
 # What is quoted may be a value out of a job.
@@ -12,15 +14,15 @@ _QUOTED: Final = re.compile(r""""[^"]*"|'[^']*'""")
 class OwnRuleFaults:
     """The last fault of each rule, since the policies changed."""
 
-    def __init__(self, log: Any, count: Callable[[str, int], None]) -> None:
+    def __init__(self, log: Any, counter: Counter) -> None:
         self._log = log
-        self._count = count
+        self._counter = counter
         self._faults: dict[str, str] = {}
 
     def note(self, faults: Mapping[str, str]) -> None:
         """What came of a review."""
         for rule, fault in faults.items():
-            self._count(rule, 1)
+            self._counter.labels(rule).inc()
             told = _QUOTED.sub("...", fault)
             if self._faults.get(rule) != told and (rule in self._faults or len(self._faults) < MOST):
                 self._faults[rule] = told
@@ -30,7 +32,7 @@ class OwnRuleFaults:
         """Other policies are in force, with these own rules."""
         self._faults.clear()
         for rule in rules:
-            self._count(rule, 0)
+            self._counter.labels(rule)  # a rate needs a series that begins at 0
 
     def concerns(self) -> dict[str, str]:
         """For `/readyz`: reviews are answered all the same."""

@@ -21,8 +21,6 @@ from webhook.client.watch import Watch
 from webhook.policy import last_good, store
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
-from webhook.policy.signature import ANNOTATION, Keys
-from webhook.policy.signature import REMEMBERED as SIGNATURE
 from webhook.policy.store import KEY, LABEL, REMEMBERED, Loaded, PolicySource
 
 POLICIES: Final = "policies"
@@ -52,7 +50,6 @@ class PolicyWatch:
         apply: Callable[[PolicySet, Loaded], None],
         log: Any,
         base: tuple[Layer, ...] = (),
-        keys: Keys | None = None,
         version: str = __version__,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -62,8 +59,6 @@ class PolicyWatch:
         self._apply = apply
         self._log = log
         self._base = base
-        self._keys = keys
-        self._unsigned: Mapping[str, str] = {}
         self._sleep = sleep
         self._version = version
         self._unreadable = ""  # which documents this version cannot read, nor their last good copies
@@ -86,9 +81,8 @@ class PolicyWatch:
         return "" if self._loaded.is_set() else self._unreadable or self.problem
 
     def concerns(self) -> dict[str, str]:
-        """Which ConfigMaps are not applied for want of a signature, for the administrator."""
-        found = {f"policy-unsigned-{name}": f'policy "{name}": {error}' for name, error in self._unsigned.items()}
-        return found | ({"policies-unread": self.problem} if self.problem else {})
+        """For the administrator: why the policies are not read."""
+        return {"policies-unread": self.problem} if self.problem else {}
 
     @property
     def problem(self) -> str:
@@ -119,17 +113,13 @@ class PolicyWatch:
             except ClusterError:
                 denials = 0
             if self._written:
-                remembered = (
-                    PolicySource(name, "", "", text, self._written.get(SIGNATURE + name, ""))
-                    for name, text in self._written.items()
-                    if not name.startswith(SIGNATURE)
-                )
+                remembered = (PolicySource(name, "", "", text) for name, text in self._written.items())
                 self._force(remembered, "the last good ones of the last run are in force")
             elif denials >= DENIALS:
                 self._force((), "the right to list them is missing, so the built-in defaults are in force")
 
     def _force(self, sources: Iterable[PolicySource], instead: str) -> None:
-        outcome = store.load(sources, {}, policy_model(), self._keys)
+        outcome = store.load(sources, {}, policy_model())
         if not self._can_begin(outcome):
             return
         states: dict[str, store.State] = {
@@ -156,9 +146,8 @@ class PolicyWatch:
 
     def _load(self) -> Loaded:
         remembered = {**(self._written or {}), **self._good}
-        outcome = store.load(self._watch.store.records.values(), remembered, policy_model(), self._keys)
+        outcome = store.load(self._watch.store.records.values(), remembered, policy_model())
         self._good = outcome.last_good
-        self._unsigned = {name: outcome.errors[name] for name in outcome.unsigned}
         self._instead = ""
         self._apply(PolicySet([*self._base, *outcome.layers]), outcome)
         if self._can_begin(outcome):
@@ -172,7 +161,6 @@ class PolicyWatch:
             f'policy "{name}": this version can read neither the document nor its last good copy: '
             + "; ".join(outcome.errors[name].splitlines())[:MAX_MESSAGE]
             for name in unusable
-            if name not in outcome.unsigned
         )
         return not self._unreadable
 
@@ -271,7 +259,6 @@ class _Metadata(msgspec.Struct, rename="camel"):
     name: str
     uid: str = ""
     resource_version: str = ""
-    annotations: dict[str, str] | None = None
 
 
 class _ConfigMap(msgspec.Struct):
@@ -285,13 +272,7 @@ _configmaps = msgspec.json.Decoder(_ConfigMap)
 def _policy(data: msgspec.Raw) -> PolicySource:
     configmap = _configmaps.decode(data)
     metadata = configmap.metadata
-    return PolicySource(
-        metadata.name,
-        metadata.uid,
-        metadata.resource_version,
-        (configmap.data or {}).get(KEY),
-        (metadata.annotations or {}).get(ANNOTATION, ""),
-    )
+    return PolicySource(metadata.name, metadata.uid, metadata.resource_version, (configmap.data or {}).get(KEY))
 
 
 def policies(namespace: str) -> Kind[str, PolicySource]:

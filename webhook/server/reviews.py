@@ -11,7 +11,7 @@ from datetime import date, datetime
 from functools import partial
 from http import HTTPStatus
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from webhook.admission import policy_review
 from webhook.admission.decided_before import DecidedBefore
@@ -29,13 +29,9 @@ from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
 from webhook.kit.own_rules import Answers, Outcome, Unanswered
 from webhook.policy.in_force import PolicySet
-from webhook.policy.signature import Keys
 from webhook.server import clock, requests
 from webhook.server.requests import MAX_TARGET, Refused, Reply, Request, expect_client, expect_review
 from webhook.server.telemetry import Telemetry
-
-if TYPE_CHECKING:
-    from webhook.server.recorder import Recorder
 
 T = TypeVar("T")
 # The rest of the time that the API server waits is for the network.
@@ -105,14 +101,12 @@ class ReviewHandler:
         clients: Collection[str] = (),
         own_rules: Evaluator | None = None,
         now: Callable[[], datetime] = clock.now,
-        policy_keys: Keys | None = None,
         converts: bool = False,
     ) -> None:
         self.policies = policies
         self.view = view
         self.cluster: ClusterAnswers | None = None
         self.now = now
-        self.recorder: Recorder | None = None
         self._telemetry = telemetry
         self._keys = keys
         self._max_in_flight = max_in_flight
@@ -122,7 +116,6 @@ class ReviewHandler:
         self._mutated, self._validated = DecidedBefore(), DecidedBefore()
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
-        self._policy_keys = policy_keys
         self._converts = converts
 
     def expect(self, request: Request) -> None:
@@ -216,13 +209,7 @@ class ReviewHandler:
     def _decided(self, hook: Hook, request: Request, asked: AdmissionRequest, decision: Decision) -> Reply:
         reply = Reply(review.encode(decision.response(asked.uid)))
         self._telemetry.decided(hook, asked, decision, monotonic() - request.started)
-        if self.recorder is not None and hook == "validate":
-            self._record(self.recorder, request, asked, decision)
         return reply
-
-    def _record(self, recorder: "Recorder", request: Request, asked: AdmissionRequest, decision: Decision) -> None:
-        namespace = _seen(request, self.view).get(NAMESPACES, asked.namespace)
-        recorder.offer(asked, decision, None if isinstance(namespace, Answer) else namespace.labels, self.now())
 
     async def _settled(
         self,
@@ -303,12 +290,11 @@ class ReviewHandler:
         granted: Mapping[str, bool] | None = None,
         answers: Answers = NO_ANSWERS,
     ) -> Decision:
-        now = self.now()
         known: dict[str, Any] = {
-            "policies": self.policies.at(now),
+            "policies": self.policies,
             "view": _seen(request, view),
             "granted": granted,
-            "today": now.date(),
+            "today": self.now().date(),
             "time_left": lambda: request.deadline - monotonic(),
         }
         if hook == "trainer":
@@ -321,7 +307,7 @@ class ReviewHandler:
     async def _ssh_keys(self, asked: AdmissionRequest, request: Request) -> Reply:
         """A key pair for the new Secret of a job; NoKey when none is ready in time: then the operator tries again."""
         namespace = _seen(request, self.view).get(NAMESPACES, asked.namespace)
-        policy = self.policies.at(self.now()).for_namespace(namespace)
+        policy = self.policies.for_namespace(namespace)
         found = secret.what_is_needed(asked, policy.document.ssh_keys)
         if not isinstance(found, Decision):
             found = found.filled(await self._keys.take(found.algorithm, deadline=request.deadline))
@@ -336,7 +322,6 @@ class ReviewHandler:
             policies=self.policies,
             namespaces=None if isinstance(namespaces, Answer) else list(namespaces.values()),
             now=self.now(),
-            keys=self._policy_keys,
         )
         if verdict.document is not None and verdict.document.own_rules:
             left = max(0, request.deadline - monotonic())
@@ -351,10 +336,9 @@ class ReviewHandler:
     async def _policy_impact(self, cluster: ClusterAnswers, after: PolicySet, deadline: float) -> list[str]:
         if self._replaying.locked():
             return ["what it would change is unknown: other changes of policies are being looked at; apply it again"]
-        now = self.now()
         async with self._replaying:
             return await cluster.policy_impact(
-                self.policies.at(now), after.at(now), today=now.date(), time_left=lambda: deadline - monotonic()
+                self.policies, after, today=self.now().date(), time_left=lambda: deadline - monotonic()
             )
 
     def refuse(self, request: Request, refused: Refused) -> Reply:

@@ -3,13 +3,13 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from ssl import SSLContext
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import web
 
@@ -20,8 +20,7 @@ from webhook.client.calls import Address, ClusterError
 from webhook.cluster.train_jobs import OF_TRAINER
 from webhook.cluster.view import NothingKnown
 from webhook.companions.ssh.pool import KeyPool
-from webhook.installation import policy_keys, registration
-from webhook.installation.policy_keys import KeyFileError
+from webhook.installation import registration
 from webhook.installation.registration import Registration
 from webhook.kit.own_rules import full_id
 from webhook.plugins import loading
@@ -29,7 +28,6 @@ from webhook.policy import store
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
-from webhook.policy.signature import Keys
 from webhook.policy.store import Loaded
 from webhook.server import certificates, memory, ops
 from webhook.server import settings as serve_settings
@@ -46,18 +44,16 @@ from webhook.server.reviews import ReviewHandler
 from webhook.server.settings import ServeSettings, StartError
 from webhook.server.telemetry import Telemetry
 
-if TYPE_CHECKING:
-    from webhook.server.recorder import Recorder
-
 # How long registering waits for the caches to fill.
 SETTLE_SECONDS = 10.0
 # From when all is read until the webhook configurations are looked at, which needs much of `doctor`: more than between
 # two probes, so that it does not hold up the start.
 BEFORE_CONCERNS_SECONDS = 3.0
-# What reviews need where an option is set.
+# What is needed only with some settings.
 _ONLY_WHERE_ON: Final[dict[str, Callable[[ServeSettings], bool]]] = {
     "webhook.server.conversions": lambda settings: settings.conversion,
     "webhook.admission.trainer.pipeline": lambda settings: settings.trainer,
+    "webhook.client.kubeconfig": lambda settings: settings.in_cluster,  # it imports the official client: 0.8 s
 }
 # Connections to the port with health and metrics: probes, and those who scrape it.
 MOST_OPS = 64
@@ -144,7 +140,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     serve_settings.check(settings)
     for module in (name for name, on in _ONLY_WHERE_ON.items() if on(settings)):
         import_module(module)  # now, and not while reviews wait
-    base, trusted = _policy(settings.policy), _policy_keys(settings.policy_keys)
+    base = _policy(settings.policy)
     keys = KeyPool(
         size=settings.ssh_keys_ready,
         rate=settings.ssh_keys_rate,
@@ -163,7 +159,6 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         max_in_flight=settings.max_in_flight,
         timeout=settings.timeout_seconds,
         clients=settings.client_names,
-        policy_keys=trusted,
         own_rules=own_rules,
         converts=settings.conversion,
     )
@@ -188,8 +183,6 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
             await _require_clients(stack, settings.client_ca, certificate, telemetry, readiness)
         server = _review_server(handler, telemetry)
         port, url = _open(stack, server, server.of_port, settings.listen, certificate.context)
-        if settings.record is not None:
-            stack.enter_context(_recorded(settings, settings.record, handler, telemetry, readiness))
         service = Service(
             settings=settings,
             telemetry=telemetry,
@@ -205,7 +198,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         )
         telemetry.log.info("listening", address=url, ops=ops_url)
         if settings.in_cluster:
-            link = await _follow_cluster(stack, service, base, own_rules, trusted)
+            link = await _follow_cluster(stack, service, base, own_rules)
             if settings.register:
                 await link.first_answer(SETTLE_SECONDS)  # if there is none, registering reports why
         else:
@@ -219,23 +212,6 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
             telemetry.log.info("registered", name=registration.NAME)
         readiness.passes("serving")
         yield service
-
-
-def _recorded(
-    settings: ServeSettings, folder: Path, handler: ReviewHandler, telemetry: Telemetry, readiness: Readiness
-) -> "AbstractContextManager[Recorder]":
-    """A record of the reviews, while the block lasts."""
-    from webhook.server.recorder import Recorder  # noqa: PLC0415 - most services record nothing
-
-    recorder = handler.recorder = Recorder(
-        folder,
-        most_bytes=settings.record_mebibytes * 2**20,
-        rate=settings.record_rate,
-        log=telemetry.log,
-    )
-    telemetry.recorded(recorder.outcomes)
-    readiness.concerns_of(recorder.concerns)
-    return recorder.running()
 
 
 def _readiness(source: CertificateSource, telemetry: Telemetry) -> Readiness:
@@ -308,7 +284,6 @@ async def _follow_cluster(
     service: Service,
     base: tuple[Layer, ...],
     own_rules: Evaluator,
-    trusted: Keys | None = None,
 ) -> ClusterLink:
     """Keep view and policies up to date until `stack` ends; the checks pass once the caches are filled."""
     handler, telemetry = service.handler, service.telemetry
@@ -317,9 +292,7 @@ async def _follow_cluster(
     def apply(policies: PolicySet, loaded: Loaded) -> None:
         before, now = _digest(handler.policies), _digest(policies)
         handler.policies = policies
-        telemetry.policies_in_force(
-            now, loaded.states.values(), unsigned=len(loaded.unsigned), own_rules=_own_rules(policies)
-        )
+        telemetry.policies_in_force(now, loaded.states.values(), own_rules=_own_rules(policies))
         # They come again whenever they are read again, and companions then look at every job.
         for changed in on_policies if now != before else ():
             changed()
@@ -331,7 +304,6 @@ async def _follow_cluster(
                 namespace=service.settings.policy_namespace,
                 kueue_namespace=service.settings.kueue_namespace,
                 base=base,
-                keys=trusted,
                 apply=apply,
                 log=telemetry.log,
                 own_rules=own_rules,
@@ -351,7 +323,7 @@ async def _follow_cluster(
         link=link,
         telemetry=telemetry,
         readiness=service.readiness,
-        policies=lambda: handler.policies.at(handler.now()),
+        policies=lambda: handler.policies,
     )
     on_policies += await start_companions(stack, companions)
 
@@ -393,14 +365,6 @@ def _policy(path: Path | None) -> tuple[Layer, ...]:
         raise StartError(f"cannot read the policy {path}: {error.strerror}") from None
     except PolicyError as error:
         raise StartError(f"the policy {path} cannot be used:\n{error}") from None
-
-
-def _policy_keys(paths: tuple[Path, ...]) -> Keys | None:
-    """The keys that policies have to be signed with; None where they need no signature."""
-    try:
-        return policy_keys.public_keys(paths) if paths else None
-    except KeyFileError as error:
-        raise StartError(f"--policy-key: {error}") from None
 
 
 def _own_rules(policies: PolicySet) -> set[str]:

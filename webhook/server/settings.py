@@ -33,8 +33,6 @@ class ServeSettings:
     """Where health and metrics are."""
     policy: Path | None = None
     """A policy file; the ConfigMaps' policies are on top of it."""
-    policy_keys: tuple[Path, ...] = ()
-    """Public keys, of which one has to have signed every policy ConfigMap; none for no signatures."""
     policy_namespace: str = PROGRAM
     """The service's own namespace, in which the policy ConfigMaps are."""
     kueue_namespace: str = KUEUE_NAMESPACE
@@ -89,12 +87,6 @@ class ServeSettings:
     """Convert jobs of older versions, for a CRD that serves these."""
     trainer: bool = False
     """Judge Kubeflow Trainer's TrainJobs, and follow their runtimes."""
-    record: Path | None = None
-    """A folder for a record of reviews."""
-    record_mebibytes: int = 64
-    """The most that it has of them."""
-    record_rate: float = 20
-    """Reviews that are recorded each second, at most."""
     log_level: str = "info"
     """debug, info, warning or error."""
 

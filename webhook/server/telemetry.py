@@ -35,7 +35,6 @@ from webhook.server.metrics import BUCKETS, METRICS, PREFIX, Metric
 from webhook.server.own_rule_faults import OwnRuleFaults
 from webhook.server.plugin_telemetry import PluginTelemetry
 from webhook.server.refusal_log import Refusal, RefusalLog
-from webhook.server.tallies import Durations, Tally
 
 # In this format they would be gauges beside each counter and histogram: a third more series, which nobody asks for.
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -61,14 +60,13 @@ class Telemetry:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         made = {metric.name.removeprefix(PREFIX): _make(metric, self.registry) for metric in METRICS}
-        self._reviews: Tally = made["reviews_total"]
-        self._durations: Durations = made["review_duration_seconds"]
-        self._rule_results: Tally = made["rule_results_total"]
-        faults: Tally = made["own_rule_faults_total"]
-        self.own_rule_faults = OwnRuleFaults(self.log, lambda rule, number: faults.add((rule,), number))
+        self._reviews = Children(made["reviews_total"])
+        self._durations = Children(made["review_duration_seconds"])
+        self._rule_results = Children(made["rule_results_total"])
+        self.own_rule_faults = OwnRuleFaults(self.log, made["own_rule_faults_total"])
         self._own_rule_workers: AskedCounter = made["own_rule_workers_ended_total"]
-        self._refused_gpus: Tally = made["refused_gpus_total"]
-        self._patch_ops: Tally = made["patch_ops_total"]
+        self._refused_gpus = Children(made["refused_gpus_total"])
+        self._patch_ops = Children(made["patch_ops_total"])
         self._deadline_exceeded: Counter = made["deadline_exceeded_total"]
         self._internal_errors: Counter = made["internal_errors_total"]
         self._shed: Counter = made["shed_total"]
@@ -86,18 +84,16 @@ class Telemetry:
         self._policy_info: Gauge = made["policy_info"]
         self._policy_documents: Gauge = made["policy_documents"]
         self._policies_unread: Gauge = made["policies_unread"]
-        self._policies_unsigned: Gauge = made["policies_unsigned"]
         self._policy_reloads: Counter = made["policy_reloads_total"]
         self._policy_reviews: Counter = made["policy_reviews_total"]
-        self._conversions: Tally = made["conversions_total"]
-        self._exemptions: Tally = made["exemptions_total"]
+        self._conversions = Children(made["conversions_total"])
+        self._exemptions = Children(made["exemptions_total"])
         self._key_durations = Children(made["ssh_key_duration_seconds"])
         self._key_waits = Children(made["ssh_key_wait_seconds"])
         self._keys: tuple[Gauge, Gauge] = made["ssh_keys_ready"], made["ssh_keys_waiting"]
         self._caches = {name: made[name] for name in made if name.startswith("cache_")}
         self._companions = {name: made[name] for name in made if name.startswith("companion_")}
         self._deadline_events: AskedCounter = made["deadline_events_total"]
-        self._recorded: AskedCounter = made["recorded_reviews_total"]
         self.plugins = PluginTelemetry(made["plugins"], made["plugin_failures_total"], self.log)
         self.jobs = JobTelemetry()
         self._refusals = RefusalLog(self.log)
@@ -114,16 +110,13 @@ class Telemetry:
         for reason in REASONS:
             self.connections_refused.labels(reason)
 
-    def policies_in_force(
-        self, digest: str, states: Iterable[str] = (), *, unsigned: int = 0, own_rules: Iterable[str] = ()
-    ) -> None:
+    def policies_in_force(self, digest: str, states: Iterable[str] = (), *, own_rules: Iterable[str] = ()) -> None:
         """Report the policies that are now in force: their hash, the `states` of their ConfigMaps, their own rules."""
         self._policy_info.clear()
         self._policy_info.labels(digest).set(1)
         counts = Counted(states)
         for state in ("current", "last-good", "unusable"):
             self._policy_documents.labels(state).set(counts[state])
-        self._policies_unsigned.set(unsigned)
         broken = counts.total() > counts["current"]
         self._policy_reloads.labels("broken" if broken else "good").inc()
         self.own_rule_faults.follow(own_rules)
@@ -144,9 +137,9 @@ class Telemetry:
 
     def converted(self, version: str, outcomes: Mapping[str, int], seconds: float) -> None:
         """Count the jobs of a conversion by what became of them."""
-        self._durations.add("convert", seconds)
+        self._durations["convert",].observe(seconds)
         for outcome, number in outcomes.items():
-            self._conversions.add((version, outcome), number)
+            self._conversions[version, outcome].inc(number)
 
     def keys(self, *, ready: Callable[[], float], waiting: Callable[[], float]) -> None:
         """From now on ask `ready` and `waiting` for the number of SSH keys whenever the metrics are read."""
@@ -180,11 +173,6 @@ class Telemetry:
         for outcome in outcomes:
             self._deadline_events.ask(outcome, value=partial(outcomes.__getitem__, outcome))
 
-    def recorded(self, outcomes: Mapping[str, int]) -> None:
-        """From now on ask `outcomes` what became of reviews for the record whenever the metrics are read."""
-        for outcome in outcomes:
-            self._recorded.ask(outcome, value=partial(outcomes.__getitem__, outcome))
-
     def caches(self, watches: Iterable[Watch[Any, Any]]) -> None:
         """From now on ask these caches for their state whenever the metrics are read."""
         for watch in watches:
@@ -214,15 +202,11 @@ class Telemetry:
     def decided(self, webhook: str, request: AdmissionRequest, decision: Decision, seconds: float) -> None:
         """Count and log one decision."""
         verdict = "allowed" if decision.allowed else "denied"
-        self._reviews.add((webhook, request.operation, verdict, "true" if request.dry_run else "false"))
-        self._durations.add(webhook, seconds)
-        count = self._rule_results.add
-        for finding in decision.denied:
-            count((finding.rule, "deny"))
-        for finding in decision.warned:
-            count((finding.rule, "warn"))
-        for finding in decision.audited:
-            count((finding.rule, "audit"))
+        self._reviews[webhook, request.operation, verdict, "true" if request.dry_run else "false"].inc()
+        self._durations[webhook,].observe(seconds)
+        for action, findings in (("deny", decision.denied), ("warn", decision.warned), ("audit", decision.audited)):
+            for finding in findings:
+                self._rule_results[finding.rule, action].inc()
         if decision.rule_faults:
             self.own_rule_faults.note(decision.rule_faults)
         if not request.dry_run and webhook == "validate":
@@ -230,12 +214,12 @@ class Telemetry:
             if decision.denied:
                 worst = min(decision.denied, key=lambda finding: finding.importance).rule
                 for resource, gpus in decision.refused_gpus.items():
-                    self._refused_gpus.add((worst, resource), gpus)
+                    self._refused_gpus[worst, resource].inc(gpus)
         for finding, _ in decision.exempted:
-            self._exemptions.add((finding.rule,))
+            self._exemptions[finding.rule,].inc()
         injected = Counted(decision.authors)
         for author, operations in injected.items():
-            self._patch_ops.add((author,), operations)
+            self._patch_ops[author,].inc(operations)
         self.log.info(
             DecisionLine(
                 time=datetime.now(UTC),
@@ -270,7 +254,7 @@ class Telemetry:
     ) -> None:
         """Count and log a request that got no decision; `webhook` is None for a path that belongs to none."""
         if webhook is not None:
-            self._durations.add(webhook, seconds)
+            self._durations[webhook,].observe(seconds)
         if shed:
             self._shed.labels(webhook).inc()
             return  # a log line each would add to the overload
@@ -289,13 +273,8 @@ class Telemetry:
 
 
 def _make(metric: Metric, registry: CollectorRegistry) -> Any:
-    if metric.kept == "elsewhere":
+    if metric.read_on_scrape:
         return AskedCounter(metric.name, metric.help, metric.labels, registry=registry)
-    if metric.kept == "by the loop":
-        if metric.kind == "counter":
-            return Tally(metric.name, metric.help, metric.labels, registry=registry)
-        (label,) = metric.labels
-        return Durations(metric.name, metric.help, label, BUCKETS, registry=registry)
     if metric.kind == "counter":
         return Counter(metric.name, metric.help, metric.labels, registry=registry)
     if metric.kind == "gauge":

@@ -1,11 +1,11 @@
-"""What administrators add and keep: own rules, plug-ins, and reviews that are recorded."""
+"""What administrators add: own rules and plug-ins."""
 
 from typing import Final
 
 from tests.support.dashboard.queries import P, Panel, Query, Row, each
 
 EXTENSIONS: Final = Row(
-    "Own rules, plug-ins and records",
+    "Own rules and plug-ins",
     (
         Panel(
             "Own rules that fail",
@@ -28,13 +28,6 @@ EXTENSIONS: Final = Row(
                 ),
                 Query(each(P + "plugin_failures_total", "kind, entry"), "{{entry}} fails", empty="no plug-in failed"),
             ),
-        ),
-        Panel(
-            "Recorded reviews",
-            "With --record, in a minute: written, and left out for which reason.",
-            (Query(each(P + "recorded_reviews_total", "outcome"), "{{outcome}}"),),
-            "cpm",
-            "stacked",
         ),
     ),
 )

@@ -77,9 +77,7 @@ def real_run(log_dir: Path) -> Iterator[Run]:
         deployment.install()
         replicas = {}
         for n in range(2):
-            record = log_dir / f"record-{n}"
-            record.mkdir()
-            replicas[f"mpijob-webhook-{n}"] = deployment.start(*SELF_MANAGED, *OPTIONS, "--record", str(record)).ops_url
+            replicas[f"mpijob-webhook-{n}"] = deployment.start(*SELF_MANAGED, *OPTIONS).ops_url
         run = Run(cluster, prometheus.start(cluster, replicas), time.time())
         cluster.apply([_policy(), *itertools.chain.from_iterable(map(_namespace, TEAMS))])
         yield run

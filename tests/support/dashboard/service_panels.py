@@ -116,7 +116,6 @@ CLUSTER: Final = Row(
                 Query(f"max by (state) ({P}policy_documents)", "{{state}}"),
                 Query(f"count(count by (hash) ({P}policy_info))", "different"),
                 Query(f"sum({P}policies_unread)", "unread"),
-                Query(f"max({P}policies_unsigned)", "not signed"),
             ),
         ),
         Panel(

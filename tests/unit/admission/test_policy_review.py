@@ -1,19 +1,15 @@
 import gc
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from tests.support.policies import HEADER, configmap, layer
-from tests.support.signing import key_pair, signed
-from webhook.admission.policy_review import MOST_VALUES, PolicyVerdict, verdict_on
+from webhook.admission.policy_review import PolicyVerdict, verdict_on
 from webhook.api import review
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import ABSENT
-from webhook.installation.policy_keys import public_keys
 from webhook.policy import faults
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
@@ -166,42 +162,3 @@ def test_the_reply_to_a_document_of_faults_has_a_bound() -> None:
     assert many.response.status is not None
     assert many.response.status.message.endswith("\n... and 850 more")
     assert len(review.encode(many.response)) < 60_000
-
-
-LEFT = "rules: {gpus: {max: {fromNamespaceAnnotation: x/gpus, default: 8}}}"
-
-
-def test_what_namespaces_say_of_a_value_that_is_left_to_them() -> None:
-    """Each wrong value is told once."""
-    said = {"a": "4", "b": "many", "c": "many", "d": "few"}
-    namespaces = [Namespace(name, {}, {"x/gpus": text}) for name, text in said.items()]
-    wrong = "its annotation x/gpus must be a whole number"
-    assert verdict(LEFT, namespaces=namespaces).notes == [
-        f'rules.gpus.max: namespace "b": {wrong} (it is "many"): max is 8',
-        f'rules.gpus.max: namespace "d": {wrong} (it is "few"): max is 8',
-    ]
-    elsewhere = "namespaces: {matchLabels: {tier: premium}}\n" + LEFT
-    assert not [note for note in verdict(elsewhere, namespaces=namespaces).notes if "x/gpus" in note]
-    many = [Namespace(str(number), {}, {"x/gpus": f"no {number}"}) for number in range(2 * MOST_VALUES)]
-    assert len(verdict(LEFT, namespaces=many).notes) == MOST_VALUES
-
-
-def test_with_keys_a_policy_has_to_be_signed(tmp_path: Path) -> None:
-    private, public = key_pair(tmp_path)
-    keys, text = public_keys([public]), HEADER + "rules: {gpus: {max: 3}}"
-    in_force = PolicySet([msgspec.structs.replace(layer("p"), serial=5)])
-
-    def answer(written: str) -> review.AdmissionResponse:
-        new = configmap("p", text)
-        new["metadata"]["annotations"] = {"training.openshift.io/policy-signature": written} if written else None
-        return verdict_on(sent(new), policies=in_force, namespaces=NAMESPACES, now=TODAY, keys=keys).response
-
-    assert answer(signed(private, "p", 5, text)).allowed
-    for written, fault in (
-        ("", "is not signed"),
-        (signed(private, "q", 5, text), "is not signed by a key that the service trusts"),
-        (signed(private, "p", 4, text), "is an older version put back"),
-    ):
-        response = answer(written)
-        assert response.status is not None
-        assert fault in response.status.message

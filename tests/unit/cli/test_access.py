@@ -19,7 +19,6 @@ COMMANDS = {
     "doctor": ("doctor",),
     "certs status": ("certs", "status"),
     "policy effective": ("policy", "effective", "-n", "team-a"),
-    "policy stages": ("policy", "stages"),
     "why": ("why", "team-a/train"),
     "policy replay": ("policy", "replay", "--policy", "policy.yaml"),
     "policy audit": ("policy", "audit"),

@@ -1,4 +1,4 @@
-"""The command `init`: what it writes is admitted, by flags and by answers; the examples of frameworks come from it."""
+"""The command `init`: what it writes is admitted; the examples of frameworks come from it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,13 +21,11 @@ Init = Callable[..., Result]
 
 @pytest.fixture
 def init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Init:
-    """Runs the command in an empty folder, on a terminal where there are answers."""
+    """Runs the command in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str, answers: tuple[str, ...] | None = None) -> Result:
-        monkeypatch.setattr(command, "on_a_terminal", lambda: answers is not None)
-        typed = "".join(f"{answer}\n" for answer in answers or ())
-        return CliRunner().invoke(main, ["init", *arguments], input=typed, catch_exceptions=False)
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(main, ["init", *arguments], catch_exceptions=False)
 
     return run
 
@@ -109,7 +107,7 @@ def test_texts_that_yaml_would_take_for_something_else(init: Init) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "error: give a --framework, or run this on a terminal to be asked for all of it"),
+        ((), "Missing option '--framework'"),
         (("--framework", "pytorch"), "error: --image: no published image is known that has PyTorch, Open MPI, sshd"),
         (("--framework", "openmpi", "--image", IMAGE), "error: PROGRAM: the example is in the published image alone"),
         (("--framework", "chainer"), "Invalid value for '--framework'"),
@@ -159,63 +157,3 @@ def test_the_gpus_are_those_of_the_cluster(init: Init, tmp_path: Path) -> None:
     result = init("--framework", "horovod", "--gpus", "2", "--cluster", "cluster.yaml")
     assert containers(job(result))[1]["resources"]["limits"]["amd.com/gpu"] == "2"
     assert result.exit_code == 0, result.stderr
-
-
-def test_answers(init: Init) -> None:
-    result = init(answers=("pytorch", "sft", "", "2", "4", IMAGE, "train.py --epochs 3", "y", "research"))
-    assert result.exit_code == 0, result.stderr
-    flags = (
-        "--framework",
-        "pytorch",
-        "--name",
-        "sft",
-        "--gpus",
-        "4",
-        "--image",
-        IMAGE,
-        "--rdma",
-        "--queue",
-        "research",
-    )
-    assert result.stdout == init(*flags, "--", "train.py", "--epochs", "3").stdout
-    assert "Image, with PyTorch, Open MPI, sshd and ssh: " in result.stderr
-
-
-def test_a_name_that_kubernetes_does_not_take_is_asked_for_again(init: Init) -> None:
-    result = init(answers=("openmpi", "", "Team a", "team-a", "", "", "", "", "A b", "research"))
-    assert result.exit_code == 0, result.stderr
-    assert 'Error: "A b" contains " "' in result.stderr
-    metadata = job(result)["metadata"]
-    assert (metadata["namespace"], metadata["annotations"]["training.openshift.io/queue"]) == ("team-a", "research")
-
-
-def test_defaults_are_taken_by_an_empty_answer(init: Init) -> None:
-    result = init(answers=("openmpi", "", "", "", "", "", "", ""))
-    assert result.stdout == first_jobs.text(framework="openmpi")
-
-
-def test_what_an_option_says_is_not_asked(init: Init) -> None:
-    result = init("--workers", "4", "--queue", "research", answers=("mpich", "", "", "", "", ""))
-    assert "Workers" not in result.stderr
-    assert job(result)["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] == 4
-
-
-def test_a_refused_answer_can_be_changed_and_what_was_right_stays(init: Init) -> None:
-    first = ("mpich", "Pi", "", "3", "", "", "", "")
-    result = init(answers=(*first, "y", "", "pi", "", "", "", "", "", ""))
-    assert result.exit_code == 0, result.stderr
-    assert "check: refused before this is changed:" in result.stderr
-    document = job(result)
-    assert document["metadata"]["name"] == "pi"
-    assert document["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] == 3
-
-
-def test_a_refused_answer_can_stay(init: Init) -> None:
-    result = init(answers=("mpich", "Pi", "", "", "", "", "", "", "n"))
-    assert result.exit_code == 1
-    assert job(result)["metadata"]["name"] == "Pi"
-
-
-def test_another_framework_brings_its_own_image(init: Init) -> None:
-    result = init(answers=("mpich", "Pi", "", "", "", "", "", "", "y", "intel", "", "", "", "", "", "", ""))
-    assert result.stdout == first_jobs.text(framework="intel")

@@ -32,5 +32,5 @@ def test_counted_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_off_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", file := io.StringIO())
-    assert [*counted_off("abc", "jobs")] == ["a", "b", "c"]
+    assert [*counted_off("abc", "jobs", 3)] == ["a", "b", "c"]
     assert file.getvalue() == ""

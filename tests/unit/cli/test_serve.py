@@ -48,9 +48,7 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
     times = {"--ca-lifetime": "90d", "--leaf-lifetime": "1h", "--ca-grace": "30s"}
     namespaces = {"--policy-namespace": "policies", "--kueue-namespace": "queues"}
     clients = {"--client-ca": "clients", "--client-name": "kube-apiserver"}
-    signing = {"--policy-key": "policy.pub"}
-    record = {"--record": "reviews", "--record-size": "8", "--record-rate": "2"}
-    options = signing | record | clients | files | numbers | keys | addresses | certificates | times | namespaces
+    options = clients | files | numbers | keys | addresses | certificates | times | namespaces
     flags = (
         "--register",
         "--remove-keys",
@@ -69,7 +67,6 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
         process.ServeSettings(
             kubeconfig=Path("kubeconfig"),
             policy=Path("policy"),
-            policy_keys=(Path("policy.pub"),),
             policy_namespace="policies",
             kueue_namespace="queues",
             register=True,
@@ -99,9 +96,6 @@ def test_serve_with_every_option(served: list[process.ServeSettings]) -> None:
             audit_reports=True,
             conversion=True,
             trainer=True,
-            record=Path("reviews"),
-            record_mebibytes=8,
-            record_rate=2,
             log_level="debug",
         )
     ]

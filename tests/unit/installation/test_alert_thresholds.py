@@ -127,7 +127,6 @@ CASES = [
         for age, synced, fires in ((151, 1, True), (150, 1, False), (900, 0, False))
     ),
     *pairs("MPIJobWebhookKindUnknown", f'{OURS}cache_faulty{{kind="pods"}}', above="1x60", below="0x60", minutes=6),
-    *pairs("MPIJobWebhookPolicyUnsigned", f'{OURS}policies_unsigned{{pod="a"}}', above="1x60", below="0x60", minutes=2),
     *pairs("MPIJobWebhookPoliciesUnread", f'{OURS}policies_unread{{pod="a"}}', above="1x60", below="0x60", minutes=6),
     *pairs(
         "MPIJobWebhookLedgerUnavailable",

@@ -1,14 +1,10 @@
 """A plug-in that fails in a review is left out of it, and nothing else is."""
 
-import asyncio
-import signal
-import threading
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvloop
 
 from tests.support import injecting, jobs
 from tests.support.jobs import GOOD
@@ -30,16 +26,6 @@ FAILING = {
     "raises": ("raise KeyError(job.metadata.name)\n    yield", "KeyError in acme_no.py:11"),
     "raises late": (f"{SAYS_NO}\n    1 / 0", "ZeroDivisionError in acme_no.py:12"),
     "ends the process": ("raise SystemExit(3)\n    yield", "SystemExit in acme_no.py:11"),
-    "is endless": ("while True: pass\n    yield", "it took longer than 0.02 s"),
-    "sleeps": ("__import__('time').sleep(3600)\n    yield", "it took longer than 0.02 s"),
-    "catches all it can": (
-        "while True:\n        try:\n            while True: pass\n        except Exception: pass\n    yield",
-        "it took longer than 0.02 s",
-    ),
-    "is a slow pattern": (
-        "__import__('re').match(r'(a|a)*b', 'a' * 60)\n    yield",
-        "it took longer than 0.02 s",
-    ),
     "gives nothing": ("return None", "TypeError in guard.py:"),
     "gives a text": ("return ['no']", "AttributeError in guard.py:"),
     "is deep": (
@@ -49,17 +35,6 @@ FAILING = {
 }
 
 
-ENDLESS = ("while True", "sleep", "(a|a)*b")
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch, body: str) -> None:
-    """With what would never end."""
-    if any(sign in body for sign in ENDLESS):
-        monkeypatch.setattr(guard, "SECONDS", 0.02)
-
-
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(("body", "reason"), FAILING.values(), ids=list(FAILING))
 def test_a_rule_that_fails_finds_nothing_and_the_others_all(tmp_path: Path, body: str, reason: str) -> None:
     install_rule(tmp_path, body)
@@ -75,7 +50,6 @@ def test_a_rule_that_fails_finds_nothing_and_the_others_all(tmp_path: Path, body
         assert loading.FAILURES.counts == {("rule", "acme-no"): 1}
         assert validate(GOOD, policy).allowed
         assert loading.problems()["acme"].startswith(f"rule acme-no failed 2 times, last with {reason}")
-    assert signal.getitimer(signal.ITIMER_REAL)[0] > 1, "that of pytest runs on"
 
 
 def test_one_that_finds_something_refuses_like_any_other(tmp_path: Path) -> None:
@@ -113,6 +87,17 @@ def test_what_it_writes_reaches_nobody(tmp_path: Path) -> None:
         assert loading.FAILURES.counts == {("rule", "acme-no"): 0}
 
 
+@pytest.mark.parametrize(("install_entry", "decide"), [(install_rule, validate), (install_injection, injecting.mutate)])
+def test_an_interrupt_of_the_process_is_no_failure_of_a_plug_in(
+    tmp_path: Path, install_entry: Any, decide: Any
+) -> None:
+    install_entry(tmp_path, "raise KeyboardInterrupt\n    yield")
+    with taken_in(tmp_path, "acme"):
+        policy = load_policy(None)
+        with pytest.raises(KeyboardInterrupt):
+            decide(GOOD, policy)
+
+
 def test_what_it_says_is_bounded(tmp_path: Path) -> None:
     install_rule(tmp_path, 'yield from (Violation(f"spec.{n}", "x" * 10_000, fix="y") for n in range(10**9))')
     with taken_in(tmp_path, "acme"):
@@ -121,12 +106,11 @@ def test_what_it_says_is_bounded(tmp_path: Path) -> None:
         assert {len(finding.violation.message) for finding in found} == {guard.LONGEST}
 
 
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
     "body",
     [
         'patch.add(("metadata", "labels", "a"), "b")\n    raise KeyError\n    yield',
-        'patch.add(("metadata", "labels", "a"), "b")\n    while True: pass\n    yield',
+        'patch.add(("metadata", "labels", "a"), "b")\n    raise SystemExit(1)\n    yield',
         'patch.add(("metadata", "labels", "a"), "b")\n    yield 7',
         'patch.add(("metadata", "labels", "a"), object())\n    yield "did it"',
     ],
@@ -172,31 +156,3 @@ def test_settings_that_fail_are_a_fault_of_the_document(tmp_path: Path) -> None:
     )
     with taken_in(tmp_path, "acme"), pytest.raises(PolicyError, match="acme-no: its plug-in failed: ZeroDivisionError"):
         load_policy(HEADER + "rules: {acme-no: {word: x}}")
-
-
-def test_in_another_thread_there_is_no_bound_and_no_harm() -> None:
-    done = []
-
-    def work() -> None:
-        with guard.bounded(0.001):
-            done.append(signal.getsignal(signal.SIGALRM))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert done == [signal.getsignal(signal.SIGALRM)]
-
-
-def test_it_ends_in_the_loop_of_the_service() -> None:
-    """uvloop has ways of its own with signals."""
-
-    async def work() -> str:
-        try:
-            with guard.bounded(0.02):
-                while True:
-                    pass
-        except guard.OutOfTime:
-            await asyncio.sleep(0)
-            return "ended"
-
-    assert uvloop.run(work()) == "ended"

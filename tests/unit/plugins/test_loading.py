@@ -5,16 +5,15 @@ from pathlib import Path
 import pytest
 
 from tests.support.plugins import INJECTION, RULE, SAYS_NO, install, install_rule, taken_in
-from tests.support.policies import HEADER, layer
+from tests.support.policies import HEADER
 from webhook import injections, rules
 from webhook.admission import messages, pipelines
 from webhook.cli import explanations
 from webhook.cli.policy.document_schema import json_schema
-from webhook.cluster.resources.namespaces import Namespace
 from webhook.kit import own_rules
 from webhook.plugins import loading
 from webhook.policy.document import PolicyError
-from webhook.policy.in_force import PolicySet, load_policy
+from webhook.policy.in_force import load_policy
 
 GOOD = RULE.format(id="acme-no", body=SAYS_NO)
 
@@ -51,9 +50,6 @@ def test_its_settings_are_those_of_the_policy_and_of_the_reference(tmp_path: Pat
         assert getattr(policy.settings("acme-no"), "word") == "never"  # noqa: B009 - the type is the plug-in's
         with pytest.raises(PolicyError, match=r"line 3: rules.acme-no.wrd: is not a setting; did you mean word"):
             load_policy(HEADER + "rules: {acme-no: {wrd: never}}")
-        left = PolicySet([layer("base", "rules: {acme-no: {word: {fromNamespaceLabel: word, default: never}}}")])
-        there = left.for_namespace(Namespace("team-a", {"word": "maybe"}))
-        assert there.document.settings_of_rule("acme-no").model_dump()["word"] == "maybe"
         (entry,) = explanations.find("acme-no")
         assert entry.summary == "Says no."
         assert entry.plugin == "acme"
@@ -93,14 +89,6 @@ def test_a_broken_one_is_named_and_its_policies_stay_good(tmp_path: Path, module
         policy = load_policy(HEADER + text)
         assert policy.settings("acme-no") is None
         assert policy.document.model_dump(by_alias=True)["rules"]["acme-no"] == {"action": "deny", "word": [7]}
-        load_policy(HEADER + "rules: {acme-no: {word: {fromNamespaceLabel: word, default: no}}}")
-
-
-def test_one_endless_import_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "IMPORT_SECONDS", 0.05)
-    install(tmp_path, "acme", {"acme_no": "while True: pass"}, {"rules": {"acme-no": "acme_no:check"}})
-    with taken_in(tmp_path, "acme") as (plugin,):
-        assert plugin.faults[0].startswith("rule acme-no: cannot be imported: OutOfTime")
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,6 @@ TEXTS = {
     "exemptions[0].namespaces": lambda count: (
         f"exemptions: [{{rules: [gpus], namespaces: {listed(count)}, reason: r}}]"
     ),
-    "staged": lambda count: "staged:\n" + "  - {rules: [gpus], enforceShare: 5}\n" * count,
     "controllers": lambda count: f"controllers: {listed(count)}",
     "params": lambda count: f"params: {mapped(count)}",
     "params.a.b": lambda count: f"params: {{a: {{b: {listed(count)}}}}}",

@@ -4,19 +4,16 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.logs import Log
 from tests.support.policies import HEADER
-from tests.support.signing import key_pair, signed
 from webhook import __version__
 from webhook.client.calls import ApiError, ClusterError
 from webhook.client.store import Store
 from webhook.cluster.contents import Contents
-from webhook.installation.policy_keys import public_keys
 from webhook.policy.in_force import PolicySet
 from webhook.policy.store import REMEMBERED, Loaded, PolicySource
 from webhook.server import background
@@ -279,49 +276,6 @@ async def test_those_that_were_read_stay_when_the_right_is_taken_away() -> None:
         watch.synced = watch.known = False
         await settle()
         assert [outcome.states for _, outcome in applied] == [{"a": "current"}]
-
-
-async def test_a_policy_that_is_not_signed_is_not_applied_and_told(tmp_path: Path) -> None:
-    private, public = key_pair(tmp_path)
-    written, api = signed(private, "a", 5, GOOD), Api()
-    async with following(api, keys=public_keys([public])) as (watch, applied, _):
-        watch.store.replace(Contents(records={"a": PolicySource("a", "u", "1", GOOD, written)}))
-        await settle()
-        assert applied[-1][1].states == {"a": "current"}
-        assert api.remembered == copy(**{"_signature.a": written, "a": GOOD})
-        watch.now(a=HEADER + "rules: {gpus: {max: 9}}")
-        await settle()
-        assert applied[-1][1].states == {"a": "last-good"}
-        assert watch.concerns() == {
-            "policy-unsigned-a": 'policy "a": the document: is not signed: it has no annotation'
-            " training.openshift.io/policy-signature"
-        }
-        watch.store.replace(Contents(records={"a": PolicySource("a", "u", "3", GOOD, written)}))
-        await settle()
-        assert watch.concerns() == {}
-    [event] = api.events.values()
-    assert "its last good document stays in force: the document: is not signed" in event["message"]
-
-
-async def test_what_was_remembered_is_in_force_at_the_start_only_if_it_is_signed(tmp_path: Path) -> None:
-    private, public = key_pair(tmp_path)
-    written = signed(private, "a", 5, GOOD)
-    api = Api(remembered={"a": GOOD, "_signature.a": written, "b": GOOD})
-    async with without_list(api, "server-error: x", keys=public_keys([public])) as (policies, _, applied, _):
-        await policies.loaded()
-        assert applied[-1][1].states == {"a": "last-good", "b": "unusable"}
-
-
-async def test_an_older_version_that_is_put_back_is_known_after_a_restart_too(tmp_path: Path) -> None:
-    private, public = key_pair(tmp_path)
-    text = HEADER + "mode: audit"
-    old = PolicySource("a", "u", "9", text, signed(private, "a", 4, text))
-    api = Api(remembered={"a": GOOD, "_signature.a": signed(private, "a", 5, GOOD)})
-    async with following(api, keys=public_keys([public])) as (watch, applied, _):
-        watch.store.replace(Contents(records={"a": old}))
-        await settle()
-    assert applied[-1][1].states == {"a": "last-good"}
-    assert "is an older version put back" in applied[-1][1].errors["a"]
 
 
 UNREADABLE = 'policy "a": this version can read neither the document nor its last good copy: line 3: mode'

@@ -1,7 +1,5 @@
-import json
 import socket
 import ssl
-import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
@@ -149,29 +147,6 @@ def test_what_does_not_go_with_a_ca_secret(pair):
     )
 
 
-def test_reviews_are_recorded_where_that_is_asked_for(tmp_path):
-    with live(record=tmp_path) as service:
-        body = jobs.body(jobs.changed({"Worker.replicas": 1}))
-        connection = service.connect()
-        assert connection.post("/mutate-mpijob", body).status == 200
-        assert not connection.post("/validate-mpijob", body).answer["allowed"]
-        connection.close()
-    (file,) = tmp_path.iterdir()
-    (line,) = file.read_bytes().splitlines()
-    assert "worker-count" in json.loads(line)["denied"]
-
-
-def test_a_folder_that_is_not_there_costs_no_review(tmp_path):
-    with live(record=tmp_path / "absent") as service:
-        connection = service.connect()
-        for _ in range(3):
-            assert connection.post("/validate-mpijob", jobs.body(jobs.GOOD)).answer["allowed"]
-        connection.close()
-        while "[!]record: reviews are not recorded: " not in service.ops("/readyz"):
-            time.sleep(0.01)  # the thread has its turn soon
-        assert 'recorded_reviews_total{outcome="unwritable"}' in service.ops("/metrics")
-
-
 def test_a_policy_that_contradicts_another_is_told(tmp_path):
     (file := tmp_path / "policies.yaml").write_text(
         f"{HEADER}rules: {{gpus: {{max: 2}}}}\n---\n{HEADER}priority: 1\nrules: {{gpus: {{min: 3}}}}\n"
@@ -220,10 +195,3 @@ async def test_companions_hear_of_policies_when_their_content_has_changed(monkey
             loaded = Loaded()
             link.apply(PolicySet([layer("p", text) for text in texts]), loaded)
     assert len(told) == 4
-
-
-def test_a_key_for_policies_that_cannot_be_used(tmp_path, pair):
-    assert (
-        refused(policy_keys=(tmp_path / "absent",)) == f"--policy-key: {tmp_path / 'absent'}: No such file or directory"
-    )
-    assert "has no public key in PEM" in refused(policy_keys=(pair["tls_key"],))

@@ -137,7 +137,7 @@ def audit(
     cluster: ClusterPolicies, policies: Sequence[Layer], jobs: Iterable[bytes], *, namespace: str = "", now: datetime
 ) -> AuditReport:
     """Judge `jobs`, which are stored in `cluster`, by `policies`: of `namespace` or of all, but none that ended."""
-    in_force, view = PolicySet(policies).at(now), WithoutJobs(cluster.view)
+    in_force, view = PolicySet(policies), WithoutJobs(cluster.view)
     total, breaking = 0, []
     for data in jobs:
         request = anew.creation(data)

@@ -47,8 +47,6 @@ class ClusterPolicies:
     """What is known of the namespace that was asked for."""
     view: ClusterView = field(default_factory=NothingKnown)
     """What is known of all else."""
-    namespaces: list[Namespace] | None = None
-    """All of them; None where they were not asked for, or are not known."""
     jobs: list[bytes] = field(default_factory=list)
     """The stored MPIJobs, as JSON."""
 
@@ -67,8 +65,6 @@ def from_file(path: Path, *, policy_namespace: str, namespace: str = "") -> Clus
     except SnapshotError as error:
         raise ClusterError(f"{path}: {error}") from None
     cluster.namespace = cluster.view.get(NAMESPACES, namespace)
-    every = cluster.view.all(NAMESPACES)
-    cluster.namespaces = None if isinstance(every, Answer) else list(every.values())
     jobs = (m for m in found if (m.api_version, m.kind) == (mpijob.API_VERSION, "MPIJob"))
     cluster.jobs = [_job(job.document, job.namespace or "default") for job in jobs]
     return cluster
@@ -81,7 +77,6 @@ async def from_api(
     kueue_namespace: str = KUEUE_NAMESPACE,
     namespace: str = "",
     jobs: bool = False,
-    every_namespace: bool = False,
 ) -> ClusterPolicies:
     """A cluster: what is known of `namespace`, and with `jobs` all that is needed to judge them.
 
@@ -96,8 +91,6 @@ async def from_api(
         policies = await listed(api, configmaps, labelSelector=f"{store.LABEL}=true")
         cluster.layers, problems = kept.loaded(policies, await get(api, f"{configmaps}/{REMEMBERED}") or {})
         cluster.problems += problems
-        if every_namespace:
-            cluster.namespaces = [_named(each) for each in await listed(api, NAMESPACE_PATH, metadata_only=True)]
         if namespace:
             cluster.namespace = await _namespace(api, namespace)
         if jobs:

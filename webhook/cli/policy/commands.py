@@ -10,12 +10,10 @@ from webhook.cli.policy.effective import effective
 from webhook.cli.policy.new import new
 from webhook.cli.policy.replay import replay
 from webhook.cli.policy.schema import init, schema
-from webhook.cli.policy.sign import sign, verify
-from webhook.cli.policy.stages import stages
 from webhook.cli.policy.test import test
 from webhook.cli.policy.validate import validate
 
-COMMANDS: Final = (audit, diff, effective, init, new, replay, schema, sign, stages, test, validate, verify)
+COMMANDS: Final = (audit, diff, effective, init, new, replay, schema, test, validate)
 
 
 @click.group(commands=COMMANDS)

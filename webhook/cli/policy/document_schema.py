@@ -9,12 +9,11 @@ from typing import Any, Final
 
 from webhook import PROGRAM, injections, rules
 from webhook.api import yaml
-from webhook.cli.explanations import PARAMETER, in_words, resolved
+from webhook.cli.explanations import in_words, resolved
 from webhook.cli.policy.documents import TEST_KIND
 from webhook.cli.policy.suite_document import SuiteDocument
 from webhook.injections import Injection
 from webhook.kit.own_rules import PREFIX
-from webhook.kit.parameters import Parameter
 from webhook.policy.bounds import MAX_ENTRIES
 from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.exemptions import EVERY_RULE
@@ -74,7 +73,7 @@ def json_schema() -> dict[str, Any]:
     pydantic's own has a `$defs` entry named after the module of each rule: those are inlined.
     """
     schema = policy_model().model_json_schema()
-    definitions = schema.pop("$defs") | {"Parameter": Parameter.model_json_schema()}
+    definitions = schema.pop("$defs")
     properties = schema["properties"]
     for name, registry in (("rules", rules.REGISTRY), ("injections", injections.REGISTRY)):
         section = _inlined(properties[name], definitions)
@@ -102,19 +101,8 @@ def schema_of_tests() -> dict[str, Any]:
 
 
 def _entry(schema: Mapping[str, Any], definitions: Mapping[str, Any], entry: Rule | Injection) -> dict[str, Any]:
-    """The settings of a rule or an injection, of which those with a single value may come from the Namespace."""
-    found = _inlined(schema, definitions) | {"description": entry.documentation[0]}
-    single = entry.settings.kinds()
-    found["properties"] = {
-        name: _or_parameter(field) if name in single else field for name, field in found["properties"].items()
-    }
-    return found
-
-
-def _or_parameter(field: Mapping[str, Any]) -> dict[str, Any]:
-    about = {key: value for key, value in field.items() if key in {"description", "default", "examples"}}
-    value = {key: value for key, value in field.items() if key not in about}
-    return {"anyOf": [*(value.get("anyOf") or [value]), {"$ref": PARAMETER}], **about}
+    """The settings of a rule or an injection."""
+    return _inlined(schema, definitions) | {"description": entry.documentation[0]}
 
 
 def accepted(field: str) -> str:

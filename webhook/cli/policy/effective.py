@@ -2,22 +2,21 @@
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
-from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from webhook.cli.options import ON, about_new_policies, namespace_option, show
+from webhook.cli.options import about_new_policies, namespace_option, show
 from webhook.cli.terminal import fail
 from webhook.client.access import Access
+from webhook.server.clock import today
 
 
 @click.command()
 @namespace_option("The namespace in question.", required=True)
 @about_new_policies
 @click.option("--at", "revision", metavar="REVISION", help="The files of --policy as git has them at that revision.")
-@ON
 @click.option(
     "-o", "--output", type=click.Choice(["text", "yaml", "json"]), default="text", help="yaml is one policy document."
 )
@@ -30,7 +29,6 @@ def effective(
     access: Access,
     policy_namespace: str,
     revision: str | None,
-    now: datetime,
     output: str,
 ) -> NoReturn:
     """Show what is in force in a namespace, value by value.
@@ -44,7 +42,7 @@ def effective(
     here.
 
     With --at the files of --policy are read as they were at a revision of the git repository that they are in: a
-    branch, a tag or a hash. Nothing is checked out. With --on it is shown what will be in force on a day.
+    branch, a tag or a hash. Nothing is checked out.
 
     \b
     Examples:
@@ -52,7 +50,6 @@ def effective(
       mpijob-webhook policy effective --namespace team-a --policy new.yaml --kubeconfig ~/.kube/config
       mpijob-webhook policy effective --namespace team-a --policy policies/ --cluster cluster.yaml -o json
       mpijob-webhook policy effective --namespace team-a --policy policies/ --at v1.4
-      mpijob-webhook policy effective --namespace team-a --on 2027-02-01
 
     \b
     Exit code:
@@ -76,7 +73,7 @@ def effective(
     known = ClusterPolicies() if offline else inputs.cluster(cluster, access, policy_namespace, namespace=namespace)
     policies = PolicySet(inputs.after(given, known, without))
     where = " and ".join(each for each in (known.origin, origin) if each)
-    outcome = for_namespace(namespace, known.namespace, policies, now=now, origin=where)
+    outcome = for_namespace(namespace, known.namespace, policies, today=today(), origin=where)
     if output == "yaml":
         click.echo(outcome.as_yaml(), nl=False)
     else:

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from typing import Any, Final
 
-from msgspec import structs
-
 from webhook.api import yaml
-from webhook.cli.policy.wording import exemption_in_words, inline, selection, stage_in_words
+from webhook.cli.policy.wording import exemption_in_words, inline, selection
 from webhook.cli.terminal import caution, faint, heading, printable
 from webhook.cluster.resources.namespaces import Namespace
 from webhook.cluster.view import ABSENT, Answer
@@ -18,8 +16,6 @@ from webhook.policy.document import API_VERSION, KIND
 from webhook.policy.exemptions import Exemption
 from webhook.policy.in_force import Policy, PolicySet
 from webhook.policy.layers import DEFAULTS, OWN, Effective
-from webhook.policy.parameters import asked_by, with_values
-from webhook.policy.staging import Stage
 
 NOT_KNOWN: Final = "the namespace's labels are unknown without --kubeconfig, or --cluster with namespaces"
 
@@ -38,7 +34,7 @@ class EffectiveValues:
     """The documents of those, merged."""
     policy: Policy
     """The same compiled, with the action of each rule."""
-    now: datetime
+    today: date
     origin: str
     """Where policies were looked for; empty if only in the files that were given."""
 
@@ -51,39 +47,15 @@ class EffectiveValues:
             selective = [layer.name for layer in self.policies.layers if layer.document.selector is not None]
             if selective:
                 found.append(f"{', '.join(selective)} may be for it or not: they do not count here")
-        found += self._from_namespace()
         found += [f"{name} is left out: {reason}" for name, reason in self.merged.dropped]
         mode = self.merged.document.mode
-        stages = self.policies.stages(self.matching)
-        if mode != "enforce" and not self._enforced(stages):
+        if mode != "enforce":
             source = self.merged.sources.get("mode", DEFAULTS)
             found.append(f"the mode is {mode}, by {source}: no rule does more than {mode}")
-        found += [stage_in_words(stage, self.namespace, self.now) for stage in stages]
         only = self.merged.document.inject_only
         if only is not None:
             found.append(f"injectOnly is [{', '.join(only)}]: no other injection is at work")
         return found
-
-    def _from_namespace(self) -> Iterator[str]:
-        """What the namespace says of the values that are left to it."""
-        if not isinstance(self.known, Namespace):
-            for asked in asked_by(self.merged.document):
-                yield f"{asked.path} is left to the namespace: of one that is not known the default holds"
-            return
-        wrong = {each.asked.path: each.message for each in self.policy.wrong}
-        for asked in self.policy.asked:
-            if asked.path in wrong:
-                yield f"{asked.path}: {wrong[asked.path]}"
-            elif asked.text(self.known) is None:
-                yield f"{asked.path} has its default: the namespace has no {asked.parameter.source}"
-            else:
-                yield f"{asked.path} comes from the {asked.parameter.source} of the namespace"
-
-    def _enforced(self, stages: Sequence[Stage]) -> bool:
-        """Whether the mode has come to its end here."""
-        mode = [stage for stage in stages if stage.rules is None]
-        name = self.known.name if isinstance(self.known, Namespace) else ""
-        return any(stage.has_come(self.now) and stage.includes(name) for stage in mode)
 
     @property
     def actions(self) -> dict[str, Action]:
@@ -117,7 +89,7 @@ class EffectiveValues:
         yield ""
         yield heading("exemptions")
         for name, exemption in self.exemptions:
-            yield printable(f"  {name}: {exemption_in_words(exemption, self.now.date())}")
+            yield printable(f"  {name}: {exemption_in_words(exemption, self.today)}")
         if not self.exemptions:
             yield "  none"
 
@@ -190,14 +162,10 @@ class EffectiveValues:
 
 
 def for_namespace(
-    namespace: str, known: Namespace | Answer, policies: PolicySet, *, now: datetime, origin: str = ""
+    namespace: str, known: Namespace | Answer, policies: PolicySet, *, today: date, origin: str = ""
 ) -> EffectiveValues:
-    """What `policies` come to in `namespace` at a moment."""
-    policies = policies.at(now)
+    """What `policies` come to in `namespace`."""
     labels = known.labels if isinstance(known, Namespace) else None
     matching = [index for index, layer in enumerate(policies.layers) if layer.selects(labels)]
     merged, policy = policies.merged(matching), policies.for_namespace(known)
-    if policy.asked and isinstance(known, Namespace):
-        said = [(asked, asked.text(known)) for asked in policy.asked]
-        merged = structs.replace(merged, document=with_values(merged.document, said)[0])
-    return EffectiveValues(namespace, known, policies, matching, merged, policy, now, origin)
+    return EffectiveValues(namespace, known, policies, matching, merged, policy, today, origin)

@@ -55,7 +55,6 @@ def cluster(
     *,
     namespace: str = "",
     jobs: bool = False,
-    every_namespace: bool = False,
 ) -> ClusterPolicies:
     """What the cluster in a file has, else the one behind a kubeconfig."""
     if path is not None and access != Access():
@@ -69,7 +68,6 @@ def cluster(
                 policy_namespace=policy_namespace,
                 namespace=namespace,
                 jobs=jobs,
-                every_namespace=every_namespace,
             )
             known = asyncio.run(asked)
     except ClusterError as error:

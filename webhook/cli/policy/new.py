@@ -2,7 +2,6 @@
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,7 +12,7 @@ from webhook.cli.terminal import fail
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name")
 @click.option("--from", "source", metavar="FILE", help="A policy to start from. Default: one that sets nothing.")
 @click.option("-l", "--selector", help="The namespaces that it is for, as kubectl has selectors. Default: all.")
 @click.option("--mode", type=click.Choice(["enforce", "warn", "audit"]), help="The most that a rule does.")
@@ -25,7 +24,7 @@ from webhook.cli.terminal import fail
 @POLICY_NAMESPACE
 def new(
     *,
-    name: str | None,
+    name: str,
     into: str | None,
     job: Path | None,
     policy_namespace: str,
@@ -38,13 +37,12 @@ def new(
     in force. An option replaces what the file of --from has; all else stays as it is there, but for its comments.
 
     With --into it is written to a file, and so is a first test: what comes of a job under this policy today, for
-    `mpijob-webhook policy test`. On a terminal, without a NAME, you are asked for all of it.
+    `mpijob-webhook policy test`.
 
     A ConfigMap with the NAME of one that is there takes its place.
 
     \b
     Examples:
-      mpijob-webhook policy new
       mpijob-webhook policy new warn --mode warn --selector '!mpijob-enforced' | kubectl apply -f -
       mpijob-webhook policy new premium -l 'tier in (gold,silver)' --priority 10 > premium.yaml
       mpijob-webhook policy new dev -l tier=dev --set rules.worker-count.max=8 --into policies
@@ -56,19 +54,13 @@ def new(
       0  written
       2  unusable input: the name, an option or the file; or a file that would be written is there
     """
-    from webhook.cli.policy import configmap, questions
+    from webhook.cli.policy import configmap
     from webhook.policy.document import PolicyError
 
-    write = partial(configmap.text, namespace=policy_namespace)
-    if name is None:
-        if not sys.stdin.isatty():
-            fail("give the policy a NAME, or run this on a terminal to be asked for all of it")
-        answers = questions.ask(write, settings=settings, **values)
-        name, settings, values, into = answers.name, answers.settings, answers.options, into or answers.into
     if job is not None and into is None:
         fail("--job is for the first test: name a folder for it with --into")
     try:
-        text = write(name, settings=settings, **values)
+        text = configmap.text(name, policy_namespace, settings=settings, **values)
         if into is None:
             click.echo(text, nl=False)
         else:

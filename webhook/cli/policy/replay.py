@@ -2,27 +2,19 @@
 # ruff: noqa: PLC0415 - imports inside of commands keep --help and completion quick
 
 import sys
-from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from webhook.cli.options import MomentType, about_new_policies, show
-from webhook.cli.terminal import counted, fail
+from webhook.cli.options import about_new_policies, show
+from webhook.cli.terminal import fail
 from webhook.client.access import Access
-from webhook.server.clock import now
+from webhook.server.clock import today
 
 
 @click.command()
 @about_new_policies
-@click.option(
-    "--recorded",
-    metavar="PATH",
-    type=click.Path(path_type=Path),
-    help="A folder of `serve --record`, or a file of it: judge those reviews instead of the jobs that exist.",
-)
-@click.option("--on", metavar="DAY", type=MomentType(), help="The other policies as they will be on that day.")
 @click.option(
     "-o",
     "--output",
@@ -37,8 +29,6 @@ def replay(
     cluster: Path | None,
     access: Access,
     policy_namespace: str,
-    recorded: Path | None,
-    on: datetime | None,
     output: str,
 ) -> NoReturn:
     """Judge the jobs that exist under other policies.
@@ -47,11 +37,6 @@ def replay(
     would be: ConfigMaps take the place of those with the same name, as `kubectl apply` would do it; a bare document
     comes to those that are there under the name of its file; those named with --without are gone. Nothing is changed,
     and jobs that exist go on whatever the policy says.
-
-    With --recorded it is every review of a record instead, creations and updates, also those of jobs that were refused
-    or are gone. Who submitted them is not in it: an exemption that a user had then counts as if he had it still. Where
-    the policies that decided a review judge it otherwise now, because the cluster has changed or a value was taken
-    out, it is listed. With --on the other policies are those of a day: what `enforceFrom` will bring.
 
     What would be injected is compared too: into the job as its user wrote it, as far as the job says what was injected.
 
@@ -62,8 +47,7 @@ def replay(
       mpijob-webhook policy replay --without mpijob-policy-audit-only
       kubectl get namespaces,mpijobs,priorityclasses -A -o yaml > cluster.yaml
       mpijob-webhook policy replay --policy new.yaml --cluster cluster.yaml
-      mpijob-webhook policy replay --policy new.yaml --recorded reviews/ -o markdown
-      mpijob-webhook policy replay --on 2027-02-01
+      mpijob-webhook policy replay --policy new.yaml -o markdown
 
     \b
     Exit code:
@@ -72,20 +56,11 @@ def replay(
       2  unusable input: a file, a policy in it or the cluster
     """
     from webhook.cli.policy import inputs, replay_markdown, replay_report
-    from webhook.cli.policy.records import of
 
-    if not files and not without and on is None:
-        fail("nothing would change: name policies with --policy or --without, or a day with --on")
-    records = None
-    try:
-        if recorded is not None:
-            records = of(recorded)
-    except OSError as error:
-        fail(f"{recorded}: {error.strerror}")
+    if not files and not without:
+        fail("nothing would change: name policies with --policy or --without")
     given = inputs.policies(files)
     known = inputs.cluster(cluster, access, policy_namespace, jobs=True)
-    report = replay_report.replay(known, inputs.after(given, known, without), now=now(), on=on, records=records)
-    if records is not None and records.unreadable and not records.reviews:
-        fail(f"{recorded}: no review is in it, {counted(records.unreadable, 'line')} cannot be read")
+    report = replay_report.replay(known, inputs.after(given, known, without), today=today())
     show(output, replay_markdown.lines(report) if output == "markdown" else report.as_text(), report.as_json())
     sys.exit(0 if report.safe else 1)

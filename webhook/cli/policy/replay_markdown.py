@@ -26,8 +26,6 @@ def lines(report: "ReplayReport") -> Iterator[str]:
     yield f"- then: {_plain(report.then_in_words)}"
     for gone in report.gone:
         yield f"- gone: {_plain(gone)}"
-    for note in report.notes:
-        yield f"- {_plain(note)}"
     yield ""
     yield f"**{_plain(result.summary())}**"
     for action, title in _TITLES.items():
@@ -38,9 +36,6 @@ def lines(report: "ReplayReport") -> Iterator[str]:
         yield from _table(("Rule", "Namespace", "New", "Gone", "As now", "Jobs newly hit"), _rows(hits))
     if line := result.injections_summary():
         yield from ("", "## Injected", "", f"{_plain(line)}.")
-    if result.not_reproduced:
-        yield from ("", "## Not reproduced", "", "The policies of that time judge these otherwise now:", "")
-        yield from (f"- {_plain(job)}: {_plain(how)}" for job, how in sorted(result.not_reproduced.items()))
 
 
 def _rows(hits: Iterable[tuple[str, str, Hit]]) -> Iterator[tuple[str, ...]]:
@@ -58,5 +53,5 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 
 
 def _plain(text: str) -> str:
-    """Text in which nothing is Markdown: a record may be of anybody."""
+    """Text with Markdown escaped: users choose the names."""
     return _SPECIAL.sub(r"\\\1", printable(text))

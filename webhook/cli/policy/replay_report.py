@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from functools import partial
 from typing import Any, Final
 
 from webhook.admission.replay import NEWLY, NO_LONGER, OTHERWISE, Replay, Replayer
 from webhook.cel.at_once import evaluate
 from webhook.cli.policy.cluster import ClusterPolicies
-from webhook.cli.policy.records import Records
 from webhook.cli.progress import counted_off
-from webhook.cli.terminal import bad, caution, counted, good, heading, printable
+from webhook.cli.terminal import bad, counted, good, heading, printable
 from webhook.kit.own_rules import answered
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
@@ -28,10 +27,6 @@ class ReplayReport:
     after: Sequence[Layer]
     """Those that would be."""
     result: Replay
-    notes: Sequence[str] = ()
-    """What else has to be known to understand the outcome."""
-    on: str = ""
-    """The day on which they would be judged; empty for now."""
 
     @property
     def now_in_words(self) -> str:
@@ -41,7 +36,7 @@ class ReplayReport:
     @property
     def then_in_words(self) -> str:
         """Those that would be, and which of them are new or changed."""
-        return (", ".join(self._then()) or "the built-in defaults") + (f", on {self.on}" if self.on else "")
+        return ", ".join(self._then()) or "the built-in defaults"
 
     @property
     def gone(self) -> list[str]:
@@ -60,7 +55,6 @@ class ReplayReport:
         yield printable(f"then: {self.then_in_words}")
         if self.gone:
             yield printable(f"gone: {', '.join(self.gone)}")
-        yield from (f"{caution('note')}: {printable(note)}" for note in self.notes)
         yield ""
         if self.result.newly_denied:
             yield heading("would newly be denied")
@@ -77,11 +71,6 @@ class ReplayReport:
                 for how, jobs in changes.items():
                     yield f"  {injection} {how} into {counted(len(jobs), 'job')}: {printable(_some(jobs))}"
             yield ""
-        if self.result.not_reproduced:
-            yield heading("judged otherwise now, by the policies that decided it then")
-            for job, how in sorted(self.result.not_reproduced.items()):
-                yield f"  {printable(f'{job}: {how}')}"
-            yield ""
         yield printable(self.result.summary())
         if line := self.result.injections_summary():
             yield line
@@ -92,7 +81,6 @@ class ReplayReport:
             "before": [layer.name for layer in self.before],
             "after": [layer.name for layer in self.after],
             "jobs": self.result.total,
-            "notes": list(self.notes),
             "hits": [
                 {
                     "action": str(action),
@@ -104,7 +92,6 @@ class ReplayReport:
                 }
                 for (action, rule, namespace), hit in sorted(self.result.hits.items())
             ],
-            "notReproduced": dict(sorted(self.result.not_reproduced.items())),
             "newlyDenied": dict(sorted(self.result.newly_denied.items())),
             "newlyAdmitted": sorted(self.result.newly_admitted),
             "injections": {
@@ -134,33 +121,12 @@ def _some(jobs: Sequence[str]) -> str:
     return ", ".join(sorted(jobs)[:MOST]) + more
 
 
-def replay(
-    cluster: ClusterPolicies,
-    after: Sequence[Layer],
-    *,
-    now: datetime,
-    on: datetime | None = None,
-    records: Records | None = None,
-) -> ReplayReport:
-    """Judge every job of `cluster`, or every review of `records`, under its policies now, and under `after` at `on`."""
-    replayer = Replayer(
-        before=PolicySet(cluster.layers).at(now),
-        after=PolicySet(after).at(on or now),
-        view=cluster.view,
-        today=now.date(),
-    )
-    notes = []
-    if records is None:
-        for job in counted_off(cluster.jobs, "jobs", len(cluster.jobs)):
-            answered(partial(replayer.add, [job]), evaluate)
-    else:
-        for review in counted_off(records, "reviews"):
-            answered(partial(replayer.add_recorded, [review]), evaluate)
-        notes.append(records.coverage)
-        if count := replayer.result.by_other_policies:
-            notes.append(f"{counted(count, 'review')} decided by other policies than those in force cannot be compared")
-    shown = f"{on:%Y-%m-%dT%H:%M:%SZ}" if on is not None else ""
-    return ReplayReport(cluster.origin, cluster.layers, after, replayer.result, notes, shown)
+def replay(cluster: ClusterPolicies, after: Sequence[Layer], *, today: date) -> ReplayReport:
+    """Judge every job of `cluster` under its policies, and under `after`."""
+    replayer = Replayer(before=PolicySet(cluster.layers), after=PolicySet(after), view=cluster.view, today=today)
+    for job in counted_off(cluster.jobs, "jobs", len(cluster.jobs)):
+        answered(partial(replayer.add, [job]), evaluate)
+    return ReplayReport(cluster.origin, cluster.layers, after, replayer.result)
 
 
 def _listed(found: Sequence[Layer]) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, time
 from typing import Any, Final
 
 from webhook.admission.messages import Finding
@@ -189,7 +188,7 @@ def _world(suite: Suite, number: int, case: Case, policies: PolicySet, namespace
         may_exempt=None if user is None else lambda _, asked: {rule: rule in user.may_exempt for rule in asked},
     )
     if (day := case.date or suite.document.date) is not None:
-        world.now = datetime.combine(day, time(), UTC)
+        world.today = day
     return world
 
 

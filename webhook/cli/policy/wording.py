@@ -1,12 +1,11 @@
 """How documents, values and exemptions are put into words."""
 
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from webhook.api import yaml
 from webhook.policy.document import PolicyDocument
 from webhook.policy.exemptions import EVERY_RULE, Exemption
-from webhook.policy.staging import Stage
 
 
 def selection(document: PolicyDocument) -> str:
@@ -17,17 +16,6 @@ def selection(document: PolicyDocument) -> str:
 def inline(value: Any) -> str:
     """A value as YAML on one line; a word needs no quotes here, not even `off`."""
     return value if isinstance(value, str) and value.isidentifier() else yaml.dump_inline(value)
-
-
-def stage_in_words(stage: Stage, namespace: str, now: datetime) -> str:
-    """What only warns until when, or where, and what that means for a namespace."""
-    whom = "the mode" if stage.rules is None else ", ".join(sorted(stage.rules))
-    when = f" {'since' if stage.has_come(now) else 'from'} {stage.written}{'' if stage.has_come(now) else ' on'}"
-    told = f"{whom}, by {stage.policy}: enforced{when if stage.written else ''}"
-    if stage.share is None:
-        return told
-    drawn = "one of them" if stage.includes(namespace) else f"not one of them, and stays with {stage.until}"
-    return f"{told} in {stage.share} % of the namespaces; {namespace} is {drawn}"
 
 
 def exemption_in_words(exemption: Exemption, today: date) -> str:

@@ -7,7 +7,7 @@ import msgspec
 from webhook.cluster.resource import Metadata, Wire, cluster_wide
 
 LONGEST_ANNOTATION: Final = 256
-"""Characters of one that a policy takes a value from. Some tools keep whole objects in theirs."""
+"""Characters of one that is read. Some tools keep whole objects in theirs."""
 
 
 class Namespace(msgspec.Struct, frozen=True):
@@ -16,7 +16,7 @@ class Namespace(msgspec.Struct, frozen=True):
     name: str
     labels: dict[str, str]
     annotations: dict[str, str] = {}
-    """Each as far as a policy may take a value from it, and one character more."""
+    """Each up to `LONGEST_ANNOTATION` characters and one more, which tells that it is longer."""
 
 
 class _Metadata(Metadata):

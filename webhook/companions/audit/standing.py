@@ -207,8 +207,8 @@ class StandingAudit:
             self._add(key)
 
     def _namespace_changed(self, name: str, old: Namespace | None, new: Namespace | None) -> None:
-        """Its labels say which policies are for it, and it may have values for these."""
-        if not self._policies().tell_apart(old, new):
+        """Its labels say which policies are for it."""
+        if old is not None and new is not None and old.labels == new.labels:
             return
         jobs = self._view.within(MPI_JOBS, name)
         for key in () if isinstance(jobs, Answer) else jobs:

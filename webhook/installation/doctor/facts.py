@@ -52,8 +52,6 @@ class Policies:
     """How many there are."""
     broken: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Of each broken one its state and its fault, by name."""
-    unsigned: Mapping[str, str] = field(default_factory=dict)
-    """Why each of those is not signed as it has to be, by name."""
     unlabelled: Sequence[str] = ()
     """ConfigMaps beside them that hold a policy and lack the label."""
     misplaced: Mapping[str, str] = field(default_factory=dict)

@@ -32,7 +32,6 @@ from webhook.plugins import loading
 from webhook.policy import last_good, store
 from webhook.policy.document import PolicyDocument
 from webhook.policy.in_force import policy_model
-from webhook.policy.signature import ANNOTATION, AnyKey
 from webhook.policy.store import REMEMBERED, PolicySource
 
 APPS: Final = "/apis/apps/v1"
@@ -97,7 +96,7 @@ async def gather(
         crd=await attempt(get(api, CRD)),
         kueue_config=await attempt(get(api, configmap)),
         rights=await attempt(_rights(api, location, ours)),
-        policies=await attempt(_policies(api, location.namespace, arguments(ours.deployment))),
+        policies=await attempt(_policies(api, location.namespace)),
         asked_in_vain=await attempt(asked.in_vain(api)),
         plugins=loading.loaded(),
         probe=await _probe(api, probe) if probe else None,
@@ -153,30 +152,20 @@ async def _rights(api: Client, location: Location, ours: _ServiceState) -> Mappi
     return await rights.ask(api, account, location.namespace, asked)
 
 
-async def _policies(api: Client, namespace: str, options: Mapping[str, str]) -> Policies:
+async def _policies(api: Client, namespace: str) -> Policies:
     """What the service makes of the policy ConfigMaps."""
     configmaps = f"{_within(namespace)}/configmaps"
     beside = await listed(api, configmaps)
     found = [each for each in beside if (each["metadata"].get("labels") or {}).get(store.LABEL) == "true"]
     remembered: KubernetesObject = next((each for each in beside if each["metadata"]["name"] == REMEMBERED), {})
     sources = [
-        PolicySource(
-            each["metadata"]["name"],
-            "",
-            "",
-            (each.get("data") or {}).get(store.KEY),
-            (each["metadata"].get("annotations") or {}).get(ANNOTATION, ""),
-        )
-        for each in found
+        PolicySource(each["metadata"]["name"], "", "", (each.get("data") or {}).get(store.KEY)) for each in found
     ]
-    # The keys are in the pods: whether a signature is by one of them, the service says.
-    keys = AnyKey() if "--policy-key" in options else None
-    loaded = store.load(sources, last_good.texts(remembered.get("data") or {}), policy_model(), keys)
+    loaded = store.load(sources, last_good.texts(remembered.get("data") or {}), policy_model())
     others = [each for each in beside if each not in found and each["metadata"]["name"] != REMEMBERED]
     return Policies(
         len(sources),
-        {name: (loaded.states[name], error) for name, error in loaded.errors.items() if name not in loaded.unsigned},
-        unsigned={name: loaded.errors[name] for name in loaded.unsigned},
+        {name: (loaded.states[name], error) for name, error in loaded.errors.items()},
         unlabelled=[each["metadata"]["name"] for each in others if store.KEY in (each.get("data") or {})],
         misplaced={
             each["metadata"]["name"]: key for each in others if (key := store.misplaced(each.get("data") or {}))

@@ -124,12 +124,6 @@ class TestApi:
         assert self.read(api, tmp_path, namespace="nope/../x").namespace is ABSENT
         assert api.calls[-1] == ("GET", "/api/v1/namespaces/nope/../x")
 
-    def test_every_namespace_where_that_is_asked_for(self, api: FakeApi, tmp_path: Path) -> None:
-        api.objects["/api/v1/namespaces"]["items"] = [namespace("team-a", tier="x"), namespace("team-b")]
-        found = self.read(api, tmp_path, every_namespace=True)
-        assert found.namespaces == [Namespace("team-a", {"tier": "x"}), Namespace("team-b", {})]
-        assert self.read(api, tmp_path).namespaces is None
-
     def test_jobs_and_what_rules_look_at(self, api: FakeApi, tmp_path: Path) -> None:
         api.objects[MPIJOBS]["items"] = [changed()]
         bare = {key: value for key, value in namespace("team-a", tier="x").items() if key == "metadata"}

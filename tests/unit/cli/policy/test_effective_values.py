@@ -1,4 +1,4 @@
-from datetime import UTC, datetime
+from datetime import date
 
 import click
 import pytest
@@ -10,7 +10,7 @@ from webhook.cluster.view import ABSENT, UNKNOWN, Answer
 from webhook.policy.in_force import PolicySet, load_policy
 from webhook.policy.layers import Layer
 
-TODAY = datetime(2026, 11, 21, tzinfo=UTC)
+TODAY = date(2026, 11, 21)
 TEAM_A = Namespace("team-a", {"tier": "premium", "env": "prod"})
 BASE = layer(
     "base",
@@ -25,7 +25,7 @@ PREMIUM = layer(
 
 
 def report(*layers: Layer, known: Namespace | Answer = TEAM_A, origin: str = "") -> EffectiveValues:
-    return for_namespace("team-a", known, PolicySet(layers), now=TODAY, origin=origin)
+    return for_namespace("team-a", known, PolicySet(layers), today=TODAY, origin=origin)
 
 
 def text(found: EffectiveValues) -> list[str]:
@@ -160,75 +160,3 @@ def test_names_cannot_write_to_the_terminal() -> None:
     found = report(layer("\x1b[2Jbase\n", "mode: warn"))
     assert "\x1b" not in "".join(text(found)) + found.as_yaml()
     assert "mode: warn  # \N{REPLACEMENT CHARACTER}[2Jbase\N{REPLACEMENT CHARACTER}\n" in found.as_yaml()
-
-
-@pytest.mark.parametrize(
-    ("text", "notes"),
-    [
-        (
-            "mode: warn\nenforceFrom: 2027-02-01",
-            [
-                "the mode is warn, by some: no rule does more than warn",
-                "the mode, by some: enforced from 2027-02-01 on",
-            ],
-        ),
-        ("mode: warn\nenforceFrom: 2026-11-21", ["the mode, by some: enforced since 2026-11-21"]),
-        (
-            "staged: [{rules: [gpus, images], enforceFrom: 2027-02-01, enforceShare: 1}]",
-            [
-                "gpus, images, by some: enforced from 2027-02-01 on in 1 % of the namespaces;"
-                " team-a is not one of them, and stays with warn"
-            ],
-        ),
-        (
-            "mode: warn\nenforceShare: 100",
-            ["the mode, by some: enforced in 100 % of the namespaces; team-a is one of them"],
-        ),
-    ],
-)
-def test_stages_are_said(text: str, notes: list[str]) -> None:
-    assert report(layer("some", text)).notes == notes
-
-
-def test_an_action_is_that_of_the_moment() -> None:
-    found = report(layer("some", "mode: warn\nenforceFrom: 2027-02-01"))
-    assert shown(found, "rules.gpus.action") == "rules.gpus.action built-in default deny (warn here)"
-    assert shown(report(layer("some", "mode: warn\nenforceFrom: 2026-02-01")), "mode") == "mode some warn"
-
-
-LEFT = layer(
-    "left",
-    "rules: {gpus: {max: {fromNamespaceAnnotation: x/gpus, default: 8}, min: {fromNamespaceLabel: low, default: 0}}}",
-)
-
-
-@pytest.mark.parametrize(
-    ("annotation", "value", "note"),
-    [
-        ("4", "4", "rules.gpus.max comes from the annotation x/gpus of the namespace"),
-        (
-            "many",
-            "8",
-            'rules.gpus.max: its annotation x/gpus must be a whole number (it is "many"): max is 8',
-        ),
-        (None, "8", "rules.gpus.max has its default: the namespace has no annotation x/gpus"),
-    ],
-)
-def test_values_of_the_namespace(annotation: str | None, value: str, note: str) -> None:
-    known = Namespace("team-a", {"low": "1"}, {"x/gpus": annotation} if annotation else {})
-    found = report(LEFT, known=known)
-    assert shown(found, "rules.gpus.max") == f"rules.gpus.max left {value}"
-    assert shown(found, "rules.gpus.min") == "rules.gpus.min left 1"
-    assert note in found.notes
-    assert "rules.gpus.min comes from the label low of the namespace" in found.notes
-    assert {"path": "rules.gpus.max", "value": int(value), "source": "left"} in found.as_json()["values"]
-    assert f"max: {value}  # left" in found.as_yaml()
-
-
-def test_values_of_a_namespace_of_which_nothing_is_known() -> None:
-    found = report(LEFT, known=UNKNOWN)
-    assert shown(found, "rules.gpus.max").startswith(
-        "rules.gpus.max left {fromNamespaceAnnotation: x/gpus, default: 8}"
-    )
-    assert "rules.gpus.max is left to the namespace: of one that is not known the default holds" in found.notes
-    assert found.actions["gpus"] == "deny"

@@ -1,19 +1,14 @@
-"""`policy new`: a policy and its first test, from options or from questions on a terminal."""
+"""`policy new`: a policy and its first test."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
 from tests.support.jobs import changed
 from webhook.api import yaml
 from webhook.cli.main import main
-from webhook.cli.policy import configmap, questions
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +80,7 @@ def test_a_job_of_ones_own() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "give the policy a NAME, or run this on a terminal to be asked for all of it"),
+        ((), "Missing argument 'NAME'"),
         (("a", "--set", "mode"), "--set mode: is not PATH=VALUE, as rules.worker-count.max=8"),
         (("a", "--set", "rules..a=1"), "--set rules..a=1: is not a path, such as"),
         (("a", "--set", "mode=[a"), "a list in brackets is not closed"),
@@ -105,35 +100,3 @@ def test_what_cannot_be_written(arguments: tuple[str, ...], said: str) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
     assert [path.name for path in Path().rglob("*.yaml")] == ["there.yaml"]
-
-
-def test_questions_are_asked_again_until_the_answer_is_good() -> None:
-    @click.command()
-    def ask() -> None:
-        def write(name: str, **options: Any) -> str:
-            return configmap.text(name, "mine", **options)
-
-        none = dict.fromkeys(("source", "selector", "mode", "priority", "inject_only"))
-        found = questions.ask(write, settings=(), **none)
-        click.echo(f"{found.name} {found.options['selector']} {found.options['mode']} {found.settings} {found.into}")
-
-    typed = ["Dev", "dev", "tier dev", "tier=dev", "", "rules.max=1", "rules.worker-count.max=8", "mode=audit", "", "p"]
-    result = CliRunner().invoke(ask, input="".join(f"{line}\n" for line in typed), catch_exceptions=False)
-    assert result.stdout == "dev tier=dev enforce ('rules.worker-count.max=8', 'mode=audit') p\n"
-    assert 'the name "Dev" contains "D"' in result.stderr
-    assert '--selector: "tier dev" is not key=value' in result.stderr
-    assert "rules.max: is not a setting" in result.stderr
-
-
-def test_on_a_terminal_it_asks() -> None:
-    ours, theirs = os.openpty()
-    os.write(ours, b"dev\ntier=dev\n\nrules.worker-count.max=3\n\n\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "webhook", "policy", "new"],
-        stdin=theirs, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    os.close(theirs)
-    os.close(ours)
-    assert (done.returncode, done.stdout) == (0, f"dev.yaml\n{Path('tests/dev.yaml')}\n"), done.stderr
-    assert "Name of the policy" in done.stderr
-    assert run("test").exit_code == 0

@@ -1,5 +1,5 @@
 import json
-from datetime import UTC, datetime
+from datetime import date
 from typing import Any
 
 import click
@@ -11,7 +11,7 @@ from webhook.cli.policy.replay_report import ReplayReport, replay
 from webhook.cluster.snapshot import Snapshot
 from webhook.policy.layers import Layer
 
-TODAY = datetime(2026, 11, 21, tzinfo=UTC)
+TODAY = date(2026, 11, 21)
 
 
 def job(name: str, workers: int, namespace: str = "team-a") -> bytes:
@@ -22,7 +22,7 @@ def job(name: str, workers: int, namespace: str = "team-a") -> bytes:
 
 def what_if(after: list[Layer], *before: Layer, jobs: list[bytes], objects: Any = ()) -> ReplayReport:
     cluster = ClusterPolicies("namespace n of c", layers=before, view=Snapshot(objects), jobs=jobs)
-    return replay(cluster, after, now=TODAY)
+    return replay(cluster, after, today=TODAY)
 
 
 def text(outcome: ReplayReport) -> list[str]:
@@ -58,8 +58,6 @@ def test_what_changes_is_told_job_by_job() -> None:
         "before": ["base"],
         "after": ["base", "new"],
         "jobs": 4,
-        "notes": [],
-        "notReproduced": {},
         "newlyDenied": {"team-a/a": ["gpus", "worker-count"], "team-a/b": ["gpus"]},
         "newlyAdmitted": [],
         "injections": {},

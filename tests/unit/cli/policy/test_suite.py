@@ -163,11 +163,6 @@ class TestFacts:
         assert of(one("expect: [{rule: worker-count}]", "user: {name: ci}\ndate: 2027-02-01\n"), code=0)
         assert of(one("expect: [{rule: worker-count}]", "user: {name: eve}\ndate: 2027-01-31\n"), code=0)
 
-    def test_the_day_decides_what_is_enforced(self) -> None:
-        Path("tier.yaml").write_text(HEADER + "mode: warn\nenforceFrom: 2027-02-01\nrules: {worker-count: {max: 3}}\n")
-        for day, action in (("2027-01-31", "warn"), ("2027-02-01", "deny")):
-            assert of(one(f"expect: [{{rule: worker-count, action: {action}}}]\n    date: {day}"), code=0)
-
     def test_users_who_may_exempt(self) -> None:
         asked = (
             f'change:\n      {REPLICAS}: 9\n      metadata.annotations[training.openshift.io/exempt]: worker-count\n'

@@ -175,19 +175,15 @@ async def test_a_namespace_may_change_which_policy_is_for_its_jobs(cluster: Kept
         assert world.breaking == {"job"}
 
 
-async def test_a_namespace_may_change_a_value_of_the_policy_and_only_then_its_jobs_are_judged(
-    cluster: KeptObjects,
-) -> None:
+async def test_an_annotation_of_a_namespace_changes_no_verdict(cluster: KeptObjects) -> None:
     store(cluster, "job")
-    world = World(cluster, "rules: {worker-count: {max: {fromNamespaceAnnotation: x/most, default: 50}}}")
+    world = World(cluster, "rules: {worker-count: {max: 3}}")
     async with world.following():
-        for annotations, breaking, judged in (({"a": "b"}, set[str](), 0), ({"a": "c", "x/most": "3"}, {"job"}, 1)):
-            cluster.calls.clear()
-            metadata = {"labels": {"tier": "gold"}, "annotations": annotations}
-            cluster.put("/api/v1/namespaces/team-a", {"metadata": metadata})
-            await world.settled()
-            assert world.breaking == breaking
-            assert len(cluster.calls) == judged
+        cluster.calls.clear()
+        metadata = {"labels": {"tier": "gold"}, "annotations": {"a": "b"}}
+        cluster.put("/api/v1/namespaces/team-a", {"metadata": metadata})
+        await world.settled()
+        assert cluster.calls == []
 
 
 async def test_what_changes_during_an_audit_is_not_judged_as_it_was(cluster: KeptObjects) -> None:

@@ -279,10 +279,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"policies": Policies(1, {"base": ("last-good", "line 3: no\nline 4: no")})},
         {"policy-broken": 'policy "base" is broken, its last good document is in force: line 3: no; line 4: no'},
     ),
-    "a policy that is not signed": (
-        {"policies": Policies(1, unsigned={"base": "the document: is not signed"})},
-        {"policy-unsigned": 'policy "base" is not applied, by --policy-key: the document: is not signed'},
-    ),
     "a policy without label": (
         {"policies": Policies(1, unlabelled=["base"])},
         {"policy-unlabelled": 'has no label training.openshift.io/mpijob-policy: "true"'},

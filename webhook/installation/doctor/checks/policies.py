@@ -10,7 +10,6 @@ from webhook.installation.doctor.unread import Unread
 from webhook.policy import store
 
 POLICY_BROKEN: Final = DiagnosisKind("policy-broken", Severity.PROBLEM)
-POLICY_UNSIGNED: Final = DiagnosisKind("policy-unsigned", Severity.PROBLEM)
 POLICY_UNLABELLED: Final = DiagnosisKind("policy-unlabelled", Severity.WARNING)
 POLICY_MISPLACED: Final = DiagnosisKind("policy-misplaced", Severity.WARNING)
 POLICY_ELSEWHERE: Final = DiagnosisKind("policy-elsewhere", Severity.WARNING)
@@ -29,12 +28,6 @@ def check(facts: Facts) -> Iterator[Diagnosis]:
         yield POLICY_BROKEN(
             f'policy "{name}" is broken, {instead}: {"; ".join(error.splitlines())}',
             fix=f"kubectl -n {namespace} get configmap {name} -o yaml | {PROGRAM} policy validate -",
-        )
-    for name, error in facts.policies.unsigned.items():
-        yield POLICY_UNSIGNED(
-            f'policy "{name}" is not applied, by --policy-key: {error}',
-            fix=f"find out who stored it; then kubectl -n {namespace} get configmap {name} -o yaml | "
-            f"{PROGRAM} policy sign - --key KEY | kubectl apply -f -",
         )
     for name in facts.policies.unlabelled:
         yield POLICY_UNLABELLED(
