@@ -79,9 +79,10 @@ class PatchBuilder:
         return True
 
     def write_own(self, path: Path, value: object) -> None:
-        """Put `value` at `path`, over what may be there: for what nobody but this service writes. It has no author."""
-        if not self._add(path, value):
-            _at(self.document, path[:-1])[path[-1]] = value
+        """Put an annotation at `path`, over what may be there, if the object has room for it. It has no author."""
+        annotations = _at(self.document, path[:-1])
+        if _has_room(annotations, path[-1], value) and not self._add(path, value):
+            annotations[path[-1]] = value
             self._record(path, value)
 
     def _add(self, path: Path, value: object, over: object = None) -> bool:
