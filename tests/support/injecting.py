@@ -22,6 +22,7 @@ from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision, Policy
 from webhook.api.annotations import INJECTED
 from webhook.api.review import AdmissionRequest
+from webhook.api.untyped import at
 from webhook.cluster.view import ClusterView
 
 DEFAULTS = pipelines.load_policy(None)
@@ -66,7 +67,7 @@ def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> De
     """Mutate a job, a JSON value, and check every promise on the outcome."""
     decision = mutate(job, policy, view=view)
     keep(job, decision, lambda other: mutate(other, policy, view=view))
-    if decision.patch and job["metadata"].get("deletionTimestamp") is None:
+    if decision.patch and at(job, "metadata").get("deletionTimestamp") is None:
         dropped = without_defaults(job, kept_in=decision.document)
         applied = mutate(dropped, policy, "UPDATE", view=view, stored=decision.document)
         assert without_list(applied.document) == without_list(decision.document), (
