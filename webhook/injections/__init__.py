@@ -79,9 +79,9 @@ def injection(
     settings: type[S],
     *,
     since: str,
-    forms: tuple[Form, ...] = (),
     for_claimed: bool = False,
     importance: Importance = Importance.HARMS,
+    forms: tuple[Form, ...] = (),
 ) -> Callable[[Inject[S]], Inject[S]]:
     """Register the decorated function as the injection `injection_id`, there since version `since`."""
 

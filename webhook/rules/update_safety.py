@@ -107,9 +107,9 @@ def _restarting(old: MPIJob, new: MPIJob) -> Iterator[Violation]:
             replica.template.init_containers,
         ):
             yield Violation(
-                f"{path}.template.spec.containers",
-                "Kueue stops the job and queues it again when its containers change",
-                fix="Leave them as they are unless a restart is what you want.",
+                f"{path}.template",
+                "changed, so Kueue restarts the job",
+                fix="Undo it to avoid that.",
                 advisory=True,
             )
             return

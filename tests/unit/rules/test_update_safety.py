@@ -147,7 +147,7 @@ CONTAINERS = [
 @pytest.mark.parametrize(("changes", "role"), CONTAINERS)
 def test_changing_containers_of_what_kueue_has_admitted_is_warned(changes: dict[str, Any], role: str) -> None:
     [violation] = violations("update-safety", {**changes, **QUEUED}, old={**RUNS, **QUEUED})
-    assert violation.path == f"spec.mpiReplicaSpecs[{role}].template.spec.containers"
+    assert violation.path == f"spec.mpiReplicaSpecs[{role}].template"
     assert violation.advisory
     assert fits_a_warning("update-safety", violation)
     assert violations("update-safety", changes, old=RUNS) == [], "nobody stops it"
