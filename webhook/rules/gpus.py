@@ -2,8 +2,9 @@
 
 A worker gets between `min` and `max` of them, counted like Kubernetes counts a pod (init containers and sidecars
 included). They come whole, with requests and limits equal, and of one kind in the whole job: mixed kinds are not
-supported, so the part that needs another kind is a job of its own. Which resource names count is a setting.
-A GPU of a launcher that is no worker stays idle (the operator empties its `NVIDIA_VISIBLE_DEVICES`): that is a warning.
+supported, so the part that needs another kind is a job of its own. Which resource names count is a setting. `max`
+holds for a launcher that is not a worker too, `min` does not. A GPU of its first container stays idle (the operator
+empties its `NVIDIA_VISIBLE_DEVICES`): that is a warning.
 
 Devices that come by claims are counted where their ResourceClaimTemplate is known. Those of a DeviceClass are
 accelerators where `deviceclass.resource.kubernetes.io/` with its name, or the extended resource that it names, is among
@@ -43,7 +44,7 @@ class Settings(RangeRuleSettings):
     """How many of which accelerators."""
 
     min: int = Field(0, ge=0, description="Fewest accelerators a worker may ask for.")
-    max: int = Field(16, ge=0, description="Most accelerators a worker may ask for.")
+    max: int = Field(16, ge=0, description="Most accelerators a worker, or the launcher, may ask for.")
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS,
         description="Resource names that count as accelerators; `*` in a name stands for any text.",
@@ -68,13 +69,15 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             kinds.setdefault(name, where)
         if not replica.template.containers:
             continue  # upstream-contract refuses it
+        found = devices.of_pod(replica.template, settings.resources, ctx)
         if role == WORKER or job.spec.run_launcher_as_worker:
-            found = devices.of_pod(replica.template, settings.resources, ctx)
             faults = [*_bounds(role, path, found, settings, partial(_of_a_worker, job, settings, ctx))]
             for fault in faults:
                 yield _with_more_workers(fault, job, ctx) if found.asked > settings.max else fault
             if not faults:
                 yield from uncounted(path, replica.template, settings.resources, ctx)
+        elif found.asked > settings.max:
+            yield _too_many("the launcher", role, path, found, settings)
         else:
             yield from _idle(path, replica.template, settings)
     if len(kinds) > 1:
@@ -185,22 +188,27 @@ def _of_a_worker(job: MPIJob, settings: Settings, ctx: Context) -> int:
 def _bounds(role: str, path: str, found: Devices, settings: Settings, wanted: Callable[[], int]) -> Iterator[Violation]:
     """`wanted` is asked only for a pod that has too few."""
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
-    where = f"{path}.template.spec.{'resourceClaims' if found.by_claim else 'containers'}"
     if found.asked > settings.max:
-        count = _count(found.asked)
-        if found.most != found.least:
-            count = f"{count} or more" if found.most is None else f"up to {count}"
-        fix = f"Ask for {settings.max} or fewer {_where_else(found)}."
-        fault, degree = f"{pod} asks for {count}, at most {settings.max} allowed", Degree(f"{role}>", found.asked)
+        yield _too_many(pod, role, path, found, settings)
     elif found.most is not None and found.most < settings.min:
         # Where claims have too few it is these that need more.
         number = settings.min if found.by_claim else wanted()
         fix = f"Ask for {number} or more {_where_else(found, 'in resources.limits')}."
         fault = f"{pod} asks for {_count(found.most)}, at least {settings.min} required"
-        degree = Degree(f"{role}<", -found.most)
-    else:
-        return
-    yield Violation(where, fault, fix=fix, degree=degree)
+        yield Violation(_where(path, found), fault, fix=fix, degree=Degree(f"{role}<", -found.most))
+
+
+def _too_many(pod: str, role: str, path: str, found: Devices, settings: Settings) -> Violation:
+    count = _count(found.asked)
+    if found.most != found.least:
+        count = f"{count} or more" if found.most is None else f"up to {count}"
+    fix = f"Ask for {settings.max} or fewer {_where_else(found)}."
+    fault = f"{pod} asks for {count}, at most {settings.max} allowed"
+    return Violation(_where(path, found), fault, fix=fix, degree=Degree(f"{role}>", found.asked))
+
+
+def _where(path: str, found: Devices) -> str:
+    return f"{path}.template.spec.{'resourceClaims' if found.by_claim else 'containers'}"
 
 
 def _where_else(found: Devices, otherwise: str = "for each") -> str:

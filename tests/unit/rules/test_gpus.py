@@ -63,6 +63,7 @@ def gpus(limit: Any = None, request: Any = None, role: str = "Worker", name: str
         (gpus("0.5"), {"resources": []}),
         (gpus(2) | gpus(2, role="Launcher") | AS_WORKER, {}),
         (gpus(0, name="amd.com/gpu", role="Launcher"), {}),
+        ({"Launcher.template.spec.containers": [{}, {"resources": {"limits": {GPU: 2}}}]}, {"max": 2, "min": 1}),
     ],
 )
 def test_accepted(changes: Json, settings: Json) -> None:
@@ -109,6 +110,11 @@ def test_accepted(changes: Json, settings: Json) -> None:
                 "a worker asks for 17 GPUs, at most 16 allowed",
                 fix="Ask for 16 or fewer for each, and use more workers.",
             ),
+        ),
+        (
+            gpus(1) | {"Launcher.template.spec.containers": [{}, {"resources": {"limits": {GPU: 16}}}]},
+            {"max": 1},
+            Violation(LAUNCHER, "the launcher asks for 16 GPUs, at most 1 allowed", fix="Ask for 1 or fewer for each."),
         ),
         (
             gpus(1),
