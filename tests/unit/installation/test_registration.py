@@ -12,6 +12,7 @@ from webhook.installation.registration import (
     MADE_BY,
     MATCH_CONDITIONS,
     NAME,
+    NOT_BEING_DELETED,
     Registration,
     by_service,
     by_url,
