@@ -172,7 +172,9 @@ class PolicySet:
     It holds before all days that documents name (`enforceFrom`); `at` gives that of a moment.
     """
 
-    def __init__(self, documents: Sequence[Layer] = ()) -> None:
+    def __init__(self, documents: Sequence[Layer] = (), cluster_version: str = "") -> None:
+        self.cluster_version = cluster_version
+        """That of the API server, as v1.35; empty where it is unknown."""
         self.layers = tuple(layers.in_order(documents))
         self._now: datetime | None = None
         self._policies: dict[tuple[tuple[int, ...] | None, tuple[bool, ...], Said], Policy] = {}
@@ -190,7 +192,7 @@ class PolicySet:
         come = bisect_right(self._days, now)
         found = self._by_days_come.get(come)
         if found is None:
-            found = PolicySet(self.layers)
+            found = PolicySet(self.layers, self.cluster_version)
             found._now, found._by_days_come = self._days[come - 1], self._by_days_come
             found.left_out = self.left_out
             self._by_days_come[come] = found
@@ -271,6 +273,9 @@ class PolicySet:
         chosen_document, wrong = with_values(effective.document, list(zip(asked, said, strict=True)))
         effective = structs.replace(effective, document=chosen_document)
         policy = _staged(effective, uncertain, self.stages(matching), namespace, self._now)
+        if self.cluster_version:
+            on_cluster = ((rule, settings.on(self.cluster_version), action) for rule, settings, action in policy.rules)
+            policy = replace(policy, rules=tuple(on_cluster))
         self.left_out.update(effective.dropped)
         kept = self._kept(indices)
         return replace(policy, layers=kept, identity=_identity(kept), asked=asked, wrong=tuple(wrong))

@@ -6,6 +6,7 @@ restart. All replicas write the same there, so none of them needs to lead.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -61,6 +62,7 @@ class PolicyWatch:
         self._base = base
         self._keys = keys
         self._unsigned: Mapping[str, str] = {}
+        self._cluster_version = ""
         self._sleep = sleep
         self._instead = ""  # what is in force instead of policies that were read
         self._changed = asyncio.Event()
@@ -129,7 +131,7 @@ class PolicyWatch:
             name: "unusable" if state == "unusable" else "last-good" for name, state in outcome.states.items()
         }
         self._instead = instead
-        self._apply(PolicySet([*self._base, *outcome.layers]), replace(outcome, states=states))
+        self._apply(PolicySet([*self._base, *outcome.layers], self._cluster_version), replace(outcome, states=states))
         self._loaded.set()
         self._log.error("policies not read", problem=self.problem)
 
@@ -139,6 +141,7 @@ class PolicyWatch:
             self._changed.clear()
             try:
                 await self._recall()
+                await self._read_cluster_version()
                 outcome = self._load()
                 self._loaded.set()
                 done = await self._report(outcome)
@@ -148,13 +151,19 @@ class PolicyWatch:
             if not done:
                 asyncio.get_running_loop().call_later(RETRY, self._changed.set)
 
+    async def _read_cluster_version(self) -> None:
+        """As v1.35; what was read before stays where there is no answer."""
+        with suppress(ClusterError, KeyError, ValueError):
+            minor = (await self._api.request("GET", "/version"))["minor"]
+            self._cluster_version = f"v1.{int(str(minor).rstrip('+'))}"
+
     def _load(self) -> Loaded:
         remembered = {**(self._written or {}), **self._good}
         outcome = store.load(self._watch.store.records.values(), remembered, policy_model(), self._keys)
         self._good = outcome.last_good
         self._unsigned = {name: outcome.errors[name] for name in outcome.unsigned}
         self._instead = ""
-        self._apply(PolicySet([*self._base, *outcome.layers]), outcome)
+        self._apply(PolicySet([*self._base, *outcome.layers], self._cluster_version), outcome)
         return outcome
 
     async def _report(self, outcome: Loaded) -> bool:
