@@ -42,7 +42,7 @@ from webhook.api.review import AdmissionRequest
 from webhook.api.shape import ShapeError
 from webhook.api.untyped import at
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.cluster.view import ClusterView
+from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.kit import written_templates
 from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
@@ -253,8 +253,7 @@ def validate(
         ctx, old = structs.replace(ctx, old=None), None
     found = _found(policy, job, ctx, time_left) if alike else list(_findings(policy.rules, job, ctx, time_left))
     if found and old is not None and before is not None:
-        earlier = (finding for finding, _ in _findings(policy.rules, old, before, time_left))
-        found = ratchet.worse(found, job, earlier, old)
+        found = ratchet.worse(found, job, _forgiven(policy, job, old, before, time_left), old)
     found += _missing(request, job, policy, ctx)
     for finding, action in found:
         leads_to = action.at_most(finding.violation.ceiling)
@@ -274,6 +273,18 @@ def validate(
     if policy.action(QUOTA_RULE) is Action.DENY:
         decision.reservation = reservation_of(job, ctx)
     return decision
+
+
+def _forgiven(
+    policy: Policy, job: MPIJob, old: MPIJob, ctx: Context, time_left: Callable[[], float]
+) -> Iterator[Finding]:
+    """What the rules find in the stored job; where a user resumes it, without what follows from the cluster.
+
+    A claim or a template may have been replaced while the job was suspended.
+    """
+    if old.suspended and not job.suspended:
+        ctx = structs.replace(ctx, view=NothingKnown(), memo={})
+    yield from (finding for finding, _ in _findings(policy.rules, old, ctx, time_left))
 
 
 def _dated(finding: Finding, policy: Policy) -> Finding:

@@ -18,7 +18,7 @@ ready, and with `cleanPodPolicy: None`. There `max` holds for the `activeDeadlin
 the injection `job-timeout` sets, and an update may not leave workers without it.
 
 Not guaranteed: each resume, and each pod that a user deletes, starts the clock again. Pods of TrainJobs end with the
-TrainJob alone. Whoever may create Pods or Jobs needs no MPIJob to run longer.
+TrainJob alone. A user who may create Pods or Jobs needs no MPIJob to run longer.
 
 A change of the annotation on a job that exists changes nothing, since only the field counts then: that is a warning.
 """
@@ -121,7 +121,7 @@ def _grace_periods(job: MPIJob, settings: Settings) -> Iterator[Violation]:
 
 
 def _limit_of_workers(job: MPIJob, longest: str, ctx: Context) -> Iterator[Violation]:
-    """Of workers that may run longer than the launcher: their own limit against the `longest`, and that it stays."""
+    """The own limit of workers that may run longer than the launcher: at most `longest`, and never removed."""
     field, limit, most = _outlasting(job), job.run_policy.active_deadline_seconds, duration.parse(longest)
     if not field or limit is None or not job.workers:
         return

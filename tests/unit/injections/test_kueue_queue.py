@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from datetime import date
 from typing import Any
 
 import pytest
@@ -435,3 +436,39 @@ def test_a_suspended_job_keeps_its_queue(left: dict[str, str], skip: dict[str, s
         document: Any = mutate(new, policy, "UPDATE", view=Snapshot(SECOND), stored=stored).document
         assert document["metadata"]["labels"][LABEL] == "training"
         assert document["spec"]["runPolicy"]["suspend"] is True
+
+
+EVASIONS = {
+    "annotation": mpijob(metadata={"annotations": {"training.openshift.io/queue": ""}}),
+    "label": mpijob(metadata={"labels": {LABEL: ""}}),
+    "Volcano": mpijob(metadata={"annotations": {"scheduling.volcano.sh/queue-name": "x"}}),
+    "skip": mpijob(metadata={"annotations": {SKIP: ID}}),
+    "nothing": mpijob(),
+}
+
+
+@pytest.mark.parametrize("evasion", list(EVASIONS))
+@pytest.mark.parametrize("stored", [None, mpijob(), mpijob(metadata={"labels": {LABEL: "training"}})])
+def test_a_required_queue_is_not_evaded(evasion: str, stored: Any) -> None:
+    policy = policy_of({ID: {"required": "deny"}})
+    sent = request(EVASIONS[evasion], old=stored, namespace="team")
+    decision = pipelines.validate(sent, policy=policy, view=Snapshot(USUAL), today=date.min)
+    [finding] = [each for each in decision.denied if each.rule == "required-injection"]
+    assert finding.violation.path == f"metadata.labels[{LABEL}]"
+    assert finding.violation.fix == "Set it to training."
+
+
+@pytest.mark.parametrize(
+    ("job", "objects"),
+    [
+        (mpijob(metadata={"labels": {LABEL: "training"}}), USUAL),
+        (mpijob(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"}), USUAL),
+        (mpijob(), []),
+    ],
+    ids=["queued", "in another cluster", "nothing is known of Kueue"],
+)
+def test_who_needs_no_queue_where_it_is_required(job: Json, objects: list[Json]) -> None:
+    sent = request(job, namespace="team")
+    policy = policy_of({ID: {"required": "deny"}})
+    decision = pipelines.validate(sent, policy=policy, view=Snapshot(objects), today=date.min)
+    assert "required-injection" not in {each.rule for each in decision.denied}
