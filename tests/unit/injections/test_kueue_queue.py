@@ -448,7 +448,9 @@ EVASIONS = {
 
 
 @pytest.mark.parametrize("evasion", list(EVASIONS))
-@pytest.mark.parametrize("stored", [None, mpijob(), mpijob(metadata={"labels": {LABEL: "training"}})])
+@pytest.mark.parametrize(
+    "stored", [None, mpijob(metadata={"labels": {"a": "b"}}), mpijob(metadata={"labels": {LABEL: "training"}})]
+)
 def test_a_required_queue_is_not_evaded(evasion: str, stored: Any) -> None:
     policy = policy_of({ID: {"required": "deny"}})
     sent = request(EVASIONS[evasion], old=stored, namespace="team")
