@@ -20,6 +20,7 @@ from tests.support.strategies import COMPLETE
 from webhook import injections
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision, Policy
+from webhook.admission.restore import LAST_APPLIED
 from webhook.api.annotations import INJECTED
 from webhook.api.review import AdmissionRequest
 from webhook.api.untyped import at
@@ -69,7 +70,14 @@ def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> De
     keep(job, decision, lambda other: mutate(other, policy, view=view))
     if decision.patch and at(job, "metadata").get("deletionTimestamp") is None:
         dropped = without_defaults(job, kept_in=decision.document)
-        applied = mutate(dropped, policy, "UPDATE", view=view, stored=decision.document)
+        stored = copy.deepcopy(decision.document)
+        for each in (dropped, stored):  # as `kubectl apply` does
+            if isinstance(at(each, "metadata").get("annotations"), dict | None):
+                each["metadata"]["annotations"] = {
+                    **(at(each, "metadata", "annotations")),
+                    LAST_APPLIED: json.dumps(job),
+                }
+        applied = mutate(dropped, policy, "UPDATE", view=view, stored=stored)
         assert without_list(applied.document) == without_list(decision.document), (
             "what the same file drops when it is applied again is put back"
         )
@@ -80,7 +88,8 @@ def without_list(document: Any) -> Any:
     """The job without the annotation that lists its injections, which an update does not put back."""
     document = copy.deepcopy(document)
     annotations = document["metadata"].get("annotations") or {}
-    annotations.pop(INJECTED, None)
+    for key in (INJECTED, LAST_APPLIED):
+        annotations.pop(key, None)
     if not annotations:
         document["metadata"].pop("annotations", None)
     return document

@@ -110,6 +110,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     On UPDATE only values come back that the stored job has and an injection can write (see `restore`): `kubectl apply`
     replaces whole lists of a custom resource, and Kueue stops a running job whose containers change.
     """
+    request = structs.replace(request, object=too_large.without_status(request.object))
     if too_large.unread(request.object) or (request.operation == "UPDATE" and too_large.unread(request.old_object)):
         return Decision(name=request.name, skipped=too_large.INJECT_NOTHING)
     stored = None
@@ -148,7 +149,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
             parameters.warn_of_injections(decision, policy)
             decision.news = list(dict.fromkeys(builder.authors))
             _list_injections(job, decision.news, builder)
-    except PatchConflict as error:
+    except (PatchConflict, ShapeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
     if not decision.skipped or builder.operations:
         decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document

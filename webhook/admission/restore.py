@@ -76,7 +76,9 @@ def restore(stored: Any, builder: PatchBuilder, inject: Inject, *, skipped: froz
         return outcome
     after = _Run(inject, builder.document)
     file = _own_file(stored)
-    walk = _Walk(skipped, after.builder, file_known=file is not None)
+    # The new job has the annotation too where `kubectl apply` writes it, and lacks it in a file that replaces the job.
+    file_known = file is not None and bool(_part(builder.document, "metadata", "annotations", LAST_APPLIED))
+    walk = _Walk(skipped, after.builder, file_known=file_known)
     bare = walk.rest(stored, builder.document, file, (), ())
     if not walk.dropped:
         return outcome
@@ -92,7 +94,8 @@ def restore(stored: Any, builder: PatchBuilder, inject: Inject, *, skipped: froz
         if by_default and each.injection not in back and not _written(after.builder, each.path, each.value, each.form):
             continue
         if each.injection not in changed:
-            _put(each, builder, _networks(each, after.builder) if each.form.text else each.value)
+            text = _networks(each, after.builder, file_known=file_known) if each.form.text else None
+            _put(each, builder, each.value if text is None else text)
             back.add(each.injection)
     start = len(builder.additions)
     fresh = inject(builder, frozenset(changed)) if changed else {}
@@ -136,7 +139,7 @@ def _written(today: PatchBuilder, path: Path, value: Any, form: Form) -> bool:
 
 def _own_file(stored: Any) -> Any:
     """What `kubectl apply` was last given; None for a job that it did not write."""
-    with suppress(LookupError, TypeError, msgspec.DecodeError, UnicodeError):
+    with suppress(LookupError, TypeError, msgspec.DecodeError, UnicodeError, RecursionError):
         return msgspec.json.decode(stored["metadata"]["annotations"][LAST_APPLIED])
     return None
 
@@ -144,23 +147,23 @@ def _own_file(stored: Any) -> Any:
 def _put(dropped: Dropped, builder: PatchBuilder, value: Any) -> None:
     builder.author = dropped.injection
     if dropped.item:
-        builder.append(dropped.path, value, key=None)
-    elif value != dropped.left:
+        builder.append(dropped.path, value, key=None, is_new=True)
+    elif value != (dropped.left or ""):
         builder.add(dropped.path, value, over=dropped.left)
 
 
-def _networks(dropped: Dropped, today: PatchBuilder) -> Any:
+def _networks(dropped: Dropped, today: PatchBuilder, *, file_known: bool) -> str:
     """The text for a list of networks: today's if all of it comes from the stored job, else the stored one.
 
     A text of the user's that does not begin the stored one stays as it is.
     """
-    left, text = dropped.left or "", today.get(dropped.path)
+    left, text = str(dropped.left or ""), today.get(dropped.path)
     try:
         if isinstance(text, str) and set(parse(text)) <= {*parse(dropped.value), *parse(left)}:
             return text
     except NetworksError:
-        return dropped.left
-    return dropped.value if extends(dropped.value, left) else dropped.left
+        return left
+    return str(dropped.value) if file_known and extends(dropped.value, left) else left
 
 
 class _Walk:
@@ -184,7 +187,7 @@ class _Walk:
         if path and (found := self._form(path, stored, new, own, pattern)) is not None:
             self.dropped.append(Dropped(*found, path, stored, new, item=False))
             return _GONE if new is None else new
-        if pattern not in self._ways:
+        if pattern not in self._ways or _stays_away(stored, new, pattern):
             return stored
         if isinstance(stored, dict) and (new is None or isinstance(new, dict)):
             there, mine = new or {}, own if isinstance(own, dict) else {}
@@ -237,6 +240,8 @@ class _Walk:
     def _may(self, form: Form, path: Path, value: Any) -> bool:
         """Whether enough is known of who wrote a value of this form."""
         proven = self._file_known and form.when is ComesBack.NOT_IN_FILE
+        if form.text:
+            return True
         doubtful = form.when in {ComesBack.NOT_IN_FILE, ComesBack.WRITTEN_TODAY} and form.default is None
         return not doubtful or proven or _written(self._today, path, value, form)
 
@@ -260,6 +265,26 @@ def _with_changed_pairs(stored: Any, new: Any) -> Any:
         kept = {name: amount for name, amount in mapping(stored.get(half)).items() if name in changed}
         amended[half] = {**kept, **mapping(new.get(half))} or new.get(half)
     return amended
+
+
+def _stays_away(stored: Any, new: Any, pattern: tuple[str, ...]) -> bool:
+    """Whether nothing comes back to a part: a template that is gone, or a security context that the user has changed.
+
+    The API server rejects some values of a security context next to others.
+    """
+    if pattern[-1:] == ("securityContext",):
+        return not _is_within(new, stored)
+    of_pods = pattern[:2] == ("spec", "mpiReplicaSpecs") and (len(pattern) <= 4 or pattern[4:] == ("spec",))
+    return new is None and of_pods
+
+
+def _is_within(new: Any, stored: Any) -> bool:
+    """Whether everything in the new value is in the stored one."""
+    if isinstance(new, dict) and isinstance(stored, dict):
+        return all(_is_within(value, stored.get(key)) for key, value in new.items())
+    if isinstance(new, list) and isinstance(stored, list):
+        return all(item in stored for item in new)
+    return new is None or new == stored
 
 
 def _has_no_name(item: Any, field: str) -> bool:

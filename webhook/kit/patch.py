@@ -131,18 +131,21 @@ class PatchBuilder:
         self.additions[-1] = structs.replace(self.additions[-1], entries=entries)
         return True
 
-    def append(self, path: Path, item: dict[str, object] | str, *, key: str | None = "name") -> bool:
+    def append(
+        self, path: Path, item: dict[str, object] | str, *, key: str | None = "name", is_new: bool = False
+    ) -> bool:
         """Append `item` to the list at `path` unless an item with the same `key` is in it; True when it was appended.
 
         Most of the MPIJob schema's lists are maps by a key: a second item with the same key would reject the whole job.
-        None for those without a key, such as tolerations and lists of text: there an equal item counts.
+        None for those without a key, such as tolerations and lists of text: there an equal item counts. An item that
+        `is_new` is not looked for.
         """
         items = _at(self.document, path)
         if items is None:
             self._add_with_parents(path, [item])
         elif not isinstance(items, list):
             raise PatchConflict(pointer(path), "is not a list")
-        elif _is_in(items, item, key):
+        elif not is_new and _is_in(items, item, key):
             return False
         else:
             items.append(_copy(item))

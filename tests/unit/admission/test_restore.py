@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.injecting import DEFAULTS, mpijob, mutate, only, operations_of, policy_of, without_list
 from tests.support.kueue_objects import namespace
+from tests.support.namespaces import labelled
 from tests.support.networks import network
 from webhook.admission.restore import LAST_APPLIED
 from webhook.api.annotations import INJECTED
@@ -230,6 +231,8 @@ def test_request_and_limit_come_back_as_they_were_or_not_at_all(amounts):
     stored = mutate(job(), only("launcher-resources", when="always"), view=KNOWN).document
     after = job()
     pod(after, "Launcher")["containers"][0]["resources"] = amounts
+    for each in (stored, after):
+        each["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(job())}
     again = mutate(after, DEFAULTS, "UPDATE", stored=stored).document or after
     found = pod(again, "Launcher")["containers"][0]["resources"]
     assert found.get("limits", {}).get("cpu") == amounts.get("limits", {}).get("cpu")
@@ -322,7 +325,52 @@ def test_a_value_that_users_write_too_comes_back_where_their_file_lacks_it(injec
     stored = mutate(job(), only(injection_id, **settings), view=KNOWN).document
     value = pod(stored)[field]
     later = only(injection_id)
-    for file, comes_back in ((job(), True), (job(**{field: value}), False), (None, False)):
+    for file, applied, comes_back in (
+        (job(), True, True),
+        (job(), False, False),
+        (job(**{field: value}), True, False),
+        (None, False, False),
+    ):
         stored["metadata"]["annotations"] = {} if file is None else {LAST_APPLIED: json.dumps(file)}
-        again = update(job(), stored, later).document or job()
+        new = job()
+        new["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(new)} if applied else {}
+        again = update(new, stored, later).document or job()
         assert (pod(again).get(field) == value) == comes_back
+
+
+def test_a_forged_file_brings_nothing_back_to_a_job_that_is_replaced() -> None:
+    stored = job(tolerations=[{"operator": "Exists"}], nodeSelector={"node-role.kubernetes.io/control-plane": "x"})
+    env = [
+        {"name": "NCCL_NET_PLUGIN", "value": "/evil.so"},
+        {"name": "PRTE_MCA_plm_ssh_args", "value": "-o ProxyCommand=x"},
+    ]
+    pod(stored, "Launcher")["containers"][0]["env"] = env
+    template = stored["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
+    template["metadata"] = {"annotations": {NETWORKS: "kube-system/evil"}}
+    for forged in ("{}", "[" * 1100, "null"):
+        stored["metadata"]["annotations"] = {LAST_APPLIED: forged}
+        assert update(job(), stored, DEFAULTS).patch == []
+
+
+def test_a_template_that_is_taken_out_is_gone() -> None:
+    stored = mutate(job(), DEFAULTS, view=KNOWN).document
+    new = job()
+    del new["spec"]["mpiReplicaSpecs"]["Worker"]
+    document = update(new, stored, DEFAULTS).document
+    assert "Worker" not in document["spec"]["mpiReplicaSpecs"]
+
+
+def test_a_changed_security_context_is_the_users() -> None:
+    view = labelled("team", enforce="restricted")
+    stored = mutate(job(), only("security-context"), view=view).document
+    new = job()
+    pod(new)["containers"][0]["securityContext"] = {"privileged": True, "runAsUser": 0}
+    again = update(new, stored, only("security-context")).document or new
+    assert pod(again)["containers"][0]["securityContext"] == {"privileged": True, "runAsUser": 0}
+
+
+def test_a_status_of_the_users_own_does_not_count() -> None:
+    """The API server drops it after the mutating hook, so it must not make the job too large to inject into."""
+    for status in ({"conditions": [{"type": "x", "status": "True", "message": "{" * 20_001}]}, [[]] * 800_000):
+        big = {**job(), "status": status}
+        assert mutate(big, DEFAULTS, view=KNOWN).document["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400
