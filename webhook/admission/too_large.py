@@ -42,7 +42,7 @@ def beyond_ceilings(job: MPIJob, ctx: Context) -> bool:
 
 
 def same_pods(request: AdmissionRequest) -> bool:
-    """Whether spec, labels and annotations are unchanged but for `suspend`; the API server writes both in the same way."""
+    """Whether spec (but for `suspend`), labels and annotations are unchanged; the API server writes both alike."""
     try:
         new, old = (msgspec.json.decode(raw, type=_Job).parts for raw in (request.object, request.old_object))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError):
