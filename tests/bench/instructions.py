@@ -19,7 +19,7 @@ from tests.bench import body, instruction_counter
 from tests.bench.instruction_counter import Count, NoCounterError
 from tests.bench.machine import this_machine
 from tests.bench.report import markdown, text
-from webhook.admission import left_alone, pipelines, record, required, too_large
+from webhook.admission import left_alone, pipelines, required, too_large
 from webhook.admission.decided_before import DecidedBefore
 from webhook.api import document, mpijob, review, written
 from webhook.cluster.view import NothingKnown
@@ -79,8 +79,6 @@ def mutating(data: bytes, policy: Policy) -> Iterator[str]:
         if notes := list(injection.inject(job, settings, ctx, builder)):
             decision.told[injection.id] = notes
         yield f"injection {injection.id}"
-    record.write(builder)
-    yield "record"
     decision.news = list(dict.fromkeys(builder.authors))
     decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
     review.encode(decision.response(request.uid))
