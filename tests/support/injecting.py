@@ -71,12 +71,10 @@ def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> De
     if decision.patch and at(job, "metadata").get("deletionTimestamp") is None:
         dropped = without_defaults(job, kept_in=decision.document)
         stored = copy.deepcopy(decision.document)
-        for each in (dropped, stored):  # as `kubectl apply` does
-            if isinstance(at(each, "metadata").get("annotations"), dict | None):
-                each["metadata"]["annotations"] = {
-                    **(at(each, "metadata", "annotations")),
-                    LAST_APPLIED: json.dumps(job),
-                }
+        if isinstance(at(job).get("metadata"), dict) and isinstance(job["metadata"].get("annotations"), dict | None):
+            for each in (dropped, stored):  # as `kubectl apply` does
+                annotations = at(each, "metadata", "annotations")
+                each["metadata"]["annotations"] = {**annotations, LAST_APPLIED: json.dumps(job)}
         applied = mutate(dropped, policy, "UPDATE", view=view, stored=stored)
         assert without_list(applied.document) == without_list(decision.document), (
             "what the same file drops when it is applied again is put back"
