@@ -19,7 +19,7 @@ from tests.bench import body, instruction_counter
 from tests.bench.instruction_counter import Count, NoCounterError
 from tests.bench.machine import this_machine
 from tests.bench.report import markdown, text
-from webhook.admission import left_alone, pipelines, record, required, too_large
+from webhook.admission import left_alone, pipelines, required, too_large
 from webhook.admission.decided_before import DecidedBefore
 from webhook.api import document, mpijob, review, written
 from webhook.cluster.view import NothingKnown
@@ -69,7 +69,7 @@ def mutating(data: bytes, policy: Policy) -> Iterator[str]:
     job, written = document.decode(request.object)
     yield "decode the job and the document"
     ctx = _context(request, policy)
-    left_alone.reason_to_inject_nothing(request, job, policy)
+    left_alone.reason_to_inject_nothing(request, job, None, policy)
     too_large.findings(job, ctx, policy)
     yield "size"
     builder = PatchBuilder(written)
@@ -79,8 +79,6 @@ def mutating(data: bytes, policy: Policy) -> Iterator[str]:
         if notes := list(injection.inject(job, settings, ctx, builder)):
             decision.told[injection.id] = notes
         yield f"injection {injection.id}"
-    record.write(builder)
-    yield "record"
     decision.news = list(dict.fromkeys(builder.authors))
     decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
     review.encode(decision.response(request.uid))

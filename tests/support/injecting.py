@@ -20,8 +20,10 @@ from tests.support.strategies import COMPLETE
 from webhook import injections
 from webhook.admission import pipelines
 from webhook.admission.pipelines import Decision, Policy
+from webhook.admission.restore import LAST_APPLIED
 from webhook.api.annotations import INJECTED
 from webhook.api.review import AdmissionRequest
+from webhook.api.untyped import at
 from webhook.cluster.view import ClusterView
 
 DEFAULTS = pipelines.load_policy(None)
@@ -66,9 +68,14 @@ def hold(job: Any, policy: Policy = DEFAULTS, *, view: ClusterView = VIEW) -> De
     """Mutate a job, a JSON value, and check every promise on the outcome."""
     decision = mutate(job, policy, view=view)
     keep(job, decision, lambda other: mutate(other, policy, view=view))
-    if decision.patch and job["metadata"].get("deletionTimestamp") is None:
+    if decision.patch and at(job, "metadata").get("deletionTimestamp") is None:
         dropped = without_defaults(job, kept_in=decision.document)
-        applied = mutate(dropped, policy, "UPDATE", view=view, stored=decision.document)
+        stored = copy.deepcopy(decision.document)
+        if isinstance(at(job).get("metadata"), dict) and isinstance(job["metadata"].get("annotations"), dict | None):
+            for each in (dropped, stored):  # as `kubectl apply` does
+                annotations = at(each, "metadata", "annotations")
+                each["metadata"]["annotations"] = {**annotations, LAST_APPLIED: json.dumps(job)}
+        applied = mutate(dropped, policy, "UPDATE", view=view, stored=stored)
         assert without_list(applied.document) == without_list(decision.document), (
             "what the same file drops when it is applied again is put back"
         )
@@ -79,7 +86,8 @@ def without_list(document: Any) -> Any:
     """The job without the annotation that lists its injections, which an update does not put back."""
     document = copy.deepcopy(document)
     annotations = document["metadata"].get("annotations") or {}
-    annotations.pop(INJECTED, None)
+    for key in (INJECTED, LAST_APPLIED):
+        annotations.pop(key, None)
     if not annotations:
         document["metadata"].pop("annotations", None)
     return document

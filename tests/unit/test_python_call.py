@@ -34,7 +34,7 @@ def test_a_good_job() -> None:
     assert "sidecar.istio.io/inject" not in GOOD["metadata"].get("annotations", {}), "what was given is as it was"
     assert verdict.not_judged[0].startswith("not judged: what depends on ")
     assert verdict.not_judged[0].endswith("(no cluster was given)")
-    assert repr(verdict).startswith("team-a/train: admitted\n  injected, and recorded in")
+    assert repr(verdict).startswith("team-a/train: admitted\n  injected:")
 
 
 def test_a_refused_job() -> None:

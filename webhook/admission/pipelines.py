@@ -41,7 +41,7 @@ from webhook.api.review import AdmissionRequest
 from webhook.api.shape import ShapeError
 from webhook.api.untyped import at
 from webhook.cluster.resources.namespaces import NAMESPACES
-from webhook.cluster.view import ClusterView
+from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.kit import written_templates
 from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
@@ -109,6 +109,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
     On UPDATE only values come back that the stored job has and an injection can write (see `restore`): `kubectl apply`
     replaces whole lists of a custom resource, and Kueue stops a running job whose containers change.
     """
+    request = structs.replace(request, object=too_large.without_status(request.object))
     if too_large.unread(request.object) or (request.operation == "UPDATE" and too_large.unread(request.old_object)):
         return Decision(name=request.name, skipped=too_large.INJECT_NOTHING)
     stored = None
@@ -146,7 +147,7 @@ def mutate(request: review.AdmissionRequest, *, policy: Policy, view: ClusterVie
             decision.told = overlooked.cautions(job) | _inject(job, policy, ctx, builder)
             decision.news = list(dict.fromkeys(builder.authors))
             _list_injections(job, decision.news, builder)
-    except PatchConflict as error:
+    except (PatchConflict, ShapeError) as error:
         return Decision(skipped=f"schema: {error}"[:200], name=decision.name)
     if not decision.skipped or builder.operations:
         decision.patch, decision.authors, decision.document = builder.operations, builder.authors, builder.document
@@ -251,8 +252,7 @@ def validate(
         ctx, old = structs.replace(ctx, old=None), None
     found = _found(policy, job, ctx, time_left) if alike else list(_findings(policy.rules, job, ctx, time_left))
     if found and old is not None and before is not None:
-        earlier = (finding for finding, _ in _findings(policy.rules, old, before, time_left))
-        found = ratchet.worse(found, job, earlier, old)
+        found = ratchet.worse(found, job, _forgiven(policy, job, old, before, time_left), old)
     found += _missing(request, job, policy, ctx)
     for finding, action in found:
         leads_to = action.at_most(finding.violation.ceiling)
@@ -271,6 +271,18 @@ def validate(
     if policy.action(QUOTA_RULE) is Action.DENY:
         decision.reservation = reservation_of(job, ctx)
     return decision
+
+
+def _forgiven(
+    policy: Policy, job: MPIJob, old: MPIJob, ctx: Context, time_left: Callable[[], float]
+) -> Iterator[Finding]:
+    """What the rules find in the stored job; where a user resumes it, without what follows from the cluster.
+
+    A claim or a template may have been replaced while the job was suspended.
+    """
+    if old.suspended and not job.suspended:
+        ctx = structs.replace(ctx, view=NothingKnown(), memo={})
+    yield from (finding for finding, _ in _findings(policy.rules, old, ctx, time_left))
 
 
 def _not_judged(

@@ -113,7 +113,7 @@ def verdict_on(
     others = [layer for layer in policies.layers if layer.name != verdict.name]
     if new is None or not new.is_policy:
         if old is not None and old.is_policy:
-            verdict.after = PolicySet(others)
+            verdict.after = PolicySet(others, policies.cluster_version)
             verdict.notes.append(f'policy "{verdict.name}" goes: what it set falls back to other policies or defaults')
         return verdict
     try:
@@ -125,7 +125,7 @@ def verdict_on(
         return verdict
     layer = Layer(verdict.name, found, new.metadata.resource_version, layers.digest_of(data[store.KEY]))
     verdict.document, verdict.text = found, data[store.KEY]
-    verdict.after = PolicySet([*others, layer])
+    verdict.after = PolicySet([*others, layer], policies.cluster_version)
     verdict.notes += _notes(layer, others, namespaces, now)
     return verdict
 

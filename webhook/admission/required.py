@@ -22,6 +22,7 @@ from webhook.policy.in_force import Policy
 from webhook.rules import Violation
 
 RULE = REQUIRED_INJECTION
+_MISSING: Final = 'the injection "{}" is required and not in the job'
 _REPLICAS: Final = ("spec", "mpiReplicaSpecs")
 _FIX = "Submit it again; if that does not help, another webhook takes it out, so ask your administrator."
 _FIX_CLAIMED = (
@@ -44,6 +45,12 @@ def missing(
     before = None if stored is None else PatchBuilder(document.object_of(stored))
     fix = _FIX_CLAIMED.format(claimed) if claimed else _FIX
     for injection, settings in policy.required:
+        action = settings.required.at_most(policy.document.ceiling)
+        if injection.unmet is not None:
+            if how := injection.unmet(job, settings, ctx):
+                path = field(injection.forms[0].path)
+                yield Finding(RULE, Violation(path, _MISSING.format(injection.id), fix=how)), action
+            continue
         try:
             added = _additions(injection, settings, job, ctx, builder)
         except PatchConflict:
@@ -51,8 +58,7 @@ def missing(
         if before is not None:
             added = [each for each in added if _had(before, each)]
         if added:
-            finding = Finding(RULE, _violation(injection.id, added, fix))
-            yield finding, settings.required.at_most(policy.document.ceiling)
+            yield Finding(RULE, _violation(injection.id, added, fix)), action
 
 
 def _additions(
@@ -76,9 +82,7 @@ def _had(stored: PatchBuilder, addition: Addition) -> bool:
 
 def _violation(injection_id: str, added: list[Addition], fix: str) -> Violation:
     more = f", and {len(added) - 1} more of its values are missing too" if len(added) > 1 else ""
-    return Violation(
-        field(added[0].path), f'the injection "{injection_id}" is required and not in the job{more}', fix=fix
-    )
+    return Violation(field(added[0].path), _MISSING.format(injection_id) + more, fix=fix)
 
 
 def field(path: Path) -> str:

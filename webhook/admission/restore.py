@@ -19,7 +19,7 @@ import msgspec
 from webhook import injections
 from webhook.api.networks import NetworksError, extends, parse
 from webhook.api.shape import ShapeError
-from webhook.api.untyped import mapping
+from webhook.api.untyped import at, mapping
 from webhook.injections import Caution
 from webhook.kit.forms import ITEM, ComesBack, Form
 from webhook.kit.patch import Addition, PatchBuilder, PatchConflict, Path
@@ -29,6 +29,8 @@ Told = dict[str, list[str]]
 Inject = Callable[[PatchBuilder, frozenset[str] | None], Told]
 """Runs the injections of these ids, None for all, as at creation."""
 
+_INJECTED: Final = (("metadata", "labels"), ("metadata", "annotations"), ("spec",))
+"""The parts of a job that injections write to."""
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _KEYS: Final[Mapping[str, str]] = {
     "containers": "name",
@@ -70,12 +72,17 @@ class Dropped:
 def restore(stored: Any, builder: PatchBuilder, inject: Inject, *, skipped: frozenset[str]) -> Restored:
     """Put back into the new job in `builder` what it lost of the `stored` one, but for the `skipped` injections."""
     outcome = Restored()
+    if all(_part(stored, *path) == _part(builder.document, *path) for path in _INJECTED):
+        return outcome
+    after = _Run(inject, builder.document)
     file = _own_file(stored)
-    walk = _Walk(skipped)
+    # The new job has the annotation too where `kubectl apply` writes it, and lacks it in a file that replaces the job.
+    file_known = file is not None and bool(_part(builder.document, "metadata", "annotations", LAST_APPLIED))
+    walk = _Walk(skipped, after.builder, file_known=file_known)
     bare = walk.rest(stored, builder.document, file, (), ())
     if not walk.dropped:
         return outcome
-    before, after = _Run(inject, bare), _Run(inject, builder.document)
+    before = _Run(inject, bare)
     changed = {
         each.injection
         for each in walk.dropped
@@ -83,8 +90,12 @@ def restore(stored: Any, builder: PatchBuilder, inject: Inject, *, skipped: froz
     }
     back: set[str] = set()
     for each in sorted(walk.dropped, key=lambda each: each.form.default is not None):
-        if each.injection not in changed and _comes_back(each, after.builder, back, file_known=file is not None):
-            _put(each, builder, _networks(each, after.builder) if each.form.text else each.value)
+        by_default = each.form.default is not None
+        if by_default and each.injection not in back and not _written(after.builder, each.path, each.value, each.form):
+            continue
+        if each.injection not in changed:
+            text = _networks(each, after.builder, file_known=file_known) if each.form.text else None
+            _put(each, builder, each.value if text is None else text)
             back.add(each.injection)
     start = len(builder.additions)
     fresh = inject(builder, frozenset(changed)) if changed else {}
@@ -114,22 +125,21 @@ def _new_cautions(author: str, before: _Run, after: _Run) -> list[str]:
     return [note for note in after.told.get(author, ()) if isinstance(note, Caution) and note not in earlier]
 
 
-def _comes_back(dropped: Dropped, today: PatchBuilder, back: set[str], *, file_known: bool) -> bool:
-    there = today.get(dropped.path)
-    written_today = dropped.value in (there or ()) if dropped.item else dropped.value == there
-    match dropped.form.when:
-        case ComesBack.NOT_IN_FILE:
-            return file_known or written_today
-        case ComesBack.WRITTEN_TODAY:
-            return written_today or (dropped.form.default is not None and dropped.injection in back)
-        case ComesBack.WITH_OTHERS:
-            return dropped.injection in back
-    return True
+def _part(document: Any, *path: str) -> Any:
+    return mapping(at(document, *path[:-1])).get(path[-1])
+
+
+def _written(today: PatchBuilder, path: Path, value: Any, form: Form) -> bool:
+    """Whether the injections would write the value today."""
+    if form.when is ComesBack.WITH_OTHERS:
+        return False
+    there = today.get(path)
+    return value in there if isinstance(there, list) and form.path[-1] == ITEM else value == there
 
 
 def _own_file(stored: Any) -> Any:
     """What `kubectl apply` was last given; None for a job that it did not write."""
-    with suppress(LookupError, TypeError, msgspec.DecodeError, UnicodeError):
+    with suppress(LookupError, TypeError, msgspec.DecodeError, UnicodeError, RecursionError):
         return msgspec.json.decode(stored["metadata"]["annotations"][LAST_APPLIED])
     return None
 
@@ -137,31 +147,33 @@ def _own_file(stored: Any) -> Any:
 def _put(dropped: Dropped, builder: PatchBuilder, value: Any) -> None:
     builder.author = dropped.injection
     if dropped.item:
-        builder.append(dropped.path, value, key=None)
-    elif value != dropped.left:
+        builder.append(dropped.path, value, key=None, is_new=True)
+    elif value != (dropped.left or ""):
         builder.add(dropped.path, value, over=dropped.left)
 
 
-def _networks(dropped: Dropped, today: PatchBuilder) -> Any:
+def _networks(dropped: Dropped, today: PatchBuilder, *, file_known: bool) -> str:
     """The text for a list of networks: today's if all of it comes from the stored job, else the stored one.
 
     A text of the user's that does not begin the stored one stays as it is.
     """
-    left, text = dropped.left or "", today.get(dropped.path)
+    left, text = str(dropped.left or ""), today.get(dropped.path)
     try:
         if isinstance(text, str) and set(parse(text)) <= {*parse(dropped.value), *parse(left)}:
             return text
     except NetworksError:
-        return dropped.left
-    return dropped.value if extends(dropped.value, left) else dropped.left
+        return left
+    return str(dropped.value) if file_known and extends(dropped.value, left) else left
 
 
 class _Walk:
     """Through the stored job, the new one and the user's own file side by side."""
 
-    def __init__(self, skipped: frozenset[str]) -> None:
+    def __init__(self, skipped: frozenset[str], today: PatchBuilder, *, file_known: bool) -> None:
         self.dropped: list[Dropped] = []
         self._skipped = skipped
+        self._today = today
+        self._file_known = file_known
         self._forms: dict[tuple[str, ...], list[tuple[str, Form]]] = defaultdict(list)
         for injection in injections.REGISTRY.values():
             for form in injection.forms:
@@ -172,13 +184,15 @@ class _Walk:
         """What is left of `stored` without dropped values; _GONE for nothing."""
         if stored == new:
             return stored
-        if path and (found := self._form(path[-1], stored, new, own, pattern)) is not None:
+        if path and (found := self._form(path, stored, new, own, pattern)) is not None:
             self.dropped.append(Dropped(*found, path, stored, new, item=False))
             return _GONE if new is None else new
-        if pattern not in self._ways:
+        if pattern not in self._ways or _stays_away(stored, new, pattern):
             return stored
         if isinstance(stored, dict) and (new is None or isinstance(new, dict)):
             there, mine = new or {}, own if isinstance(own, dict) else {}
+            if pattern[-1:] == ("resources",):
+                there = _with_changed_pairs(stored, there)
             parts = {
                 key: self.rest(value, there.get(key), mine.get(key), (*path, key), (*pattern, key))
                 for key, value in stored.items()
@@ -203,27 +217,33 @@ class _Walk:
             if index is not None:
                 own_item = mine.get(identity)
                 left.append(self.rest(item, new[index], own_item, (*path, index), (*pattern, ITEM)))
-            elif found := self._form(ITEM, item, None, mine.get(identity), (*pattern, ITEM)):
+            elif found := self._form(path, item, None, mine.get(identity), (*pattern, ITEM)):
                 self.dropped.append(Dropped(*found, path, item, None, item=True))
             else:
                 left.append(item)
         return left
 
-    def _form(
-        self, key: str | int, stored: Any, new: Any, own: Any, pattern: tuple[str, ...]
-    ) -> tuple[str, Form] | None:
+    def _form(self, path: Path, stored: Any, new: Any, own: Any, pattern: tuple[str, ...]) -> tuple[str, Form] | None:
         """The injection that can have written a value that is dropped, and the form that says so."""
         any_key = (*pattern[:-1], ITEM)
         fitting = [
             (author, form)
             for where in dict.fromkeys((pattern, any_key))
             for author, form in self._forms.get(where, ())
-            if _is_lost(form, stored, new) and form.holds(str(key), stored)
+            if _is_lost(form, stored, new) and form.holds(str(path[-1]), stored) and self._may(form, path, stored)
         ]
         always = [entry for entry in fitting if entry[1].when is ComesBack.ALWAYS]
         if own == stored or self._skipped.intersection(author for author, _ in fitting):
             fitting = always
         return fitting[0] if fitting else None
+
+    def _may(self, form: Form, path: Path, value: Any) -> bool:
+        """Whether enough is known of who wrote a value of this form."""
+        proven = self._file_known and form.when is ComesBack.NOT_IN_FILE
+        if form.text:
+            return True
+        doubtful = form.when in {ComesBack.NOT_IN_FILE, ComesBack.WRITTEN_TODAY} and form.default is None
+        return not doubtful or proven or _written(self._today, path, value, form)
 
 
 def _is_lost(form: Form, stored: Any, new: Any) -> bool:
@@ -231,6 +251,40 @@ def _is_lost(form: Form, stored: Any, new: Any) -> bool:
         return True
     blank = form.when is ComesBack.ALWAYS and new == ""
     return new is None or blank or (form.default is not None and new == form.default)
+
+
+def _with_changed_pairs(stored: Any, new: Any) -> Any:
+    """The new resources, with the stored request where the limit has changed, and the other way round.
+
+    What stays as it is does not come back: the API server rejects a request above its limit.
+    """
+    amended = dict(new)
+    for half, other in (("requests", "limits"), ("limits", "requests")):
+        before, now = mapping(stored.get(other)), mapping(new.get(other))
+        changed = {name for name, amount in now.items() if amount != before.get(name)}
+        kept = {name: amount for name, amount in mapping(stored.get(half)).items() if name in changed}
+        amended[half] = {**kept, **mapping(new.get(half))} or new.get(half)
+    return amended
+
+
+def _stays_away(stored: Any, new: Any, pattern: tuple[str, ...]) -> bool:
+    """Whether nothing comes back to a part: a template that is gone, or a security context that the user has changed.
+
+    The API server rejects some values of a security context next to others.
+    """
+    if pattern[-1:] == ("securityContext",):
+        return not _is_within(new, stored)
+    of_pods = pattern[:2] == ("spec", "mpiReplicaSpecs") and (len(pattern) <= 4 or pattern[4:] == ("spec",))
+    return new is None and of_pods
+
+
+def _is_within(new: Any, stored: Any) -> bool:
+    """Whether everything in the new value is in the stored one."""
+    if isinstance(new, dict) and isinstance(stored, dict):
+        return all(_is_within(value, stored.get(key)) for key, value in new.items())
+    if isinstance(new, list) and isinstance(stored, list):
+        return all(item in stored for item in new)
+    return new is None or new == stored
 
 
 def _has_no_name(item: Any, field: str) -> bool:

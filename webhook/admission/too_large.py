@@ -42,12 +42,23 @@ def beyond_ceilings(job: MPIJob, ctx: Context) -> bool:
 
 
 def same_pods(request: AdmissionRequest) -> bool:
-    """Whether `mpiReplicaSpecs` is unchanged, byte by byte: the API server writes both objects in the same way."""
+    """Whether spec (but for `suspend`), labels and annotations are unchanged; the API server writes both alike."""
     try:
-        new, old = (msgspec.json.decode(raw, type=_Job).spec for raw in (request.object, request.old_object))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        new, old = (msgspec.json.decode(raw, type=_Job).parts for raw in (request.object, request.old_object))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError):
         return False
-    return bytes(new.replicas) == bytes(old.replicas)
+    return new == old
+
+
+def without_status(document: msgspec.Raw) -> msgspec.Raw:
+    """The job without its status, which the API server drops after the mutating hook: no user's status may count."""
+    try:
+        fields = msgspec.json.decode(document, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return document
+    if fields.pop("status", None) is None:
+        return document
+    return msgspec.Raw(msgspec.json.encode(fields))
 
 
 def _bounds(policy: Policy) -> job_size.Settings:
@@ -57,9 +68,18 @@ def _bounds(policy: Policy) -> job_size.Settings:
     return settings
 
 
-class _Spec(msgspec.Struct):
-    replicas: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw, name="mpiReplicaSpecs")
+class _Metadata(msgspec.Struct):
+    labels: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    annotations: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
 class _Job(msgspec.Struct):
-    spec: _Spec = msgspec.field(default_factory=_Spec)
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    spec: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
+
+    @property
+    def parts(self) -> tuple[object, ...]:
+        spec = {name: bytes(value) for name, value in self.spec.items() if name != "runPolicy"}
+        policy = msgspec.json.decode(self.spec.get("runPolicy", b"null")) or {}
+        policy.pop("suspend", None)
+        return spec, policy, bytes(self.metadata.labels), bytes(self.metadata.annotations)

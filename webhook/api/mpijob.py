@@ -27,6 +27,7 @@ MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 # The annotation that the operator hands on to Volcano, as it does `schedulingPolicy.queue`
 # (https://github.com/kubeflow/mpi-operator/blob/v0.8.0/pkg/controller/podgroup.go).
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
+AT_STARTUP = "AtStartup"
 LAUNCHER = "Launcher"
 WORKER = "Worker"
 
@@ -261,7 +262,7 @@ def apply_operator_defaults(job: MPIJob) -> MPIJob:
         spec.slots_per_worker = 1
     spec.ssh_auth_mount_path = spec.ssh_auth_mount_path or "/root/.ssh"
     spec.mpi_implementation = spec.mpi_implementation or "OpenMPI"
-    spec.launcher_creation_policy = spec.launcher_creation_policy or "AtStartup"
+    spec.launcher_creation_policy = spec.launcher_creation_policy or AT_STARTUP
     for role, replicas, restart_policy in ((LAUNCHER, 1, "OnFailure"), (WORKER, 0, "Never")):
         replica = (spec.mpi_replica_specs or {}).get(role)
         if replica is not None:

@@ -11,6 +11,9 @@ import msgspec
 from webhook.api import names
 
 NETWORKS: Final = "k8s.v1.cni.cncf.io/networks"
+DEFAULT_NETWORK: Final = "v1.multus-cni.io/default-network"
+"""The annotation by which a pod asks Multus for another network in place of the cluster's own."""
+
 RESOURCE_NAME: Final = "k8s.v1.cni.cncf.io/resourceName"
 """On a NetworkAttachmentDefinition: the device that each attachment to it uses."""
 

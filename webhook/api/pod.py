@@ -76,6 +76,12 @@ class ContainerPort(msgspec.Struct, rename="camel", gc=False):
     protocol: str | None = None
 
 
+class Probe(msgspec.Struct, rename="camel", gc=False):
+    """A liveness or startup probe."""
+
+    termination_grace_period_seconds: int | None = None
+
+
 class Container(msgspec.Struct, rename="camel", gc=False):
     """A container or init container."""
 
@@ -86,6 +92,8 @@ class Container(msgspec.Struct, rename="camel", gc=False):
     env: list[EnvVar] | None = None
     env_from: list[EnvFrom] | None = None
     ports: list[ContainerPort] | None = None
+    liveness_probe: Probe | None = None
+    startup_probe: Probe | None = None
     volume_mounts: list[VolumeMount] | None = None
     resources: ResourceRequirements | None = None
     restart_policy: str | None = None
@@ -221,6 +229,7 @@ class PodSpec(msgspec.Struct, rename="camel", gc=False):
     runtime_class_name: str | None = None
     scheduler_name: str | None = None
     active_deadline_seconds: int | None = None
+    termination_grace_period_seconds: int | None = None
     host_network: bool | None = None
     host_ipc: bool | None = msgspec.field(default=None, name="hostIPC")
     topology_spread_constraints: list[Presence | None] | None = None

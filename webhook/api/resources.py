@@ -28,6 +28,8 @@ DEFAULT_ACCELERATORS: Final = (
     "amd.com/gpu",
     "gpu.intel.com/i915",
     "gpu.intel.com/xe",
+    "gpu.intel.com/i915_monitoring",  # every GPU of the node
+    "gpu.intel.com/xe_monitoring",
     "habana.ai/gaudi",
     "aws.amazon.com/neuron",
     "aws.amazon.com/neuroncore",

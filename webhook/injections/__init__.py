@@ -43,6 +43,9 @@ class Injection(msgspec.Struct, frozen=True):
     """What it can write, for updates: see `webhook.kit.forms`."""
     importance: Importance = Importance.HARMS
     """Of its Cautions."""
+    unmet: Callable[[MPIJob, Any, Context], str] | None = None
+    """For policies that require it: how to fix a job that lacks the value of its first form, empty for any other.
+    Without this a job lacks what the injection would still add."""
     plugin: str = ""
     """The plug-in that it comes from; empty for one of this package."""
 
@@ -79,14 +82,16 @@ def injection(
     settings: type[S],
     *,
     since: str,
-    forms: tuple[Form, ...] = (),
     for_claimed: bool = False,
     importance: Importance = Importance.HARMS,
+    forms: tuple[Form, ...] = (),
+    unmet: Callable[[MPIJob, S, Context], str] | None = None,
 ) -> Callable[[Inject[S]], Inject[S]]:
     """Register the decorated function as the injection `injection_id`, there since version `since`."""
 
     def register(inject: Inject[S]) -> Inject[S]:
-        REGISTRY.declare(inject, Injection(injection_id, settings, inject, since, for_claimed, forms, importance))
+        entry = Injection(injection_id, settings, inject, since, for_claimed, forms, importance, unmet)
+        REGISTRY.declare(inject, entry)
         return inject
 
     return register

@@ -7,6 +7,11 @@ counts from the start of the launcher, and anew after a suspension. For longer, 
 the limit is the longest that the rule `job-timeout` allows, and none where that allows any; with the component
 `deadline-events` an Event tells when the time of the annotation is over.
 
+Workers end with the launcher, except in two cases: with `WaitForWorkersReady` there is no launcher while a worker is
+not ready, and with `cleanPodPolicy: None` they stay when it has ended. Such workers get `activeDeadlineSeconds` in
+their own template: the longest that the rule `job-timeout` allows, and nothing where that allows any time or the job
+has no limit. It counts from the start of each worker, and quotas then count these pods in the scope `Terminating`.
+
 A new job that says that a controller owns it, or that it is a copy by Kueue, gets the limit as well, since anyone may
 write that; but not from one of the policy's `controllers` where Kueue is installed. Kueue does not compare this field.
 The annotation `training.openshift.io/skip` has no effect on this injection.
@@ -19,14 +24,17 @@ from typing import Final
 from pydantic import Field
 
 from webhook.api import annotations, duration
-from webhook.api.mpijob import MPIJob
+from webhook.api.mpijob import WORKER, MPIJob
 from webhook.injections import Caution, Note, injection
 from webhook.kit.context import Context
 from webhook.kit.forms import ComesBack, Form
-from webhook.kit.patch import PatchBuilder
+from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import DurationOrNone, InjectionSettings
+from webhook.predict.deadlines import outlasting
 
 PATH: Final = ("spec", "runPolicy", "activeDeadlineSeconds")
+CREATION_POLICY = ("spec", "launcherCreationPolicy")
+CLEAN_POD_POLICY = ("spec", "runPolicy", "cleanPodPolicy")
 NO_LIMIT = "no limit"
 
 
@@ -40,14 +48,36 @@ class Settings(InjectionSettings):
     )
 
 
-FORMS: Final = (Form(PATH, lambda _, value: type(value) is int, ComesBack.ALWAYS),)
+def _seconds(_: str, value: object) -> bool:
+    return type(value) is int
+
+
+FORMS: Final = (
+    Form(PATH, _seconds, ComesBack.ALWAYS),
+    Form((*map(str, template_path(WORKER)), "spec", PATH[-1]), _seconds, ComesBack.ALWAYS),
+)
 
 
 @injection("job-timeout", Settings, since="0.1", for_claimed=True, forms=FORMS)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
-    """Set `spec.runPolicy.activeDeadlineSeconds`."""
-    if job.run_policy.active_deadline_seconds is not None:
+    """Set `spec.runPolicy.activeDeadlineSeconds`, then that of workers which it does not end."""
+    if job.run_policy.active_deadline_seconds is None:
+        yield from _limit_job(job, settings, ctx, patch)
+    yield from limit_workers(job, ctx, patch)
+
+
+def limit_workers(job: MPIJob, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
+    """Set the workers' own limit where the job has one and they may run longer than the launcher's Job."""
+    most, limit = ctx.admitted.seconds.most, patch.get(PATH)
+    if most is None or limit is None or not job.workers or job.worker is None or not job.worker.template.containers:
         return
+    if outlasting(patch.get(CREATION_POLICY), patch.get(CLEAN_POD_POLICY)):
+        seconds = min(max(most, limit), duration.MAX_SECONDS)
+        if patch.add((*template_path(WORKER), "spec", PATH[-1]), seconds):
+            yield f"workers end after {seconds} s, with or without a launcher"
+
+
+def _limit_job(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     action = job.annotations.get(annotations.TIMEOUT_ACTION, annotations.TERMINATE)
     if action == annotations.NOTIFY_ONLY:
         yield from _longest(job, ctx, patch)

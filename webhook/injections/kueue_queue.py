@@ -16,6 +16,9 @@ names a queue of Volcano stays out of Kueue's, unless the annotation asks for on
 An update with another annotation moves a job that waits, and leaves it where it is if that queue cannot be used. A job
 that runs stays in its queue, and one that waits stays in some queue, for Kueue refuses all else: delete it and submit
 it again.
+
+With `required` a job without a queue of Kueue's is rejected wherever Kueue manages the namespace and the operator of
+this cluster runs the job, also if it asks for no queue or names one of Volcano's, and on an update too.
 """
 
 from collections.abc import Iterator
@@ -34,7 +37,7 @@ from webhook.kit.patch import PatchBuilder
 from webhook.kit.settings import InjectionSettings, NameInLabel
 from webhook.predict import volcano
 from webhook.predict.kueue import priority, queues
-from webhook.predict.kueue.managed import Unmanaged, suspends_all, unmanaged
+from webhook.predict.kueue.managed import Unmanaged, manages, suspends_all, unmanaged
 
 LABEL: Final = ("metadata", "labels", QUEUE_NAME)
 WORKLOAD_CLASS: Final = ("metadata", "labels", PRIORITY_CLASS)
@@ -62,7 +65,15 @@ FORMS: Final = (
 )
 
 
-@injection("kueue-queue", Settings, since="0.1", forms=FORMS)
+def _without_queue(job: MPIJob, settings: Settings, ctx: Context) -> str:
+    """Whether Kueue would not queue the job although it manages the namespace, whatever takes it past the injection."""
+    if job.labels.get(QUEUE_NAME) or not job.managed_here or manages(ctx.view, ctx.namespace) is not True:
+        return ""
+    name = settings.queue or queues.of_namespace(ctx.view, ctx.namespace)
+    return f"Set it to {name}." if name else "Set it to a LocalQueue of the namespace: kubectl get localqueues."
+
+
+@injection("kueue-queue", Settings, since="0.1", forms=FORMS, unmet=_without_queue)
 def inject(job: MPIJob, settings: Settings, ctx: Context, patch: PatchBuilder) -> Iterator[str]:
     """Inject label and `suspend`, or say why not."""
     asked = job.annotations.get(annotations.QUEUE)

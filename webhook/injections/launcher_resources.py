@@ -33,7 +33,7 @@ from webhook.cluster.resources.limit_ranges import LIMIT_RANGES
 from webhook.cluster.view import UNKNOWN
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
-from webhook.kit.forms import ITEM, a_text, in_launcher
+from webhook.kit.forms import ITEM, ComesBack, a_text, in_launcher
 from webhook.kit.importance import Importance
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
@@ -96,7 +96,7 @@ class Settings(InjectionSettings):
 
 
 FORMS: Final = tuple(
-    in_launcher("spec", kind, ITEM, "resources", field, name, holds=a_text)
+    in_launcher("spec", kind, ITEM, "resources", field, name, holds=a_text, when=ComesBack.NOT_IN_FILE)
     for kind in ("containers", "initContainers")
     for field in (REQUESTS, LIMITS)
     for name in RESOURCES
@@ -150,7 +150,8 @@ def _in_vain(job: MPIJob, launcher: JobPods, amounts: Mapping[Key, str], ctx: Co
 
 def _needed(job: MPIJob, ctx: Context, launcher: JobPods) -> Iterator[Key]:
     """What the namespace asks for and nobody has stated."""
-    found = assess(job, ctx)
+    # On an update too, to see what comes back: the arithmetic of quotas is for new jobs.
+    found = assess(job, structs.replace(ctx, operation="CREATE", old=None, memo={}))
     if found is not None:
         part = next(part for part in found.demand.parts if part.role == LAUNCHER)
         for quota in found.quotas:

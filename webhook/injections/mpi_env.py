@@ -21,7 +21,7 @@ from webhook.api.mpijob import LAUNCHER, MPIJob
 from webhook.api.pod import Container
 from webhook.injections import Caution, injection
 from webhook.kit.context import Context
-from webhook.kit.forms import ITEM, in_launcher, named
+from webhook.kit.forms import ITEM, ComesBack, equal, in_launcher, named
 from webhook.kit.patch import PatchBuilder, template_path
 from webhook.kit.settings import InjectionSettings
 
@@ -44,10 +44,12 @@ VARIABLES: Mapping[str, Mapping[str, str]] = {
 }
 
 
+_ENV: Final = ("spec", "containers", ITEM, "env", ITEM)
+_NAMES: Final = tuple(name for each in VARIABLES.values() for name in each)
+_ITEMS: Final = tuple({"name": name, "value": value} for each in VARIABLES.values() for name, value in each.items())
 FORMS: Final = (
-    in_launcher(
-        "spec", "containers", ITEM, "env", ITEM, holds=named(*(name for each in VARIABLES.values() for name in each))
-    ),
+    in_launcher(*_ENV, holds=equal(*_ITEMS)),
+    in_launcher(*_ENV, holds=named(*_NAMES), when=ComesBack.NOT_IN_FILE),
 )
 
 

@@ -79,9 +79,10 @@ class PatchBuilder:
         return True
 
     def write_own(self, path: Path, value: object) -> None:
-        """Put `value` at `path`, over what may be there: for what nobody but this service writes. It has no author."""
-        if not self._add(path, value):
-            _at(self.document, path[:-1])[path[-1]] = value
+        """Put an annotation at `path`, over what may be there, if the object has room for it. It has no author."""
+        annotations = _at(self.document, path[:-1])
+        if _has_room(annotations, path[-1], value) and not self._add(path, value):
+            annotations[path[-1]] = value
             self._record(path, value)
 
     def _add(self, path: Path, value: object, over: object = None) -> bool:
@@ -130,18 +131,21 @@ class PatchBuilder:
         self.additions[-1] = structs.replace(self.additions[-1], entries=entries)
         return True
 
-    def append(self, path: Path, item: dict[str, object] | str, *, key: str | None = "name") -> bool:
+    def append(
+        self, path: Path, item: dict[str, object] | str, *, key: str | None = "name", is_new: bool = False
+    ) -> bool:
         """Append `item` to the list at `path` unless an item with the same `key` is in it; True when it was appended.
 
         Most of the MPIJob schema's lists are maps by a key: a second item with the same key would reject the whole job.
-        None for those without a key, such as tolerations and lists of text: there an equal item counts.
+        None for those without a key, such as tolerations and lists of text: there an equal item counts. An item that
+        `is_new` is not looked for.
         """
         items = _at(self.document, path)
         if items is None:
             self._add_with_parents(path, [item])
         elif not isinstance(items, list):
             raise PatchConflict(pointer(path), "is not a list")
-        elif _is_in(items, item, key):
+        elif not is_new and _is_in(items, item, key):
             return False
         else:
             items.append(_copy(item))

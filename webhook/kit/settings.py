@@ -150,6 +150,10 @@ class RuleSettings(Settings):
 
     action: ActionField = Field(Action.DENY, description="What a violation leads to: deny, warn, audit or off.")
 
+    def on(self, cluster_version: str) -> Self:
+        """The settings on an API server of this version, as v1.35."""
+        return self
+
 
 class WarningRuleSettings(RuleSettings):
     """What a rule has that only warns, unless an administrator decides otherwise."""

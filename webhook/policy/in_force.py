@@ -127,7 +127,9 @@ def _identity(kept: Sequence[Layer]) -> str:
 class PolicySet:
     """All documents, and what they come to in a namespace. Never changed: a reload makes a new one."""
 
-    def __init__(self, documents: Sequence[Layer] = ()) -> None:
+    def __init__(self, documents: Sequence[Layer] = (), cluster_version: str = "") -> None:
+        self.cluster_version = cluster_version
+        """That of the API server, as v1.35; empty where it is unknown."""
         self.layers = tuple(layers.in_order(documents))
         self._policies: dict[tuple[int, ...], Policy] = {}
         self._merged: dict[tuple[int, ...], Effective] = {}
@@ -164,6 +166,9 @@ class PolicySet:
     def _compiled(self, matching: tuple[int, ...]) -> Policy:
         effective = self.merged(matching)
         policy = compiled(effective)
+        if self.cluster_version:
+            on_cluster = ((rule, settings.on(self.cluster_version), action) for rule, settings, action in policy.rules)
+            policy = replace(policy, rules=tuple(on_cluster))
         self.left_out.update(effective.dropped)
         kept = self._kept(matching)
         return replace(policy, layers=kept, identity=_identity(kept))

@@ -9,7 +9,7 @@ devices that is for each is unknown, as it is where the template or the class ca
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -64,6 +64,8 @@ class Reason(msgspec.Struct, frozen=True):
 
     why: str
     fix: str
+    known: bool = True
+    """Whether the cluster was read: what cannot be read rejects no job."""
 
 
 def names(patterns: tuple[str, ...], ctx: Context) -> tuple[str, ...]:
@@ -186,19 +188,24 @@ def _claim_usage(requests: Iterable[tuple[DeviceChoice, ...]]) -> dict[str, int]
     return usage
 
 
-def uncounted(template: PodTemplate, patterns: tuple[str, ...] | None, ctx: Context) -> dict[Reason, dict[int, str]]:
+def uncounted(
+    template: PodTemplate, patterns: tuple[str, ...] | None, ctx: Context, others: Collection[str] | None = None
+) -> dict[Reason, dict[int, str]]:
     """The claims of which it is unknown how many accelerators they have: index and name, by the reason.
 
-    Without `patterns` those whose devices of any kind are unknown to quotas, which do not count shared claims again.
+    With `others` so are those of DeviceClasses that are neither accelerators nor among these. Without `patterns` those
+    whose devices of any kind are unknown to quotas, which do not count shared claims again.
     """
     found: dict[Reason, dict[int, str]] = {}
     for index, claim in enumerate(_claims(template)):
-        if claim is not None and (reason := _unknown(claim, patterns, ctx)) is not None:
+        if claim is not None and (reason := _unknown(claim, patterns, ctx, others)) is not None:
             found.setdefault(reason, {})[index] = claim.name
     return found
 
 
-def _unknown(claim: PodResourceClaim, patterns: tuple[str, ...] | None, ctx: Context) -> Reason | None:
+def _unknown(
+    claim: PodResourceClaim, patterns: tuple[str, ...] | None, ctx: Context, others: Collection[str] | None
+) -> Reason | None:
     name = claim.resource_claim_template_name
     if not name:
         if patterns is None or not claim.resource_claim_name:  # a claim with neither is not stored
@@ -208,10 +215,12 @@ def _unknown(claim: PodResourceClaim, patterns: tuple[str, ...] | None, ctx: Con
     template = ctx.view.get(RESOURCE_CLAIM_TEMPLATES, (ctx.namespace, name))
     if isinstance(template, Answer):
         return _unseen(RESOURCE_CLAIM_TEMPLATES.kind, name, template)
-    choices = (choice for each in template.requests for choice in each)
-    return (
-        None if patterns is None else next(filter(None, (_vague(each, name, patterns, ctx) for each in choices)), None)
-    )
+    if patterns is None:
+        return None
+    for choice in (choice for each in template.requests for choice in each):
+        if reason := _vague(choice, name, patterns, ctx) or _foreign(choice, patterns, ctx, others):
+            return reason
+    return None
 
 
 def _vague(choice: DeviceChoice, template: str, patterns: tuple[str, ...], ctx: Context) -> Reason | None:
@@ -227,6 +236,16 @@ def _vague(choice: DeviceChoice, template: str, patterns: tuple[str, ...], ctx: 
     return _unseen(DEVICE_CLASSES.kind, choice.device_class, seen)
 
 
+def _foreign(
+    choice: DeviceChoice, patterns: tuple[str, ...], ctx: Context, others: Collection[str] | None
+) -> Reason | None:
+    """That its class is neither of accelerators nor among `others`, where these are given."""
+    if others is None or choice.admin or choice.device_class in others or _bounds(choice, patterns, ctx) != (0, 0):
+        return None
+    why = f'its DeviceClass ("{choice.device_class}") is not among those that count'
+    return Reason(why, "Use a DeviceClass of accelerators, or ask who may allow this one.")
+
+
 def _unseen(kind: str, name: str, answer: Answer) -> Reason:
     if answer is ABSENT:
         called = "template" if kind == RESOURCE_CLAIM_TEMPLATES.kind else kind
@@ -235,7 +254,7 @@ def _unseen(kind: str, name: str, answer: Answer) -> Reason:
         )
     plural = f"{kind}{'es' if kind.endswith('s') else 's'}"
     fix = "Keep within the bounds by yourself, or have an administrator let the webhook read them."
-    return Reason(f"{plural} cannot be read", fix)
+    return Reason(f"{plural} cannot be read", fix, known=False)
 
 
 def _claims(template: PodTemplate) -> list[PodResourceClaim | None]:

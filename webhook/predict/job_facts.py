@@ -19,11 +19,11 @@ class JobFacts(msgspec.Struct, frozen=True, rename="camel"):
     gpus_per_worker: int
     """Accelerators of a worker, by resources and by claims."""
     total_gpus: int
-    """Accelerators of all workers, and of the launcher where it is one."""
+    """Accelerators of all workers and of the launcher."""
     slots: int
     """`slotsPerWorker`, 1 where it is not set."""
     images: tuple[str, ...]
-    """Of all containers and init containers, each once."""
+    """Of all containers, init containers and image volumes, each once."""
     accelerator: str
     """The resource that the accelerators are, as nvidia.com/gpu; empty where the job asks for none by that."""
     queue: str
@@ -34,7 +34,7 @@ def job_facts(job: MPIJob, ctx: Context) -> JobFacts:
     """The facts of a job with the operator's defaults."""
     patterns = ctx.admitted.accelerators
     each = devices.of_each(job.worker, patterns, ctx)
-    launcher = devices.of_each(job.launcher, patterns, ctx) if job.spec.run_launcher_as_worker else 0
+    launcher = devices.of_each(job.launcher, patterns, ctx)
     names = devices.names(patterns, ctx)
     templates = [replica.template for _, _, replica in reversed(job.replicas())]  # the workers' accelerator first
     return JobFacts(
@@ -51,7 +51,8 @@ def job_facts(job: MPIJob, ctx: Context) -> JobFacts:
 @remembered
 def _images(template: PodTemplate) -> tuple[str, ...]:
     containers = (*template.init_containers, *template.containers)
-    return tuple(container.image for container in containers if container.image)
+    volumes = (volume.image.reference for volume in (template.spec and template.spec.volumes) or () if volume.image)
+    return tuple(filter(None, (*(container.image for container in containers), *volumes)))
 
 
 @remembered

@@ -2,8 +2,9 @@
 
 The injection of the same name keeps the token from pods that name no account, so this speaks where it did not: it is
 switched off or skipped, a controller owns the job, or `automountServiceAccountToken` is true without an account; and
-nothing where the ServiceAccount `default` gives its pods no token. Pods that need the API name a `serviceAccountName`,
-even `default`, with no more rights than they need.
+nothing where the ServiceAccount `default` gives its pods no token. A projected volume with a `serviceAccountToken` is a
+token too, for any audience. A token in a Secret of the namespace is not seen. Pods that need the API name a
+`serviceAccountName`, even `default`, with no more rights than they need.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ class Settings(WarningRuleSettings):
 
 @rule("api-access", Settings, since="0.1")
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
-    """Each template that leaves the token on and names no account."""
+    """Each template that names no account: the token that is left on, then those in volumes."""
     for _, path, replica in job.replicas():
         pod = replica.template.spec
         if pod is None or pod.service_account_name or pod.service_account:
@@ -29,3 +30,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         if gets_token(pod, ctx.view, ctx.namespace):
             fix = "Set automountServiceAccountToken: false."
             yield Violation(f"{path}.template.spec", "gets an API token", fix=fix)
+        for index, volume in enumerate(pod.volumes or ()):
+            if any(source.service_account_token for source in (volume.projected and volume.projected.sources) or ()):
+                fix = "Remove serviceAccountToken, or name a serviceAccountName."
+                yield Violation(f"{path}.template.spec.volumes[{index}]", "has an API token", fix=fix)

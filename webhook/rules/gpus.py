@@ -2,13 +2,22 @@
 
 A worker gets between `min` and `max` of them, counted like Kubernetes counts a pod (init containers and sidecars
 included). They come whole, with requests and limits equal, and of one kind in the whole job: mixed kinds are not
-supported, so the part that needs another kind is a job of its own. Which resource names count is a setting.
-A GPU of a launcher that is no worker stays idle (the operator empties its `NVIDIA_VISIBLE_DEVICES`): that is a warning.
+supported, so the part that needs another kind is a job of its own. Which resource names count is a setting. `max`
+holds for a launcher that is not a worker too, `min` does not. A GPU of its first container stays idle (the operator
+empties its `NVIDIA_VISIBLE_DEVICES`): that is a warning.
+
+`NVIDIA_VISIBLE_DEVICES` in a container that asks for no accelerator is a warning: where NVIDIA's container toolkit has
+its defaults, it gives GPUs of the node past every request, quota and queue. `refuseVisibleDevices` and `max: 0` reject
+it. Variables of images and of `envFrom` are not seen, nor are mounts under `/var/run/nvidia-container-devices`. The
+toolkit's setting `accept-nvidia-visible-devices-envvar-when-unprivileged = false` closes that way on the nodes.
 
 Devices that come by claims are counted where their ResourceClaimTemplate is known. Those of a DeviceClass are
 accelerators where `deviceclass.resource.kubernetes.io/` with its name, or the extended resource that it names, is among
 the resource names. Of several choices (`firstAvailable`) the largest counts against `max`. What cannot be read, is
 shared by pods, or is all that a node has, refuses nothing: a warning says which claim counts against no bound, and why.
+With `refuseUncountedClaims` such claims are rejected, as are claims of a template that does not exist yet, and of
+DeviceClasses that are neither accelerators nor in `otherClasses`. What cannot be read is a warning still. A template
+that is replaced after the job was admitted is not seen.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +27,7 @@ from functools import partial
 from pydantic import Field
 
 from webhook.api import quantity
-from webhook.api.mpijob import LAUNCHER, WORKER, MPIJob, replica_path
+from webhook.api.mpijob import LAUNCHER, MPIJob, replica_path
 from webhook.api.pod import PodTemplate
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.remembered import remembered
@@ -29,12 +38,15 @@ from webhook.cluster.view import UNKNOWN
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.importance import Importance
-from webhook.kit.settings import RangeRuleSettings, ResourceNames
+from webhook.kit.settings import ObjectNames, RangeRuleSettings, ResourceNames
 from webhook.predict import devices
 from webhook.predict.devices import Devices
 from webhook.predict.sizes import Sizes
 from webhook.rules import CauseReason, Degree, Violation, rule, shortened
 
+VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
+# Values by which the toolkit gives no GPU: https://github.com/NVIDIA/nvidia-container-toolkit
+NO_DEVICES = frozenset({None, "", "none", "void"})
 # A claim is named in a warning, which has little room.
 _LONGEST_NAME = 20
 
@@ -43,11 +55,28 @@ class Settings(RangeRuleSettings):
     """How many of which accelerators."""
 
     min: int = Field(0, ge=0, description="Fewest accelerators a worker may ask for.")
-    max: int = Field(16, ge=0, description="Most accelerators a worker may ask for.")
+    max: int = Field(16, ge=0, description="Most accelerators a worker, or the launcher, may ask for.")
     resources: ResourceNames = Field(
         DEFAULT_ACCELERATORS,
         description="Resource names that count as accelerators; `*` in a name stands for any text.",
     )
+    refuse_uncounted_claims: bool = Field(
+        False,
+        description="Whether claims are rejected whose accelerators cannot be counted; otherwise it is a warning.",
+    )
+    other_classes: ObjectNames = Field(
+        (), description="DeviceClasses besides accelerators that claims may then ask for, such as those of adapters."
+    )
+    refuse_visible_devices: bool = Field(
+        False,
+        description="Whether NVIDIA_VISIBLE_DEVICES is rejected in every container. Otherwise it is a warning where no "
+        "accelerator is asked for, and rejected there with max: 0.",
+    )
+
+    @property
+    def others(self) -> tuple[str, ...] | None:
+        """`other_classes` where claims that cannot be counted are rejected; None where they are warned of."""
+        return self.other_classes if self.refuse_uncounted_claims else None
 
 
 def admits(settings: Settings) -> Admitted:
@@ -59,6 +88,7 @@ def admits(settings: Settings) -> Admitted:
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """Each quantity, then the kinds, then the number for each pod."""
     kinds: dict[str, str] = {}
+    computing = {role for role, _, _ in job.computing()}
     ranges = ctx.view.within(LIMIT_RANGES, ctx.namespace)
     filled_in = ranges is not UNKNOWN and bool(ranges)
     for role, path, replica in job.replicas():
@@ -68,15 +98,20 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             kinds.setdefault(name, where)
         if not replica.template.containers:
             continue  # upstream-contract refuses it
-        if role == WORKER or job.spec.run_launcher_as_worker:
-            found = devices.of_pod(replica.template, settings.resources, ctx)
+        yield from _visible(f"{path}.template", replica.template, settings, overwritten=role not in computing)
+        found = devices.of_pod(replica.template, settings.resources, ctx)
+        if role in computing:
             faults = [*_bounds(role, path, found, settings, partial(_of_a_worker, job, settings, ctx))]
             for fault in faults:
                 yield _with_more_workers(fault, job, ctx) if found.asked > settings.max else fault
             if not faults:
-                yield from uncounted(path, replica.template, settings.resources, ctx)
+                yield from uncounted(path, replica.template, settings.resources, ctx, settings.others)
+        elif found.asked > settings.max:
+            yield _too_many("the launcher", role, path, found, settings)
         else:
             yield from _idle(path, replica.template, settings)
+            if settings.others is not None:
+                yield from uncounted(path, replica.template, settings.resources, ctx, settings.others)
     if len(kinds) > 1:
         yield from _kinds(job, kinds)
 
@@ -185,22 +220,27 @@ def _of_a_worker(job: MPIJob, settings: Settings, ctx: Context) -> int:
 def _bounds(role: str, path: str, found: Devices, settings: Settings, wanted: Callable[[], int]) -> Iterator[Violation]:
     """`wanted` is asked only for a pod that has too few."""
     pod = "the launcher, which is a worker," if role == LAUNCHER else "a worker"
-    where = f"{path}.template.spec.{'resourceClaims' if found.by_claim else 'containers'}"
     if found.asked > settings.max:
-        count = _count(found.asked)
-        if found.most != found.least:
-            count = f"{count} or more" if found.most is None else f"up to {count}"
-        fix = f"Ask for {settings.max} or fewer {_where_else(found)}."
-        fault, degree = f"{pod} asks for {count}, at most {settings.max} allowed", Degree(f"{role}>", found.asked)
+        yield _too_many(pod, role, path, found, settings)
     elif found.most is not None and found.most < settings.min:
         # Where claims have too few it is these that need more.
         number = settings.min if found.by_claim else wanted()
         fix = f"Ask for {number} or more {_where_else(found, 'in resources.limits')}."
         fault = f"{pod} asks for {_count(found.most)}, at least {settings.min} required"
-        degree = Degree(f"{role}<", -found.most)
-    else:
-        return
-    yield Violation(where, fault, fix=fix, degree=degree)
+        yield Violation(_where(path, found), fault, fix=fix, degree=Degree(f"{role}<", -found.most))
+
+
+def _too_many(pod: str, role: str, path: str, found: Devices, settings: Settings) -> Violation:
+    count = _count(found.asked)
+    if found.most != found.least:
+        count = f"{count} or more" if found.most is None else f"up to {count}"
+    fix = f"Ask for {settings.max} or fewer {_where_else(found)}."
+    fault = f"{pod} asks for {count}, at most {settings.max} allowed"
+    return Violation(_where(path, found), fault, fix=fix, degree=Degree(f"{role}>", found.asked))
+
+
+def _where(path: str, found: Devices) -> str:
+    return f"{path}.template.spec.{'resourceClaims' if found.by_claim else 'containers'}"
 
 
 def _where_else(found: Devices, otherwise: str = "for each") -> str:
@@ -208,22 +248,55 @@ def _where_else(found: Devices, otherwise: str = "for each") -> str:
     return "in all, by another ResourceClaimTemplate" if found.by_claim else otherwise
 
 
-def uncounted(path: str, template: PodTemplate, patterns: tuple[str, ...] | None, ctx: Context) -> Iterator[Violation]:
-    """That claims count against no bound, once for each reason and role in a review, whichever rules have a bound."""
+def uncounted(
+    path: str,
+    template: PodTemplate,
+    patterns: tuple[str, ...] | None,
+    ctx: Context,
+    others: tuple[str, ...] | None = None,
+) -> Iterator[Violation]:
+    """That claims count against no bound, once for each reason and role in a review, whichever rules have a bound.
+
+    Where the policy names the `others` that claims may ask for, it is more than advice.
+    """
     where = f"{path}.template.spec.resourceClaims"
     told: set[str] = ctx.memo.setdefault(("uncounted", 0), set())
     if where in told:
         return
-    for reason, claims in devices.uncounted(template, patterns, ctx).items():
+    for reason, claims in devices.uncounted(template, patterns, ctx, others).items():
         told.add(where)
         first, of_one = f'claim "{shortened(claims[min(claims)], _LONGEST_NAME)}"', len(claims) == 1
         subject = f"{first} counts" if of_one else f"{first} and {len(claims) - 1} more count"
         at = f"{where}[{min(claims)}]" if of_one else where
-        yield Violation(at, f"{subject} against no GPU bound: {reason.why}", fix=reason.fix, advisory=True)
+        advisory = others is None or not reason.known
+        yield Violation(at, f"{subject} against no GPU bound: {reason.why}", fix=reason.fix, advisory=advisory)
 
 
 def _count(number: int) -> str:
     return f"{number} {'GPU' if number == 1 else 'GPUs'}"
+
+
+def _visible(path: str, template: PodTemplate, settings: Settings, *, overwritten: bool) -> Iterator[Violation]:
+    """GPUs by a variable that the container toolkit reads; the operator has `overwritten` that of the first container.
+
+    A user's value wins over that of the device plugin (kubernetes `pkg/kubelet/kubelet_pods.go`, `opts.Envs`).
+    """
+    first = template.containers[0]
+    for where, container in template.each_container(path):
+        if container is first and overwritten:
+            continue
+        claims = container.resources and container.resources.claims
+        if not settings.refuse_visible_devices and (claims or accelerators(container, settings.resources)):
+            continue
+        for variable in container.env or ():
+            if variable.name == VISIBLE_DEVICES and (variable.value_from or variable.value not in NO_DEVICES):
+                yield Violation(
+                    f"{where}.env[{VISIBLE_DEVICES}]",
+                    "gives GPUs without a request",
+                    fix="Remove it, or request GPUs in resources.limits.",
+                    reason=CauseReason.FORBIDDEN,
+                    advisory=not settings.refuse_visible_devices and settings.max > 0,
+                )
 
 
 def _idle(path: str, template: PodTemplate, settings: Settings) -> Iterator[Violation]:

@@ -1,7 +1,8 @@
 """Container images are named in a way that a node can pull, from registries that are allowed.
 
 Kubernetes itself checks no more than that there is a name, so a typing error shows only on the node, as
-`InvalidImageName`, one pod after the other. Init containers count too.
+`InvalidImageName`, one pod after the other. Init containers count too. An image id (64 hexadecimal digits, or any
+after `sha256:`) is rejected: it runs whatever image of that id a node has stored, from any registry.
 
 Off unless set: `allowedRegistries` (a registry, or one with a path: `registry.example.com/team`), `requireDigest`, and
 `pullSecretsFor`, registries that need a pull secret. That one only warns, because the secret may come with the service

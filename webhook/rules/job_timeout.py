@@ -10,6 +10,16 @@ other job its default, so that a refusal for a missing limit is rare. Where noth
 for it may be without one. For services that run for ever set `max: null`, or allow those who run them to exempt jobs:
 they annotate a time such as `3650d`.
 
+Pods that end get their grace period on top: `maxGracePeriod` is the longest that a template or a probe in it may ask
+for. Suspending and deleting the job waits as long.
+
+Workers end with the launcher's clock, except with `WaitForWorkersReady`, where no launcher runs while a worker is not
+ready, and with `cleanPodPolicy: None`. There `max` holds for the `activeDeadlineSeconds` of the Worker template, which
+the injection `job-timeout` sets, and an update may not leave workers without it.
+
+Not guaranteed: each resume, and each pod that a user deletes, starts the clock again. Pods of TrainJobs end with the
+TrainJob alone. A user who may create Pods or Jobs needs no MPIJob to run longer.
+
 A change of the annotation on a job that exists changes nothing, since only the field counts then: that is a warning.
 """
 
@@ -20,14 +30,17 @@ from pydantic import Field
 from webhook.api import duration
 from webhook.api.annotations import NOTIFY_ONLY, TERMINATE, TIMEOUT, TIMEOUT_ACTION, mention
 from webhook.api.duration import DurationError
-from webhook.api.mpijob import MPIJob
+from webhook.api.mpijob import AT_STARTUP, WORKER, MPIJob, replica_path
+from webhook.api.pod import PodSpec, Probe
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
 from webhook.kit.settings import DurationOrNone, RuleSettings
+from webhook.predict.deadlines import outlasting
 from webhook.rules import CauseReason, Degree, Violation, rule
 
 FIELD = "spec.runPolicy.activeDeadlineSeconds"
 ANNOTATION = f"metadata.annotations[{TIMEOUT}]"
+WORKERS = f"{replica_path(WORKER)}.template.spec.activeDeadlineSeconds"
 ACTION = f"metadata.annotations[{TIMEOUT_ACTION}]"
 
 
@@ -35,6 +48,9 @@ class Settings(RuleSettings):
     """How long a job may run."""
 
     max: DurationOrNone = Field("7d", description="The longest limit that a job may have, as 72h or 7d; null for any.")
+    max_grace_period: DurationOrNone = Field(
+        "1h", description="The longest terminationGracePeriodSeconds of its pods and probes, as 5m or 1h; null for any."
+    )
 
 
 def admits(settings: Settings) -> Admitted:
@@ -44,6 +60,14 @@ def admits(settings: Settings) -> Admitted:
 
 @rule("job-timeout", Settings, since="0.1", admits=admits)
 def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
+    """The annotations, the limit against them and `max`, then what runs on after the limit."""
+    yield from _limit_of_job(job, settings, ctx)
+    yield from _grace_periods(job, settings)
+    if settings.max is not None:
+        yield from _limit_of_workers(job, settings.max, ctx)
+
+
+def _limit_of_job(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
     """The annotations by themselves, then against the field, then the limit against `max`."""
     action = job.annotations.get(TIMEOUT_ACTION, TERMINATE)
     if action not in {TERMINATE, NOTIFY_ONLY}:
@@ -79,6 +103,63 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
             reason=CauseReason.FORBIDDEN,
             degree=Degree("too long", longest),
         )
+
+
+def _grace_periods(job: MPIJob, settings: Settings) -> Iterator[Violation]:
+    if settings.max_grace_period is None:
+        return
+    most = duration.parse(settings.max_grace_period)
+    for _, path, replica in job.replicas():
+        asking: list[tuple[str, PodSpec | Probe | None]] = [(f"{path}.template.spec", replica.template.spec)]
+        for where, container in replica.template.each_container(f"{path}.template"):
+            asking.append((f"{where}.livenessProbe", container.liveness_probe))
+            asking.append((f"{where}.startupProbe", container.startup_probe))
+        for where, asked in asking:
+            if asked is not None and (asked.termination_grace_period_seconds or 0) > most:
+                field, seconds = f"{where}.terminationGracePeriodSeconds", asked.termination_grace_period_seconds or 0
+                yield _too_long(field, seconds, settings.max_grace_period, Degree(field, seconds))
+
+
+def _limit_of_workers(job: MPIJob, longest: str, ctx: Context) -> Iterator[Violation]:
+    """The own limit of workers that may run longer than the launcher: at most `longest`, and never removed."""
+    field, limit, most = _outlasting(job), job.run_policy.active_deadline_seconds, duration.parse(longest)
+    if not field or limit is None or not job.workers:
+        return
+    own, old = _own_limit(job), ctx.old
+    if own is not None and own > max(most, limit):
+        yield _too_long(WORKERS, own, longest, Degree("workers", own))
+    elif old is not None and _loses_its_limit(job, old):
+        keeps = field.endswith("cleanPodPolicy")
+        yield Violation(
+            field,
+            f'"{job.run_policy.clean_pod_policy if keeps else job.spec.launcher_creation_policy}" '
+            "lets workers run on after the time limit",
+            fix=f"Use {'Running' if keeps else AT_STARTUP}, or set {WORKERS} to {most} or less while the job is "
+            "suspended.",
+            reason=CauseReason.FORBIDDEN,
+        )
+
+
+def _loses_its_limit(job: MPIJob, old: MPIJob) -> bool:
+    """Whether workers end with `old` and not with `job`; those that run have the template of `old`."""
+    if _outlasting(old) and _own_limit(old) is None:
+        return False
+    return _own_limit(job) is None or (_own_limit(old) is None and not old.suspended)
+
+
+def _outlasting(job: MPIJob) -> str:
+    return outlasting(job.spec.launcher_creation_policy, job.run_policy.clean_pod_policy)
+
+
+def _own_limit(job: MPIJob) -> int | None:
+    pod = job.worker and job.worker.template.spec
+    return pod.active_deadline_seconds if pod else None
+
+
+def _too_long(field: str, seconds: int, longest: str, degree: Degree) -> Violation:
+    most = duration.parse(longest)
+    fault, fix = f"{seconds} s are longer than {longest} ({most} s)", f"Set it to {_allowed(most)}."
+    return Violation(field, fault, fix=fix, reason=CauseReason.FORBIDDEN, degree=degree)
 
 
 def _disagree(wanted: int, seconds: int, action: str) -> bool:

@@ -12,8 +12,8 @@ in `ingress`. A job chooses another posture by the annotation `training.openshif
 
 Nothing filters pods in the host network: a job with such pods gets no NetworkPolicy, since its other pods would not
 accept their connections. Nor does any filter RDMA, which does not go through the kernel, and further networks (Multus),
-for which there is another kind of object. Jobs are kept apart there by partitions (InfiniBand), VLANs or networks of
-their own.
+or another one in place of the cluster's own, for which there is another kind of object. Jobs are kept apart there by
+partitions (InfiniBand), VLANs or networks of their own.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from pydantic import Field, model_validator
 
 from webhook.api.annotations import NETWORK_POLICY, mention
 from webhook.api.mpijob import MPIJob
-from webhook.api.networks import NETWORKS
+from webhook.api.networks import DEFAULT_NETWORK, NETWORKS
 from webhook.api.resources import RDMA_DEVICES, extended_resources, is_accelerator
 from webhook.kit.context import Context
 from webhook.kit.settings import ObjectNames, ResourceNames, WarningRuleSettings, each
@@ -133,7 +133,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         if any(is_accelerator(name, settings.rdma_devices) for name in found):
             fix = "Keep jobs apart by partitions or VLANs."
             yield _passing(path, "RDMA passes by its NetworkPolicy", fix)
-        if template.annotations.get(NETWORKS):
+        if template.annotations.get(NETWORKS) or template.annotations.get(DEFAULT_NETWORK):
             yield _passing(path, "further networks pass by its NetworkPolicy", "Give it its own.")
 
 

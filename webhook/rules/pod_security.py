@@ -8,10 +8,15 @@ job, what it warns about becomes a warning, what it audits goes to the audit log
 A label that cannot be read counts as it does there: enforce as restricted, audit and warn as privileged, any version as
 latest. `floor` is a level that holds whatever the labels say; where the namespace enforces as much itself, its own
 version counts.
+
+The service reads the version of the API server with its policies: `hostUsers: false` excuses root only from 1.35 on,
+and API servers before 1.33 drop the field. Where no version can be read, as in `check` of files, the newest checks
+count unless `clusterVersion` says otherwise. After an upgrade of the API server the old version counts until a policy
+changes or the service restarts.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 import msgspec
 from pydantic import AfterValidator, Field
@@ -61,11 +66,17 @@ class Settings(RuleSettings):
     floor_version: VersionText = Field("latest", description="The version of the floor: latest, or as v1.30.")
     cluster_version: VersionText = Field(
         "latest",
-        description="The version of Kubernetes, as v1.30: to the cluster's own Pod Security latest means that one.",
+        description="The version of Kubernetes, as v1.30: to the cluster's own Pod Security latest means that one. "
+        "Where this is latest, the service takes the version of the API server.",
     )
     exempt_runtime_classes: tuple[str, ...] = Field(
         (), description="Runtime classes that the API server's own Pod Security configuration exempts."
     )
+
+    def on(self, cluster_version: str) -> Self:
+        """With that version where the policy names none."""
+        version = cluster_version if self.cluster_version == "latest" else self.cluster_version
+        return self.model_copy(update={"cluster_version": version})
 
 
 class _Namespace(msgspec.Struct, frozen=True):

@@ -5,8 +5,9 @@ A policy with a namespace selector gives a tier to the namespaces that carry, sa
 set. What the platform as a whole supports is said by the rules `worker-count`, `gpus` and `mpi-implementation`.
 
 Features are what a tier may leave out: `runLauncherAsWorker`; `gangScheduling`, any field of
-`spec.runPolicy.schedulingPolicy` but the priority; `priorityScheduling`, a PriorityClass of the job's or a Kueue
-WorkloadPriorityClass. Kueue's own `default` is nobody's choice, so it counts for nothing.
+`spec.runPolicy.schedulingPolicy` but the priority, or the annotation for Volcano's queue; `priorityScheduling`, a
+PriorityClass of the job's or a Kueue WorkloadPriorityClass. Kueue's own `default` is nobody's choice, so it counts for
+nothing.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from webhook.api.kueue import PRIORITY_CLASS
-from webhook.api.mpijob import IMPLEMENTATIONS, MPIJob, SchedulingPolicy
+from webhook.api.mpijob import IMPLEMENTATIONS, VOLCANO_QUEUE, MPIJob, SchedulingPolicy
 from webhook.api.resources import DEFAULT_ACCELERATORS
 from webhook.kit.admitted import Admitted, Span
 from webhook.kit.context import Context
@@ -149,6 +150,8 @@ def _used(job: MPIJob) -> Iterator[tuple[Feature, str]]:
     for field, value in gang.items():
         if value is not None:
             yield "gangScheduling", f"spec.runPolicy.schedulingPolicy.{field}"
+    if job.annotations.get(VOLCANO_QUEUE):
+        yield "gangScheduling", f"metadata.annotations[{VOLCANO_QUEUE}]"
     if (job.labels.get(PRIORITY_CLASS) or KUEUE_DEFAULT) != KUEUE_DEFAULT:
         yield "priorityScheduling", LABEL
     for path, _ in priority_classes(job):

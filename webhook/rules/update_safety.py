@@ -4,7 +4,8 @@ The operator rewrites the hostfile and the Service at once when some fields chan
 runs; other fields make it abandon the job without a word (mpi-operator `pkg/controller/mpi_job_controller.go`). These
 are refused once the operator has made the job's pods, unless the stored job is suspended. A job that it has not begun
 with, as one that it refuses, may be mended in every field. On a job that has ended such a change does nothing: that is
-a warning. Nothing here looks at new jobs.
+a warning. So is a change of the containers of a job that Kueue has admitted: Kueue stops and queues it again. Nothing
+here looks at new jobs.
 """
 
 from collections.abc import Iterator
@@ -45,6 +46,7 @@ def check(job: MPIJob, settings: Settings, ctx: Context) -> Iterator[Violation]:
         )
     if not status.ended:
         yield from _scaling(old, job)
+        yield from _restarting(old, job)
 
 
 def _begun(job: MPIJob, ctx: Context) -> bool:
@@ -89,6 +91,28 @@ def _scaling(old: MPIJob, new: MPIJob) -> Iterator[Violation]:
             fix="Expect one more worker to be lost.",
             advisory=True,
         )
+
+
+def _restarting(old: MPIJob, new: MPIJob) -> Iterator[Violation]:
+    """Kueue compares containers and init containers (`pkg/util/equality/podset.go`)."""
+    if not old.labels.get(QUEUE_NAME) or new.suspended:
+        return
+    before = {role: replica.template for role, _, replica in old.replicas()}
+    for role, path, replica in new.replicas():
+        template = before.get(role)
+        if template is None:
+            continue
+        if (template.containers, template.init_containers) != (
+            replica.template.containers,
+            replica.template.init_containers,
+        ):
+            yield Violation(
+                f"{path}.template",
+                "changed, so Kueue restarts the job",
+                fix="Undo it to avoid that.",
+                advisory=True,
+            )
+            return
 
 
 def _shown(value: object) -> str:

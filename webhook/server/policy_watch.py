@@ -6,6 +6,7 @@ restart. All replicas of a version write the same there, so none of them needs t
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, NoReturn
 
@@ -59,6 +60,7 @@ class PolicyWatch:
         self._apply = apply
         self._log = log
         self._base = base
+        self._cluster_version = ""
         self._sleep = sleep
         self._version = version
         self._unreadable = ""  # which documents this version cannot read, nor their last good copies
@@ -126,7 +128,7 @@ class PolicyWatch:
             name: "unusable" if state == "unusable" else "last-good" for name, state in outcome.states.items()
         }
         self._instead = instead
-        self._apply(PolicySet([*self._base, *outcome.layers]), replace(outcome, states=states))
+        self._apply(PolicySet([*self._base, *outcome.layers], self._cluster_version), replace(outcome, states=states))
         self._loaded.set()
         self._log.error("policies not read", problem=self.problem)
 
@@ -136,6 +138,7 @@ class PolicyWatch:
             self._changed.clear()
             try:
                 await self._recall()
+                await self._read_cluster_version()
                 outcome = self._load()
                 done = await self._report(outcome)
             except BaseException:
@@ -144,12 +147,18 @@ class PolicyWatch:
             if not done:
                 asyncio.get_running_loop().call_later(RETRY, self._changed.set)
 
+    async def _read_cluster_version(self) -> None:
+        """As v1.35; what was read before stays where there is no answer."""
+        with suppress(ClusterError, KeyError, ValueError):
+            minor = (await self._api.request("GET", "/version"))["minor"]
+            self._cluster_version = f"v1.{int(str(minor).rstrip('+'))}"
+
     def _load(self) -> Loaded:
         remembered = {**(self._written or {}), **self._good}
         outcome = store.load(self._watch.store.records.values(), remembered, policy_model())
         self._good = outcome.last_good
         self._instead = ""
-        self._apply(PolicySet([*self._base, *outcome.layers]), outcome)
+        self._apply(PolicySet([*self._base, *outcome.layers], self._cluster_version), outcome)
         if self._can_begin(outcome):
             self._loaded.set()
         return outcome

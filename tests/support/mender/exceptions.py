@@ -42,7 +42,7 @@ PROSE: Final[Mapping[str, str]] = {
     r"Create it|Add Worker|Add the|Add one": "there is nothing yet that could be changed",
     r"Set replicas to the number of workers": "the rule worker-count says how many there may be",
     r"Set resources\.|Set limits\[\w+\] to what is needed": "how much a program needs is for the user to say",
-    r"Correct the (quantity|type)": "what was meant cannot be seen",
+    r"Correct the (quantity|type|value)": "what was meant cannot be seen",
     r"Write \[|Put \"|Split it": "the value is a part of a command line",
     r"Name one that exists": "which queue was meant cannot be seen",
     r"Write how many ranks": "there is nothing to go by",

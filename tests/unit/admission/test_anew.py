@@ -53,8 +53,7 @@ def test_the_verdict_is_that_of_admission() -> None:
     assert "worker-count" in {finding.rule for finding in audited.audited}
 
 
-def test_what_was_injected_is_injected_anew() -> None:
-    """A policy that injects what another rule forbids is seen with the values of today."""
+def test_a_stored_job_is_judged_as_it_is() -> None:
     request = anew.creation(msgspec.Raw(json.dumps(FIVE).encode()))
     assert request is not None
     yesterday = policies("injectOnly: [job-timeout]\ninjections: {job-timeout: {default: 3h}}")
@@ -64,7 +63,7 @@ def test_what_was_injected_is_injected_anew() -> None:
     assert stored["spec"]["runPolicy"]["activeDeadlineSeconds"] == 3 * 3600
     again = anew.creation(msgspec.Raw(json.dumps(stored).encode()))
     assert isinstance(again, AdmissionRequest)
-    assert "activeDeadlineSeconds" not in json.loads(bytes(again.object))["spec"].get("runPolicy", {})
+    assert json.loads(bytes(again.object)) == stored
 
 
 def test_an_exemption_that_the_job_asks_for_was_granted_when_it_was_created() -> None:

@@ -233,3 +233,24 @@ def test_a_limit_range(bound: Json, worse: str, better: str) -> None:
 
     assert denied(job(worse), job(better), view=view) == []
     assert denied(job(better), job(worse), view=view) == ["limit-range"]
+
+
+def claim(storage_class: str) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "team-a"},
+        "spec": {"storageClassName": storage_class},
+    }
+
+
+def test_a_user_who_resumes_a_job_is_not_forgiven_for_what_has_changed_in_the_cluster() -> None:
+    rules = "compliance: {action: deny, markers: {}, storageClasses: [encrypted]}"
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    suspended = changed({f"{WORKER}.volumes": volumes, "spec.runPolicy.suspend": True})
+    resumed = changed({"spec.runPolicy.suspend": False}, suspended)
+    view = Snapshot([claim("plain")])
+    assert denied(suspended, resumed, rules, view) == ["compliance"]
+    assert denied(suspended, changed({"metadata.labels": {"a": "b"}}, suspended), rules, view) == []
+    inline = changed({f"{WORKER}.volumes": [{"name": "n", "nfs": {"server": "s", "path": "/"}}]}, suspended)
+    assert denied(inline, changed({"spec.runPolicy.suspend": False}, inline), rules, view) == [], "it was so before"

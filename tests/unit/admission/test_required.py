@@ -54,8 +54,11 @@ def test_nothing_is_required_by_default():
     assert found(mpijob(), requiring(enabled=False)) == {}
 
 
+LIMITED = {"activeDeadlineSeconds": 60, "cleanPodPolicy": "Running"}
+
+
 def test_a_value_of_the_users_own_will_do():
-    assert found(mpijob(run_policy={"activeDeadlineSeconds": 60}), requiring()) == {}
+    assert found(mpijob(run_policy=LIMITED), requiring()) == {}
 
 
 def test_several_places_are_one_message():
@@ -104,7 +107,7 @@ def test_no_claim_of_the_job_makes_up_for_what_is_missing(metadata):
     (text,) = found(mpijob(metadata=metadata), requiring())["deny"]
     assert "Nothing is injected into a job that is " in text
     assert "so write it into the job, or ask your administrator to exempt the user who creates such jobs" in text
-    assert found(mpijob(metadata=metadata, run_policy={"activeDeadlineSeconds": 60}), requiring()) == {}
+    assert found(mpijob(metadata=metadata, run_policy=LIMITED), requiring()) == {}
 
 
 @pytest.mark.parametrize("metadata", CLAIMS)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
-from webhook.admission.places import checksum
 
 from tests.bench.replies import cases
 from tests.bench.replies.record import _policy as policy_set
@@ -45,12 +44,10 @@ def test_a_uid_that_no_api_server_writes_is_read_after_good_ones(uid: bytes) -> 
 @pytest.mark.parametrize("managed", [b'"\xff"', b"1e400", b'"kub', b"[[[]]", b'"k","'], ids=str)
 def test_managed_fields_that_no_api_server_writes(managed: bytes, policy: dict[str, Any]) -> None:
     known = load_policy(json.dumps(cases.HEAD | {"injections": policy}))
-    place = "/spec/mpiReplicaSpecs/Worker/template/spec/containers/0/resources/limits/cpu"
-    record = {"training.openshift.io/injected": json.dumps({"launcher-resources": [f"{place} {checksum('wrong')}"]})}
     limits = {"cpu": "wrong"}
     for hook in ("mutate", "validate"):
         before = DecidedBefore()
-        job = {"metadata.managedFields": [{"manager": "kub"}], "metadata.annotations": record}
+        job = {"metadata.managedFields": [{"manager": "kub"}]}
         good = request(changed({**job, "Worker.template.spec.containers.0.resources.limits": limits}, JOB))
         for _ in range(3):
             same_reply(hook, before, good, known, NothingKnown())

@@ -115,6 +115,11 @@ class TestUpdates:
         assert decision.allowed
         assert decision.skipped == too_large.AS_STORED
 
+    @pytest.mark.parametrize("field", ["activeDeadlineSeconds", "schedulingPolicy", "cleanPodPolicy"])
+    def test_its_limits_stay_as_they_are(self, field: str) -> None:
+        other = changed({f"spec.runPolicy.{field}": 10**9}, with_containers(300))
+        assert not validate(other, old=with_containers(300)).allowed
+
     @pytest.mark.parametrize("count", [299, 300, 301])
     def test_its_pods_stay_as_they_are(self, count: int) -> None:
         other = changed({f"{SPEC}.hostNetwork": True}, with_containers(count))

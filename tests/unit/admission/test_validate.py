@@ -162,11 +162,6 @@ class TestUpdate:
     @pytest.mark.parametrize(
         ("job", "fields", "why"),
         [
-            (
-                changed({"metadata.deletionTimestamp": "2026-01-01T00:00:00Z", "spec": {}}),
-                {},
-                "being deleted",
-            ),
             (changed({"metadata.finalizers": []}, OLD), {}, "nothing changed that is checked"),
             (
                 changed({"metadata.labels": {"a": "b"}}, OLD),
@@ -182,6 +177,20 @@ class TestUpdate:
         assert decision.allowed
         assert decision.skipped == why
         assert decision.response("u").audit_annotations == {"skipped": why}
+
+    @pytest.mark.parametrize("written", [None, "", "2026-01-01T00:00:00Z"])
+    def test_what_a_job_says_of_its_own_deletion_means_nothing(self, written: str | None) -> None:
+        bad = changed({"metadata.deletionTimestamp": written, "Worker.replicas": 500})
+        assert not validate(bad).allowed
+        assert not validate(bad, old=self.OLD).allowed
+
+    def test_a_job_that_is_being_deleted_may_change_but_for_its_spec(self) -> None:
+        going = changed(
+            {"metadata.deletionTimestamp": "2026-01-01T00:00:00Z", "metadata.finalizers": ["a/b"]}, self.OLD
+        )
+        free = changed({"metadata.finalizers": [], "metadata.labels": {"a": "b"}}, going)
+        assert validate(free, old=going).skipped == "being deleted"
+        assert not validate(changed({"Worker.replicas": 500}, free), old=going).allowed
 
     def test_kueue_is_checked_like_anybody_on_create(self) -> None:
         user = "system:serviceaccount:kueue-system:kueue-controller-manager"

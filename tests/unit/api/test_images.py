@@ -38,6 +38,8 @@ SHA = "sha256:" + "0a" * 32
         ("quay.io/" + "a" * 255, ("quay.io", "a" * 255, None, None)),
         ("quay.io/a:" + "t" * 128, ("quay.io", "a", "t" * 128, None)),
         *[("f" * n, ("docker.io", "library/" + "f" * n, None, None)) for n in (63, 65)],
+        ("sha256:v1", ("docker.io", "library/sha256", "v1", None)),
+        ("registry.example.com/sha256:0a", ("registry.example.com", "sha256", "0a", None)),
     ],
 )
 def test_parse(text: str, expected: tuple[str, str, str | None, str | None]) -> None:
@@ -56,6 +58,8 @@ def test_parse(text: str, expected: tuple[str, str, str | None, str | None]) -> 
         ("ubunt\u00fc", r'"ubunt\u00fc" contains a blank or a character outside ASCII'),
         ("app:\uff11", "contains a blank or a character outside ASCII"),
         ("f" * 64, "is an image id, not a name"),
+        (SHA, "is an image id, not a name"),
+        ("sha256:0a", "is an image id, not a name"),
         ("Ubuntu", '"Ubuntu" has upper case letters, an image name is lower case'),
         ("quay.io/Team/app", '"Team/app" has upper case letters'),
         ("quay.io/", '"" is not an image name'),

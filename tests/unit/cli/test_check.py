@@ -19,9 +19,7 @@ def test_a_good_job_is_admitted(check: Check) -> None:
     result = check("job.yaml", job_yaml=GOOD)
     assert result.exit_code == 0
     assert result.stdout.startswith(
-        "job.yaml: team-a/train: admitted\n"
-        "  injected, and recorded in training.openshift.io/injected:\n"
-        "    api-access: Pods get no token for the Kubernetes API unless"
+        "job.yaml: team-a/train: admitted\n  injected:\n    api-access: Pods get no token for the Kubernetes API unless"
     )
     assert (
         "\n    istio: MPI pods stay out of the Istio mesh.\n"
@@ -77,7 +75,7 @@ def test_what_comes_back_in_an_update_is_told(check: Check) -> None:
     stored = mutate(request, policy=load_policy(None), view=NothingKnown()).document
     result = check("job.yaml", "--cluster", "c.yaml", job_yaml=GOOD, c_yaml=stored)
     title, heading, path, *_ = result.stdout.splitlines()[1:]
-    assert title == "  restored, as training.openshift.io/injected on the job records:"
+    assert title == "  put back from the stored job:"
     assert heading == "    mpi-env: Current MPI releases find their hosts, wait for them, and log in as the job says."
     assert path == "      + spec.mpiReplicaSpecs[Launcher].template.spec.containers[0].env:"
     assert "    istio: " not in result.stdout, "kubectl apply leaves what a mapping has beside the file"

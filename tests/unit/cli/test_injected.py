@@ -4,7 +4,6 @@ from typing import Any
 
 import click
 import pytest
-from webhook.admission.record import RETIRED
 
 from tests.support.injecting import mpijob, mutate, policy_of
 from webhook import injections
@@ -27,7 +26,7 @@ def lines(found: Decision, *, updates: bool = False) -> list[str]:
 
 def added(*operations: tuple[str, Any]) -> list[str]:
     title, heading, *rest = lines(decision(*operations))
-    assert title == "injected, and recorded in training.openshift.io/injected:"
+    assert title == "injected:"
     assert heading == "  labels: Labels that let jobs be found and counted."
     return [line.removeprefix("    + ") for line in rest]
 
@@ -83,9 +82,9 @@ def test_notes_stand_below_the_reason_and_cautions_elsewhere() -> None:
 
 
 def test_what_an_update_restores() -> None:
-    assert lines(decision(("/a", 1), author=RETIRED), updates=True) == [
-        "restored, as training.openshift.io/injected on the job records:",
-        f"  {RETIRED}",
+    assert lines(decision(("/a", 1), author="retired"), updates=True) == [
+        "put back from the stored job:",
+        "  retired",
         "    + a: 1",
     ]
 

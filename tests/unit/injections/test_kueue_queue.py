@@ -1,12 +1,14 @@
 """A job is put into a queue only where it is certain that Kueue starts it from there."""
 
 import itertools
+import json
+from datetime import date
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from tests.support.injecting import Example, inject, mpijob, mutate, only, operations_of, pod_spec
+from tests.support.injecting import Example, inject, mpijob, mutate, only, operations_of, pod_spec, policy_of
 from tests.support.jobs import request
 from tests.support.kueue_objects import (
     CONFIG,
@@ -20,6 +22,8 @@ from tests.support.kueue_objects import (
     workload_priority_class,
 )
 from webhook.admission import pipelines
+from webhook.admission.restore import LAST_APPLIED
+from webhook.api.annotations import SKIP
 from webhook.cluster.snapshot import Snapshot
 
 ID = "kueue-queue"
@@ -421,8 +425,52 @@ def test_of_a_running_job_that_asks_for_nothing_else_nothing_is_said(new: Json) 
     assert updated(new, *SECOND, queue("default"), runs=True) == ("training", False, [])
 
 
-def test_a_label_of_the_users_own_that_he_takes_out_stays_away() -> None:
+@pytest.mark.parametrize("skip", [{}, {SKIP: ID}])
+@pytest.mark.parametrize("left", [{}, {LABEL: ""}], ids=["taken out", "emptied"])
+def test_a_suspended_job_keeps_its_queue(left: dict[str, str], skip: dict[str, str]) -> None:
+    """Nobody would resume it, whoever wrote the label and whatever the policy injects now."""
     stored = mpijob(metadata={"labels": {LABEL: "training"}}, run_policy={"suspend": True})
-    for new in (mpijob(), asking("second")):
-        decision = mutate(new, only(ID), "UPDATE", view=Snapshot(SECOND), stored=stored)
-        assert (decision.patch, decision.warnings) == ([], [])
+    stored["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(stored)}
+    new = mpijob(metadata={"labels": left, "annotations": skip}, run_policy={"suspend": True})
+    for policy in (only(ID), policy_of({ID: {"enabled": False}})):
+        document: Any = mutate(new, policy, "UPDATE", view=Snapshot(SECOND), stored=stored).document
+        assert document["metadata"]["labels"][LABEL] == "training"
+        assert document["spec"]["runPolicy"]["suspend"] is True
+
+
+EVASIONS = {
+    "annotation": mpijob(metadata={"annotations": {"training.openshift.io/queue": ""}}),
+    "label": mpijob(metadata={"labels": {LABEL: ""}}),
+    "Volcano": mpijob(metadata={"annotations": {"scheduling.volcano.sh/queue-name": "x"}}),
+    "skip": mpijob(metadata={"annotations": {SKIP: ID}}),
+    "nothing": mpijob(),
+}
+
+
+@pytest.mark.parametrize("evasion", list(EVASIONS))
+@pytest.mark.parametrize(
+    "stored", [None, mpijob(metadata={"labels": {"a": "b"}}), mpijob(metadata={"labels": {LABEL: "training"}})]
+)
+def test_a_required_queue_is_not_evaded(evasion: str, stored: Any) -> None:
+    policy = policy_of({ID: {"required": "deny"}})
+    sent = request(EVASIONS[evasion], old=stored, namespace="team")
+    decision = pipelines.validate(sent, policy=policy, view=Snapshot(USUAL), today=date.min)
+    [finding] = [each for each in decision.denied if each.rule == "required-injection"]
+    assert finding.violation.path == f"metadata.labels[{LABEL}]"
+    assert finding.violation.fix == "Set it to training."
+
+
+@pytest.mark.parametrize(
+    ("job", "objects"),
+    [
+        (mpijob(metadata={"labels": {LABEL: "training"}}), USUAL),
+        (mpijob(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"}), USUAL),
+        (mpijob(), []),
+    ],
+    ids=["queued", "in another cluster", "nothing is known of Kueue"],
+)
+def test_who_needs_no_queue_where_it_is_required(job: Json, objects: list[Json]) -> None:
+    sent = request(job, namespace="team")
+    policy = policy_of({ID: {"required": "deny"}})
+    decision = pipelines.validate(sent, policy=policy, view=Snapshot(objects), today=date.min)
+    assert "required-injection" not in {each.rule for each in decision.denied}

@@ -121,9 +121,11 @@ class TestUpdate:
         assert self.update(worker_only([{"key": "mine", "operator": "Exists"}]), created) == [(f"{WORKER}/-", GPU)]
         assert self.update(worker_only([{"operator": "Exists"}]), created) == [], "it tolerates that too"
 
-    def test_what_the_user_had_already_stays_away_when_it_is_taken_out(self):
+    def test_what_the_user_had_too_comes_back_while_the_policy_has_it(self):
         created = mutate(worker_only([GPU]), only(ID, tolerations=[GPU, TEAM])).document
-        assert self.update(worker_only(None), created) == [(WORKER, [TEAM])]
+        again = dict(self.update(worker_only(None), created))
+        assert again[WORKER] == [GPU]
+        assert again[f"{WORKER}/-"] == TEAM
 
 
 @pytest.mark.parametrize(

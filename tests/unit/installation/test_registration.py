@@ -12,6 +12,7 @@ from webhook.installation.registration import (
     MADE_BY,
     MATCH_CONDITIONS,
     NAME,
+    NOT_BEING_DELETED,
     Registration,
     by_service,
     by_url,
@@ -39,7 +40,7 @@ def test_the_hooks_for_trainer_come_last_and_only_where_they_are_wanted():
 
     assert validating["webhooks"][:3] == plain["webhooks"]
     of_jobs, of_runtimes, of_cluster = validating["webhooks"][3:]
-    living = {"name": "not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"}
+    living = {"name": "not-being-deleted", "expression": NOT_BEING_DELETED}
     of_mpi = {"name": "of-mpi", "expression": "has(object.spec.mlPolicy) && has(object.spec.mlPolicy.mpi)"}
     others = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "policies"]}
     expected = [
@@ -89,7 +90,7 @@ def test_the_two_configurations():
     }
     others = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "policies"]}
     elsewhere = {"namespaceSelector": {"matchExpressions": [others]}}
-    condition = {"name": "not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"}
+    condition = {"name": "not-being-deleted", "expression": NOT_BEING_DELETED}
     living = {"matchConditions": [condition], **elsewhere}
     configmaps = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "scope": "Namespaced"}
     policies = {

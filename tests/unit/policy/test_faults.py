@@ -177,7 +177,7 @@ def test_the_list_that_is_proposed_is_taken(path: tuple[str, ...]) -> None:
         ("rules: {shared-memory: {size: 1Gi}}", "rules.shared-memory: is an injection: write it below injections"),
         ("job-timeout: {max: 4h}", "job-timeout: is a rule and an injection: write it below rules or injections"),
         ("rules: {mode: warn}", "rules.mode: belongs to the document itself: indent it less"),
-        ("rules: {gpus: {zzz: 4}}", "rules.gpus.zzz: is not a setting; accepted: action, min, max, resources"),
+        ("rules: {worker-count: {zzz: 4}}", "rules.worker-count.zzz: is not a setting; accepted: action, min, max"),
         (
             "rules: {zzz: {}}",
             "rules.zzz: is not a setting; `mpijob-webhook rules` lists rules and injections, `mpijob-webhook explain"

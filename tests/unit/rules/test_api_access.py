@@ -19,6 +19,12 @@ from webhook.rules import Violation
 
 PATHS = {role: f"spec.mpiReplicaSpecs[{role}].template.spec" for role in ("Launcher", "Worker")}
 WORKER = "Worker.template.spec"
+PROJECTED = {
+    f"{WORKER}.volumes": [
+        {"name": "scratch", "projected": {"sources": [{"configMap": {"name": "c"}}]}},
+        {"name": "token", "projected": {"sources": [{"configMap": {"name": "c"}}, {"serviceAccountToken": {}}]}},
+    ]
+}
 LAUNCHER_OFF = {"Launcher.template.spec.automountServiceAccountToken": False}
 
 
@@ -40,6 +46,9 @@ def test_pods_that_say_nothing_get_one() -> None:
         ({f"{WORKER}.serviceAccount": "team"}, []),
         ({f"{WORKER}.serviceAccountName": "team", f"{WORKER}.automountServiceAccountToken": True}, []),
         ({"Worker.template": {}}, []),
+        ({f"{WORKER}.automountServiceAccountToken": False, **PROJECTED}, [f"{PATHS['Worker']}.volumes[1]"]),
+        (PROJECTED, [PATHS["Worker"], f"{PATHS['Worker']}.volumes[1]"]),
+        ({f"{WORKER}.serviceAccountName": "team", **PROJECTED}, []),
     ],
 )
 def test_a_token_that_nobody_chose(changes: Json, paths: list[str]) -> None:

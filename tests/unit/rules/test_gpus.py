@@ -63,6 +63,7 @@ def gpus(limit: Any = None, request: Any = None, role: str = "Worker", name: str
         (gpus("0.5"), {"resources": []}),
         (gpus(2) | gpus(2, role="Launcher") | AS_WORKER, {}),
         (gpus(0, name="amd.com/gpu", role="Launcher"), {}),
+        ({"Launcher.template.spec.containers": [{}, {"resources": {"limits": {GPU: 2}}}]}, {"max": 2, "min": 1}),
     ],
 )
 def test_accepted(changes: Json, settings: Json) -> None:
@@ -109,6 +110,11 @@ def test_accepted(changes: Json, settings: Json) -> None:
                 "a worker asks for 17 GPUs, at most 16 allowed",
                 fix="Ask for 16 or fewer for each, and use more workers.",
             ),
+        ),
+        (
+            gpus(1) | {"Launcher.template.spec.containers": [{}, {"resources": {"limits": {GPU: 16}}}]},
+            {"max": 1},
+            Violation(LAUNCHER, "the launcher asks for 16 GPUs, at most 1 allowed", fix="Ask for 1 or fewer for each."),
         ),
         (
             gpus(1),
@@ -249,6 +255,59 @@ def test_never_raises(job: Json) -> None:
     run("gpus", job)
 
 
+INIT = WORKER.replace(".containers", ".initContainers")
+VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+NO_GPUS: Json = {"resources": {"limits": {"cpu": "1"}}}
+
+
+def visible(value: str | None = "all", **container: Any) -> Json:
+    """A container that asks for no GPU and names this variable; without a value it comes from elsewhere."""
+    source = {"valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}} if value is None else {"value": value}
+    return {**NO_GPUS, **container, "env": [{"name": "A", "value": "all"}, {"name": VISIBLE, **source}]}
+
+
+class TestVisibleDevices:
+    """The toolkit's own way to GPUs, past every request."""
+
+    @pytest.mark.parametrize(
+        ("changes", "path"),
+        [
+            ({"Worker.template.spec.containers": [visible()]}, f"{WORKER}[0]"),
+            ({"Worker.template.spec.containers": [visible("0,1")]}, f"{WORKER}[0]"),
+            ({"Worker.template.spec.containers": [visible(None)]}, f"{WORKER}[0]"),
+            ({"Worker.template.spec.containers": [{}, visible()]}, f"{WORKER}[1]"),
+            ({"Worker.template.spec.initContainers": [visible()]}, f"{INIT}[0]"),
+            ({"Launcher.template.spec.containers": [{}, visible()]}, f"{LAUNCHER}[1]"),
+            ({"Launcher.template.spec.containers": [visible()], **AS_WORKER}, f"{LAUNCHER}[0]"),
+        ],
+    )
+    def test_they_are_a_warning_unless_the_policy_rejects_them(self, changes: Json, path: str) -> None:
+        for settings, advisory in (({}, True), ({"max": 0}, False), ({"refuseVisibleDevices": True}, False)):
+            changes = {"Worker.template.spec.containers.0.resources": NO_GPUS["resources"], **changes}
+            (violation,) = violations("gpus", changes, settings=settings)
+            assert (violation.path, violation.advisory) == (f"{path}.env[{VISIBLE}]", advisory)
+            assert violation.message == "gives GPUs without a request"
+            assert violation.fix == "Remove it, or request GPUs in resources.limits."
+            assert "NVIDIA_VISIBLE_DEVICES]: gives GPUs without a request" in Finding("gpus", violation).warning
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            *({"Worker.template.spec.containers": [visible(value)]} for value in ("none", "void", "")),
+            {"Launcher.template.spec.containers": [visible()]},  # the operator empties it
+        ],
+    )
+    def test_a_value_that_gives_no_gpu_is_accepted(self, changes: Json) -> None:
+        assert violations("gpus", changes, settings={"refuseVisibleDevices": True}) == []
+
+    @pytest.mark.parametrize("resources", [{"limits": {GPU: 1}}, {"claims": [{"name": "c0"}]}])
+    def test_containers_with_gpus_are_rejected_by_the_setting_alone(self, resources: Json) -> None:
+        changes = {"Worker.template.spec.containers": [visible("all", resources=resources)]}
+        assert violations("gpus", changes) == []
+        (violation,) = violations("gpus", changes, settings={"refuseVisibleDevices": True})
+        assert (violation.path, violation.advisory) == (f"{WORKER}[0].env[{VISIBLE}]", False)
+
+
 class TestClaims:
     """Devices of ResourceClaimTemplates."""
 
@@ -312,6 +371,35 @@ class TestClaims:
     ) -> None:
         (told,) = violations("gpus", changes, settings=settings, view=Snapshot(objects))
         assert told == Violation(f"{self.PATH}[0]", self.UNKNOWN + why, fix=fix, advisory=True)
+
+    OTHER = claim_template("other", exactly("other.example.com"))
+    CLASSES = (device_class("other.example.com"), device_class("nic"))
+
+    @pytest.mark.parametrize(
+        ("changes", "objects", "rejected"),
+        [
+            (claims("t"), [NONE], True),
+            (claims("t", role="Launcher"), [NONE], True),
+            (shared_claim("gpus"), [NONE], True),
+            (claims("t"), [NONE, claim_template("t", exactly(allocationMode="All"))], True),
+            (claims("other"), [OTHER, *CLASSES], True),
+            (claims("t"), [NIC, *CLASSES], False),
+            (claims("t"), [claim_template("t", exactly(count=2)), *CLASSES], False),
+        ],
+    )
+    def test_what_is_not_counted_is_rejected_by_setting(
+        self, changes: Json, objects: list[Json], rejected: bool
+    ) -> None:
+        found = violations(
+            "gpus", changes, settings={"refuseUncountedClaims": True, "otherClasses": ["nic"]}, view=Snapshot(objects)
+        )
+        assert [each.advisory for each in found] == [False] * rejected
+        assert not any(" counts against no GPU bound: " not in each.message for each in found)
+
+    @pytest.mark.parametrize(("changes", "objects"), [(claims("t"), []), (claims("t"), [NIC])])
+    def test_what_cannot_be_read_is_not_rejected(self, changes: Json, objects: list[Json]) -> None:
+        (told,) = violations("gpus", changes, settings={"refuseUncountedClaims": True}, view=Snapshot(objects))
+        assert told.advisory
 
     def test_the_warning_keeps_what_matters(self) -> None:
         (told,) = violations("gpus", shared_claim("gpus"))

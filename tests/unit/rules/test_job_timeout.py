@@ -8,12 +8,13 @@ from hypothesis import given
 from pydantic import ValidationError
 
 from tests.support.any_job import Json, any_job
-from tests.support.jobs import changed, request
+from tests.support.jobs import REMOVE, changed, request
 from tests.support.policies import HEADER
 from tests.support.rule_checks import fits_a_warning, found, run, violations
 from tests.support.strategies import PROPERTY
 from webhook.admission import pipelines
 from webhook.admission.pipelines import load_policy
+from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.rules import CauseReason
 from webhook.rules.job_timeout import Settings
@@ -208,7 +209,7 @@ def test_no_way_leads_past_the_longest(made: Json, seconds: int, refused: bool) 
 
 def test_no_update_leads_past_the_longest() -> None:
     stored = changed(job(DAY) | {"spec.runPolicy.suspend": True})
-    assert outcome(changed(job()), stored) == (None, ["job-timeout"]), "taken out"
+    assert outcome(changed(job()), stored) == (DAY, []), "it comes back"
     assert outcome(changed(job(8 * DAY)), stored) == (8 * DAY, ["job-timeout"])
     assert outcome(changed(job(DAY)), stored) == (DAY, []), "resumed"
     never = changed({"metadata.annotations": {ACTION: "notify-only"}})
@@ -244,6 +245,157 @@ def test_longer_for_whom_rbac_allows() -> None:
         made["metadata"]["annotations"] = made["metadata"].get("annotations", {}) | exempt
         assert denied(made, {"job-timeout": False}) == ["job-timeout"]
         assert denied(made, {"job-timeout": True}) == []
+
+
+POD = "Worker.template.spec"
+GRACE = "terminationGracePeriodSeconds"
+YEAR = 365 * DAY
+
+
+class TestGracePeriods:
+    """A grace period is time after the limit: also that of a suspension or a deletion."""
+
+    @pytest.mark.parametrize(
+        ("changes", "path"),
+        [
+            ({f"{POD}.{GRACE}": YEAR}, ""),
+            ({f"{POD}.{GRACE}": 3601}, ""),
+            ({f"{POD}.containers.0.livenessProbe": {GRACE: YEAR}}, ".containers[0].livenessProbe"),
+            ({f"{POD}.containers.0.startupProbe": {GRACE: YEAR}}, ".containers[0].startupProbe"),
+            (
+                {f"{POD}.initContainers": [{"restartPolicy": "Always", "livenessProbe": {GRACE: YEAR}}]},
+                ".initContainers[0].livenessProbe",
+            ),
+        ],
+    )
+    def test_longer_than_the_maximum_is_rejected(self, changes: Json, path: str) -> None:
+        for role in ("Worker", "Launcher"):
+            made = {key.replace("Worker", role): value for key, value in changes.items()}
+            (violation,) = violations("job-timeout", made)
+            assert violation.path == f"spec.mpiReplicaSpecs[{role}].template.spec{path}.{GRACE}"
+            assert violation.message.endswith(" s are longer than 1h (3600 s)")
+            assert violation.fix == "Set it to 3600 or less, or ask who may exempt jobs from it."
+            assert not violation.advisory
+            assert violations("job-timeout", made, settings={"maxGracePeriod": None}) == []
+            assert violations("job-timeout", made, settings={"max": None}), "it is a maximum of its own"
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {f"{POD}.{GRACE}": 3600},  # a checkpoint is written
+            {f"{POD}.{GRACE}": 0},
+            {f"{POD}.{GRACE}": None, f"{POD}.containers.0.livenessProbe": {GRACE: 600}},
+            {f"{POD}.containers.0.startupProbe": {"periodSeconds": YEAR}},
+        ],
+    )
+    def test_up_to_the_maximum_is_accepted(self, changes: Json) -> None:
+        assert violations("job-timeout", changes) == []
+
+    def test_an_update_may_shorten_one_that_is_too_long(self) -> None:
+        assert outcome(changed({f"{POD}.{GRACE}": 2 * DAY}), changed({f"{POD}.{GRACE}": YEAR})) == (None, [])
+        assert outcome(changed({f"{POD}.{GRACE}": YEAR}), changed({f"{POD}.{GRACE}": DAY})) == (None, ["job-timeout"])
+
+
+OWN = f"{POD}.activeDeadlineSeconds"
+OWN_PATH = "spec.mpiReplicaSpecs[Worker].template.spec.activeDeadlineSeconds"
+RUNNING: Json = {"spec.runPolicy.cleanPodPolicy": "Running", FIELD: DAY}
+WAITING: Json = {**RUNNING, "spec.launcherCreationPolicy": "WaitForWorkersReady"}
+KEPT: Json = {FIELD: DAY, "spec.runPolicy.cleanPodPolicy": "None"}
+UNSAID: Json = {"spec.runPolicy.cleanPodPolicy": REMOVE}
+SUSPENDED: Json = {"spec.runPolicy.suspend": True}
+
+
+class TestWorkersThatOutlastTheLauncher:
+    """The limit of the job is that of the launcher's Job: workers that do not end with it need one of their own."""
+
+    @pytest.mark.parametrize("outlasting", [WAITING, KEPT])
+    def test_a_limit_of_theirs_beyond_the_maximum_is_rejected(self, outlasting: Json) -> None:
+        (violation,) = violations("job-timeout", {**outlasting, OWN: WEEK + 1})
+        assert (violation.path, violation.message) == (OWN_PATH, "604801 s are longer than 7d (604800 s)")
+        assert violation.fix == "Set it to 604800 or less, or ask who may exempt jobs from it."
+        for settings in ({"max": None}, {"max": "8d"}):
+            assert violations("job-timeout", {**outlasting, OWN: WEEK + 1}, settings=settings) == []
+
+    def test_an_update_may_not_raise_it_beyond_the_maximum(self) -> None:
+        for stored in ({**KEPT, OWN: 60}, {**KEPT, OWN: 60, **SUSPENDED}):
+            assert outcome(changed({**stored, OWN: YEAR}), changed(stored))[1] == ["job-timeout"]
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {**RUNNING, OWN: YEAR},
+            {**RUNNING, "spec.runPolicy.cleanPodPolicy": "All", OWN: YEAR},
+            {**WAITING, OWN: WEEK},
+            {**KEPT, OWN: 60},
+            {**KEPT, "Worker.replicas": 0, OWN: YEAR},
+        ],
+    )
+    def test_workers_that_end_with_the_launcher_or_by_themselves_are_accepted(self, changes: Json) -> None:
+        assert violations("job-timeout", changes) == []
+
+    @pytest.mark.parametrize(
+        ("stored", "made", "path"),
+        [
+            (RUNNING, KEPT, "spec.runPolicy.cleanPodPolicy"),
+            (RUNNING, WAITING, "spec.launcherCreationPolicy"),
+            (RUNNING, {**KEPT, OWN: 60}, "spec.runPolicy.cleanPodPolicy"),  # its pods are made already
+            ({**KEPT, OWN: 60, **SUSPENDED}, {**KEPT, **SUSPENDED}, "spec.runPolicy.cleanPodPolicy"),
+        ],
+    )
+    def test_an_update_that_leaves_them_without_one_is_rejected(self, stored: Json, made: Json, path: str) -> None:
+        (violation,) = violations("job-timeout", made, old=stored)
+        value = "WaitForWorkersReady" if path.endswith("CreationPolicy") else "None"
+        assert (violation.path, violation.message) == (path, f'"{value}" lets workers run on after the time limit')
+        use = "AtStartup" if path.endswith("CreationPolicy") else "Running"
+        assert violation.fix == f"Use {use}, or set {OWN_PATH} to 604800 or less while the job is suspended."
+        assert violations("job-timeout", made, old=stored, settings={"max": None}) == []
+
+    @pytest.mark.parametrize(
+        ("stored", "made"),
+        [
+            (KEPT, KEPT),
+            (WAITING, KEPT),
+            (KEPT, RUNNING),
+            ({**KEPT, OWN: 60}, {**WAITING, OWN: 60}),
+            ({**RUNNING, **SUSPENDED}, {**KEPT, OWN: 60}),
+            (
+                {"spec.runPolicy.cleanPodPolicy": "Running"},
+                {"spec.runPolicy.cleanPodPolicy": "None"},
+            ),  # without a limit
+        ],
+    )
+    def test_an_update_that_makes_it_no_worse_is_accepted(self, stored: Json, made: Json) -> None:
+        assert violations("job-timeout", made, old=stored) == []
+
+    @pytest.mark.parametrize(
+        ("made", "limit"),
+        [
+            ({}, None),
+            (UNSAID, None),
+            ({**UNSAID, "metadata.annotations": {"training.openshift.io/debug-mode": "true"}}, WEEK),
+            ({"metadata.annotations": {"training.openshift.io/worker-readiness": "2222"}}, WEEK),
+            ({**UNSAID, "metadata.annotations": {"training.openshift.io/skip": "clean-pod-policy"}}, WEEK),
+            ({**WAITING, FIELD: 60}, WEEK),
+            ({"spec.launcherCreationPolicy": "WaitForWorkersReady"}, WEEK),
+            (KEPT, WEEK),
+            ({**KEPT, OWN: 60}, 60),
+            ({**KEPT, FIELD: 2 * WEEK}, 2 * WEEK),  # for those whom RBAC allows
+            ({"spec.runPolicy": {"cleanPodPolicy": "All"}}, None),
+        ],
+    )
+    def test_a_new_job_with_a_limit_gets_it(self, made: Json, limit: int | None) -> None:
+        mutated = pipelines.mutate(request(changed(made)), policy=load_policy(None), view=Snapshot([]))
+        worker = mutated.document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+        assert worker.get("activeDeadlineSeconds") == limit
+        told = [note for notes in mutated.told.values() for note in notes]
+        said = [note for note in told if "workers end" in note]
+        assert len(said) == (limit is not None and OWN not in made)
+        assert all(len(f"worker-readiness: {note}") <= 120 for note in said)
+
+    def test_a_job_without_a_limit_gets_none(self) -> None:
+        policy = load_policy(HEADER + "injections: {job-timeout: {default: null}}\n")
+        mutated = pipelines.mutate(request(changed({**KEPT, FIELD: None})), policy=policy, view=NothingKnown())
+        assert "activeDeadlineSeconds" not in mutated.document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
 
 
 @PROPERTY

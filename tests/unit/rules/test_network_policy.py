@@ -19,6 +19,7 @@ WORKER = "Worker.template.spec"
 PATHS = {role: f"spec.mpiReplicaSpecs[{role}].template" for role in ("Launcher", "Worker")}
 RESTRICTED = {"posture": "restricted"}
 RDMA = {f"{WORKER}.containers.0.resources": {"limits": {"rdma/hca_shared_devices_a": 1}}}
+DEFAULT_NETWORK = {"Worker.template.metadata": {"annotations": {"v1.multus-cni.io/default-network": "team-a/own"}}}
 NETWORKS = {"Worker.template.metadata": {"annotations": {"k8s.v1.cni.cncf.io/networks": "team-a/ib"}}}
 
 
@@ -54,6 +55,14 @@ NETWORKS = {"Worker.template.metadata": {"annotations": {"k8s.v1.cni.cncf.io/net
                 "(advice) spec.mpiReplicaSpecs[Worker]: further networks pass by its NetworkPolicy"
             ],
         ),
+        (
+            RESTRICTED,
+            DEFAULT_NETWORK,
+            [
+                "(advice) spec.mpiReplicaSpecs[Worker]: further networks pass by its NetworkPolicy"
+            ],
+        ),
+        (RESTRICTED, {"Worker.template.metadata": {"annotations": {"v1.multus-cni.io/default-network": ""}}}, []),
         ({}, {**RDMA, **NETWORKS}, []),
         ({"choices": ["isolated"]}, {**RDMA, ASKS: {NETWORK_POLICY: "isolated"}}, [
             "(advice) spec.mpiReplicaSpecs[Worker]: RDMA passes by its NetworkPolicy"

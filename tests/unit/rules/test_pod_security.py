@@ -14,11 +14,13 @@ from tests.support.jobs import changed
 from tests.support.namespaces import labelled
 from tests.support.pod_security.pods import COMPLIANT, pod
 from tests.support.pod_security.templates import values
+from tests.support.policies import HEADER
 from tests.support.rule_checks import defaulted, violations
 from tests.support.strategies import PROPERTY
 from webhook.cluster.snapshot import Snapshot
 from webhook.cluster.view import NothingKnown
 from webhook.kit.context import Context
+from webhook.policy.in_force import PolicySet, load_policies
 from webhook.predict.pod_security import LATEST, Level, PodTemplate, evaluate
 from webhook.predict.pod_security.pod import convert
 from webhook.rules import REGISTRY, CauseReason, Violation
@@ -175,6 +177,17 @@ def test_versions_and_the_floor(modes: dict[str, str], settings: Json, found: in
     context = {**COMPLIANT, "allowPrivilegeEscalation": True}
     result = check({"Worker.template.spec.containers.0.securityContext": context}, settings, **modes)
     assert len(result) == found
+
+
+@pytest.mark.parametrize(("version", "excused"), [("v1.32", False), ("v1.34", False), ("v1.35", True)])
+def test_root_in_a_user_namespace_is_excused_by_the_version_of_the_cluster(version: str, excused: bool) -> None:
+    root = {"Worker.template.spec.containers.0.securityContext": {**COMPLIANT, "runAsUser": 0, "runAsNonRoot": False}}
+    policy = load_policies(HEADER + "rules: {pod-security: {floor: restricted}}")
+    settings = PolicySet(policy.layers, version).for_any_namespace().settings("pod-security")
+    assert settings is not None
+    changes = {**SECURE, **root, "Worker.template.spec.hostUsers": False}
+    found = violations("pod-security", changes, settings=settings.model_dump(by_alias=True))
+    assert (found == []) is excused
 
 
 @pytest.mark.parametrize("view", [NothingKnown(), labelled("other")])

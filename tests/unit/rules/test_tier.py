@@ -18,8 +18,10 @@ ASK = "ask your administrator for another tier"
 LAUNCHER_GPUS = "Launcher.template.spec.containers.0.resources.limits"
 WORKER_GPUS = "Worker.template.spec.containers.0.resources.limits"
 TOGETHER = {"spec.runLauncherAsWorker": True}
+VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 EVERYTHING: Json = {
     **TOGETHER,
+    "metadata.annotations": {VOLCANO_QUEUE: "q"},
     "metadata.labels": {"kueue.x-k8s.io/priority-class": "prod"},
     POLICY: {"minAvailable": 5, "queue": "q", "minResources": {}, "scheduleTimeoutSeconds": 0, "priorityClass": "high"},
     "Launcher.template.spec.priorityClassName": "high",
@@ -112,7 +114,10 @@ def test_implementations(value: object, included: list[str], fix: str | None) ->
 
 
 LAUNCHER_AS_WORKER = "spec.runLauncherAsWorker"
-GANG = [f"{POLICY}.{name}" for name in ("minAvailable", "queue", "minResources", "scheduleTimeoutSeconds")]
+GANG = [
+    *(f"{POLICY}.{name}" for name in ("minAvailable", "queue", "minResources", "scheduleTimeoutSeconds")),
+    f"metadata.annotations[{VOLCANO_QUEUE}]",
+]
 PRIORITY = [
     "metadata.labels[kueue.x-k8s.io/priority-class]",
     f"{POLICY}.priorityClass",
@@ -144,6 +149,7 @@ def test_features(features: list[str] | None, missing: list[str]) -> None:
         {},
         {POLICY: {}},
         {POLICY: {"queue": "", "priorityClass": ""}},
+        {"metadata.annotations": {VOLCANO_QUEUE: ""}},
         {"metadata.labels": {"kueue.x-k8s.io/priority-class": "default"}},
         {"metadata.labels": {"kueue.x-k8s.io/priority-class": "", "kueue.x-k8s.io/queue-name": "team"}},
         {"Worker.template.spec.priorityClassName": ""},

@@ -135,3 +135,22 @@ def test_scaling_down_with_the_launcher_as_worker_is_warned() -> None:
 
 def test_new_jobs_are_not_looked_at() -> None:
     assert violations("update-safety", {"spec.slotsPerWorker": 4}) == []
+
+
+CONTAINERS = [
+    ({"Worker.template.spec.containers.0.image": "registry.example.com/mpi:2"}, "Worker"),
+    ({"Launcher.template.spec.containers.0.env": [{"name": "A", "value": "b"}]}, "Launcher"),
+    ({"Worker.template.spec.initContainers": [{"name": "i", "image": "a:1"}]}, "Worker"),
+]
+
+
+@pytest.mark.parametrize(("changes", "role"), CONTAINERS)
+def test_changing_containers_of_what_kueue_has_admitted_is_warned(changes: dict[str, Any], role: str) -> None:
+    [violation] = violations("update-safety", {**changes, **QUEUED}, old={**RUNS, **QUEUED})
+    assert violation.path == f"spec.mpiReplicaSpecs[{role}].template"
+    assert violation.advisory
+    assert fits_a_warning("update-safety", violation)
+    assert violations("update-safety", changes, old=RUNS) == [], "nobody stops it"
+    assert violations("update-safety", {**changes, **QUEUED, **SUSPENDED}, old={**QUEUED, **SUSPENDED}) == []
+    label = {"Worker.template.metadata.labels": {"a": "b"}, **QUEUED}
+    assert violations("update-safety", label, old={**RUNS, **QUEUED}) == [], "Kueue compares containers"

@@ -36,10 +36,15 @@ class Api:
         self.faults = list(faults)
         self.remembered = remembered
         self.allowed = [True]
+        self.version: dict[str, Any] | None = None
         self.events: dict[str, dict[str, Any]] = {}
         self.calls: list[tuple[str, str]] = []
 
     async def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        if path == "/version":
+            if self.version is None:
+                raise ClusterError("no answer")
+            return self.version
         self.calls.append((method, path.rsplit("/", 1)[-1]))
         if self.faults:
             raise self.faults.pop(0)
@@ -99,6 +104,29 @@ async def following(api: Api, **options: Any) -> AsyncIterator[tuple[FakeWatch, 
 async def settle() -> None:
     for _ in range(20):
         await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    ("version", "written", "expected"),
+    [
+        ({"major": "1", "minor": "32+"}, "latest", "v1.32"),
+        ({"major": "1", "minor": "35"}, "v1.30", "v1.30"),
+        ({"major": "1", "minor": ""}, "latest", "latest"),
+        ({}, "latest", "latest"),
+        (None, "latest", "latest"),
+    ],
+)
+async def test_the_version_of_the_cluster_is_that_of_the_api_server(
+    version: dict[str, Any] | None, written: str, expected: str
+) -> None:
+    api = Api()
+    api.version = version
+    async with following(api) as (watch, applied, _):
+        watch.now(a=HEADER + f"rules: {{pod-security: {{clusterVersion: {written}}}}}")
+        await settle()
+    (policies, _), *_ = applied
+    settings: Any = policies.for_any_namespace().settings("pod-security")
+    assert settings.cluster_version == expected
 
 
 async def test_a_good_policy_is_applied_and_remembered_once() -> None:

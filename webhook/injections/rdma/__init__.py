@@ -58,8 +58,27 @@ class _Plan:
 FORMS: Final = (
     *NETWORKS,
     in_launcher("spec", "containers", ITEM, "env", ITEM, holds=is_for_ranks, when=ComesBack.NOT_IN_FILE),
-    *in_templates("spec", "containers", ITEM, "securityContext", "capabilities", "add", ITEM, holds=equal(CAPABILITY)),
-    *in_templates("spec", "containers", ITEM, "securityContext", "capabilities", "add", holds=equal([CAPABILITY])),
+    *in_templates(
+        "spec",
+        "containers",
+        ITEM,
+        "securityContext",
+        "capabilities",
+        "add",
+        ITEM,
+        holds=equal(CAPABILITY),
+        when=ComesBack.NOT_IN_FILE,
+    ),
+    *in_templates(
+        "spec",
+        "containers",
+        ITEM,
+        "securityContext",
+        "capabilities",
+        "add",
+        holds=equal([CAPABILITY]),
+        when=ComesBack.NOT_IN_FILE,
+    ),
 )
 
 

@@ -191,10 +191,12 @@ class TestUpdates:
         assert not decide(patched(patches=200), runtime(), old=train_job()).allowed
 
     @pytest.mark.parametrize("large", [with_jobs(200), {**train_job(), "x": [[]] * 60_000}])
-    def test_one_that_goes_is_let_go(self, large: Manifest) -> None:
+    def test_one_that_is_being_deleted_loses_its_finalizers(self, large: Manifest) -> None:
         going = {**large, "metadata": {**large["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
-        decision = decide(going, runtime(), old=large)
-        assert (decision.allowed, decision.skipped) == (True, "being deleted")
+        assert decide(going, runtime(), old=going).allowed
+        assert not decide(
+            {**going, "spec": {**going["spec"], "trainer": {"numNodes": 500}}}, runtime(), old=train_job()
+        ).allowed
 
 
 def deep(depth: int) -> Manifest:

@@ -1,0 +1,157 @@
+"""The same file applied again to a running and a queued job, with the real Kueue and operator."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.controlplane import kueue
+from tests.controlplane.cluster import Cluster, has_condition
+from tests.controlplane.nodes import gpu_nodes
+from tests.support.installation import service
+from tests.support.policies import NAMESPACE, policy_configmap, quick_keys
+from tests.support.queued_jobs import MANAGED, Job, pi, settle
+from webhook.api.annotations import INJECTED, RDMA
+
+pytestmark = pytest.mark.timeout(600)
+LIMITS = {
+    "apiVersion": "v1",
+    "kind": "LimitRange",
+    "metadata": {"name": "bounds"},
+    "spec": {"limits": [{"type": "Container", "min": {"cpu": "10m"}}]},
+}
+QUOTA = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "99"}}}
+POLICY = """
+injections:
+  rdma: {resource: rdma/ib, perPod: 1, environment: {NCCL_IB_HCA: mlx5}}
+  tolerations: {tolerations: [{key: team, operator: Exists}]}
+  node-selector: {labels: {kubernetes.io/os: linux}}
+  worker-readiness: {enabled: true}
+"""
+LATER = """
+injections:
+  rdma: {resource: rdma/ib, perPod: 2}
+  tolerations: {tolerations: [{key: other, operator: Exists}]}
+  job-timeout: {default: 1h}
+  mpi-env: {enabled: false}
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of its own with GPU nodes, in which Kueue manages the namespaces with the label MANAGED."""
+    nodes = gpu_nodes(4)
+    for node in nodes:
+        for amounts in (node["status"]["allocatable"], node["status"]["capacity"]):
+            amounts["rdma/ib"] = "4"
+    with Cluster(log_dir=tmp_path_factory.mktemp("applied-again")) as running:
+        running.start_scheduler()
+        running.start_kwok(nodes)
+        running.start_operator()
+        running.start_kueue(settings={"managedJobsNamespaceSelector": {"matchLabels": MANAGED}})
+        running.kubectl("create", "namespace", NAMESPACE)
+        running.kubectl("apply", "-f", "-", stdin=policy_configmap(POLICY))
+        with service.running(running, *quick_keys(running.dir)):
+            yield running
+
+
+def forget_gpus(cluster: Cluster, namespace: str) -> None:
+    for node in cluster.get("nodes")["items"]:
+        cluster.kubectl("label", "node", node["metadata"]["name"], "nvidia.com/gpu.present-", "nvidia.com/gpu.product-")
+
+
+def one_device_fewer(cluster: Cluster, namespace: str) -> None:
+    patch = json.dumps({"status": {"allocatable": {"rdma/ib": "3"}, "capacity": {"rdma/ib": "3"}}})
+    cluster.kubectl("patch", "node", "gpu-0", "--subresource=status", "--type=merge", "-p", patch)
+
+
+CHANGES: dict[str, Callable[[Cluster, str], object]] = {
+    "nothing": lambda cluster, namespace: None,
+    "device": one_device_fewer,
+    "limits": lambda cluster, namespace: cluster.kubectl("delete", "limitrange", "bounds", "-n", namespace),
+    "quota": lambda cluster, namespace: cluster.kubectl("delete", "resourcequota", "q", "-n", namespace),
+    "namespace": lambda cluster, namespace: cluster.kubectl(
+        "label", "namespace", namespace, "--overwrite", "pod-security.kubernetes.io/enforce=privileged"
+    ),
+    "policy": lambda cluster, namespace: cluster.kubectl("apply", "-f", "-", stdin=policy_configmap(LATER)),
+    "GPU nodes": forget_gpus,
+}
+
+
+def gpu_job(namespace: str, name: str) -> dict[str, Any]:
+    """A job with lists of its own wherever something is injected into a list."""
+    job = pi(namespace, name, annotations={RDMA: "true"})
+    for role in ("Launcher", "Worker"):
+        pod = job["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]
+        pod["tolerations"] = [{"key": "mine", "operator": "Exists"}]
+        pod["volumes"] = [{"name": "scratch", "emptyDir": {}}]
+        container = pod["containers"][0]
+        container["env"] = [{"name": "MINE", "value": "1"}]
+        container["volumeMounts"] = [{"name": "scratch", "mountPath": "/scratch"}]
+        terms = [{"matchExpressions": [{"key": "kubernetes.io/arch", "operator": "Exists"}]}]
+        weights = [{"weight": 1, "preference": terms[0]}]
+        near = {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms},
+            "preferredDuringSchedulingIgnoredDuringExecution": weights,
+        }
+        pod["affinity"] = {"nodeAffinity": near}
+    worker = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    worker["resources"]["limits"]["nvidia.com/gpu"] = 1
+    del job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["resources"]
+    return job
+
+
+def add_gpu_queue(cluster: Cluster, namespace: str) -> None:
+    """With room for one of the jobs."""
+    amounts = {"cpu": 20, "memory": "100Gi", "nvidia.com/gpu": 2, "rdma/ib": 2}
+    cluster.apply(
+        [
+            kueue.resource_flavor("gpus", node_labels={"kubernetes.io/os": "linux"}),
+            kueue.cluster_queue("gpus", quotas={"gpus": amounts}),
+            kueue.local_queue("training", namespace=namespace, cluster_queue="gpus"),
+        ]
+    )
+    active = lambda: has_condition(cluster.get("localqueue", "training", "-n", namespace), "Active") or None  # noqa: E731
+    cluster.wait_for("the queue to be active", active)
+
+
+def templates(job: Job) -> dict[str, Any]:
+    specs = job.get()["spec"]["mpiReplicaSpecs"]
+    return {role: specs[role]["template"] for role in specs}
+
+
+def uids(job: Job) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in job.pods()}
+
+
+def test_nothing_that_changed_since_reaches_the_pods(cluster: Cluster) -> None:
+    namespace = cluster.create_namespace("again", {**MANAGED, "pod-security.kubernetes.io/enforce": "baseline"})
+    cluster.apply([{**each, "metadata": {**each["metadata"], "namespace": namespace}} for each in (LIMITS, QUOTA)])
+    add_gpu_queue(cluster, namespace)
+    settle(cluster, namespace, "training")
+    files = {name: gpu_job(namespace, name) for name in ("running", "queued")}
+    jobs = {}
+    for name, file in files.items():
+        cluster.kubectl("apply", "-f", "-", stdin=file)
+        jobs[name] = Job(cluster, namespace, name)
+        if name == "running":
+            jobs[name].wait_for("Running")
+    before = {name: templates(job) for name, job in jobs.items()}
+    listed = jobs["running"].get()["metadata"]["annotations"][INJECTED].split(",")
+    assert {"gpu-nodes", "kueue-queue", "mpi-env", "rdma", "shared-memory", "tolerations", "topology"} <= {*listed}
+    pods = uids(jobs["running"])
+    assert len(pods) == 3
+    for change, apply in CHANGES.items():
+        apply(cluster, namespace)
+        for _ in range(2):
+            for name, file in files.items():
+                cluster.kubectl("apply", "-f", "-", stdin=file)
+                assert templates(jobs[name]) == before[name], change
+                assert jobs[name].queue == "training", change
+                assert jobs[name].get()["spec"]["runPolicy"]["activeDeadlineSeconds"] == 86400, change
+        assert (jobs["running"].suspended, jobs["queued"].suspended) == (False, True), change
+    assert uids(jobs["running"]) == pods, "nothing was restarted"
+    workload = jobs["running"].workload()
+    assert workload is not None
+    assert has_condition(workload, "Admitted")

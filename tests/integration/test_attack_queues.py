@@ -1,0 +1,124 @@
+"""A tenant cannot evade a required queue, or bring in by an update what a new job may not have: with real Kueue."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.controlplane.cluster import Cluster
+from tests.support.installation import service
+from tests.support.policies import NAMESPACE, policy_configmap, quick_keys
+from tests.support.queued_jobs import ASK, MANAGED, QUEUE_LABEL, add_queue, pi, settle
+
+pytestmark = pytest.mark.timeout(600)
+POLICY = """
+rules:
+  worker-count: {action: "off"}
+  compliance: {action: deny, markers: {regulated: "yes"}, storageClasses: [encrypted]}
+injections:
+  kueue-queue: {required: deny}
+  labels: {pods: {team: a}, required: deny}
+"""
+LACKS = (
+    f'metadata.labels[{QUEUE_LABEL}]: the injection "kueue-queue" is required and not in the job. Set it to training.'
+)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of its own, in which Kueue manages the namespaces with the label MANAGED."""
+    with Cluster(log_dir=tmp_path_factory.mktemp("attack-queues")) as running:
+        running.start_operator()
+        running.start_kueue(settings={"managedJobsNamespaceSelector": {"matchLabels": MANAGED}})
+        running.kubectl("create", "namespace", NAMESPACE)
+        running.kubectl("apply", "-f", "-", stdin=policy_configmap(POLICY))
+        with service.running(running, *quick_keys(running.dir)):
+            yield running
+
+
+@pytest.fixture(scope="module")
+def managed(cluster: Cluster) -> str:
+    name = cluster.create_namespace("managed", MANAGED)
+    add_queue(cluster, name, cpu=8)
+    settle(cluster, name, "training")
+    return name
+
+
+EVASIONS: dict[str, dict[str, Any]] = {
+    "an empty annotation": {"annotations": {ASK: ""}},
+    "an empty label": {"labels": {QUEUE_LABEL: ""}},
+    "Volcano": {"annotations": {"scheduling.volcano.sh/queue-name": "x"}},
+}
+
+
+def attempt(cluster: Cluster, *command: str, job: Any = None) -> str:
+    done = cluster.kubectl(*command, *(() if job is None else ("-f", "-")), stdin=job, check=False)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("evasion", list(EVASIONS))
+def test_a_new_job_is_in_a_queue(cluster: Cluster, managed: str, evasion: str) -> None:
+    said = attempt(cluster, "create", job=pi(managed, "evades", **EVASIONS[evasion]))
+    assert LACKS in said or (evasion == "an empty label" and "created" not in said), said  # Kueue rejects that one too
+
+
+def test_a_job_of_another_cluster_is_in_a_queue_when_it_comes_here(cluster: Cluster, managed: str) -> None:
+    away = pi(managed, "away")
+    away["spec"]["runPolicy"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+    cluster.kubectl("create", "-f", "-", stdin=away)
+    patch = json.dumps({"spec": {"runPolicy": {"managedBy": "kubeflow.org/mpi-operator"}}})
+    said = attempt(cluster, "patch", "mpijob", "away", "-n", managed, "--type=merge", "-p", patch)
+    assert LACKS in said or "immutable" in said, said
+
+
+def test_an_update_does_not_empty_the_label_of_a_job_that_waits(cluster: Cluster, managed: str) -> None:
+    waiting = pi(managed, "waits", cpu=100)
+    cluster.kubectl("create", "-f", "-", stdin=waiting)
+    for value in ("", None):
+        patch = json.dumps({"metadata": {"labels": {QUEUE_LABEL: value}}})
+        attempt(cluster, "patch", "mpijob", "waits", "-n", managed, "--type=merge", "-p", patch)
+        assert cluster.get("mpijob", "waits", "-n", managed)["metadata"]["labels"][QUEUE_LABEL] == "training"
+
+
+def test_a_claim_that_is_replaced_while_the_job_is_suspended_is_seen(cluster: Cluster, namespace: str) -> None:
+    def claim(storage_class: str) -> dict[str, Any]:
+        spec = {
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": "1Gi"}},
+            "storageClassName": storage_class,
+        }
+        metadata = {"name": "data", "namespace": namespace}
+        return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+
+    cluster.kubectl("create", "-f", "-", stdin=claim("encrypted"))
+    job = pi(namespace, "regulated", labels={"regulated": "yes"})
+    job["spec"]["runPolicy"]["suspend"] = True
+    worker = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    worker["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    said = cluster.wait_for(
+        "the claim to be known",
+        lambda: (text := attempt(cluster, "create", job=job)) and ("created" in text or None) and text,
+    )
+    assert "created" in said
+    cluster.kubectl("delete", "pvc", "data", "-n", namespace, "--wait=false")
+    attempt(
+        cluster, "patch", "pvc", "data", "-n", namespace, "--type=merge", "-p", '{"metadata": {"finalizers": null}}'
+    )
+    cluster.kubectl("create", "-f", "-", stdin=claim("plain"))
+    patch = ("patch", "mpijob", "regulated", "-n", namespace, "--type=merge", "--dry-run=server", "-p")
+    resume = json.dumps({"spec": {"runPolicy": {"suspend": False}}})
+    cluster.wait_for(
+        "the resumption to be rejected", lambda: "[compliance]" in attempt(cluster, *patch, resume) or None
+    )
+
+
+def test_workers_that_come_later_are_judged_as_new(cluster: Cluster, namespace: str) -> None:
+    job = pi(namespace, "grows")
+    workers = job["spec"]["mpiReplicaSpecs"].pop("Worker")
+    job["spec"]["runPolicy"]["suspend"] = True
+    cluster.kubectl("create", "-f", "-", stdin=job)
+    patch = json.dumps({"spec": {"mpiReplicaSpecs": {"Worker": workers}}})
+    cluster.kubectl("patch", "mpijob", "grows", "-n", namespace, "--type=merge", "-p", patch)
+    template = cluster.get("mpijob", "grows", "-n", namespace)["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
+    assert template["metadata"]["labels"]["team"] == "a"

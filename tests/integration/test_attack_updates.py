@@ -1,0 +1,122 @@
+"""A tenant cannot switch off the review, or have an update bring something back, by what it writes into a job."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.controlplane.assets import assets
+from tests.controlplane.cluster import Cluster
+from tests.support.installation.service import example
+from webhook.api.annotations import INJECTED
+
+pytestmark = [pytest.mark.usefixtures("webhook"), pytest.mark.timeout(300)]
+PI = assets().upstream_examples["pi"]
+WRITTEN = {"null": None, "date": "2026-01-01T00:00:00Z", "empty": ""}
+SERVER_SIDE = ("apply", "--server-side", "--field-manager=tenant", "--force-conflicts", "--validate=false")
+WAYS = {"create": ("create", "--validate=false"), "apply": ("apply", "--validate=false"), "server-side": SERVER_SIDE}
+
+
+def pi(namespace: str, name: str, **metadata: Any) -> dict[str, Any]:
+    job = example(PI, namespace=namespace, name=name)
+    job["metadata"] |= metadata
+    return job
+
+
+def worker(job: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = job["spec"]["mpiReplicaSpecs"]["Worker"]
+    return found
+
+
+def attempt(cluster: Cluster, *command: str, job: Any = None) -> str:
+    done = cluster.kubectl(*command, *(() if job is None else ("-f", "-")), stdin=job, check=False)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("way", list(WAYS))
+@pytest.mark.parametrize("written", list(WRITTEN))
+def test_a_new_job_that_claims_to_be_deleted_is_judged(
+    cluster: Cluster, namespace: str, way: str, written: str
+) -> None:
+    bad = pi(namespace, "bad", deletionTimestamp=WRITTEN[written])
+    worker(bad)["replicas"] = 500
+    worker(bad)["template"]["spec"]["hostNetwork"] = True
+    said = attempt(cluster, *WAYS[way], job=bad)
+    stored = cluster.get("mpijobs", "-n", namespace)["items"]
+    assert stored == [], said
+
+
+@pytest.mark.parametrize("way", ["apply", "server-side", "merge", "json"])
+@pytest.mark.parametrize("written", list(WRITTEN))
+def test_an_update_that_claims_to_be_a_deletion_is_judged(
+    cluster: Cluster, namespace: str, way: str, written: str
+) -> None:
+    cluster.kubectl(*WAYS["apply"], "-f", "-", stdin=pi(namespace, "good"))
+    value = WRITTEN[written]
+    bad = pi(namespace, "good", deletionTimestamp=value)
+    worker(bad)["replicas"] = 500
+    if way in WAYS:
+        said = attempt(cluster, *WAYS[way], job=bad)
+    else:
+        replicas = {"mpiReplicaSpecs": {"Worker": {"replicas": 500}}}
+        merge: Any = {"metadata": {"deletionTimestamp": value}, "spec": replicas}
+        patch = (
+            merge
+            if way == "merge"
+            else [
+                {"op": "add", "path": "/metadata/deletionTimestamp", "value": value},
+                {"op": "replace", "path": "/spec/mpiReplicaSpecs/Worker/replicas", "value": 500},
+            ]
+        )
+        said = attempt(cluster, "patch", "mpijob", "good", "-n", namespace, f"--type={way}", "-p", json.dumps(patch))
+    assert worker(cluster.get("mpijob", "good", "-n", namespace))["replicas"] == 2, said
+
+
+def test_a_job_that_is_being_deleted_keeps_its_spec_and_loses_its_finalizers(cluster: Cluster, namespace: str) -> None:
+    cluster.kubectl("create", "-f", "-", stdin=pi(namespace, "going", finalizers=["example.com/wait"]))
+    cluster.kubectl("delete", "mpijob", "going", "-n", namespace, "--wait=false")
+    patch = ("patch", "mpijob", "going", "-n", namespace, "--type=merge", "-p")
+    said = attempt(cluster, *patch, json.dumps({"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 500}}}}))
+    assert "at most 100 allowed" in said
+    cluster.kubectl(*patch, json.dumps({"metadata": {"finalizers": None}}))
+    cluster.wait_for("the job to be gone", lambda: not cluster.get("mpijobs", "-n", namespace)["items"] or None)
+
+
+CLAIMS = {
+    "owner": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u", "controller": True}]},
+    "copy": {"labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"}},
+    "workload": {"annotations": {"kueue.x-k8s.io/prebuilt-workload-name": "w"}},
+}
+
+
+@pytest.mark.parametrize("claim", list(CLAIMS))
+def test_a_job_that_claims_a_controller_is_judged_and_ends(cluster: Cluster, namespace: str, claim: str) -> None:
+    bad = pi(namespace, "claims", **CLAIMS[claim])
+    worker(bad)["replicas"] = 500
+    assert "at most 100 allowed" in attempt(cluster, "create", job=bad)
+    command = ("create", "--dry-run=server", "-o", "jsonpath={.spec.runPolicy.activeDeadlineSeconds}", "-f", "-")
+    assert cluster.kubectl(*command, stdin=pi(namespace, "claims", **CLAIMS[claim])).stdout == "86400"
+
+
+def test_what_an_administrator_takes_out_stays_out(cluster: Cluster, namespace: str) -> None:
+    tainted = pi(namespace, "forged")
+    pod = worker(tainted)["template"]["spec"]
+    pod["volumes"] = [{"name": "root", "hostPath": {"path": "/"}}]
+    pod["hostNetwork"] = True
+    pod["containers"][0]["env"] = [{"name": "LD_PRELOAD", "value": "/evil.so"}]
+    paths = ["Worker:/spec/hostNetwork d3be1f85", "Worker:/spec/volumes/name=root 00000000"]
+    tainted["metadata"] |= {
+        "annotations": {INJECTED: json.dumps({"rdma": paths})},
+        "finalizers": ["example.com/wait"],
+    }
+    cluster.kubectl("create", "-f", "-", stdin=tainted)
+    clean = pi(namespace, "forged")
+    while (done := cluster.kubectl("replace", "-f", "-", stdin=clean, check=False)).returncode:
+        assert "(Conflict)" in done.stderr
+    stored = cluster.get("mpijob", "forged", "-n", namespace)
+    pod = worker(stored)["template"]["spec"]
+    assert "hostNetwork" not in pod
+    assert "volumes" not in pod
+    assert "LD_PRELOAD" not in json.dumps(stored["spec"])
+    assert "finalizers" not in stored["metadata"]
+    assert INJECTED not in stored["metadata"].get("annotations", {})
