@@ -14,13 +14,11 @@ import msgspec
 from webhook.admission import anew, pipelines, redaction
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
-from webhook.admission.own_rules import NO_ANSWERS
 from webhook.api import mpijob
 from webhook.api.review import AdmissionRequest, GroupVersionKind
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import Answer
 from webhook.cluster.without_jobs import WithoutJobs
-from webhook.kit.own_rules import Answers
 from webhook.policy.in_force import Policy
 
 _KIND: Final = GroupVersionKind(mpijob.GROUP, mpijob.API_VERSION.partition("/")[2], "MPIJob")
@@ -93,16 +91,14 @@ def of(
     )
 
 
-def judged(
-    review: RecordedReview, policy: Policy, *, view: WithoutJobs, today: date, answers: Answers = NO_ANSWERS
-) -> tuple[Decision, Decision]:
-    """What the policy would inject into the job of a review, and its verdict on it; Unanswered."""
+def judged(review: RecordedReview, policy: Policy, *, view: WithoutJobs, today: date) -> tuple[Decision, Decision]:
+    """What the policy would inject into the job of a review, and its verdict on it."""
     if review.operation == "CREATE":
         creation = anew.creation(review.object)
         if creation is None:
             raise ValueError("the job cannot be read")
         injected = anew.inject(creation, policy, view)
-        decision = anew.verdict(creation, injected, policy, view=view, today=today, answers=answers)
+        decision = anew.verdict(creation, injected, policy, view=view, today=today)
     else:
         update = AdmissionRequest(
             uid="replay",
@@ -114,7 +110,7 @@ def judged(
             old_object=review.old_object,
         )
         injected = Decision()
-        decision = pipelines.validate(update, policy=policy, view=view, today=today, answers=answers)
+        decision = pipelines.validate(update, policy=policy, view=view, today=today)
     decision.denied = [finding for finding in decision.denied if finding.rule not in review.exempted]
     return injected, decision
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from webhook.admission.decision import Decision
 from webhook.api.review import AdmissionRequest
-from webhook.cel.evaluator import Evaluator
 from webhook.client import access_reviews, calls
 from webhook.client.calls import Client
 from webhook.client.connection import Connection
@@ -50,8 +49,6 @@ class ClusterLink:
     """Set once this is so and policies are in force."""
     ledger: QuotaLedger
     """Verdicts on quotas that hold for all replicas."""
-    own_rules: Evaluator
-    """What evaluates the policies' own rules."""
     faults: dict[str, str] = field(default_factory=dict)
     """What of all this has failed and was begun again, and how."""
 
@@ -96,7 +93,6 @@ class ClusterLink:
             before=before,
             after=after,
             view=self.view,
-            own_rules=self.own_rules,
             today=today,
             time_left=time_left,
         )
@@ -112,7 +108,6 @@ async def linked(
     keys: Keys | None = None,
     apply: Callable[[PolicySet, Loaded], None],
     log: Any,
-    own_rules: Evaluator | None = None,
     more: tuple[Resource[Any, Any], ...] = (),
     on_quota: Callable[[LedgerOutcome], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
@@ -143,7 +138,6 @@ async def linked(
             asyncio.Event(),
             asyncio.Event(),
             ledger,
-            own_rules or Evaluator(),
         )
 
         async def settle() -> None:

@@ -3,16 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any, Final
 
 from webhook.admission.replay import NEWLY, NO_LONGER, OTHERWISE, Replay, Replayer
-from webhook.cel.at_once import evaluate
 from webhook.cli.policy.cluster import ClusterPolicies
 from webhook.cli.policy.records import Records
 from webhook.cli.progress import counted_off
 from webhook.cli.terminal import bad, caution, counted, good, heading, printable
-from webhook.kit.own_rules import answered
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 
@@ -152,10 +149,10 @@ def replay(
     notes = []
     if records is None:
         for job in counted_off(cluster.jobs, "jobs", len(cluster.jobs)):
-            answered(partial(replayer.add, [job]), evaluate)
+            replayer.add([job])
     else:
         for review in counted_off(records, "reviews"):
-            answered(partial(replayer.add_recorded, [review]), evaluate)
+            replayer.add_recorded([review])
         notes.append(records.coverage)
         if count := replayer.result.by_other_policies:
             notes.append(f"{counted(count, 'review')} decided by other policies than those in force cannot be compared")
