@@ -15,10 +15,8 @@ import pytest
 from tests.controlplane.cluster import Cluster
 from tests.support.api_client import DRY_RUN, Client, at_a_time, client
 from tests.support.jobs import changed
-from tests.support.own_rules import question
+from tests.support.own_rules import outcomes
 from tests.support.samples import sample
-from webhook.cel.engine import Engine
-from webhook.kit.own_rules import encode
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -196,44 +194,41 @@ async def theirs(api: Client, job: dict[str, Any], number: int, count: int) -> l
     return [False if f"{index}" in said else True if f"{index}!" in said else None for index in range(count)]
 
 
-def ours(engine: Engine, job: dict[str, Any], number: int, sources: list[str]) -> list[bool | None]:
+def ours(job: dict[str, Any], number: int, sources: list[str]) -> list[bool | None]:
     """And what we say."""
     name = job["metadata"]["name"]
     kind = {"group": "kubeflow.org", "version": "v2beta1", "kind": "MPIJob"}
     request = {"operation": "CREATE", "name": name, "namespace": "default", "kind": kind, "dryRun": True}
-    asked = question(
+    found = outcomes(
         *sources,
         submitted=labelled(job, number),
         request=request,
         namespace_object={"metadata": {"name": "default", "labels": {}}},
     )
-    return [None if each.fault else each.holds for each in engine.evaluate(encode(asked))]
+    return [None if each.fault else each.holds for each in found]
 
 
 async def test_expressions_have_the_values_that_they_have_there(cluster: Cluster) -> None:
     sources = expressions()
     batches = [sources[start : start + IN_A_POLICY] for start in range(0, len(sources), IN_A_POLICY)]
-    samples, engine = [*jobs()], Engine()
+    samples = [*jobs()]
     different: list[str] = []
     values: list[bool | None] = []
-    try:
-        async with client(cluster) as api:
-            for number, batch in enumerate(batches):
-                await apply(api, number, batch)
+    async with client(cluster) as api:
+        for number, batch in enumerate(batches):
+            await apply(api, number, batch)
 
-            async def compare(pair: tuple[int, dict[str, Any]]) -> None:
-                number, job = pair
-                while (expected := await theirs(api, job, number, len(batches[number]))) is None:
-                    pass  # a new policy is in force a moment later
-                found = ours(engine, job, number, batches[number])
-                values.extend(expected)
-                for source, there, here in zip(batches[number], expected, found, strict=True):
-                    if there is not here:
-                        different.append(f"{source}: {there} there, {here} here, for {job['metadata']['name']}")
+        async def compare(pair: tuple[int, dict[str, Any]]) -> None:
+            number, job = pair
+            while (expected := await theirs(api, job, number, len(batches[number]))) is None:
+                pass  # a new policy is in force a moment later
+            found = ours(job, number, batches[number])
+            values.extend(expected)
+            for source, there, here in zip(batches[number], expected, found, strict=True):
+                if there is not here:
+                    different.append(f"{source}: {there} there, {here} here, for {job['metadata']['name']}")
 
-            await at_a_time(product(range(len(batches)), samples), compare)
-    finally:
-        engine.close()
+        await at_a_time(product(range(len(batches)), samples), compare)
     assert len(values) >= sample(500, 3000)
     assert min(values.count(each) for each in (True, False, None)) > len(values) / 50
     assert different == []
@@ -255,13 +250,8 @@ REFUSED = (
 
 
 async def test_what_is_refused_there_is_refused_here(cluster: Cluster) -> None:
-    engine = Engine()
-    try:
-        outcomes = engine.evaluate(encode(question(*REFUSED)))
-    finally:
-        engine.close()
     async with client(cluster) as api:
-        for number, (source, outcome) in enumerate(zip(REFUSED, outcomes, strict=True)):
+        for number, (source, outcome) in enumerate(zip(REFUSED, outcomes(*REFUSED), strict=True)):
             spec = {"matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": source}]}
             head = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}
             body = {**head, "metadata": {"name": f"refused-{number}"}, "spec": spec}

@@ -17,7 +17,7 @@ from tests.fuzz.budget import Budget
 from tests.support import promises
 from tests.support.http_requests import read
 from tests.support.jobs import body, request
-from tests.support.own_rules import question
+from tests.support.own_rules import outcomes
 from tests.support.trainer import Runtimes
 from webhook.admission import pipelines
 from webhook.admission.decision import Decision
@@ -29,10 +29,9 @@ from webhook.api.networks import Network, NetworksError
 from webhook.api.quantity import Quantity, QuantityError
 from webhook.api.review import AdmissionRequest, GroupVersionKind, ReviewError
 from webhook.api.untyped import mapping
-from webhook.cel import at_once
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.snapshot import Snapshot
-from webhook.kit.own_rules import Outcome, encode
+from webhook.kit.own_rules import Outcome
 from webhook.policy import document
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import Policy, PolicySet, load_policy, policy_model
@@ -154,7 +153,7 @@ def policies(data: bytes) -> None:
 
 def expressions(data: bytes) -> None:
     """Any text as the expression of an own rule: a value or why there is none; another rule has its own value."""
-    found, other = at_once.evaluate(encode(question(_text(data), "object.spec.slotsPerWorker == 2")))
+    found, other = outcomes(_text(data), "object.spec.slotsPerWorker == 2")
     assert other == Outcome()
     assert found.holds or not found.fault
 

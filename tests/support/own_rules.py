@@ -1,4 +1,4 @@
-"""Questions about own rules, and policies that have some."""
+"""Expressions of own rules, and policies that have some."""
 
 import json
 from collections.abc import Mapping
@@ -7,27 +7,21 @@ from typing import Any
 import msgspec
 
 from tests.support.jobs import GOOD
-from webhook.cel.worker import answer
-from webhook.kit.own_rules import Expression, Outcome, Question, encode
+from webhook.cel.evaluation import evaluate
+from webhook.kit.own_rules import Expression, Outcome, Variables
 from webhook.policy.in_force import Policy, load_policy
 
 
-def question(
-    *sources: str | Expression,
-    submitted: Mapping[str, Any] = GOOD,
-    old: Mapping[str, Any] | None = None,
-    **variables: Any,
-) -> Question:
-    """A question about these expressions."""
-    expressions = tuple(Expression(each) if isinstance(each, str) else each for each in sources)
-    return Question(
-        expressions, msgspec.Raw(json.dumps(submitted).encode()), msgspec.Raw(json.dumps(old).encode()), **variables
-    )
+def variables(submitted: Mapping[str, Any] = GOOD, old: Mapping[str, Any] | None = None, **others: Any) -> Variables:
+    """What expressions read of these jobs."""
+    new, stored = (msgspec.Raw(json.dumps(job).encode()) for job in (submitted, old))
+    return Variables(new, stored, **others)
 
 
 def outcomes(*sources: str | Expression, **about: Any) -> list[Outcome]:
-    """What comes of these expressions, worked out in this process."""
-    return msgspec.json.decode(answer(encode(question(*sources, **about))), type=list[Outcome])
+    """What comes of these expressions."""
+    expressions = [Expression(each) if isinstance(each, str) else each for each in sources]
+    return [*evaluate(expressions, variables(**about))]
 
 
 def rule(expression: str, **more: Any) -> dict[str, Any]:

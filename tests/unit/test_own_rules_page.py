@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.support.paths import DOCS
-from webhook.cel import at_once
+from webhook.cel.trial import Trial, try_expressions
 from webhook.policy import own_rules_check
 from webhook.policy.in_force import policy_model
 from webhook.policy.store import read
@@ -15,4 +15,6 @@ EXAMPLES = re.findall(r"```yaml\n(.*?)```", (DOCS / "own-rules.md").read_text(en
 
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_every_example_can_be_evaluated(text: str) -> None:
-    assert own_rules_check.check(read(text, policy_model()), text, at_once.evaluate) == ((), ())
+    document = read(text, policy_model())
+    outcomes = try_expressions(Trial(own_rules_check.sources(document), document.params))
+    assert own_rules_check.check(document, text, outcomes) == ((), ())

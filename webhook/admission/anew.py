@@ -12,11 +12,9 @@ import msgspec
 
 from webhook.admission import pipelines
 from webhook.admission.decision import Decision
-from webhook.admission.own_rules import NO_ANSWERS
 from webhook.api.review import AdmissionRequest
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.without_jobs import WithoutJobs
-from webhook.kit.own_rules import Answers
 from webhook.policy.in_force import Policy, PolicySet
 
 
@@ -53,12 +51,11 @@ def verdict(
     view: WithoutJobs,
     today: date,
     granted: Mapping[str, bool] | None = None,
-    answers: Answers = NO_ANSWERS,
 ) -> Decision:
     """The verdict on it with what was injected."""
     if injected.document is not None:
         request = msgspec.structs.replace(request, object=msgspec.Raw(msgspec.json.encode(injected.document)))
-    return pipelines.validate(request, policy=policy, view=view, today=today, granted=granted, answers=answers)
+    return pipelines.validate(request, policy=policy, view=view, today=today, granted=granted)
 
 
 def judge(
@@ -67,17 +64,16 @@ def judge(
     policies: PolicySet,
     view: WithoutJobs,
     today: date,
-    answers: Answers = NO_ANSWERS,
 ) -> Decision | None:
-    """The verdict on the job in JSON under these policies, None for what is no job; Unanswered."""
+    """The verdict on the job in JSON under these policies, None for what is no job."""
     request = creation(data)
     if request is None:
         return None
     namespace = view.get(NAMESPACES, request.namespace)
     policy = policies.for_namespace(namespace)
     injected = inject(request, policy, view)
-    decision = verdict(request, injected, policy, view=view, today=today, answers=answers)
+    decision = verdict(request, injected, policy, view=view, today=today)
     if decision.requested:
         granted = dict.fromkeys(decision.requested, True)
-        decision = verdict(request, injected, policy, view=view, today=today, granted=granted, answers=answers)
+        decision = verdict(request, injected, policy, view=view, today=today, granted=granted)
     return decision

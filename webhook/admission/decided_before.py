@@ -22,7 +22,7 @@ from weakref import ref
 import msgspec
 from msgspec import structs
 
-from webhook.admission import own_rules, pipelines, too_large
+from webhook.admission import pipelines, too_large
 from webhook.admission.decision import QUOTA_RULE, Decision
 from webhook.admission.messages import Finding
 from webhook.api.mpijob import MPIJob, ObjectMeta
@@ -32,7 +32,6 @@ from webhook.cluster import asked
 from webhook.cluster.asked import AskedView, Facts
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.view import Answer, ClusterView
-from webhook.kit.own_rules import Answers
 from webhook.kit.settings import Action
 from webhook.policy.in_force import Policy
 
@@ -104,7 +103,6 @@ class DecidedBefore:
         view: ClusterView,
         today: date,
         granted: Mapping[str, bool] | None = None,
-        answers: Answers = own_rules.NO_ANSWERS,
         time_left: Callable[[], float] = lambda: float("inf"),
     ) -> Decision:
         """As `pipelines.validate`."""
@@ -120,7 +118,7 @@ class DecidedBefore:
             return known
         if key is None:
             return pipelines.validate(
-                request, policy=policy, view=view, today=today, granted=granted, answers=answers, time_left=time_left
+                request, policy=policy, view=view, today=today, granted=granted, time_left=time_left
             )
         noting, handed = AskedView(view), _Handed()
         decision = pipelines.validate(

@@ -1,6 +1,5 @@
-"""What a verdict asks about the policy's own rules, and what it makes of the answers."""
+"""The policy's own rules in a verdict: what they read, and their outcomes."""
 
-from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -8,33 +7,32 @@ from msgspec import structs
 
 from webhook.api.mpijob import MPIJob
 from webhook.api.review import AdmissionRequest
+from webhook.cel import evaluation
 from webhook.cluster.resources.namespaces import LONGEST_ANNOTATION, NAMESPACES, Namespace
 from webhook.kit.context import Context
-from webhook.kit.own_rules import Answers, Outcome, Question, Unanswered, encode, full_id
+from webhook.kit.own_rules import Outcome, Variables, full_id
 from webhook.policy.in_force import Policy
 from webhook.policy.own_rules import OwnRule
 from webhook.predict.job_facts import job_facts
 
-NO_ANSWERS: Final[Answers] = MappingProxyType({})
 _RESOURCE: Final = {"group": "kubeflow.org", "version": "v2beta1", "resource": "mpijobs"}
 
 
-def looked_up(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Policy, answers: Answers) -> Context:
-    """`ctx` with what came of each own rule; Unanswered where that is not known."""
+def evaluated(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Policy) -> Context:
+    """`ctx` with the outcome of each own rule."""
     if not policy.own_rules:
         return ctx
     namespace = ctx.view.get(NAMESPACES, ctx.namespace)
     known = isinstance(namespace, Namespace)
     outcomes: dict[str, Outcome] = {}
-    asked: list[OwnRule] = []
+    rules: list[OwnRule] = []
     for rule in policy.own_rules:
         if (rule.needs_namespace and not known) or (rule.needs_user and not request.user_info.username):
             outcomes[rule.id] = Outcome()  # what is unknown never denies
         else:
-            asked.append(rule)
-    if asked:
-        question = Question(
-            expressions=tuple(rule.asked for rule in asked),
+            rules.append(rule)
+    if rules:
+        variables = Variables(
             object=request.object,
             old_object=request.old_object,
             request=_request(request, ctx),
@@ -42,10 +40,8 @@ def looked_up(request: AdmissionRequest, job: MPIJob, ctx: Context, policy: Poli
             params=policy.document.params,
             job=job_facts(job, ctx),
         )
-        key = encode(question)
-        if key not in answers:
-            raise Unanswered(key)
-        outcomes.update(zip((rule.id for rule in asked), answers[key], strict=True))
+        found = evaluation.evaluate([rule.asked for rule in rules], variables)
+        outcomes.update(zip((rule.id for rule in rules), found, strict=True))
     return structs.replace(ctx, own_rules=outcomes)
 
 

@@ -45,7 +45,6 @@ from webhook.cluster.view import ClusterView, NothingKnown
 from webhook.kit import written_templates
 from webhook.kit.admitted import ANYTHING, Admitted
 from webhook.kit.context import Context
-from webhook.kit.own_rules import Answers
 from webhook.kit.patch import PatchBuilder, PatchConflict, Path
 from webhook.kit.settings import Action, RuleSettings
 from webhook.policy.exemptions import ASKED
@@ -65,7 +64,6 @@ def decide(
     today: date,
     time_left: Callable[[], float],
     granted: Mapping[str, bool] | None = None,
-    answers: Answers = own_rules.NO_ANSWERS,
     mutating: Callable[..., Decision] | None = None,
     validating: Callable[..., Decision] | None = None,
 ) -> Decision:
@@ -88,7 +86,7 @@ def decide(
         decision = (mutating or mutate)(request, policy=policy, view=view)
     else:
         decision = (validating or validate)(
-            request, policy=policy, view=view, today=today, granted=granted, answers=answers, time_left=time_left
+            request, policy=policy, view=view, today=today, granted=granted, time_left=time_left
         )
     decision.policy = policy.identity
     return decision
@@ -213,7 +211,6 @@ def validate(
     view: ClusterView,
     today: date,
     granted: Mapping[str, bool] | None = None,
-    answers: Answers = own_rules.NO_ANSWERS,
     time_left: Callable[[], float] = lambda: float("inf"),
     alike: bool = True,
     handed: Callable[[MPIJob], MPIJob] = lambda job: job,
@@ -222,8 +219,8 @@ def validate(
 
     On UPDATE only what is worse than in the old object counts (see `ratchet`). `today` (UTC) is what exemptions expire
     by. `granted` says, for each rule that the job asks to be exempted from, whether the requester may. Where that is
-    missing the decision names the rule in `requested`, for the caller to find out and call again. `answers` are what
-    came of the policy's own rules: Unanswered when there are some and no answer. DeadlineExceeded when the time is up.
+    missing the decision names the rule in `requested`, for the caller to find out and call again. DeadlineExceeded
+    when the time is up.
     Jobs of one spec are not judged `alike` where rules of the policy look at more than the job. What is `handed` to the
     rules may note which fields they look at.
     """
@@ -245,7 +242,7 @@ def validate(
     written_templates.remember(templates, ctx)
     if large := too_large.findings(job, ctx, policy):
         return _not_judged(decision, large, request, old, policy)
-    ctx = own_rules.looked_up(request, job, ctx, policy, answers)
+    ctx = own_rules.evaluated(request, job, ctx, policy)
     decision.rule_faults = own_rules.faults(ctx)
     before = None if old is None else own_rules.of_stored(ctx, request.old_object)
     if old is not None and before is not None and too_large.beyond_ceilings(old, before):

@@ -13,7 +13,7 @@ from webhook.admission.messages import MAX_LISTED, first_of, warnings
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, AdmissionResponse, ResponseStatus, StatusCause, StatusDetails
 from webhook.cluster.resources.namespaces import Namespace
-from webhook.kit.own_rules import Evaluate
+from webhook.kit.own_rules import Outcome
 from webhook.policy import layers, own_rules_check, store
 from webhook.policy.document import PolicyDocument, PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
@@ -60,11 +60,10 @@ class PolicyVerdict:
     text: str = ""
     """What it was read from."""
 
-    def try_own_rules(self, evaluate: Evaluate) -> None:
-        """Find out whether the own rules of the document can be evaluated, and refuse it where one cannot."""
-        if self.document is None or not self.document.own_rules:
-            return
-        checked = own_rules_check.check(self.document, self.text, evaluate)
+    def add_trial(self, outcomes: Sequence[Outcome]) -> None:
+        """Reject the document if one of its own rules cannot be evaluated, or takes too much."""
+        assert self.document is not None, "its rules were tried"  # noqa: S101 - for the type checker
+        checked = own_rules_check.check(self.document, self.text, outcomes)
         if checked.faults:
             self.error, self.after = PolicyError(*checked.faults), None
         self.notes += checked.notes

@@ -13,11 +13,9 @@ import msgspec
 
 from webhook.admission import anew
 from webhook.admission.decision import Decision
-from webhook.admission.own_rules import NO_ANSWERS
 from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ClusterView
 from webhook.cluster.without_jobs import WithoutJobs
-from webhook.kit.own_rules import Answers
 from webhook.kit.settings import Action
 from webhook.policy.in_force import Policy, PolicySet
 
@@ -90,11 +88,8 @@ class Replayer:
         self._today = today
         self.result = Replay()
 
-    def add(self, jobs: Iterable[bytes | msgspec.Raw], answers: Answers = NO_ANSWERS) -> None:
-        """Judge some more jobs, each as JSON of a stored MPIJob; what cannot be read is not counted.
-
-        Unanswered where own rules have to be evaluated for one: then the jobs before it are counted already.
-        """
+    def add(self, jobs: Iterable[bytes | msgspec.Raw]) -> None:
+        """Judge some more jobs, each as JSON of a stored MPIJob; what cannot be read is not counted."""
         for data in jobs:
             request = anew.creation(data)
             if request is None:
@@ -103,8 +98,8 @@ class Replayer:
             old, new = (policies.for_namespace(namespace) for policies in (self._before, self._after))
             injected = anew.inject(request, old, self._view)
             injected_then = injected if _inject_alike(old, new) else anew.inject(request, new, self._view)
-            before = anew.verdict(request, injected, old, view=self._view, today=self._today, answers=answers)
-            after = anew.verdict(request, injected_then, new, view=self._view, today=self._today, answers=answers)
+            before = anew.verdict(request, injected, old, view=self._view, today=self._today)
+            after = anew.verdict(request, injected_then, new, view=self._view, today=self._today)
             self.result.total += 1
             self._compare(request.namespace, request.name, before, after)
             self._compare_injections(f"{request.namespace}/{request.name}", injected, injected_then)

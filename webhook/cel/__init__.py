@@ -1,6 +1,5 @@
-"""The expressions of own rules, in CEL: compiled and evaluated in a process of their own.
+"""The expressions of custom rules, in CEL.
 
-That process has a bound on memory and on the time of each expression, and whoever exceeds one ends it; it is then
-started anew, and the expression rests for a while. What decides knows nothing of it: it asks
-(`webhook.kit.own_rules`), and the service and the commands have it answered here.
+Evaluation is synchronous, and nothing can interrupt it. So `trial` rejects a policy whose expressions are too
+expensive, and `evaluation` judges no job larger than those of the trial.
 """

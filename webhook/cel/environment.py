@@ -73,7 +73,7 @@ class Program:
             if kind == _T.BOOL:
                 return bool(value.value())
             said = str(value.value()) if kind == _T.ERROR else f"is of the type {kind.name().lower()} here"
-        except (RuntimeError, TypeError, ValueError) as error:  # a MemoryError ends the worker
+        except (RuntimeError, TypeError, ValueError, OverflowError) as error:
             raise ExpressionError(_said(error)) from None
         raise ExpressionError(_without_code(said))
 

@@ -21,7 +21,6 @@ from webhook.api import mpijob, placeholders
 from webhook.api.metadata import LAST_APPLIED
 from webhook.api.names import closest_name
 from webhook.api.review import AdmissionRequest, GroupVersionKind, UserInfo
-from webhook.cel.at_once import evaluate
 from webhook.cli import files, job_metadata, job_schema
 from webhook.cli.files import Manifest
 from webhook.cli.job_verdict import Verdict
@@ -32,7 +31,6 @@ from webhook.cluster.resources.namespaces import NAMESPACES
 from webhook.cluster.view import ABSENT, Answer
 from webhook.cluster.without_jobs import WithoutJobs
 from webhook.injections import Caution
-from webhook.kit.own_rules import answered
 from webhook.policy import in_force
 from webhook.policy.document import PolicyError
 from webhook.policy.exemptions import Exemption
@@ -82,7 +80,7 @@ def _by_rules(manifest: Manifest, world: JobWorld, namespace: str) -> Verdict:
     mutation = pipelines.mutate(request, policy=policy, view=view)
     if mutation.document is not None:
         request = msgspec.structs.replace(request, object=_encode(mutation.document))
-    decide = partial(_validated, policy=policy, today=world.today)
+    decide = partial(pipelines.validate, policy=policy, today=world.today)
     validation = decide(request, view=view)
     if validation.requested and world.may_exempt is not None:
         granted = world.may_exempt(namespace, validation.requested)
@@ -110,7 +108,7 @@ def as_new(stored: Mapping[str, Any], world: JobWorld, namespace: str) -> tuple[
     # What the operator has made of the job is its own by the uid alone.
     metadata = {**anew.document["metadata"], "uid": stored["metadata"].get("uid", "")}
     request = msgspec.structs.replace(anew.request, object=_encode({**anew.document, "metadata": metadata}))
-    said = _validated(request, policy=world.policy(namespace), view=anew.view, today=world.today)
+    said = pipelines.validate(request, policy=world.policy(namespace), view=anew.view, today=world.today)
     return said, frozenset(anew.view.unknown)
 
 
@@ -131,11 +129,6 @@ def created_anew(stored: Mapping[str, Any], world: JobWorld, namespace: str) -> 
     request = _request(manifest, namespace=namespace, stored=None, user=world.user)
     mutation = pipelines.mutate(request, policy=world.policy(namespace), view=view)
     return Anew(request, view, mutation, mutation.document or manifest.created_in(namespace))
-
-
-def _validated(request: AdmissionRequest, **about: Any) -> Decision:
-    """The verdict, with what own rules come to."""
-    return answered(lambda answers: pipelines.validate(request, answers=answers, **about), evaluate)
 
 
 def _not_there(namespace: str, world: JobWorld) -> str:

@@ -1,11 +1,7 @@
-"""Own rules of a policy: what is asked of the engine that evaluates their expressions, and what it answers.
+"""Own rules of a policy: what is evaluated, and what came of it."""
 
-A verdict never waits for the engine. It raises `Unanswered` with the question; whoever asked for the verdict has it
-answered, in its own way of waiting, and asks again with the answer.
-"""
-
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -24,7 +20,7 @@ def is_own(rule_id: object) -> bool:
 
 
 class Expression(msgspec.Struct, frozen=True, array_like=True):
-    """What one rule has evaluated."""
+    """What one rule evaluates."""
 
     source: str
     match: str = ""
@@ -33,10 +29,9 @@ class Expression(msgspec.Struct, frozen=True, array_like=True):
     """It looks at the change, so an update cannot have found the job that way."""
 
 
-class Question(msgspec.Struct, frozen=True, rename="camel"):
-    """Expressions, and the JSON of the variables that they are evaluated with."""
+class Variables(msgspec.Struct, frozen=True):
+    """What expressions read."""
 
-    expressions: tuple[Expression, ...]
     object: msgspec.Raw
     old_object: msgspec.Raw = msgspec.Raw(b"null")
     request: Mapping[str, Any] = {}
@@ -44,43 +39,27 @@ class Question(msgspec.Struct, frozen=True, rename="camel"):
     params: Mapping[str, Any] = {}
     job: Any = None
 
+    def others(self) -> dict[str, Any]:
+        """By the names in expressions, all but the two objects, as JSON has them."""
+        found = {
+            "request": self.request,
+            "namespaceObject": self.namespace_object,
+            "params": self.params,
+            "job": self.job,
+        }
+        others: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(found))
+        return others
+
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):
     """What came of one expression."""
 
     holds: bool = True
     standing: bool = False
-    """It does not hold of the stored job either."""
+    """The same came of the stored job."""
     fault: str = ""
     """Why it has no value; it then counts as holding."""
     written_wrong: bool = False
     """The fault is there whatever the job is."""
-
-
-Answers = Mapping[bytes, tuple[Outcome, ...]]
-"""By question, as it is encoded: an answer is of no use for another job, request or policy."""
-
-
-class Unanswered(Exception):
-    """The verdict depends on own rules that nobody has evaluated."""
-
-    def __init__(self, question: bytes) -> None:
-        super().__init__("own rules have not been evaluated")
-        self.question = question
-
-
-T = TypeVar("T")
-Evaluate = Callable[[bytes], tuple[Outcome, ...]]
-
-
-def answered(verdict: Callable[[Answers], T], evaluate: Evaluate) -> T:
-    """The verdict, once everything that it asks is answered."""
-    answers: dict[bytes, tuple[Outcome, ...]] = {}
-    while True:
-        try:
-            return verdict(answers)
-        except Unanswered as asked:
-            answers[asked.question] = evaluate(asked.question)
-
-
-encode = msgspec.json.Encoder().encode
+    too_large: str = ""
+    """Why the job was not evaluated: its size, which no `onError` excuses."""

@@ -111,9 +111,12 @@ def mentions(source: str, variable: str) -> bool:
 
 
 def check(_job: MPIJob, settings: OwnRule, ctx: Context) -> Iterator[Violation]:
-    """What the engine has said of it."""
+    """Its outcome as a violation."""
     outcome = ctx.own_rules.get(settings.id, NO_FAULT)
-    if outcome.fault:
+    if outcome.too_large:  # or a user could switch the rule off by a larger job
+        fix = "Use fewer variables, labels and so on, and shorter texts."
+        yield Violation("spec", outcome.too_large, fix=fix)
+    elif outcome.fault:
         if settings.on_error == "deny":
             why = shortened(outcome.fault, 120)
             fix = "Ask your administrator: the policy says that a job is refused then."

@@ -13,7 +13,6 @@ import msgspec
 
 from webhook.admission.decision import Decision
 from webhook.api.review import AdmissionRequest
-from webhook.cel.evaluator import Evaluator
 from webhook.client import access_reviews, calls
 from webhook.client.calls import Client, ClusterError
 from webhook.client.connection import METADATA, Connection
@@ -52,8 +51,6 @@ class ClusterLink:
     """Set once this is so and policies are in force."""
     ledger: QuotaLedger
     """Verdicts on quotas that hold for all replicas."""
-    own_rules: Evaluator
-    """What evaluates the policies' own rules."""
     faults: dict[str, str] = field(default_factory=dict)
     """What of all this has failed and was begun again, and how."""
 
@@ -116,7 +113,6 @@ class ClusterLink:
             before=before,
             after=after,
             view=self.view,
-            own_rules=self.own_rules,
             today=today,
             time_left=time_left,
         )
@@ -135,7 +131,6 @@ async def linked(
     base: tuple[Layer, ...],
     apply: Callable[[PolicySet, Loaded], None],
     log: Any,
-    own_rules: Evaluator | None = None,
     more: tuple[Resource[Any, Any], ...] = (),
     on_quota: Callable[[LedgerOutcome], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
@@ -164,7 +159,6 @@ async def linked(
             asyncio.Event(),
             asyncio.Event(),
             ledger,
-            own_rules or Evaluator(),
         )
 
         async def settle() -> None:

@@ -138,7 +138,6 @@ async def start_audit(stack: AsyncExitStack, around: Surroundings) -> Callable[[
         policies=around.policies,
         today=today,
         log=log,
-        own_rules=link.own_rules,
         reports=reports,
     )
     around.telemetry.jobs.audit(audit)

@@ -56,15 +56,8 @@ METRICS = (
         PREFIX + "own_rule_faults_total",
         "counter",
         ("rule",),
-        "Reviews in which an own rule of the policy could not be evaluated, by rule. Its onError says what became of"
-        " the job; the fault is the policy's, and the log and the audit annotation rule-faults say which.",
-    ),
-    Metric(
-        PREFIX + "own_rule_workers_ended_total",
-        "counter",
-        (),
-        "Processes that evaluate own rules which an expression ended, by the time or the memory that it took.",
-        read_on_scrape=True,
+        "Reviews in which an own rule of the policy could not be evaluated, or took too long, by rule. Its onError says"
+        " what became of the job; the log and the audit annotation rule-faults say what is wrong with the policy.",
     ),
     Metric(
         PREFIX + "refused_gpus_total",
@@ -97,7 +90,7 @@ METRICS = (
         "counter",
         ("webhook",),
         "Reviews refused with 503 because too many like them were at work: large bodies, those that wait for the "
-        "cluster, for own rules or for an SSH key.",
+        "cluster or for an SSH key.",
     ),
     Metric(
         PREFIX + "cluster_errors_total",

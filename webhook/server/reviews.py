@@ -6,6 +6,7 @@ administrator's failurePolicy: overload, a deadline or a bug must never look lik
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import date, datetime
 from functools import partial
@@ -15,19 +16,19 @@ from typing import Any, Protocol, TypeVar
 
 from webhook.admission import policy_review
 from webhook.admission.decided_before import DecidedBefore
-from webhook.admission.own_rules import NO_ANSWERS
 from webhook.admission.pipelines import DeadlineExceeded, Decision, Hook, decide
 from webhook.api import review
 from webhook.api.review import AdmissionRequest, ReviewError
-from webhook.cel.evaluator import Evaluator
-from webhook.cel.line import Busy
+from webhook.cel.trial import Trial, try_expressions
 from webhook.client.calls import ApiError, ClusterError
 from webhook.cluster.overlay import Overlay
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import Answer, ClusterView
 from webhook.companions.ssh import secret
 from webhook.companions.ssh.pool import KeyPool, NoKey
-from webhook.kit.own_rules import Answers, Outcome, Unanswered
+from webhook.kit.own_rules import Outcome
+from webhook.policy import own_rules_check
+from webhook.policy.document import PolicyDocument
 from webhook.policy.in_force import PolicySet
 from webhook.server import clock, requests
 from webhook.server.requests import MAX_TARGET, Refused, Reply, Request, expect_client, expect_review
@@ -36,11 +37,6 @@ from webhook.server.telemetry import Telemetry
 T = TypeVar("T")
 # The rest of the time that the API server waits is for the network.
 SHARE_OF_TIMEOUT = 0.8
-# Own rules that have no value after so much of it, from when their turn came, are the policy's fault, and cost no
-# review: the rest of the time is for it.
-SHARE_OF_OWN_RULES = 0.5
-# Their turn comes within so much of it, or there is no verdict: what nobody has looked at is no fault of the policy.
-SHARE_OF_WAITING = 0.75
 # Changes of policies that are replayed on the existing jobs at once.
 MAX_REPLAYS = 2
 
@@ -99,7 +95,6 @@ class ReviewHandler:
         max_in_flight: int = 512,
         timeout: float = 10,
         clients: Collection[str] = (),
-        own_rules: Evaluator | None = None,
         now: Callable[[], datetime] = clock.now,
         converts: bool = False,
     ) -> None:
@@ -112,10 +107,10 @@ class ReviewHandler:
         self._max_in_flight = max_in_flight
         self._timeout = timeout
         self._clients = frozenset(clients)
-        self._own_rules = own_rules or Evaluator()
         self._mutated, self._validated = DecidedBefore(), DecidedBefore()
         self._waiting = 0  # for the cluster
         self._replaying = asyncio.Semaphore(MAX_REPLAYS)
+        self._trials = ThreadPoolExecutor(1)  # one at a time: each has a process with much memory
         self._converts = converts
 
     def expect(self, request: Request) -> None:
@@ -132,7 +127,7 @@ class ReviewHandler:
             raise Refused(HTTPStatus.NOT_FOUND, "versions are converted with --conversion alone")
 
     def answer(self, request: Request) -> Reply | Coroutine[Any, Any, Reply]:
-        """The reply, at once unless own rules or the cluster have to be asked; never raises for what is in it.
+        """The reply, at once unless the cluster has to be asked; never raises for what is in it.
 
         A Namespace that the cache does not have is read first: its labels choose the policy.
         """
@@ -158,11 +153,7 @@ class ReviewHandler:
     def _answer(self, hook: Hook, request: Request, asked: AdmissionRequest) -> Reply | Coroutine[Any, Any, Reply]:
         if hook == "ssh-keys":
             return self._in_time(request, partial(self._ssh_keys, asked, request))
-        try:
-            decision = self._decide(hook, request, asked, self.view)
-        except Unanswered as unanswered:
-            settled = partial(self._settled, hook, request, asked, question=unanswered.question)
-            return self._in_time(request, settled)
+        decision = self._decide(hook, request, asked, self.view)
         if self.cluster is None or not (decision.depends_on_quota or decision.requested):
             return self._decided(hook, request, asked, decision)
         return self._in_time(request, partial(self._settled, hook, request, asked, decision))
@@ -198,7 +189,7 @@ class ReviewHandler:
         if isinstance(error, ClusterError):
             refused = Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the cluster does not answer", str(error))
             return self.refuse(request, refused)
-        if isinstance(error, NoKey | Busy):
+        if isinstance(error, NoKey):
             return self.refuse(request, Refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error), shed=True))
         if isinstance(error, DeadlineExceeded):
             return self.refuse(request, request.too_late())
@@ -216,31 +207,19 @@ class ReviewHandler:
         hook: Hook,
         request: Request,
         asked: AdmissionRequest,
-        decision: Decision | None = None,
-        question: bytes | None = None,
+        decision: Decision,
     ) -> Reply:
-        """The reply once own rules are evaluated (`question` is about them), and the cluster was asked for the quotas
-        of this moment and for who may exempt.
-        """
+        """The reply once the cluster was asked for the quotas of this moment and for who may exempt."""
         granted: Mapping[str, bool] | None = None
-        answers: dict[bytes, tuple[Outcome, ...]] = {}
         while True:
-            if question is not None:
-                request.hold(request.size + sum(map(len, (question, *answers))))
-                answers[question] = await self._evaluated(question, asked.namespace, request.deadline)
-            decide_with = partial(self._decide, hook, request, asked, granted=granted, answers=answers)
-            try:
-                decision = decision or decide_with(self.view)
-                decision = await self._by_quota(decision, decide_with, request, asked)
-            except Unanswered as unanswered:
-                decision, question = None, unanswered.question
-                continue
+            decide_with = partial(self._decide, hook, request, asked, granted=granted)
+            decision = await self._by_quota(decision, decide_with, request, asked)
             unasked = [rule for rule in decision.requested if rule not in (granted or {})]
             if self.cluster is None or not unasked:
                 return self._decided(hook, request, asked, decision)
             with self._waiting_for_cluster():
                 granted = {**(granted or {}), **await _by(request.deadline, self.cluster.may_exempt(asked, unasked))}
-            decision = question = None
+            decision = self._decide(hook, request, asked, self.view, granted=granted)
 
     async def _by_quota(
         self,
@@ -261,14 +240,6 @@ class ReviewHandler:
             except ClusterError:  # which the ledger has counted
                 return decide_with(self.view)
 
-    async def _evaluated(self, question: bytes, namespace: str, deadline: float) -> tuple[Outcome, ...]:
-        """What came of own rules; Busy, or DeadlineExceeded, where they did not have their whole share of time."""
-        left = max(0, deadline - monotonic())
-        evaluated = self._own_rules.evaluate(
-            question, namespace=namespace, wait=SHARE_OF_WAITING * left, seconds=SHARE_OF_OWN_RULES * left
-        )
-        return await _by(deadline, evaluated)
-
     @contextmanager
     def _waiting_for_cluster(self) -> Iterator[None]:
         """Count among those that wait; Refused when there are too many of them."""
@@ -288,7 +259,6 @@ class ReviewHandler:
         view: ClusterView,
         *,
         granted: Mapping[str, bool] | None = None,
-        answers: Answers = NO_ANSWERS,
     ) -> Decision:
         known: dict[str, Any] = {
             "policies": self.policies,
@@ -302,7 +272,7 @@ class ReviewHandler:
 
             return pipeline.decide(asked, **known)
         before: dict[str, Any] = {"mutating": self._mutated.mutate, "validating": self._validated.validate}
-        return decide(hook, asked, answers=answers, **before, **known)
+        return decide(hook, asked, **before, **known)
 
     async def _ssh_keys(self, asked: AdmissionRequest, request: Request) -> Reply:
         """A key pair for the new Secret of a job; NoKey when none is ready in time: then the operator tries again."""
@@ -324,14 +294,23 @@ class ReviewHandler:
             now=self.now(),
         )
         if verdict.document is not None and verdict.document.own_rules:
-            left = max(0, request.deadline - monotonic())
-            tried = self._own_rules.run(verdict.try_own_rules, namespace=asked.namespace, seconds=left)
-            await _by(request.deadline, tried)
+            verdict.add_trial(await self._tried(verdict.document, request.deadline))
         if verdict.after is not None and self.cluster is not None:
             verdict.notes[:0] = await self._policy_impact(self.cluster, verdict.after, request.deadline)
         response = verdict.response
         self._telemetry.policy_reviewed(asked, verdict.name, response)
         return Reply(review.encode(response))
+
+    async def _tried(self, document: PolicyDocument, deadline: float) -> list[Outcome]:
+        """What came of the document's own rules in their trial; DeadlineExceeded when the time does not suffice."""
+        trial = Trial(own_rules_check.sources(document), document.params)
+        try:
+            async with asyncio.timeout(max(0, deadline - monotonic())):
+                return await asyncio.get_running_loop().run_in_executor(
+                    self._trials, lambda: try_expressions(trial, max(0, deadline - monotonic()))
+                )
+        except TimeoutError:
+            raise DeadlineExceeded("own rules") from None
 
     async def _policy_impact(self, cluster: ClusterAnswers, after: PolicySet, deadline: float) -> list[str]:
         if self._replaying.locked():

@@ -14,7 +14,8 @@ from typing import Final
 from aiohttp import web
 
 from certs.serving import CertificateError, ServingCertificate
-from webhook.cel.evaluator import Evaluator
+from webhook.cel.evaluation import installed
+from webhook.cel.trial import Trial, TrialFailed, try_expressions
 from webhook.client import calls
 from webhook.client.calls import Address, ClusterError
 from webhook.cluster.train_jobs import OF_TRAINER
@@ -24,7 +25,7 @@ from webhook.installation import registration
 from webhook.installation.registration import Registration
 from webhook.kit.own_rules import full_id
 from webhook.plugins import loading
-from webhook.policy import store
+from webhook.policy import own_rules_check, store
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, policy_model
 from webhook.policy.layers import Layer
@@ -150,7 +151,6 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     telemetry.keys(ready=lambda: keys.ready, waiting=lambda: keys.waiting)
     loop = asyncio.get_running_loop()
     telemetry.tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
-    own_rules = _evaluator(telemetry)
     handler = ReviewHandler(
         policies=PolicySet(base),
         view=NothingKnown(),
@@ -159,7 +159,6 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         max_in_flight=settings.max_in_flight,
         timeout=settings.timeout_seconds,
         clients=settings.client_names,
-        own_rules=own_rules,
         converts=settings.conversion,
     )
     telemetry.policies_in_force(_digest(handler.policies), own_rules=_own_rules(handler.policies))
@@ -168,7 +167,6 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
     readiness = _readiness(source, telemetry)
     readiness.concerns_of(lambda: _left_out(handler.policies))
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(own_rules.close)
         await stack.enter_async_context(keys.filled())
         await stack.enter_async_context(in_background("memory", memory.kept_small, log=telemetry.log))
         ops_connections = _connections(telemetry, MOST_OPS)
@@ -198,7 +196,7 @@ async def running(settings: ServeSettings, telemetry: Telemetry) -> AsyncIterato
         )
         telemetry.log.info("listening", address=url, ops=ops_url)
         if settings.in_cluster:
-            link = await _follow_cluster(stack, service, base, own_rules)
+            link = await _follow_cluster(stack, service, base)
             if settings.register:
                 await link.first_answer(SETTLE_SECONDS)  # if there is none, registering reports why
         else:
@@ -221,12 +219,6 @@ def _readiness(source: CertificateSource, telemetry: Telemetry) -> Readiness:
     readiness.concerns_of(lambda: {f"plug-in {name}": text for name, text in loading.problems().items()})
     readiness.concerns_of(telemetry.own_rule_faults.concerns)
     return readiness
-
-
-def _evaluator(telemetry: Telemetry) -> Evaluator:
-    evaluator = Evaluator()
-    telemetry.own_rule_workers(lambda: evaluator.engine.ended)
-    return evaluator
 
 
 async def _require_clients(
@@ -283,7 +275,6 @@ async def _follow_cluster(
     stack: AsyncExitStack,
     service: Service,
     base: tuple[Layer, ...],
-    own_rules: Evaluator,
 ) -> ClusterLink:
     """Keep view and policies up to date until `stack` ends; the checks pass once the caches are filled."""
     handler, telemetry = service.handler, service.telemetry
@@ -306,7 +297,6 @@ async def _follow_cluster(
                 base=base,
                 apply=apply,
                 log=telemetry.log,
-                own_rules=own_rules,
                 more=OF_TRAINER if service.settings.trainer else (),
                 on_quota=lambda outcome: telemetry.quota_ledger.labels(outcome).inc(),
             )
@@ -360,15 +350,30 @@ def _policy(path: Path | None) -> tuple[Layer, ...]:
     if path is None:
         return ()
     try:
-        return store.load_file(path.stem, path.read_bytes(), model)
+        layers = store.load_file(path.stem, path.read_bytes(), model)
+        _try_own_rules(layers)
     except OSError as error:
         raise StartError(f"cannot read the policy {path}: {error.strerror}") from None
-    except PolicyError as error:
+    except (PolicyError, TrialFailed) as error:
         raise StartError(f"the policy {path} cannot be used:\n{error}") from None
+    return layers
+
+
+def _try_own_rules(layers: tuple[Layer, ...]) -> None:
+    """Try the own rules of a file, which no review of a ConfigMap has tried; PolicyError, TrialFailed."""
+    for document in (layer.document for layer in layers):
+        if sources := own_rules_check.sources(document):
+            outcomes = try_expressions(Trial(sources, document.params))
+            if faults := own_rules_check.check(document, "{}", outcomes).faults:
+                raise PolicyError(*faults)
 
 
 def _own_rules(policies: PolicySet) -> set[str]:
-    return {full_id(rule.id) for layer in policies.layers for rule in layer.document.own_rules}
+    """Their ids; the engine is imported now, and not while reviews wait."""
+    ids = {full_id(rule.id) for layer in policies.layers for rule in layer.document.own_rules}
+    if ids and installed():
+        import_module("webhook.cel.environment")
+    return ids
 
 
 def _left_out(policies: PolicySet) -> dict[str, str]:

@@ -64,7 +64,6 @@ class Telemetry:
         self._durations = Children(made["review_duration_seconds"])
         self._rule_results = Children(made["rule_results_total"])
         self.own_rule_faults = OwnRuleFaults(self.log, made["own_rule_faults_total"])
-        self._own_rule_workers: AskedCounter = made["own_rule_workers_ended_total"]
         self._refused_gpus = Children(made["refused_gpus_total"])
         self._patch_ops = Children(made["patch_ops_total"])
         self._deadline_exceeded: Counter = made["deadline_exceeded_total"]
@@ -153,10 +152,6 @@ class Telemetry:
     def key_waited(self, algorithm: str, seconds: float) -> None:
         """Count a review that needed an SSH key pair, and the time it waited for it."""
         self._key_waits[algorithm,].observe(seconds)
-
-    def own_rule_workers(self, ended: Callable[[], int]) -> None:
-        """From now on ask `ended` for the number whenever the metrics are read."""
-        self._own_rule_workers.ask(value=ended)
 
     def companion(self, companion: Companion, api: PacedClient) -> None:
         """From now on ask a companion how it does whenever the metrics are read."""

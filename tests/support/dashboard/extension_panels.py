@@ -9,12 +9,8 @@ EXTENSIONS: Final = Row(
     (
         Panel(
             "Own rules that fail",
-            "Reviews in a minute that an own rule could not judge, by rule, and processes that an expression ended by "
-            "its time or memory.",
-            (
-                Query(each(P + "own_rule_faults_total", "rule"), "{{rule}}"),
-                Query(f"60 * sum(rate({P}own_rule_workers_ended_total[$__rate_interval]))", "processes ended"),
-            ),
+            "Reviews in a minute that an own rule could not judge, by rule.",
+            (Query(each(P + "own_rule_faults_total", "rule"), "{{rule}}"),),
             "cpm",
         ),
         Panel(

@@ -1,5 +1,6 @@
 """Own rules in policy documents: how they are written, merged, tried, and what they lead to."""
 
+import re
 from datetime import date
 from typing import Any
 
@@ -11,10 +12,10 @@ from tests.support.own_rules import document, policy, rule
 from webhook.admission import pipelines
 from webhook.admission.decision import Decision
 from webhook.api.review import UserInfo
-from webhook.cel import at_once
-from webhook.cel.engine import NOT_INSTALLED, Engine
+from webhook.cel import limits
+from webhook.cel.trial import Trial, try_expressions
 from webhook.cluster.view import NothingKnown
-from webhook.kit.own_rules import Unanswered, answered
+from webhook.kit.own_rules import Outcome
 from webhook.policy import own_rules_check
 from webhook.policy.document import PolicyError
 from webhook.policy.in_force import PolicySet, load_policy, policy_model
@@ -27,10 +28,7 @@ SLOTS = "object.spec.slotsPerWorker == 1"
 
 def decide(found: Any, job: Any = None, old: Any = None, **about: Any) -> Decision:
     review = request(job or changed(), old=old, **about)
-    return answered(
-        lambda answers: pipelines.validate(review, policy=found, view=NothingKnown(), today=TODAY, answers=answers),
-        at_once.evaluate,
-    )
+    return pipelines.validate(review, policy=found, view=NothingKnown(), today=TODAY)
 
 
 TODAY = date(2026, 3, 2)
@@ -63,21 +61,6 @@ def test_nobody_is_asked_for_a_rule_that_is_off() -> None:
     pipelines.validate(request(changed()), policy=policy(rule(SLOTS, action="off")), view=NothingKnown(), today=TODAY)
 
 
-def test_without_an_answer_there_is_no_verdict() -> None:
-    with pytest.raises(Unanswered):
-        pipelines.validate(request(changed()), policy=policy(rule(SLOTS)), view=NothingKnown(), today=TODAY)
-
-
-def test_an_answer_about_another_job_is_none() -> None:
-    found = policy(rule(SLOTS))
-    with pytest.raises(Unanswered) as asked:
-        pipelines.validate(request(changed()), policy=found, view=NothingKnown(), today=TODAY)
-    answers = {asked.value.question: at_once.evaluate(asked.value.question)}
-    other = request(changed({"spec.slotsPerWorker": 1}))
-    with pytest.raises(Unanswered):
-        pipelines.validate(other, policy=found, view=NothingKnown(), today=TODAY, answers=answers)
-
-
 def test_a_rule_without_a_value_refuses_nobody_and_is_told() -> None:
     found = decide(policy(rule("object.spec.nothing == 1")))
     assert found.allowed
@@ -92,6 +75,22 @@ def test_or_it_refuses_where_the_policy_says_so() -> None:
         'spec: it cannot be found out whether the rule is kept (Key not found in map : "nothing").'
         " Ask your administrator: the policy says that a job is refused then. [custom/mine]"
     ]
+
+
+@pytest.mark.parametrize("on_error", ["skip", "deny"])
+def test_a_job_too_large_for_custom_rules_is_rejected_whatever_is_done_on_errors(on_error: str) -> None:
+    """A user could switch the rule off by variables that mean nothing."""
+    variables = [{"name": f"V{number}", "value": ""} for number in range(limits.MAX_JOB_VALUES // 3)]
+    large = changed({"Worker.template.spec.containers.0.env": variables})
+    found = policy(rule("true", onError=on_error))
+    decision = decide(found, large)
+    (denied,) = [each for each in decision.denied if each.rule == "custom/mine"]
+    assert re.sub(r"1,\d{3} values", "N values", denied.violation.message) == (
+        "too large for custom rules: N values, at most 1,000"
+    )
+    assert not decision.rule_faults, "it is no fault of the policy"
+    kept = decide(found, changed({"metadata.annotations": {"a": "b"}}, large), old=large)
+    assert "custom/mine" not in {each.rule for each in kept.denied}
 
 
 def test_what_is_unknown_of_the_namespace_refuses_nobody() -> None:
@@ -161,10 +160,7 @@ def test_exemptions_name_one_or_all(rules: list[str]) -> None:
     exemption = {"rules": rules, "users": ["alice"], "reason": "agreed"}
     found = policy(rule("false"), exemptions=[exemption])
     review = msgspec.structs.replace(request(changed()), user_info=UserInfo("alice"))
-    decision = answered(
-        lambda answers: pipelines.validate(review, policy=found, view=NothingKnown(), today=TODAY, answers=answers),
-        at_once.evaluate,
-    )
+    decision = pipelines.validate(review, policy=found, view=NothingKnown(), today=TODAY)
     assert decision.allowed
     assert "custom/mine" in [each.rule for each, _ in decision.exempted]
 
@@ -226,7 +222,9 @@ rules:
 
 
 def test_a_policy_is_tried_before_it_is_in_force() -> None:
-    checked = own_rules_check.check(read(YAML, policy_model()), YAML, at_once.evaluate)
+    found = read(YAML, policy_model())
+    sources = own_rules_check.sources(found)
+    checked = own_rules_check.check(found, YAML, try_expressions(Trial(sources, found.params)))
     assert [*map(str, checked.faults)] == [
         "line 9: rules.custom[1].match: is of the type string here",
         "line 10: rules.custom[1].expression: column 3: found no matching overload for '_+_' applied to"
@@ -238,10 +236,10 @@ def test_a_policy_is_tried_before_it_is_in_force() -> None:
     )
 
 
-def test_where_nothing_can_evaluate_the_policy_is_refused() -> None:
-    engine = Engine(installed=lambda: False)
-    checked = own_rules_check.check(read(YAML, policy_model()), YAML, engine.evaluate)
-    assert {fault.reason for fault in checked.faults} == {NOT_INSTALLED}
+def test_a_trial_that_was_ended_rejects_the_policy_for_that_expression() -> None:
+    outcomes = [Outcome(), Outcome(fault="takes too much", written_wrong=True)]
+    checked = own_rules_check.check(read(YAML, policy_model()), YAML, outcomes)
+    assert [*map(str, checked.faults)] == ["line 9: rules.custom[1].match: takes too much"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 
 from tests.support import jobs
 from tests.support.own_rules import document, rule
-from webhook.cel.evaluator import Evaluator
 from webhook.client.wire import FaultReason, Page, PageMetadata, WatchFault
 from webhook.cluster.view import NothingKnown
 from webhook.policy.in_force import PolicySet, policy_model
@@ -58,7 +57,6 @@ async def impact(lists: Any) -> list[str]:
         before=PolicySet(),
         after=PolicySet(),
         view=NothingKnown(),
-        own_rules=Evaluator(),
         today=date(2026, 11, 21),
         time_left=lambda: 0.5,
     )
@@ -72,17 +70,12 @@ class OnePage:
 
 
 async def test_jobs_are_judged_by_own_rules_too() -> None:
-    own_rules = Evaluator()
-    try:
-        found = await policy_impact(
-            OnePage(),  # type: ignore[arg-type]
-            before=PolicySet(),
-            after=PolicySet([Layer("mine", read(document(rule("job.workers < 1")), policy_model()))]),
-            view=NothingKnown(),
-            own_rules=own_rules,
-            today=date(2026, 11, 21),
-            time_left=lambda: 60.0,
-        )
-    finally:
-        await own_rules.close()
+    found = await policy_impact(
+        OnePage(),  # type: ignore[arg-type]
+        before=PolicySet(),
+        after=PolicySet([Layer("mine", read(document(rule("job.workers < 1")), policy_model()))]),
+        view=NothingKnown(),
+        today=date(2026, 11, 21),
+        time_left=lambda: 60.0,
+    )
     assert found == ["would newly deny 1 of 1 jobs: custom/mine 1 (team-a/train)"]

@@ -10,7 +10,6 @@ from tests.support import jobs
 from tests.support.live_service import Connection, live
 from tests.support.policies import HEADER, layer
 from webhook import injections, rules
-from webhook.cel.evaluator import Evaluator
 from webhook.policy import document
 from webhook.policy.in_force import PolicySet
 from webhook.policy.store import Loaded
@@ -189,7 +188,7 @@ async def test_companions_hear_of_policies_when_their_content_has_changed(monkey
     monkeypatch.setattr(service_module, "linked", linked)
     monkeypatch.setattr(service_module, "start_companions", companions)
     async with AsyncExitStack() as stack:
-        link = await service_module._follow_cluster(stack, Stub(), (), Evaluator())
+        link = await service_module._follow_cluster(stack, Stub(), ())
         one, two = "rules: {worker-count: {max: 3}}", "rules: {worker-count: {max: 4}}"
         for texts in ([], [one], [one], [one, two], [one, two], [two], []):
             loaded = Loaded()

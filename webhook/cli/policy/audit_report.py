@@ -3,19 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from functools import partial
+from datetime import datetime
 from typing import Any
 
 from webhook.admission import anew
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
-from webhook.cel.at_once import evaluate
 from webhook.cli.policy.cluster import ClusterPolicies
 from webhook.cli.terminal import bad, caution, counted, faint, good, heading, printable
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.without_jobs import WithoutJobs
-from webhook.kit.own_rules import Answers, answered
 from webhook.kit.settings import Action
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
@@ -129,10 +126,6 @@ class AuditReport:
         }
 
 
-def _judged(data: bytes, policies: PolicySet, view: WithoutJobs, today: date, answers: Answers) -> Decision | None:
-    return anew.judge(data, policies=policies, view=view, today=today, answers=answers)
-
-
 def audit(
     cluster: ClusterPolicies, policies: Sequence[Layer], jobs: Iterable[bytes], *, namespace: str = "", now: datetime
 ) -> AuditReport:
@@ -144,7 +137,7 @@ def audit(
         if request is None or (namespace and request.namespace != namespace):
             continue
         stored = cluster.view.get(MPI_JOBS, (request.namespace, request.name))
-        decision = answered(partial(_judged, data, in_force, view, now.date()), evaluate)
+        decision = anew.judge(data, policies=in_force, view=view, today=now.date())
         if decision is None or (isinstance(stored, MPIJobRecord) and stored.over):
             continue
         total += 1

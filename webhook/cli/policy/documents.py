@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from webhook.api import yaml
-from webhook.cel import at_once
+from webhook.cel.trial import Trial, TrialFailed, try_expressions
 from webhook.cli import files
 from webhook.cli.files import STDIN, STDIN_TITLE, ManifestError
+from webhook.cli.terminal import fail
+from webhook.kit.own_rules import Outcome
 from webhook.policy import document, own_rules_check, store
 from webhook.policy.document import API_VERSION, KIND, PolicyDocument, PolicyError, PolicyFault
 from webhook.policy.in_force import policy_model
@@ -181,8 +183,15 @@ def _checked(policy: PolicyFile, read: Callable[[], tuple[PolicyDocument, str]])
         return _broken(policy, error.faults)
     if not found.own_rules:
         return replace(policy, document=found)
-    tried = own_rules_check.check(found, text, at_once.evaluate)
+    tried = own_rules_check.check(found, text, _tried(found))
     return _broken(policy, tried.faults) if tried.faults else replace(policy, document=found, notes=tried.notes)
+
+
+def _tried(found: PolicyDocument) -> list[Outcome]:
+    try:
+        return try_expressions(Trial(own_rules_check.sources(found), found.params))
+    except TrialFailed as error:
+        fail(error)
 
 
 def _broken(policy: PolicyFile, faults: Iterable[PolicyFault]) -> PolicyFile:

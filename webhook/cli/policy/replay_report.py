@@ -3,15 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
 from typing import Any, Final
 
 from webhook.admission.replay import NEWLY, NO_LONGER, OTHERWISE, Replay, Replayer
-from webhook.cel.at_once import evaluate
 from webhook.cli.policy.cluster import ClusterPolicies
 from webhook.cli.progress import counted_off
 from webhook.cli.terminal import bad, counted, good, heading, printable
-from webhook.kit.own_rules import answered
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 
@@ -125,7 +122,7 @@ def replay(cluster: ClusterPolicies, after: Sequence[Layer], *, today: date) -> 
     """Judge every job of `cluster` under its policies, and under `after`."""
     replayer = Replayer(before=PolicySet(cluster.layers), after=PolicySet(after), view=cluster.view, today=today)
     for job in counted_off(cluster.jobs, "jobs", len(cluster.jobs)):
-        answered(partial(replayer.add, [job]), evaluate)
+        replayer.add([job])
     return ReplayReport(cluster.origin, cluster.layers, after, replayer.result)
 
 

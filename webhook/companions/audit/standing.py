@@ -13,7 +13,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import date
-from functools import partial
 from math import inf
 from typing import Any, Final, NoReturn
 from urllib.parse import quote
@@ -23,7 +22,6 @@ import msgspec
 from webhook.admission import anew
 from webhook.admission.decision import Decision
 from webhook.api import mpijob
-from webhook.cel.evaluator import Evaluator
 from webhook.client import wire
 from webhook.client.connection import Connection
 from webhook.client.live_view import LiveView
@@ -76,7 +74,6 @@ class StandingAudit:
         policies: Callable[[], PolicySet],
         today: Callable[[], date],
         log: Any,
-        own_rules: Evaluator | None = None,
         reports: Reports | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] | None = None,
@@ -89,7 +86,6 @@ class StandingAudit:
         self._policies = policies
         self._today = today
         self._log = log
-        self._own_rules = own_rules or Evaluator()
         self._reports = reports
         self._sleep = sleep
         self._clock = clock or asyncio.get_running_loop().time
@@ -182,8 +178,7 @@ class StandingAudit:
         self, key: ByNamespace, data: bytes | msgspec.Raw, into: dict[ByNamespace, tuple[Broken, ...]]
     ) -> Decision | None:
         view = WithoutJobs(self._view)
-        judge = partial(anew.judge, data, policies=self._policies(), view=view, today=self._today())
-        decision = await self._own_rules.answered(lambda answers: judge(answers=answers))
+        decision = anew.judge(data, policies=self._policies(), view=view, today=self._today())
         if decision is not None:
             into[key] = broken(decision)
         return decision

@@ -1,71 +1,70 @@
-"""The real worker: as a process with its bounds, and what comes of expressions in it."""
+"""What comes of expressions, and of jobs that are too large or take too long."""
 
-import os
-import signal
-from collections.abc import Iterator
-from typing import cast
+import re
 
 import msgspec
 import pytest
 
 from tests.support.jobs import changed
-from tests.support.own_rules import outcomes, question
-from webhook.cel.engine import Engine
+from tests.support.own_rules import outcomes, variables
+from webhook.cel import evaluation, limits
 from webhook.cel.environment import MAX_FAULT
-from webhook.cel.process import Worker
-from webhook.cel.worker import answer
-from webhook.kit.own_rules import Expression, Outcome, encode
-
-SLOW = "'" + "a" * 40 + "'.find('(a+)+b') == ''"
-LARGE = "['" + "a" * 1000 + "']" + ".map(x, x + x + x + x)" * 10 + "[0].size() > 0"
+from webhook.cel.evaluation import NOT_INSTALLED, TOO_SLOW, evaluate
+from webhook.kit.own_rules import Expression, Outcome, Variables
 
 
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
-    engine = Engine()
-    yield engine
-    engine.close()
-
-
-@pytest.mark.parametrize("source", [SLOW, LARGE], ids=["slow", "large"])
-def test_what_takes_too_much_costs_itself_alone(engine: Engine, source: str) -> None:
-    good, bad, other = engine.evaluate(encode(question("true", source, "object.metadata.name == 'x'")))
-    assert (good, other) == (Outcome(), Outcome(holds=False))
-    assert bad.fault.startswith("it takes more than")
-
-
-def test_a_question_of_megabytes_is_answered(engine: Engine) -> None:
-    job = changed({"metadata.annotations": {"x": "y" * 1_400_000}})
-    assert engine.evaluate(encode(question("size(object.metadata.annotations.x) > 1000", submitted=job, old=job))) == (
-        Outcome(),
-    )
-
-
-def test_a_worker_that_is_killed_while_it_waits_costs_nothing(engine: Engine) -> None:
-    engine.evaluate(encode(question("true")))
-    worker = cast("Worker", engine._worker)
-    os.kill(worker._process.pid, signal.SIGKILL)
-    os.waitid(os.P_PID, worker._process.pid, os.WEXITED | os.WNOWAIT)
-    assert engine.evaluate(encode(question("true"))) == (Outcome(),)
-
-
-def asked_of(value: bytes, *sources: str) -> bytes:
-    """A question about a job with this JSON for a label, which Python need not be able to write."""
-    job = changed({"metadata.labels": {"x": "VALUE"}})
-    return encode(question(*sources, submitted=job)).replace(b'"VALUE"', value)
+def with_label(value: bytes) -> Variables:
+    """About a job with this JSON for a label, which Python need not be able to write."""
+    found = variables(changed({"metadata.labels": {"x": "VALUE"}}))
+    return msgspec.structs.replace(found, object=msgspec.Raw(bytes(found.object).replace(b'"VALUE"', value)))
 
 
 @pytest.mark.parametrize("value", [b"1e400", b"1" * 400])
-def test_a_job_that_cannot_be_read_gives_no_value_and_ends_nothing(value: bytes) -> None:
-    (found,) = msgspec.json.decode(answer(asked_of(value, "true")), type=list[Outcome])
+def test_a_job_that_cannot_be_read_gives_no_value(value: bytes) -> None:
+    (found,) = evaluate([Expression("true")], with_label(value))
     assert found.fault.startswith("the job cannot be read: ")
+
+
+def test_without_the_package_no_expression_has_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "installed", lambda: False)
+    assert outcomes("true") == [Outcome(fault=NOT_INSTALLED, written_wrong=True)]
+
+
+def test_a_slow_evaluation_has_no_value_and_the_rule_stays_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(limits, "MAX_REVIEW_SECONDS", -1)
+        assert outcomes("true", "false") == [Outcome(fault=TOO_SLOW)] * 2
+    assert outcomes("true", "false") == [Outcome(), Outcome(holds=False)]
+
+
+MANY = {f"k{number}": "" for number in range(limits.MAX_JOB_VALUES)}
+LONG = {"x": "y" * limits.MAX_JOB_BYTES}
+
+
+@pytest.mark.parametrize(
+    ("labels", "problem"),
+    [
+        (MANY, r"too large for custom rules: 1,\d\d\d values, at most 1,000"),
+        (LONG, r"too large for custom rules: 26\d,\d\d\d bytes, at most 262,144"),
+    ],
+)
+def test_a_job_that_is_too_large_is_not_evaluated(labels: dict[str, str], problem: str) -> None:
+    large = changed({"metadata.labels": labels})
+    (created,) = outcomes("true", submitted=large)
+    assert re.fullmatch(problem, created.too_large)
+    assert [outcomes("true", submitted=large, old=old)[0].standing for old in (changed(), large)] == [False, True]
+
+
+def test_managed_fields_are_not_counted_and_not_there() -> None:
+    job = changed({"metadata.managedFields": [MANY]})
+    assert outcomes("!has(object.metadata.managedFields)", submitted=job) == [Outcome()]
 
 
 @pytest.mark.parametrize("number", [-(2**63) - 1, 2**63, 10**30])
 def test_a_number_beyond_64_bits_is_a_double_as_for_the_api_server(number: int) -> None:
     sources = ("object.metadata.name == 'x'", f"object.metadata.labels.x == {float(number)!r}")
-    found = answer(asked_of(str(number).encode(), *sources))
-    assert msgspec.json.decode(found, type=list[Outcome]) == [Outcome(holds=False), Outcome()]
+    found = evaluate([*map(Expression, sources)], with_label(str(number).encode()))
+    assert found == (Outcome(holds=False), Outcome())
 
 
 @pytest.mark.parametrize("source", ["ip(object.metadata.name) == ip('::')", "object.spec[object.metadata.name]"])

@@ -1,0 +1,79 @@
+"""The trial in a real process: what takes too much on the largest job is found before the policy is in force."""
+
+import pytest
+
+from webhook.cel import limits, trial
+from webhook.cel.evaluation import NOT_INSTALLED
+from webhook.cel.trial import TOO_MUCH_MEMORY, TOO_SLOW, Trial, TrialFailed, try_expressions
+from webhook.cel.trial_jobs import largest
+from webhook.kit.own_rules import Outcome
+
+SPEC = "object.spec.mpiReplicaSpecs.Worker.template.spec"
+CONTAINERS = f"{SPEC}.containers"
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("'" + "a" * 40 + "'.find('(a+)+b') == ''", TOO_SLOW),
+        (f"{CONTAINERS}[0].image.find('[0-9]+$') == '4'", TOO_SLOW),
+        ("object.metadata.labels[?'team'].orValue('').find('[0-9]+$') == '4'", TOO_SLOW),
+        ("oldObject == null || oldObject.metadata.labels.team.find('[0-9]+$') == '4'", TOO_SLOW),
+        (f"{CONTAINERS}.exists(c, {CONTAINERS}.exists(d, quantity(d.resources.limits.cpu).isInteger()))", TOO_SLOW),
+        ("['" + "a" * 1000 + "']" + ".map(x, x + x + x + x)" * 10 + "[0].size() > 0", TOO_MUCH_MEMORY),
+        ("lists.range(100000).map(x, lists.range(100000)).size() > 1", TOO_MUCH_MEMORY),
+    ],
+    ids=["backtracking", "text of an image", "text of a label", "old object", "loops", "doubling", "lists"],
+)
+def test_an_expression_that_takes_too_much_is_rejected(source: str, why: str) -> None:
+    good, bad = try_expressions(Trial(["true", source]))
+    assert (good, bad) == (Outcome(), Outcome(fault=why, written_wrong=True))
+
+
+USUAL = (
+    f"{CONTAINERS}.all(c, c.image.startsWith('registry.example.com/'))",
+    f"{CONTAINERS}.map(c, c.name).distinct().size() == {CONTAINERS}.size()",
+    f"{CONTAINERS}[0].?env.orValue([]).all(e, e.name != 'B')",
+    f"{CONTAINERS}[0].image.split('/')[0] == 'registry.example.com'",
+    f"{CONTAINERS}.all(c, c.image.matches('^[a-z.]+/train:[0-9]+$'))",
+    f"{CONTAINERS}.all(c, quantity(string(c.resources.limits.memory)).compareTo(quantity(params.most)) <= 0)",
+    "object.metadata.labels.all(key, !key.startsWith('kueue'))",
+)
+
+
+def test_usual_rules_are_cheap_enough_and_hold() -> None:
+    assert try_expressions(Trial(USUAL, {"most": "64Gi"})) == [Outcome()] * len(USUAL)
+
+
+def test_faults_of_single_expressions_do_not_end_the_trial() -> None:
+    assert try_expressions(Trial(["1 + 'a' == 2", "object.spec.nothing", "true"])) == [
+        Outcome(fault="column 3: found no matching overload for '_+_' applied to '(int, string)'", written_wrong=True),
+        Outcome(fault='Key not found in map : "nothing"'),
+        Outcome(),
+    ]
+
+
+def test_without_the_package_every_expression_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "installed", lambda: False)
+    assert try_expressions(Trial(["true"])) == [Outcome(fault=NOT_INSTALLED, written_wrong=True)]
+
+
+@pytest.mark.parametrize(("python", "why"), [("/nothing", "No such file"), ("false", "the process ended with 1")])
+def test_a_trial_that_cannot_be_made_is_the_fault_of_no_expression(
+    python: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial.sys, "executable", python)
+    with pytest.raises(TrialFailed, match=f"the custom rules could not be tried: .*{why}"):
+        try_expressions(Trial(["true"]))
+
+
+def test_a_trial_that_has_no_time_left_is_stopped() -> None:
+    with pytest.raises(TimeoutError):
+        try_expressions(Trial(["true"]), seconds=0)
+
+
+def test_lists_and_texts_of_the_largest_job_are_as_large_as_a_review_admits() -> None:
+    job = largest("object.metadata.?labels[?'example.com/team'].orValue('') != ''")
+    container = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    assert len(container["args"]) > limits.MAX_JOB_VALUES
+    assert len(job["metadata"]["labels"]["example.com/team"]) == limits.MAX_JOB_BYTES

@@ -1,0 +1,88 @@
+"""The process that tries expressions: it reads a `Trial` and writes a line for each outcome."""
+
+import os
+import re
+import resource
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from time import thread_time
+from typing import Any, Final
+
+import msgspec
+
+from webhook.cel import limits
+from webhook.cel.environment import ExpressionError, Program, activation
+from webhook.cel.evaluation import read
+from webhook.cel.job_defaults import with_defaults
+from webhook.cel.trial import TOO_SLOW, Trial
+from webhook.cel.trial_jobs import largest, usual
+from webhook.kit.own_rules import Outcome
+
+_STATM: Final = Path("/proc/self/statm")
+_ENDS_EARLY: Final = re.compile(r"\.(?:all|exists)\s*\(")
+_TIMES: Final = 3
+"""The fastest counts: other work on the machine slows some of them down."""
+
+
+def main() -> None:
+    """Try each expression within the limits; one that goes beyond them ends this process."""
+    trial = msgspec.json.decode(sys.stdin.buffer.read(), type=Trial)
+    variables = usual(trial.params)
+    others = variables.others()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for source in trial.sources:
+        of_usual = {**others, "object": read(variables.object), "oldObject": None}
+        job = with_defaults(largest(source))
+        of_largest = {**others, "object": job, "oldObject": job}
+        _limit()
+        try:
+            outcome = _tried(source, of_usual, of_largest)
+        except MemoryError:
+            os.abort()
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def _limit() -> None:
+    """Limit what comes next: the operating system ends the process, as nothing in it can stop an expression."""
+    if _STATM.exists():  # not on macOS, where the time alone is limited
+        used = int(_STATM.read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + limits.MAX_TRIAL_BYTES, resource.RLIM_INFINITY))
+    signal.setitimer(signal.ITIMER_PROF, limits.TRIAL_KILLED_SECONDS)
+
+
+def _tried(source: str, of_usual: Mapping[str, Any], of_largest: Mapping[str, Any]) -> Outcome:
+    try:
+        program = Program(source)
+    except ExpressionError as error:
+        return Outcome(fault=str(error), written_wrong=True)
+    try:
+        outcome = Outcome(holds=program.holds(activation(of_usual)))
+    except ExpressionError as error:
+        outcome = Outcome(fault=str(error))
+    # These look at each item, where the others end with the one that decides.
+    whole = Program(_ENDS_EARLY.sub(".exists_one(", source))
+    if any(_seconds(each, of_largest) > limits.MAX_TRIAL_SECONDS for each in (program, whole)):
+        return Outcome(fault=TOO_SLOW, written_wrong=True)
+    return outcome
+
+
+def _seconds(program: Program, variables: Mapping[str, Any]) -> float:
+    """The processor time of an evaluation, with the conversion of what it reads."""
+    times: list[float] = []
+    while len(times) < _TIMES and (not times or min(times) > limits.MAX_TRIAL_SECONDS):
+        began = thread_time()
+        try:
+            program.holds(activation(variables))
+        except ExpressionError as error:
+            if str(error).startswith("MemoryError"):
+                raise MemoryError from None
+        times.append(thread_time() - began)
+    return min(times)
+
+
+if __name__ == "__main__":
+    main()
