@@ -25,7 +25,7 @@ from tests.support.samples import rare, sample
 from webhook.cluster.resources.reservations import LABEL
 from webhook.companions.reservations.limits import LIFETIME_SECONDS
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(sample(300, 900))]
 
 HOLDS, SUBMITTED, CLIENTS = sample((8, 20, 20), (40, 1000, 100))
 GPUS = 2  # of a job: two workers with one each

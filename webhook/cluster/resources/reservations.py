@@ -137,7 +137,7 @@ def _row(role: str, charges: tuple[Charge, ...], encoded: dict[int, bytes]) -> b
 
 
 def decode(text: str) -> tuple[LedgerEntry, ...]:
-    """The entries in an annotation; msgspec.DecodeError or LookupError for one that somebody else has written."""
+    """The entries in an annotation; msgspec.DecodeError or LookupError for one that is damaged."""
     stored = _stored.decode(text)
     return tuple(
         LedgerEntry(
@@ -160,7 +160,7 @@ def _of(stored: _Stored, row: int, count: int) -> tuple[str, int, tuple[Charge, 
 
 
 def manifest(lease: Reservations, entries: Iterable[LedgerEntry]) -> tuple[dict[str, Any], list[str]]:
-    """The Lease with these entries in place of its own, and the names of the jobs that there was no room for."""
+    """The Lease with these entries in place of its own, and the names of the jobs that did not fit."""
     text, left_out = encode(entries)
     metadata = {
         "name": lease.name,

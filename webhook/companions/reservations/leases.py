@@ -40,7 +40,7 @@ class LedgerApi:
         return reservations.record(msgspec.convert(found, Lease))
 
     async def write(self, lease: Reservations, entries: Iterable[LedgerEntry]) -> list[str]:
-        """Write these entries into the Lease that was read; returns the names of jobs that there was no room for.
+        """Write these entries into the Lease that was read; returns the names of jobs that did not fit.
 
         ApiError 409 where the Lease was written, or created, since.
         """

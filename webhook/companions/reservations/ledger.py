@@ -43,7 +43,7 @@ from webhook.kit.context import Context
 from webhook.predict.quota import room
 
 OUTCOMES: Final = ("reserved", "not-reserved", "full", "late", "unavailable")
-"""What becomes of a job: a metric label."""
+"""The outcomes for a job: a metric label."""
 Decide = Callable[[ClusterView], Decision]
 """Judges a job on another view. What it raises is raised for the review of that job."""
 Known = dict[Resource[Any, Any], Any]
@@ -147,7 +147,7 @@ class QuotaLedger:
         del self._workers[namespace], self._waiting[namespace]
 
     async def _round(self, namespace: str, batch: list[WaitingJob]) -> None:
-        """Answer as many jobs as there is time for; ApiError 409 and no answer where another replica has written."""
+        """Judge jobs, reserve and answer; ApiError 409 and no answer where another replica has written."""
         known = await self._read(namespace)
         lease = await self._api.reservations(namespace)
         entries = (before := self._current.of(lease)).copy()

@@ -19,8 +19,8 @@ MAX_PAUSE_SECONDS: Final = 0.1
 PODS_COUNTED_SECONDS: Final = 0.1
 """Until a pod that a quota counts is in a list of pods."""
 PODS_MOVE_SECONDS: Final = 5.0
-"""After a change of a pod or a quota, for so long others are likely."""
+"""More changes are likely within this time after a change of a pod or a quota."""
 MAX_REJECTIONS: Final = 10
-"""After so many a job is rejected even if it might fit: it should not wait for ever while pods come and go."""
+"""Of one job while pods come and go. The last one is final, so that the user gets an answer."""
 SWEEP_SECONDS: Final = 5.0
 """Between two looks for Leases without a reservation that counts."""
