@@ -17,7 +17,7 @@ PLACES = {WatchedPlace.OWN: "mpijob-webhook", WatchedPlace.KUEUE: "kueue-system"
 QUEUE = "kueue.x-k8s.io/queue-name"
 JOBS_PER_NAMESPACE = 10
 WORKERS = 4  # of each job of `user_job`, and that exist of each that is stored, which has one more
-RESERVED = {"reservations.training.openshift.io/one": "[]"}
+RESERVED = {"training.openshift.io/reserved": "[]"}
 
 Manifest = dict[str, Any]
 Listed = tuple[int, Callable[[int], bytes]]
@@ -101,7 +101,7 @@ def objects(size: Size) -> dict[str, Listed]:
         "own-leases": (
             max(1, teams // 100),
             lambda index: encode(
-                team(index), PLACES[WatchedPlace.OWN], annotations={"reservations.training.openshift.io/one": "[]"}
+                team(index), PLACES[WatchedPlace.OWN], annotations={"training.openshift.io/reserved": "[]"}
             ),
         ),
         "kueue-configmaps": (

@@ -7,7 +7,9 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
@@ -21,10 +23,11 @@ from tests.support.jobs import changed
 from tests.support.policies import quick_keys
 from tests.support.samples import rare, sample
 from webhook.cluster.resources.reservations import LABEL
+from webhook.companions.reservations.limits import LIFETIME_SECONDS
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(sample(300, 900))]
 
-HOLDS, SUBMITTED = sample((8, 20), (40, 100))
+HOLDS, SUBMITTED, CLIENTS = sample((8, 20, 20), (40, 1000, 100))
 GPUS = 2  # of a job: two workers with one each
 EXCEEDED = "Quota exceeded"
 
@@ -86,29 +89,31 @@ def job(namespace: str, name: str, **changes: Any) -> dict[str, Any]:
     )
 
 
-def submit(deployment: Deployment, namespace: str, during: Callable[[], None] = lambda: None) -> Counter[str]:
-    """Create them all at once, each again until there is an answer; gives how many got which."""
+def submit(
+    deployment: Deployment, namespace: str, during: Callable[[], None] = lambda: None, *, tries: int = 60
+) -> Counter[str]:
+    """Create them all, each again until there is an answer; gives how many got which."""
     path = f"/apis/kubeflow.org/v2beta1/namespaces/{namespace}/mpijobs"
 
-    def create(number: int) -> str:
-        client = Client(deployment.cluster.kubeconfig, dry_run=False)
+    def create(client: Client, number: int) -> str:
         body = json.dumps(job(namespace, f"job-{number}")).encode()
-        try:
-            for _ in range(60):
-                answer = client.create(path, body)
-                if answer == ADMITTED or "already exists" in answer:
-                    return ADMITTED
-                if EXCEEDED in answer:
-                    return EXCEEDED
-                time.sleep(0.2)
-            return answer
-        finally:
-            client.close()
+        for _ in range(tries):
+            answer = client.create(path, body)
+            if answer == ADMITTED or "already exists" in answer:
+                return ADMITTED
+            if EXCEEDED in answer:
+                return EXCEEDED
+            time.sleep(0.2)
+        return answer
 
-    with ThreadPoolExecutor(SUBMITTED) as pool:
-        futures = [pool.submit(create, number) for number in range(SUBMITTED)]
+    def create_some(first: int) -> list[str]:
+        with closing(Client(deployment.cluster.kubeconfig, dry_run=False)) as client:
+            return [create(client, number) for number in range(first, SUBMITTED, CLIENTS)]
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        futures = [pool.submit(create_some, first) for first in range(CLIENTS)]
         during()
-        return Counter(future.result() for future in futures)
+        return Counter(answer for future in futures for answer in future.result())
 
 
 def ledgers(cluster: Cluster) -> list[Any]:
@@ -138,16 +143,37 @@ def test_of_many_at_once_as_many_as_fit_are_admitted(
     assert_settled(deployment.cluster, quota, HOLDS)
 
 
+def kill_once_something_is_reserved(deployment: Deployment, replica: Backend) -> None:
+    """What the replica has reserved then it has not answered yet, at least in part."""
+    deployment.cluster.wait_for("the first ones", lambda: ledgers(deployment.cluster), timeout=30)
+    deployment.stop(replica, kill=True)
+
+
 @rare
 def test_the_same_with_a_replica_killed_in_the_middle(
     deployment: Deployment, replicas: list[Backend], quota: str
 ) -> None:
-    def kill() -> None:
-        deployment.cluster.wait_for("the first ones", lambda: ledgers(deployment.cluster), timeout=30)
-        deployment.stop(replicas[0], kill=True)
-
+    kill = partial(kill_once_something_is_reserved, deployment, replicas[0])
     assert submit(deployment, quota, kill) == {ADMITTED: HOLDS, EXCEEDED: SUBMITTED - HOLDS}
     assert_settled(deployment.cluster, quota, HOLDS)
+
+
+@rare
+def test_what_a_killed_replica_had_reserved_is_free_after_seconds(
+    deployment: Deployment, replicas: list[Backend], quota: str
+) -> None:
+    """The users whose replica is gone give up, and others come."""
+    cluster = deployment.cluster
+    submit(deployment, quota, partial(kill_once_something_is_reserved, deployment, replicas[0]), tries=1)
+    numbers = count()
+
+    def full() -> bool | None:
+        created = cluster.kubectl("create", "-f", "-", stdin=job(quota, f"late-{next(numbers)}"), check=False)
+        assert created.returncode == 0 or EXCEEDED in created.stderr, created.stderr
+        return len(cluster.get("mpijobs", "-n", quota)["items"]) == HOLDS or None
+
+    cluster.wait_for("all places to be taken", full, timeout=LIFETIME_SECONDS + 10)
+    assert_settled(cluster, quota, HOLDS)
 
 
 def test_a_dry_run_reserves_nothing(deployment: Deployment, replicas: list[Backend], quota: str) -> None:

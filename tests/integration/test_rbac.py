@@ -25,7 +25,7 @@ from webhook.api.yaml import load_all
 from webhook.client.live_view import kinds
 from webhook.cluster.resource import WatchedPlace
 from webhook.cluster.resources import watched_resources
-from webhook.cluster.resources.reservations import LABEL, NAMESPACE, PREFIX
+from webhook.cluster.resources.reservations import ENTRIES, LABEL, NAMESPACE
 from webhook.installation.registration import NAME, RESOURCES
 from webhook.policy import last_good
 
@@ -178,7 +178,7 @@ def test_quotas_are_reserved_and_reservations_removed(cluster: Cluster, installe
             "name": "quota-over",
             "namespace": OURS,
             "labels": {LABEL: "true"},
-            "annotations": {NAMESPACE: "over", PREFIX + "one": "[]"},
+            "annotations": {NAMESPACE: "over", ENTRIES: "[]"},
         },
     }
     cluster.apply([over])

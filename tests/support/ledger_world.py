@@ -3,7 +3,8 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from math import inf
 from typing import Any
 
 from msgspec import Raw
@@ -11,7 +12,7 @@ from msgspec import Raw
 from tests.support.logs import Log
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
-from webhook.client.calls import MERGE_PATCH, ApiError
+from webhook.client.calls import ApiError
 from webhook.client.wire import Page, PageMetadata
 from webhook.cluster.resource import Resource
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
@@ -19,12 +20,12 @@ from webhook.cluster.resources.pods import PODS
 from webhook.cluster.resources.reservations import RESERVATIONS, Reservation
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.view import ABSENT, UNKNOWN, ClusterView, NothingKnown
+from webhook.companions.reservations.leases import LedgerApi
 from webhook.companions.reservations.ledger import QuotaLedger
 from webhook.rules import Violation
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/own/leases"
 LEASE = f"{LEASES}/quota-team"
-JOBS = "/apis/kubeflow.org/v2beta1/namespaces/team/mpijobs"
 HOLDS = 3
 
 
@@ -37,19 +38,16 @@ class Api:
         self.writes = 0
         self.version = 0
         self.before_write: Callable[[], None] = lambda: None
+        self.after_write: Callable[[], Awaitable[None]] | None = None
         self.slow = 0.0
         self.listed: list[str] = []
-        self.counted: int | None = None
-        self.time = 0.0
+        self.time = 1_000_000.0
         self.objects: dict[str, list[dict[str, Any]]] = {}
         self.before_list: Callable[[str], None] = lambda _: None
 
-    async def request(self, method: str, path: str, body: Any = None, patch: str = "", **_: str) -> dict[str, Any]:
+    async def request(self, method: str, path: str, body: Any = None, **_: str) -> dict[str, Any]:
         await asyncio.sleep(self.slow)
         if method == "GET":
-            if "limit=1" in path:
-                remaining = {} if self.counted is None else {"remainingItemCount": self.counted - 1}
-                return {"metadata": {"continue": "t", **remaining}, "items": [{}]}
             if path not in self.leases:
                 raise ApiError(404, "not found")
             return self.leases[path]
@@ -62,18 +60,16 @@ class Api:
             raise self.faults.pop(0)
         if method == "POST":
             path += "/" + body["metadata"]["name"]
-            if path in self.leases:
-                raise ApiError(409, "already exists")
-            return self.store(path, body)
-        assert (method, patch) == ("PATCH", MERGE_PATCH)
-        if path not in self.leases:
-            raise ApiError(404, "not found")
-        stored = self.leases[path]["metadata"]
-        if body["metadata"].get("resourceVersion", stored["resourceVersion"]) != stored["resourceVersion"]:
+        else:
+            assert method == "PUT"
+        stored = self.leases.get(path, {"metadata": {"resourceVersion": ""}})
+        if body["metadata"]["resourceVersion"] != stored["metadata"]["resourceVersion"]:
             raise ApiError(409, "changed")
-        merged = {**stored.get("annotations", {}), **body["metadata"]["annotations"]}
-        annotations = {key: text for key, text in merged.items() if text is not None}
-        return self.store(path, {**self.leases[path], "metadata": {**stored, "annotations": annotations}})
+        answer = self.store(path, body)
+        if self.after_write is not None:
+            asyncio.get_running_loop().call_soon(asyncio.ensure_future, self.after_write())
+            await asyncio.sleep(1)
+        return answer
 
     def now(self) -> float:
         return self.time
@@ -88,8 +84,7 @@ class Api:
     def store(self, key: str, body: dict[str, Any]) -> dict[str, Any]:
         self.version += 1
         self.writes += 1
-        made = {"namespace": "own", "uid": f"uid-{self.version}", **body["metadata"]}
-        metadata = {**made, "resourceVersion": str(self.version)}
+        metadata = {"namespace": "own", **body["metadata"], "resourceVersion": str(self.version)}
         self.leases[key] = {**body, "metadata": metadata}
         return self.leases[key]
 
@@ -99,7 +94,7 @@ class View(NothingKnown):
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self.silent = 0.0
+        self.silent: dict[Resource[Any, Any], float] = {PODS: inf, RESOURCE_QUOTAS: inf}
         self.quotas: dict[tuple[str, str], Any] = {}
         self.jobs: dict[tuple[str, str], MPIJobRecord] = {}
         self.listeners: dict[Resource[Any, Any], Callable[..., None]] = {}
@@ -108,17 +103,17 @@ class View(NothingKnown):
         self.listeners[resource] = callback
 
     def within(self, resource: Resource[Any, Any], namespace: str) -> Any:
-        if resource is MPI_JOBS and self.jobs:
+        if resource is MPI_JOBS:
             return {key: job for key, job in self.jobs.items() if key[0] == namespace}
         if resource is RESOURCE_QUOTAS:
             return self.quotas
         return {} if resource is PODS else UNKNOWN
 
     def get(self, resource: Resource[Any, Any], key: Any) -> Any:
-        return self.all(RESERVATIONS).get(f"{LEASES}/{key[1]}", ABSENT) if resource is RESERVATIONS else UNKNOWN
+        return self.jobs.get(key, ABSENT) if resource is MPI_JOBS else UNKNOWN
 
     def silence(self, resource: Resource[Any, Any]) -> float:
-        return self.silent
+        return self.silent.get(resource, 0.0)
 
     def all(self, resource: Resource[Any, Any]) -> Any:
         if resource is MPI_JOBS:
@@ -133,22 +128,14 @@ class World:
         self.api = Api(*faults)
         self.view = View(self.api)
         self.log = Log()
-        self.now = 1_000_000.0
         self.outcomes: Counter[str] = Counter()
         self.ledger = self.replica()
 
-    def replica(self, **options: Any) -> QuotaLedger:
-        made: Any = QuotaLedger
-        ledger: QuotaLedger = made(
-            api=self.api,
-            connection=self.api,
-            view=self.view,
-            namespace="own",
-            log=self.log,
-            on_outcome=lambda outcome: self.outcomes.update([outcome]),
-            **{"clock": lambda: self.now, **options},
-        )
-        return ledger
+    def replica(self) -> QuotaLedger:
+        api: Any = self.api
+        view: Any = self.view
+        leases = LedgerApi(api, api, "own")
+        return QuotaLedger(leases, view, log=self.log, on_outcome=lambda outcome: self.outcomes.update([outcome]))
 
     async def submit(
         self, *names: str, ledger: QuotaLedger | None = None, writes: bool = True, new: bool = False
@@ -164,6 +151,10 @@ class World:
             )
         )
         return [decision.name for decision in decisions if decision.allowed]
+
+    def see(self, name: str, **changes: Any) -> None:
+        """The watch shows a job."""
+        self.view.jobs["team", name] = record(name, **changes)
 
     @property
     def reserved(self) -> list[str]:
@@ -185,12 +176,14 @@ def deciding(name: str, *, new: bool = False) -> Callable[[ClusterView], Decisio
     def decide(view: ClusterView) -> Decision:
         found = view.within(RESERVATIONS, "team")
         assert found is not UNKNOWN
-        others = {other for lease in found.values() for other in names_of(lease)} - {name}
+        stored = {(key[1], job.uid) for key, job in view.within(MPI_JOBS, "team").items()}  # type: ignore[union-attr]
+        reserved = [entry.reservation for lease in found.values() for entry in lease.entries]
+        others = {each.name for each in reserved if not (each.new and (each.name, each.uid) in stored)} - {name}
         denied = [] if len(others) < HOLDS else [Finding("resource-quota", Violation("", "full", fix=""))]
         return Decision(name=name, denied=denied, reservation=Reservation(f"uid-{name}", name, new=new))
 
     return decide
 
 
-def record(name: str, *, over: bool = False) -> MPIJobRecord:
-    return MPIJobRecord("team", name, f"uid-{name}", over, False, "", ())
+def record(name: str, *, uid: str = "", over: bool = False) -> MPIJobRecord:
+    return MPIJobRecord("team", name, uid or f"uid-{name}", over, False, "", ())

@@ -71,7 +71,7 @@ def reserved(job: str, each: Mapping[str, int], workers: int, namespace: str = "
     entry = LedgerEntry(Reservation(job, job, (ReservedPods(WORKER, workers, (charge,)),)), 0)
     annotations = {
         reservations.NAMESPACE: namespace,
-        f"{reservations.PREFIX}one": reservations.encode((entry,))[0],
+        reservations.ENTRIES: reservations.encode((entry,))[0],
     }
     metadata = {"name": f"quota-{namespace}-{job}", "namespace": "system", "annotations": annotations}
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}

@@ -23,6 +23,7 @@ from webhook.client.store import Store
 from webhook.cluster.resource import Resource, WatchedPlace
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.view import ABSENT, ClusterView
+from webhook.companions.reservations.leases import LedgerApi
 from webhook.companions.reservations.ledger import QuotaLedger
 from webhook.kit.context import Context
 from webhook.predict.quota.assessment import assess, reservation_of
@@ -89,10 +90,6 @@ class View:
         now = self._cluster.time
         return now - self._heard[resource] if resource in self._heard and now < self.stalled_until else 0.0
 
-    def heard_all(self, resource: Resource[Any, Any]) -> bool:
-        """Whether nothing is on its way."""
-        return self._due[resource] < self._cluster.time
-
 
 Moment = tuple[int, str]
 """Which write of a replica, and whether it is about to be sent, is sent, or was heard to be done."""
@@ -114,10 +111,10 @@ class Calls:
         """The time of the API server, as far as the replica knows it."""
         return EPOCH + self._cluster.time + self._ahead
 
-    async def request(self, method: str, path: str, body: Any = None, patch: str = "") -> Any:
+    async def request(self, method: str, path: str, body: Any = None) -> Any:
         """One call."""
-        call = partial(self._cluster.request, method, path, body, patch)
-        if method not in {"PATCH", "POST"}:
+        call = partial(self._cluster.request, method, path, body)
+        if method not in {"PUT", "POST"}:
             return await call()
         self._writes += 1
         await self._at("before")
@@ -144,21 +141,15 @@ class Replica:
     """One replica of the service, the clock of which may be `ahead` of the API server's, and which `dies`."""
 
     def __init__(self, cluster: Cluster, *, dies: Moment | None = None, ahead: float = 0.0) -> None:
-        made: Any = QuotaLedger
         self.cluster = cluster
         self.view = View(cluster)
         self.killed = asyncio.Event()
         self.outcomes: Counter[str] = Counter()
         self.reviews: set[asyncio.Task[Any]] = set()
-        calls = Calls(cluster, lambda: cluster.start(self.kill()), dies=dies, ahead=ahead)
-        self.ledger: QuotaLedger = made(
-            api=calls,
-            connection=calls,
-            view=self.view,
-            namespace="own",
-            log=Log(),
-            on_outcome=lambda outcome: self.outcomes.update([outcome]),
-        )
+        calls: Any = Calls(cluster, lambda: cluster.start(self.kill()), dies=dies, ahead=ahead)
+        view: Any = self.view
+        leases = LedgerApi(calls, calls, "own")
+        self.ledger = QuotaLedger(leases, view, log=Log(), on_outcome=lambda outcome: self.outcomes.update([outcome]))
         self._sweeping = asyncio.create_task(self.ledger.run())
 
     async def kill(self) -> None:

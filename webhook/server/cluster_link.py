@@ -22,7 +22,8 @@ from webhook.cluster.resource import Resource, WatchedPlace
 from webhook.cluster.resources import watched_resources
 from webhook.cluster.resources.namespaces import NAMESPACES, Namespace
 from webhook.cluster.view import ClusterView
-from webhook.companions.reservations.ledger import LedgerOutcome, QuotaLedger
+from webhook.companions.reservations.leases import LedgerApi
+from webhook.companions.reservations.ledger import QuotaLedger
 from webhook.policy.in_force import PolicySet
 from webhook.policy.layers import Layer
 from webhook.policy.store import Loaded
@@ -132,7 +133,7 @@ async def linked(
     apply: Callable[[PolicySet, Loaded], None],
     log: Any,
     more: tuple[Resource[Any, Any], ...] = (),
-    on_quota: Callable[[LedgerOutcome], None] = lambda _: None,
+    on_quota: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[ClusterLink]:
     """A link that is kept up to date until the block ends; ClusterError when there is no usable configuration.
 
@@ -147,9 +148,7 @@ async def linked(
         view = LiveView(connection, log=log, resources=(*watched_resources(), *more), places=places)
         configmaps = Watch(policies(namespace), connection, log=log)
         policy_watch = PolicyWatch(watch=configmaps, api=api, namespace=namespace, apply=apply, log=log, base=base)
-        ledger = QuotaLedger(
-            api=api, connection=connection, view=view, namespace=namespace, log=log, on_outcome=on_quota
-        )
+        ledger = QuotaLedger(LedgerApi(api, connection, namespace), view, log=log, on_outcome=on_quota)
         link = ClusterLink(
             api,
             connection,

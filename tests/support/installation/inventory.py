@@ -134,7 +134,7 @@ def _in_team() -> Iterator[Manifest]:
     yield _object("v1", "PersistentVolumeClaim", "data", TEAM, spec=claim)
     request = {"name": "gpus", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": 20}}
     yield _object(DEVICES, "ResourceClaimTemplate", "gpus", TEAM, spec={"spec": {"devices": {"requests": [request]}}})
-    annotations = {"reservations.training.openshift.io/one": "[]", "training.openshift.io/for-namespace": TEAM}
+    annotations = {"training.openshift.io/reserved": "[]", "training.openshift.io/for-namespace": TEAM}
     labels = {"training.openshift.io/reservations": "true"}
     yield _object("coordination.k8s.io/v1", "Lease", TEAM, OWN, labels=labels, annotations=annotations)
     yield changed({"metadata.name": "stored"}, full_job())

@@ -1,11 +1,13 @@
 """Reservations: what admitted jobs will take of quotas, until every replica of the service sees the jobs themselves.
 
 One Lease for each namespace that has any, in the service's own namespace: the service needs no right to write into
-anybody else's, and a Lease can hold nothing that is a policy. Each replica has an annotation of its own in it.
+other namespaces, and a Lease cannot hold a policy. All replicas update it with the resourceVersion that they read.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -33,9 +35,9 @@ class Reservation(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 LABEL = "training.openshift.io/reservations"
-PREFIX = "reservations.training.openshift.io/"
-"""Of the annotations that hold reservations; the name of a replica follows."""
 NAMESPACE = "training.openshift.io/for-namespace"
+ENTRIES = "training.openshift.io/reserved"
+"""The annotation that holds the reservations."""
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, gc=False):
@@ -43,20 +45,6 @@ class LedgerEntry(msgspec.Struct, frozen=True, gc=False):
 
     reservation: Reservation
     expires: float
-    unjudged: bool = False
-    """The job is announced, and whether it is admitted is still to be said."""
-    instead_of: tuple[str, ...] = ()
-    """The uids of jobs of its name that were reserved for before: once it is stored, none of them will be."""
-
-
-class Part(msgspec.Struct, frozen=True):
-    """What one replica has reserved."""
-
-    entries: tuple[LedgerEntry, ...] = ()
-    size: int = 0
-    """Of the annotation, in bytes."""
-    damaged: bool = False
-    """It cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +55,14 @@ class Reservations:
     name: str
     """Of the Lease that holds the entries."""
     version: str
-    """The resourceVersion of that Lease."""
-    entries: tuple[LedgerEntry, ...]
-    """Of all replicas."""
-    parts: Mapping[str, Part] = field(default_factory=dict)
-    """By replica."""
-    uid: str = ""
-    """Of that Lease: one that is removed by hand and made again has another."""
+    """The resourceVersion of that Lease; empty where none exists."""
+    entries: Sequence[LedgerEntry]
+    """In the order in which they were written."""
 
 
 class _Metadata(Metadata):
     annotations: dict[str, str] | None = None
     resource_version: str = ""
-    uid: str = ""
 
 
 class Lease(Wire):
@@ -106,8 +89,6 @@ class _Job(msgspec.Struct, array_like=True, gc=False):
     takes: list[tuple[int, int]]
     """How many, and of which row of the table."""
     new: bool = False
-    unjudged: bool = False
-    instead_of: tuple[str, ...] = ()
 
 
 class _Stored(msgspec.Struct):
@@ -120,8 +101,8 @@ class _Stored(msgspec.Struct):
 _stored = msgspec.json.Decoder(_Stored)
 
 
-def encode(entries: Iterable[LedgerEntry], room: int = MOST_BYTES) -> tuple[str, list[str]]:
-    """The annotation that holds these entries, and the names of the jobs for which there is no `room`, in bytes."""
+def encode(entries: Iterable[LedgerEntry]) -> tuple[str, list[str]]:
+    """The annotation that holds these entries, and the names of the jobs for which `MOST_BYTES` are not enough."""
     table: list[bytes] = []
     jobs: list[bytes] = []
     left_out = []
@@ -135,10 +116,9 @@ def encode(entries: Iterable[LedgerEntry], room: int = MOST_BYTES) -> tuple[str,
         new = {row: len(numbers) + at for at, row in enumerate({row: 0 for _, row in rows if row not in numbers})}
         takes = [(count, numbers.get(row, new.get(row, 0))) for count, row in rows]
         expires = round(entry.expires, 1)
-        row = _Job(wanted.uid, wanted.name, expires, takes, wanted.new, entry.unjudged, entry.instead_of)
-        job = msgspec.json.encode(row)
+        job = msgspec.json.encode(_Job(wanted.uid, wanted.name, expires, takes, wanted.new))
         adds = sum(len(row) + 1 for row in new) + len(job) + 1
-        if adds > MOST_OF_ONE_JOB or size + adds > room:
+        if adds > MOST_OF_ONE_JOB or size + adds > MOST_BYTES:
             left_out.append(wanted.name)
             continue
         size += adds
@@ -157,7 +137,7 @@ def _row(role: str, charges: tuple[Charge, ...], encoded: dict[int, bytes]) -> b
 
 
 def decode(text: str) -> tuple[LedgerEntry, ...]:
-    """The entries in an annotation; msgspec.DecodeError or LookupError for one that somebody else has written."""
+    """The entries in an annotation; msgspec.DecodeError or LookupError for one that is damaged."""
     stored = _stored.decode(text)
     return tuple(
         LedgerEntry(
@@ -169,8 +149,6 @@ def decode(text: str) -> tuple[LedgerEntry, ...]:
                 job.new,
             ),
             job.expires,
-            job.unjudged,
-            job.instead_of,
         )
         for job in stored.jobs
     )
@@ -181,21 +159,25 @@ def _of(stored: _Stored, row: int, count: int) -> tuple[str, int, tuple[Charge, 
     return role, count, charges
 
 
+def manifest(lease: Reservations, entries: Iterable[LedgerEntry]) -> tuple[dict[str, Any], list[str]]:
+    """The Lease with these entries in place of its own, and the names of the jobs that did not fit."""
+    text, left_out = encode(entries)
+    metadata = {
+        "name": lease.name,
+        "resourceVersion": lease.version,
+        "labels": {LABEL: "true"},
+        "annotations": {NAMESPACE: lease.namespace, ENTRIES: text},
+    }
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}, left_out
+
+
 def record(lease: Lease) -> Reservations:
-    """What a Lease holds; nothing in what somebody else has written, and that is removed."""
-    annotations = lease.metadata.annotations or {}
-    parts = {key.removeprefix(PREFIX): _part(text) for key, text in annotations.items() if key.startswith(PREFIX)}
-    entries = tuple(entry for part in parts.values() for entry in part.entries)
-    metadata = lease.metadata
-    namespace = annotations.get(NAMESPACE, "")
-    return Reservations(namespace, metadata.name, metadata.resource_version, entries, parts, metadata.uid)
-
-
-def _part(text: str) -> Part:
-    try:
-        return Part(decode(text), len(text.encode()))
-    except (msgspec.DecodeError, LookupError):
-        return Part(size=len(text.encode()), damaged=True)
+    """What a Lease holds; an annotation that cannot be read counts as empty, and the next write replaces it."""
+    metadata, annotations = lease.metadata, lease.metadata.annotations or {}
+    entries: Sequence[LedgerEntry] = ()
+    with suppress(msgspec.DecodeError, LookupError):
+        entries = decode(annotations[ENTRIES])
+    return Reservations(annotations.get(NAMESPACE, ""), metadata.name, metadata.resource_version, entries)
 
 
 RESERVATIONS = namespaced(

@@ -1,102 +1,96 @@
 """No over-commit: verdicts on quotas that hold for all replicas of the service at once.
 
-A cache is always a little late, so two replicas could both hand out the last GPU. Where a quota counts, the job is
-therefore judged again with the quotas of that moment. What an admitted job will take is written into the namespace's
-reservations (`webhook.cluster.resources.reservations`) before. A reservation counts for the few seconds until every
-replica sees the job itself, and then expires. All times are by the API server's clock: those of nodes differ.
+A cache is always a little late, so two replicas could both hand out the last GPU. Where a quota counts the job, the job
+is therefore judged again on the quotas of that moment and on what all replicas have reserved. What an admitted job will
+take is written into the namespace's Lease (`webhook.cluster.resources.reservations`) before the answer.
 
-1. Announce: what a job will take is written, as not judged yet. The answer says what all have written until then.
-2. Judge, beside all of that. Of two jobs one is announced later, and its replica hears of the other.
-3. Confirm: what is admitted is written as such, and what is refused is withdrawn.
-4. Answer.
+The jobs that wait in this replica are judged in rounds: read, judge, write, answer. The write carries the
+resourceVersion that was read. Where another replica has written since, the API server answers 409, and the jobs are
+judged again in the next round. The pauses between rounds are random, so that each replica gets its turn.
 
-What is announced ends after seconds, so a replica that is killed keeps out nobody for long: it has not answered. Only
-what is confirmed within that time is admitted, so that whoever found it ended heard that it is confirmed. Nobody else
-can judge what is announced, whatever the order: only its own replica knows whether it has answered.
+A reservation counts until the replicas see the job, at most for `LIFETIME_SECONDS` by the API server's clock. So what a
+replica has reserved that is killed before it answers is free after seconds.
 
-Jobs that arrive together take these steps together, and one write confirms those and announces the next. Nobody has to
-begin again because somebody else wrote: while that was so, the slower of two replicas got no turn for seconds.
-
-A watch may have stalled without anybody noticing. So a reservation stays for longer than a watch may be silent here:
-if nothing was heard of jobs for that long, all those of the namespace are listed, and the cache is good for as long
-again if it has the same ones. Of thousands of jobs only the number is compared.
+A new pod is in a quota's `used` before it can be seen, so for a moment it counts twice. While pods come and go, a
+rejected job is therefore judged once more with the pods of a moment later, and again from the start if it fits these.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass, field, replace
+from random import uniform
 from typing import Any, Final, NoReturn
 
 from webhook.admission.decision import Decision
 from webhook.admission.pipelines import DeadlineExceeded
-from webhook.client.calls import Client, ClusterError
-from webhook.client.connection import Connection
+from webhook.client.calls import ApiError, ClusterError
 from webhook.client.live_view import LiveView
+from webhook.cluster.overlay import Overlay
+from webhook.cluster.resource import Resource
 from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.pods import PODS
-from webhook.cluster.resources.reservations import LedgerEntry
+from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.train_jobs import TRAIN_JOB_PODS
-from webhook.cluster.view import Answer
-from webhook.companions.reservations.announcements import Announced, Announcements
-from webhook.companions.reservations.judging import Asked, Decide, Judge, Known
+from webhook.cluster.view import Answer, ClusterView
+from webhook.companions.reservations import limits
+from webhook.companions.reservations.current_entries import CurrentEntries
 from webhook.companions.reservations.leases import LedgerApi
-from webhook.companions.reservations.sight import CLOCKS, UNJUDGED, Sight
-from webhook.predict.quota.room import limits
+from webhook.kit.context import Context
+from webhook.predict.quota import room
 
-# Seconds.
-SWEEP: Final = 5.0
-PAUSE: Final = 0.2  # before a job that was refused is judged again
-SHARE: Final = 0.8  # of its time after which a job in doubt is refused
-TOGETHER: Final = 100  # jobs in one write
-
-LedgerOutcome = str
-"""reserved | not-reserved | full | late | unavailable: a metric label."""
-OUTCOMES: Final[tuple[LedgerOutcome, ...]] = ("reserved", "not-reserved", "full", "late", "unavailable")
+OUTCOMES: Final = ("reserved", "not-reserved", "full", "late", "unavailable")
+"""The outcomes for a job: a metric label."""
+Decide = Callable[[ClusterView], Decision]
+"""Judges a job on another view. What it raises is raised for the review of that job."""
+Known = dict[Resource[Any, Any], Any]
+"""What was read of the namespace, in place of the cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Due:
-    """A verdict on a job that was announced: it is said as soon as it is written."""
+@dataclass(slots=True, eq=False)
+class WaitingJob:
+    """A job that waits for its verdict."""
 
-    decision: Decision
-    reserved: LedgerEntry | None
-    """What to reserve; nothing for a job that is refused."""
-    announced: LedgerEntry
-    left_out: bool
-    """There was no room to announce it."""
-    lease: str
-    """The uid of the Lease in which it was."""
+    decide: Decide
+    by_cache: Decision
+    cached_limits: room.Limits
+    """Of the quotas."""
+    writes: bool
+    """Whether to reserve what it takes: not for a dry run."""
+    rejections: int = 0
+    """While pods came and went."""
+    answer: asyncio.Future[Decision] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def certain(self, left: room.Room) -> bool:
+        """Whether it is a new job that fits whatever the others take: then the verdict of the cache counts."""
+        reserved = None if self.by_cache.denied else self.by_cache.reservation
+        return reserved is not None and reserved.new and self.cached_limits == left.limits and left.holds(reserved)
+
+    def judged(self, view: ClusterView) -> Decision | Exception:
+        """The verdict by `view`, or why it failed."""
+        try:
+            return self.decide(view)
+        except Exception as error:  # noqa: BLE001 - it concerns this job alone
+            return error
 
 
 class QuotaLedger:
-    """Judges jobs in namespaces with quotas. `run` removes reservations that have expired.
+    """Judges jobs in namespaces with quotas. `run` removes Leases without a reservation that counts.
 
-    `namespace` is the service's own. `on_outcome` gets the outcome for each job.
+    `on_outcome` gets the outcome for each job.
     """
 
-    def __init__(
-        self,
-        *,
-        api: Client,
-        connection: Connection,
-        view: LiveView,
-        namespace: str,
-        log: Any,
-        on_outcome: Callable[[LedgerOutcome], None],
-        clock: Callable[[], float] | None = None,
-    ) -> None:
-        self._now = LedgerApi(api, connection, namespace, log=log)
+    def __init__(self, api: LedgerApi, view: LiveView, *, log: Any, on_outcome: Callable[[str], None]) -> None:
+        self._api = api
         self._view = view
         self._log = log
         self._on_outcome = on_outcome
-        self._clock = clock or api.now
-        self._sight = Sight(view, self._now, self._clock)
-        self._judge = Judge(self._now, view, self._clock, namespace=namespace)
-        self._waiting: dict[str, deque[Asked]] = {}
+        self._current = CurrentEntries(view, api.now)
+        self._waiting: dict[str, deque[WaitingJob]] = {}
         self._workers: dict[str, asyncio.Task[None]] = {}
-        self._announcements = Announcements(self._now, view, self._sight, log=log)
 
     async def verdict(
         self, namespace: str, *, decide: Decide, first: Decision, writes: bool, seconds: float
@@ -104,134 +98,121 @@ class QuotaLedger:
         """The verdict by the quotas of this moment. What an admitted job takes is reserved if it `writes`.
 
         `first` is the verdict by the cache.
-        ClusterError when quotas or reservations cannot be used: then the verdict by the cache has to be enough.
-        DeadlineExceeded after `seconds`: when so many jobs come at once, the cache would admit too many.
+        ClusterError when quotas or reservations cannot be used: then the verdict by the cache counts.
+        DeadlineExceeded after `seconds`: when many jobs come at once, the cache would admit too many.
         """
-        now = asyncio.get_running_loop().time()
-        wanted = first.reservation if writes and not first.denied else None
         quotas = self._view.within(RESOURCE_QUOTAS, namespace)
-        known = limits(() if isinstance(quotas, Answer) else quotas.values())
-        asked = Asked(decide, first, known, wanted, writes, now, now + SHARE * seconds)
-        self._ask(namespace, asked)
+        job = WaitingJob(decide, first, room.limits(() if isinstance(quotas, Answer) else quotas.values()), writes)
+        self._waiting.setdefault(namespace, deque()).append(job)
+        if namespace not in self._workers:
+            self._workers[namespace] = asyncio.create_task(self._work(namespace), name=f"quota ledger {namespace}")
         try:
             async with asyncio.timeout(seconds):
-                return await asked.answer
+                return await job.answer
         except TimeoutError:
             self._on_outcome("late")
             raise DeadlineExceeded(f"the quotas of {namespace}") from None
 
     async def run(self) -> NoReturn:
-        """Remove reservations that have expired, until cancelled."""
+        """Remove Leases without a reservation that counts, until cancelled."""
         while True:
-            await asyncio.sleep(SWEEP)
-            try:
-                self._sight.forget()
-                await self._announcements.sweep(busy=self._workers, at=self._clock())
-                for namespace in self._announcements.all_unwritten():
-                    self._start(namespace)
-            except Exception as error:  # noqa: BLE001 - the next sweep must come
-                self._log.warning("quota ledger not swept", error=type(error).__name__)
+            await asyncio.sleep(limits.SWEEP_SECONDS)
+            self._current.forget()
+            leases = self._view.all(RESERVATIONS)
+            for lease in () if isinstance(leases, Answer) else list(leases.values()):
+                if not self._current.of(lease):
+                    with suppress(ClusterError):  # the next sweep tries again
+                        await self._api.delete(lease)
 
     async def close(self) -> None:
         """Stop working."""
-        for task in list(self._workers.values()):
-            task.cancel()
+        for worker in self._workers.values():
+            worker.cancel()
         await asyncio.gather(*self._workers.values(), return_exceptions=True)
 
-    def _ask(self, namespace: str, asked: Asked) -> None:
-        if asked.answer.done():
-            return
-        self._start(namespace)
-        self._waiting[namespace].append(asked)
-
-    def _start(self, namespace: str) -> None:
-        if namespace not in self._workers:
-            self._waiting[namespace] = deque()
-            self._workers[namespace] = asyncio.create_task(self._work(namespace), name=f"quota ledger {namespace}")
-
     async def _work(self, namespace: str) -> None:
-        """Judge the jobs that wait in `namespace`, in batches, until none is left."""
+        """Judge the jobs that wait in `namespace` until none is left."""
         waiting = self._waiting[namespace]
-        due: dict[Asked, _Due] = {}
-        try:
-            while waiting or due or self._announcements.unwritten(namespace):
-                batch = [waiting.popleft() for _ in range(min(len(waiting), TOGETHER))]
-                try:
-                    await self._round(namespace, [asked for asked in batch if not asked.answer.done()], due)
-                except Exception as error:  # noqa: BLE001 - it is raised for everybody who waits
+        while waiting:
+            batch = [waiting.popleft() for _ in range(min(len(waiting), limits.MAX_JOBS_PER_WRITE))]
+            try:
+                await self._round(namespace, batch)
+            except Exception as error:  # noqa: BLE001 - it is raised for every job of the batch
+                if not (isinstance(error, ApiError) and error.status == 409):
                     self._log.warning("quota ledger not usable", namespace=namespace, reason=str(error)[:256])
-                    self._announcements.give_up(namespace)
-                    for asked in (*due, *batch):
-                        self._fail(asked, error)
-                    due.clear()
-        finally:
-            del self._workers[namespace], self._waiting[namespace]
+                    for job in batch:
+                        self._answer(job, error)
+            waiting.extendleft(job for job in reversed(batch) if not job.answer.done())
+            await asyncio.sleep(uniform(0, limits.MAX_PAUSE_SECONDS))  # noqa: S311 - it spreads the replicas
+        del self._workers[namespace], self._waiting[namespace]
 
-    async def _round(self, namespace: str, batch: list[Asked], due: dict[Asked, _Due]) -> None:
-        """Confirm what is `due` and answer it, announce and judge the jobs in `batch`; these are due then."""
-        for asked in [asked for asked in due if asked.answer.done()]:  # it was too late
-            self._withdraw(namespace, due.pop(asked))
-        at = self._clock()
-        wanted = {asked: LedgerEntry(asked.wanted, at + UNJUDGED, unjudged=True) for asked in batch if asked.wanted}
-        announcing = asyncio.ensure_future(self._announcements.announce(namespace, [*wanted.values()], at=at))
-        reading = asyncio.ensure_future(self._read(namespace)) if batch else None
-        # Both to their end: a write that went on beside the next one could undo it.
-        await asyncio.gather(announcing, *([reading] if reading else ()), return_exceptions=True)
-        announced = announcing.result()
-        self._answer(namespace, due, announced)
-        if reading is None:
-            return
-        known = reading.result()
-        entries = self._sight.counting(announced.entries)
-        jobs = await self._sight.jobs(namespace)  # after `counting`: a job that is seen by then has to be among them
-        known |= {} if jobs is None else {MPI_JOBS: jobs}
-        moving = bool(announced.entries) or self._sight.moving(namespace, known[RESOURCE_QUOTAS])
-        judged = await self._judge.judge(namespace, batch, entries, known, moving=moving)
-        for asked, decision in judged.decisions.items():
-            reserved = judged.reserved.get(asked)
-            if reserved is not None:
-                self._announcements.reserve(namespace, reserved)
-            if asked in wanted:
-                left_out = wanted[asked].reservation.name in announced.left_out
-                due[asked] = _Due(decision, reserved, wanted[asked], left_out, announced.lease)
-            else:
-                self._say(asked, decision)
-        for asked, error in judged.failed.items():
-            self._fail(asked, error)
-        for asked in judged.at_once:
-            self._ask(namespace, asked)
-        for asked in judged.again:
-            asyncio.get_running_loop().call_later(PAUSE, self._ask, namespace, asked)
+    async def _round(self, namespace: str, batch: list[WaitingJob]) -> None:
+        """Judge jobs, reserve and answer; ApiError 409 and no answer where another replica has written."""
+        known = await self._read(namespace)
+        lease = await self._api.reservations(namespace)
+        entries = (before := self._current.of(lease)).copy()
+        view = Overlay(self._view, namespace, {**known, RESERVATIONS: {("", ""): replace(lease, entries=entries)}})
+        decisions = await self._judge(batch, entries, view, room.Room(Context(namespace=namespace, view=view)))
+        left_out = await self._api.write(lease, entries) if entries != before else []
+        quiet = min(self._view.silence(PODS), self._view.silence(RESOURCE_QUOTAS)) > limits.PODS_MOVE_SECONDS
+        settled = quiet and not before and known[RESOURCE_QUOTAS] == self._view.within(RESOURCE_QUOTAS, namespace)
+        for job, decision in decisions.items():
+            if settled or isinstance(decision, Exception) or not decision.denied:
+                self._answer(job, decision, left_out)
+        if rejected := [job for job in decisions if not job.answer.done()]:
+            await self._look_again(namespace, rejected, view)
 
     async def _read(self, namespace: str) -> Known:
-        # Pods first: one that is newer than the quotas would neither be in `used` nor count as still to come.
-        pods: Known = {PODS: await self._sight.pods(namespace), TRAIN_JOB_PODS: self._sight.train_pods(namespace)}
-        return {**pods, RESOURCE_QUOTAS: await self._now.quotas(namespace)}
+        """What the namespace has now. A pod newer than the quotas would be neither in `used` nor still to come."""
+        known: Known = {kind: copy(self._view.within(kind, namespace)) for kind in (PODS, TRAIN_JOB_PODS)}
+        known[RESOURCE_QUOTAS] = await self._api.records(RESOURCE_QUOTAS, namespace)
+        jobs = self._view.within(MPI_JOBS, namespace)
+        few = not isinstance(jobs, Answer) and len(jobs) <= limits.MAX_LISTED_JOBS
+        if few and self._view.silence(MPI_JOBS) > limits.MAX_SILENCE_SECONDS:
+            known[MPI_JOBS] = await self._api.records(MPI_JOBS, namespace)
+        return known
 
-    def _answer(self, namespace: str, due: dict[Asked, _Due], confirmed: Announced) -> None:
-        """Say the verdicts that are written; DeadlineExceeded where others may have taken them for ended before."""
-        for asked, each in due.items():
-            in_time = self._clock() < each.announced.expires - CLOCKS and each.lease == confirmed.lease
-            if asked.answer.done():
-                self._withdraw(namespace, each)
-            elif each.reserved is not None and not in_time:
-                self._withdraw(namespace, each)
-                self._fail(asked, DeadlineExceeded(f"the quotas of {namespace}"))
-            else:
-                full = each.left_out or each.announced.reservation.name in confirmed.left_out
-                self._say(asked, each.decision, full=full)
-        due.clear()
+    async def _judge(
+        self, batch: list[WaitingJob], entries: list[LedgerEntry], view: ClusterView, left: room.Room
+    ) -> dict[WaitingJob, Decision | Exception]:
+        """The verdicts; those that are missing have to wait for the write. What jobs take is added to `entries`."""
+        decisions: dict[WaitingJob, Decision | Exception] = {}
+        deadline = 0.0
+        for job in sorted(batch, key=lambda job: bool(job.by_cache.denied)):
+            if job.answer.done():  # it was too late: the API server does not store the job
+                continue
+            decision = decisions[job] = job.by_cache if job.certain(left) else job.judged(view)
+            reserved = None if isinstance(decision, Exception) or decision.denied else decision.reservation
+            if job.writes and reserved is not None:
+                entries[:] = [entry for entry in entries if entry.reservation != reserved]
+                entries.append(LedgerEntry(reserved, self._api.now() + limits.LIFETIME_SECONDS))
+                left.promise(reserved)
+                deadline = deadline or asyncio.get_running_loop().time() + limits.MAX_JUDGING_SECONDS
+            if 0 < deadline < asyncio.get_running_loop().time():
+                break
+            await asyncio.sleep(0)  # so that other reviews go on
+        return decisions
 
-    def _withdraw(self, namespace: str, due: _Due) -> None:
-        if due.reserved is not None:
-            self._announcements.release(namespace, due.reserved)
+    async def _look_again(self, namespace: str, rejected: list[WaitingJob], view: Overlay) -> None:
+        """Reject the jobs that do not fit with the pods of now either."""
+        await asyncio.sleep(limits.PODS_COUNTED_SECONDS)
+        pods: Known = {PODS: await self._api.records(PODS, namespace)}
+        pods[TRAIN_JOB_PODS] = copy(self._view.within(TRAIN_JOB_PODS, namespace))
+        later = Overlay(self._view, namespace, {**view.known, **pods})
+        for job in rejected:
+            job.rejections += 1
+            decision = job.judged(later if job.rejections < limits.MAX_REJECTIONS else view)
+            if isinstance(decision, Exception) or decision.denied:
+                self._answer(job, decision)
+            await asyncio.sleep(0)  # so that other reviews go on
 
-    def _fail(self, asked: Asked, error: Exception) -> None:
-        if not asked.answer.done():
-            self._on_outcome("unavailable" if isinstance(error, ClusterError) else "late")
-            asked.fail(error)
-
-    def _say(self, asked: Asked, decision: Decision, *, full: bool = False) -> None:
-        self._on_outcome("not-reserved" if decision.denied else "full" if full else "reserved")
-        if not asked.answer.done():
-            asked.answer.set_result(decision)
+    def _answer(self, job: WaitingJob, answer: Decision | Exception, left_out: Sequence[str] = ()) -> None:
+        if job.answer.done():
+            return
+        if isinstance(answer, Exception):
+            self._on_outcome("unavailable" if isinstance(answer, ClusterError) else "late")
+            job.answer.set_exception(answer)
+            return
+        full = answer.reservation is not None and answer.reservation.name in left_out
+        self._on_outcome("not-reserved" if answer.denied else "full" if full else "reserved")
+        job.answer.set_result(answer)

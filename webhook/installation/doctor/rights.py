@@ -58,7 +58,7 @@ def purposes(location: Location, *, ca_secret: str, options: Container[str]) -> 
         Purpose("exemptions by annotation are refused", (Right("create", "authorization.k8s.io", REVIEWED),)),
         Purpose(
             "two jobs may get the same quota",
-            _each(["get", "create", "patch", "delete"], "coordination.k8s.io", "leases", own),
+            _each(["get", "create", "update", "delete"], "coordination.k8s.io", "leases", own),
         ),
     ]
     mutating = registration.RESOURCES["MutatingWebhookConfiguration"]

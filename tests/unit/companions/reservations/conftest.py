@@ -2,8 +2,11 @@
 
 import pytest
 
+LIMITS = "webhook.companions.reservations.limits"
+
 
 @pytest.fixture
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits between two looks."""
-    monkeypatch.setattr("webhook.companions.reservations.ledger.PAUSE", 0)
+    """Rounds follow each other at once."""
+    monkeypatch.setattr(f"{LIMITS}.MAX_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(f"{LIMITS}.PODS_COUNTED_SECONDS", 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.ledger_world import HOLDS, World, deciding, fits
+from tests.support.ledger_world import HOLDS, LEASE, World, deciding, fits
 from tests.support.quota_objects import quota
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
@@ -15,23 +15,37 @@ from webhook.api.mpijob import WORKER
 from webhook.api.quantity import NANO
 from webhook.api.quota_charges import Charge
 from webhook.api.quota_scopes import PodTraits
-from webhook.client.calls import ApiError
-from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
-from webhook.cluster.resources.reservations import RESERVATIONS, Reservation, ReservedPods
+from webhook.cluster.resources.reservations import RESERVATIONS, LedgerEntry, Reservation, ReservedPods, manifest
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.view import ClusterView, NothingKnown
-from webhook.companions.reservations.sight import LIFETIME
+from webhook.companions.reservations.limits import LIFETIME_SECONDS
 from webhook.rules import Violation
 
+LIMITS = "webhook.companions.reservations.limits"
 pytestmark = pytest.mark.usefixtures("no_pause")
 
 
-async def test_those_that_come_together_are_written_at_once() -> None:
+async def test_jobs_that_wait_together_are_reserved_by_one_write() -> None:
     world = World()
     assert await world.submit("a", "b", "c", "d", "e") == ["a", "b", "c"]
     assert world.reserved == ["a", "b", "c"]
-    assert world.api.writes == 2, "they are announced, and then judged"
+    assert world.api.writes == 1
     assert world.outcomes == {"reserved": 3, "not-reserved": 2}
+
+
+async def test_one_write_carries_a_hundred_jobs_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.support.ledger_world.HOLDS", 1000)
+    monkeypatch.setattr(f"{LIMITS}.MAX_JUDGING_SECONDS", 60)
+    world = World()
+    assert len(await world.submit(*map(str, range(250)))) == 250
+    assert world.api.writes == 3
+
+
+async def test_jobs_that_there_is_no_time_to_judge_are_in_the_next_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{LIMITS}.MAX_JUDGING_SECONDS", 0)
+    world = World()
+    assert await world.submit("a", "b", "c", "d") == ["a", "b", "c"]
+    assert world.api.writes == 3
 
 
 async def test_two_replicas_share_what_there_is() -> None:
@@ -55,7 +69,8 @@ async def test_of_two_updates_of_a_job_either_may_be_stored(sizes: tuple[int, in
     world = World()
 
     def sized(workers: int) -> Callable[[ClusterView], Decision]:
-        return lambda _: Decision(name="a", reservation=Reservation("u", "a", (ReservedPods(WORKER, workers, ()),)))
+        pods = ReservedPods(WORKER, workers, (Charge(PodTraits(), {"pods": NANO}),))
+        return lambda _: Decision(name="a", reservation=Reservation("u", "a", (pods,)))
 
     for workers in sizes:
         first = sized(workers)(NothingKnown())
@@ -76,74 +91,44 @@ async def test_a_dry_run_writes_nothing() -> None:
     assert world.api.writes == 0
 
 
-async def test_of_two_replicas_that_judge_at_once_one_knows_of_the_other() -> None:
-    """Each announces before it judges, whenever the other does."""
+async def test_jobs_are_judged_again_where_another_replica_has_written_since_the_lease_was_read() -> None:
     world = World()
-    other = world.replica()
     await world.submit("a", "b")
-    between: list[asyncio.Task[list[str]]] = []
 
-    def while_the_first_is_about_to_write() -> None:
+    def another_replica_writes() -> None:
         world.api.before_write = lambda: None
-        between.append(asyncio.create_task(world.submit("d", ledger=other)))
+        [lease] = world.view.all(RESERVATIONS).values()
+        reservation = fits("x").reservation
+        assert reservation is not None
+        body, _ = manifest(lease, [*lease.entries, LedgerEntry(reservation, world.api.time + LIFETIME_SECONDS)])
+        world.api.store(LEASE, body)
 
-    world.api.before_write = while_the_first_is_about_to_write
-    world.api.slow = 0.001
-    first = await world.submit("c")
-    assert len(first + await between[0]) == 1
+    world.api.before_write = another_replica_writes
+    assert await world.submit("c") == []
+    assert world.reserved == ["a", "b", "x"]
 
 
-async def test_what_is_refused_is_withdrawn_and_whoever_was_refused_for_it_is_let_in() -> None:
-    """Other replicas announced three jobs of which none is admitted, and this one judges beside them."""
+async def test_replicas_that_write_at_the_same_time_all_get_their_turn() -> None:
     world = World()
-    announced = asyncio.Event()
-
-    def denied_once_announced(name: str) -> Callable[[ClusterView], Decision]:
-        def decide(_: ClusterView) -> Decision:
-            if name not in world.reserved:
-                return fits(name)
-            announced.set()
-            return Decision(name=name, denied=[Finding("resource-quota", Violation("", "too large", fix=""))])
-
-        return decide
-
-    others = [
-        asyncio.create_task(
-            world.replica().verdict(
-                "team", decide=denied_once_announced(name), first=fits(name), writes=True, seconds=5
-            )
-        )
-        for name in ("x", "y", "z")
-    ]
-    await announced.wait()
-    assert len(world.reserved) == HOLDS
-    assert await world.submit("a") == ["a"]
-    assert not any([(await other).allowed for other in others])
-    while world.reserved != ["a"]:  # noqa: ASYNC110 - nobody tells
-        await asyncio.sleep(0)
+    world.api.slow = 0.001
+    replicas = [world.replica() for _ in range(5)]
+    admitted = await asyncio.gather(*(world.submit(f"{at}", ledger=each) for at, each in enumerate(replicas)))
+    assert len([name for names in admitted for name in names]) == HOLDS
+    assert world.outcomes == {"reserved": HOLDS, "not-reserved": len(replicas) - HOLDS}
 
 
 async def test_a_job_that_is_sent_again_and_stored_is_in_the_place_of_the_one_before() -> None:
-    """A replica was killed after it had confirmed, and before it answered."""
+    """A replica was killed after it had written, and before it answered."""
     world = World()
-    see = world.view.listeners[MPI_JOBS]
     await world.submit("a", "b", "c", new=True, ledger=world.replica())
     again = Decision(name="a", reservation=Reservation("uid-again", "a", new=True))
     await world.ledger.verdict("team", decide=lambda _: again, first=again, writes=True, seconds=5)
     assert await world.submit("d") == []
-    see(("team", "a"), None, MPIJobRecord("team", "a", "uid-again", over=False, suspended=False, queue="", pods=()))
+    world.see("a", uid="uid-again")
     assert await world.submit("d") == ["d"]
 
 
-async def test_two_replicas_of_one_name_do_not_overwrite_each_other() -> None:
-    """A pod is deleted and made again: nothing of a replica is remembered by its name."""
-    world = World()
-    await world.submit("a")
-    await world.submit("b", ledger=world.replica())
-    assert sorted(world.reserved) == ["a", "b"]
-
-
-async def test_who_did_not_fit_a_moment_ago_is_announced_once_it_fits() -> None:
+async def test_a_job_that_did_not_fit_a_moment_ago_is_reserved_once_it_fits() -> None:
     """Refused jobs that come again and again write nothing."""
     world = World()
     await world.submit("a", "b", "c")
@@ -154,19 +139,10 @@ async def test_who_did_not_fit_a_moment_ago_is_announced_once_it_fits() -> None:
     refused = await world.ledger.verdict("team", decide=deciding("d"), first=full, writes=True, seconds=5)
     assert refused.denied
     assert world.api.writes == writes
-    world.now += LIFETIME
+    world.api.time += LIFETIME_SECONDS
     admitted = await world.ledger.verdict("team", decide=deciding("d"), first=full, writes=True, seconds=5)
     assert admitted.allowed
     assert world.reserved == ["d"]
-
-
-async def test_the_others_may_have_taken_the_room_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.companions.reservations.announcements.MOST_BYTES", 100)
-    world = World()
-    await world.submit("a", "b", ledger=world.replica())
-    world.api.faults = [ApiError(422, "annotations are too long")]
-    assert await world.submit("c") == ["c"]
-    assert world.outcomes == {"reserved": 2, "full": 1}
 
 
 @pytest.mark.parametrize(

@@ -8,95 +8,72 @@ from tests.support.ledger_world import World, record
 from webhook.cluster.resources.mpijobs import MPI_JOBS, MPIJobRecord
 from webhook.cluster.resources.reservations import RESERVATIONS
 from webhook.cluster.train_jobs import TRAIN_JOBS, TrainJobRecord
-from webhook.companions.reservations.sight import LIFETIME, SEEN
+from webhook.companions.reservations.limits import LIFETIME_SECONDS
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 
 
-async def test_what_a_dead_replica_left_goes_and_what_another_reserves_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.companions.reservations.ledger.SWEEP", 0.001)
+async def test_what_a_dead_replica_left_goes_and_what_another_reserves_stays() -> None:
     world = World()
     await world.submit("a", ledger=world.replica())
-    world.now += LIFETIME / 2
+    world.api.time += LIFETIME_SECONDS / 2
     await world.submit("b")
-    world.now += LIFETIME / 2
-    sweeping = asyncio.create_task(world.ledger.run())
-    while "a" in world.reserved:  # noqa: ASYNC110 - nobody tells
-        await asyncio.sleep(0.001)
-    sweeping.cancel()
-    assert world.reserved == ["b"]
-    [lease] = world.view.all(RESERVATIONS).values()
-    assert len(lease.parts) == 1
+    world.api.time += LIFETIME_SECONDS / 2
+    await world.submit("c")
+    assert world.reserved == ["b", "c"]
 
 
 async def test_a_reservation_ends_by_itself() -> None:
     world = World()
     await world.submit("a", "b", "c")
     assert await world.submit("d") == []
-    world.now += LIFETIME
+    world.api.time += LIFETIME_SECONDS
     assert await world.submit("d") == ["d"]
     assert world.reserved == ["d"]
 
 
 async def test_times_are_those_of_the_api_server() -> None:
-    """The clocks of two nodes were 31 seconds apart, and nine jobs were let in where three fit."""
+    """The clocks of two nodes were 31 seconds apart, and nine jobs were admitted where three fit."""
     world = World()
     world.api.time = 5_000.0
-    await world.submit("a", ledger=world.replica(clock=None))
+    await world.submit("a")
     [lease] = world.view.all(RESERVATIONS).values()
-    assert [entry.expires for entry in lease.entries] == [5_000 + LIFETIME]
+    assert [entry.expires for entry in lease.entries] == [5_000 + LIFETIME_SECONDS]
 
 
 async def test_when_there_is_no_room_for_a_reservation_the_verdict_stands_and_is_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("webhook.companions.reservations.announcements.MOST_BYTES", 100)
+    monkeypatch.setattr("webhook.cluster.resources.reservations.MOST_BYTES", 70)
     world = World()
     assert await world.submit("a", "b", "c") == ["a", "b", "c"]
     assert world.reserved == ["a", "b"]
     assert world.outcomes == {"reserved": 2, "full": 1}
-    assert world.log.events("reservations are full") == [{"left_out": 1}] * 2
 
 
-async def test_jobs_that_are_seen_make_room_where_it_is_scarce(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.companions.reservations.announcements.MOST_BYTES", 100)
-    world = World()
-    await world.submit("a", "b")
-    world.view.listeners[MPI_JOBS](("team", "a"), None, record("a"))
-    world.now += SEEN
-    assert await world.submit("c") == ["c"]
-    assert world.reserved == ["b", "c"]
-
-
-async def test_a_replica_that_does_not_see_a_job_yet_counts_it_though_others_see_it() -> None:
-    world = World()
-    stalled = world.replica()  # nobody tells this one of jobs
-    world.view.listeners = {}
-    seeing = world.replica()
-    await world.submit("a", "b", "c", ledger=seeing)
-    world.view.listeners[MPI_JOBS](("team", "a"), None, record("a"))
-    world.now += SEEN
-    assert await world.submit("d", ledger=seeing) == ["d"]
-    assert world.reserved == ["a", "b", "c", "d"]
-    assert await world.submit("e", ledger=stalled) == []
-
-
-async def test_a_reservation_ends_when_everybody_has_seen_the_job() -> None:
-    world = World()
-    await world.submit("a", "b", "c")
-    world.view.listeners[MPI_JOBS](("team", "a"), None, record("a"))
-    assert await world.submit("d") == []
-    world.now += SEEN
-    assert await world.submit("d") == ["d"]
-
-
-async def test_a_reservation_for_a_new_job_ends_when_the_job_is_seen() -> None:
-    """All of it can be seen of the job then; what was reserved for a change may not be seen yet."""
+async def test_a_reservation_for_a_job_that_this_replica_sees_is_kept_for_the_others() -> None:
     world = World()
     await world.submit("a", "b", "c", new=True)
+    world.see("a")
+    assert await world.submit("d", new=True) == ["d"]
+    assert world.reserved == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(("later", "counts"), [(2 * LIFETIME_SECONDS, True), (2 * LIFETIME_SECONDS + 1, False)])
+async def test_an_entry_that_expires_much_too_late_does_not_count(later: float, counts: bool) -> None:
+    world = World()
+    world.api.time += later - LIFETIME_SECONDS
+    await world.submit("a", "b", "c")
+    world.api.time -= later - LIFETIME_SECONDS
+    assert await world.submit("d") == ([] if counts else ["d"])
+
+
+async def test_a_reservation_of_an_update_counts_although_the_job_is_seen() -> None:
+    """The update may not be seen yet."""
+    world = World()
+    await world.submit("a", "b", "c")
+    world.see("a")
     assert await world.submit("d") == []
-    world.view.listeners[MPI_JOBS](("team", "a"), None, record("a"))
-    assert await world.submit("d") == ["d"]
 
 
 @pytest.mark.parametrize("after", [None, record("a", over=True)])
@@ -119,13 +96,13 @@ async def test_a_reservation_of_a_train_job_ends_with_it_and_not_when_it_is_seen
 
 
 async def test_what_is_over_is_swept_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.companions.reservations.ledger.SWEEP", 0.001)
+    monkeypatch.setattr("webhook.companions.reservations.limits.SWEEP_SECONDS", 0.001)
     world = World()
     await world.submit("a")
     sweeping = asyncio.create_task(world.ledger.run())
     await asyncio.sleep(0.02)
     assert world.reserved == ["a"]
-    world.now += LIFETIME
+    world.api.time += LIFETIME_SECONDS
     while world.api.leases:  # noqa: ASYNC110 - nobody tells
         await asyncio.sleep(0.001)
     sweeping.cancel()

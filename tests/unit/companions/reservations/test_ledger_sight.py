@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.ledger_world import JOBS, World, fits, record
+from tests.support.ledger_world import World, fits, record
 from tests.support.quota_objects import quota
 from webhook.admission.decision import Decision
 from webhook.admission.messages import Finding
@@ -17,8 +17,7 @@ from webhook.cluster.resources.mpijobs import MPI_JOBS
 from webhook.cluster.resources.pods import JOB_NAME, PODS
 from webhook.cluster.resources.resource_quotas import RESOURCE_QUOTAS
 from webhook.cluster.view import UNKNOWN, ClusterView
-from webhook.companions.reservations.judging import DOUBTS
-from webhook.companions.reservations.sight import SILENCE
+from webhook.companions.reservations.limits import MAX_REJECTIONS, MAX_SILENCE_SECONDS
 from webhook.rules import Violation
 
 pytestmark = pytest.mark.usefixtures("no_pause")
@@ -29,51 +28,40 @@ def job(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("silent", "cached", "counted", "seen"),
+    ("silent", "cached", "seen"),
     [
-        (SILENCE - 1, ["x"], 2, None),
-        (SILENCE, [], 2, {"a", "b"}),
-        (SILENCE, ["a"], 2, {"a", "b"}),
-        (SILENCE, ["a", "x"], 2, {"a", "b"}),
-        (SILENCE, ["a", "b"], 2, None),
-        (SILENCE, ["a", "x"], None, {"a", "b"}),
+        (MAX_SILENCE_SECONDS, ["x"], None),
+        (MAX_SILENCE_SECONDS + 1, [], {"a", "b"}),
+        (MAX_SILENCE_SECONDS + 1, ["a", "x"], {"a", "b"}),
     ],
-    ids=["heard just now", "stalled", "behind", "one came and one went", "the same ones", "nobody says how many"],
+    ids=["heard just now", "stalled", "one came and one went"],
 )
 async def test_a_watch_that_may_have_stalled_is_not_relied_on(
-    silent: float, cached: list[str], counted: int | None, seen: set[str] | None
+    silent: float, cached: list[str], seen: set[str] | None
 ) -> None:
-    world = stalled(silent, cached, counted)
+    world = stalled(silent, cached)
     found: list[Any] = []
     await world.ledger.verdict("team", decide=looking(found), first=fits(), writes=True, seconds=5)
     assert found[-1] == seen
 
 
-async def test_what_was_found_to_be_the_same_is_not_listed_for_each_job() -> None:
-    world = stalled(SILENCE, ["a", "b"], 2)
-    for _ in range(3):
-        await world.ledger.verdict("team", decide=looking([]), first=fits(), writes=True, seconds=5)
-    assert [each.partition("?")[0] for each in world.api.listed if "mpijobs" in each] == [JOBS]
-
-
-async def test_of_thousands_of_jobs_only_the_number_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To list them takes longer than a job can wait."""
-    monkeypatch.setattr("webhook.companions.reservations.sight.MOST_COMPARED", 1)
-    world = stalled(SILENCE, ["a", "x"], 2)
+async def test_thousands_of_jobs_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That takes longer than a job can wait."""
+    monkeypatch.setattr("webhook.companions.reservations.limits.MAX_LISTED_JOBS", 1)
+    world = stalled(MAX_SILENCE_SECONDS + 1, ["a", "x"])
     found: list[Any] = []
     await world.ledger.verdict("team", decide=looking(found), first=fits(), writes=True, seconds=5)
     assert found[-1] is None
 
 
-def stalled(silent: float, cached: list[str], counted: int | None) -> World:
-    """A watch that was silent for so long and has seen `cached`; there are a and b."""
+def stalled(silent: float, cached: list[str]) -> World:
+    """A watch that was silent for so long and has seen `cached`; the API server has a and b."""
     world = World()
-    world.view.silent = silent
+    world.view.silent[MPI_JOBS] = silent
     read: Any = MPI_JOBS.project
     world.view.jobs = {("team", name): read(json.dumps(job(name)).encode()) for name in cached}
     world.view.jobs["other", "x"] = record("x")
     world.api.objects["mpijobs"] = [job("a"), job("b")]
-    world.api.counted = counted
     return world
 
 
@@ -103,29 +91,15 @@ async def test_thousands_of_pods_are_read_in_pages_and_others_go_on() -> None:
         turns += 1
         await asyncio.sleep(0)
     assert await submitted == []
-    assert "limit=500" in world.api.listed[-2]
+    assert "limit=200" in world.api.listed[-1]
     assert turns > len(pods) / SLICE_OBJECTS
 
 
-async def test_a_job_is_not_judged_again_and_again_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With thousands of pods each time takes long, and the one who waits should hear of the quota."""
-    monkeypatch.setattr("webhook.companions.reservations.judging.LONGEST_DOUBT", 0)
-    world = World()
-    await world.submit("a", "b", "c")
-    world.api.listed.clear()
-    assert await world.submit("d") == []
-    assert len([each for each in world.api.listed if "/resourcequotas" in each]) == DOUBTS
-    assert len([each for each in world.api.listed if "/pods" in each]) == 1
-
-
-@pytest.mark.parametrize(("until_pods", "admitted", "share"), [(12, True, 0.8), (10**9, False, 0.01)])
-async def test_nobody_is_refused_for_pods_that_count_twice(
-    until_pods: int, admitted: bool, share: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("until_pods", "admitted", "looked"), [(12, True, 13), (10**9, False, 2 * MAX_REJECTIONS)])
+async def test_no_job_is_rejected_for_pods_that_count_twice(until_pods: int, admitted: bool, looked: int) -> None:
     """Each time a pod comes between the look at pods and the look at quotas, which count it already."""
-    monkeypatch.setattr("webhook.companions.reservations.ledger.SHARE", share)
     world = World()
-    world.view.listeners[PODS](("team", "p"), None, None)
+    world.view.silent[PODS] = 0
     looks = 0
 
     def decide(view: ClusterView) -> Decision:
@@ -148,7 +122,7 @@ async def test_nobody_is_refused_for_pods_that_count_twice(
     world.api.before_list = another
     decision = await world.ledger.verdict("team", decide=decide, first=fits("a"), writes=True, seconds=60)
     assert decision.allowed == admitted
-    assert looks >= DOUBTS
+    assert looks == looked
 
 
 GPUS = {"requests.nvidia.com/gpu": 8}
@@ -162,7 +136,7 @@ async def test_the_first_pod_that_nobody_has_seen_yet_is_not_counted_twice(heard
     world.api.objects["resourcequotas"] = [used]
     if heard:
         world.view.quotas = {("team", "q"): RESOURCE_QUOTAS.project(json.dumps(used).encode())}
-        world.view.listeners[RESOURCE_QUOTAS](("team", "q"), None, None)
+        world.view.silent[RESOURCE_QUOTAS] = 0
     verdicts = [Decision(name="a", denied=[Finding("resource-quota", Violation("", "full", fix=""))]), fits("a")]
 
     def decide(_: ClusterView) -> Decision:
